@@ -1,0 +1,62 @@
+// Builds two things: dist/, the bundles that people run, and build/, the same sources file by file for the tests.
+import { readdirSync, rmSync, chmodSync, existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const under = (...parts) => path.join(root, ...parts);
+/** PB_OUT puts dist/ and build/ somewhere else, so that a build does not disturb another one in the same checkout. */
+const out = (...parts) => path.join(process.env.PB_OUT ?? root, ...parts);
+
+/** Every .ts file below a folder, as absolute paths. */
+function sources(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+const common = { platform: 'node', target: 'node20.19', logLevel: 'warning', absWorkingDir: root };
+
+// koffi is native, the Kubernetes client is large and optional: both are found in node_modules when they are needed.
+const external = ['koffi', '@kubernetes/client-node', './serve.cjs', './cli.cjs'];
+
+const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar']
+  .map((name) => ({ name, file: under('src', `${name}.ts`) }))
+  .filter(({ file }) => existsSync(file));
+
+rmSync(out('build'), { recursive: true, force: true });
+await Promise.all([
+  entries.length > 0
+    ? build({
+        ...common,
+        entryPoints: Object.fromEntries(entries.map(({ name, file }) => [name, file])),
+        outdir: out('dist'),
+        outExtension: { '.js': '.cjs' },
+        bundle: true,
+        format: 'cjs',
+        minifySyntax: true,
+        minifyWhitespace: true,
+        keepNames: false,
+        sourcemap: 'linked',
+        sourcesContent: false,
+        external,
+        define: { 'import.meta.url': '__bundleUrl' },
+        banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+      })
+    : undefined,
+  build({
+    ...common,
+    entryPoints: [...sources(under('src')), ...sources(under('test'))],
+    outbase: root,
+    outdir: out('build'),
+    format: 'esm',
+    sourcemap: 'inline',
+    sourcesContent: false,
+  }),
+]);
+for (const name of ['plugin-broker', 'csi-node-driver-registrar']) {
+  const file = out('dist', `${name}.cjs`);
+  if (existsSync(file)) chmodSync(file, 0o755);
+}

@@ -1,0 +1,39 @@
+// Runs tests from a private build folder, so that several people can work in one tree: PB_BUILD=/tmp/x node scripts/dev-test.mjs unit/kernel
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, symlinkSync, mkdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const target = process.env.PB_BUILD;
+if (target === undefined) throw new Error('set PB_BUILD to a folder of your own');
+mkdirSync(target, { recursive: true });
+for (const name of ['node_modules', 'proto', 'config', 'deploy', 'docs', 'package.json', 'README.md', 'scripts', 'test', 'src']) {
+  if (!existsSync(path.join(target, name)) && existsSync(path.join(root, name))) {
+    symlinkSync(path.join(root, name), path.join(target, name));
+  }
+}
+const built = spawnSync(process.execPath, [path.join(root, 'scripts', 'build.mjs')], {
+  stdio: 'inherit',
+  env: { ...process.env, PB_OUT: target },
+});
+if (built.status !== 0) process.exit(1);
+const base = path.join(target, 'build', 'test');
+const files = process.argv.slice(2).flatMap((name) => {
+  const single = path.join(base, `${name}.test.js`);
+  if (existsSync(single)) return [single];
+  const folder = path.join(base, name);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith('.test.js'))
+    .map((file) => path.join(folder, file));
+});
+if (files.length === 0) {
+  console.error('no tests found');
+  process.exit(1);
+}
+const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...files], {
+  stdio: 'inherit',
+  cwd: target,
+});
+process.exit(run.status ?? 1);

@@ -1,0 +1,33 @@
+// Runs the compiled tests of the named folders below test/ with node's own runner: node scripts/test.mjs unit contract
+// A single file may be named too: node scripts/test.mjs unit/kernel/backoff
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const base = path.join(root, 'build', 'test');
+
+/** The .test.js files at or below a name; node 20 expands no globs and would run every .js file of a folder. */
+function testFiles(name) {
+  const single = path.join(base, `${name}.test.js`);
+  if (existsSync(single)) return [single];
+  const folder = path.join(base, name);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
+  return readdirSync(folder, { recursive: true })
+    .filter((file) => file.endsWith('.test.js'))
+    .map((file) => path.join(folder, file))
+    .sort();
+}
+
+const files = process.argv.slice(2).flatMap(testFiles);
+if (files.length === 0) {
+  console.error(`no tests found for: ${process.argv.slice(2).join(' ')}`);
+  process.exit(1);
+}
+const child = spawn(
+  process.execPath,
+  ['--enable-source-maps', '--test', '--test-reporter=spec', ...files],
+  { stdio: 'inherit', cwd: root, env: { ...process.env, NODE_NO_WARNINGS: '1' } },
+);
+child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

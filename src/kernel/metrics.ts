@@ -1,0 +1,27 @@
+// What is counted, as a port. Gauges are not here: they are computed from the truth when somebody asks.
+
+/** Counters and durations of the daemon (contract 11). Label values given here are already bounded. */
+export interface Metrics {
+  /** A registration ended. `result`: accepted or refused; `reason`: a code of the table, or empty. */
+  registration(type: string, result: 'accepted' | 'refused', reason: string): void;
+  /** Seconds from the first byte of a registration to its answer. */
+  registrationSeconds(type: string, seconds: number): void;
+  /** A list was taken: applied, equal to the one before, coalesced away, or refused. */
+  update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count?: number): void;
+  /** A limit was exceeded and this was done about it. */
+  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register', action: string): void;
+  /** A checkpoint write ended. */
+  checkpointWrite(result: 'ok' | 'failed', seconds: number): void;
+  /** Seconds from start to all endpoints confirmed or the deadline. */
+  restored(seconds: number): void;
+}
+
+/** Counts nothing. */
+export const noMetrics: Metrics = {
+  registration: () => undefined,
+  registrationSeconds: () => undefined,
+  update: () => undefined,
+  floodExceeded: () => undefined,
+  checkpointWrite: () => undefined,
+  restored: () => undefined,
+};

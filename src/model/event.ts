@@ -1,0 +1,49 @@
+// What happened, for operators: the timeline of each plugin.
+
+/** One thing that happened. `type` says what kind, `reason` is a code of the table in reasons.ts or empty. */
+export interface BrokerEvent {
+  /** RFC 3339. */
+  readonly time: string;
+  /** Grows by one with each event, across restarts. */
+  readonly seq: number;
+  readonly type: EventType;
+  readonly reason: string;
+  /** type/name, or empty where no plugin is known. */
+  readonly plugin: string;
+  readonly socket: string;
+  readonly message: string;
+}
+
+/** Kinds of events. */
+export const EVENT_TYPES = [
+  'broker',
+  'registered',
+  'refused',
+  'state',
+  'devices',
+  'flood',
+  'quarantine',
+  'connection',
+  'checkpoint',
+  'policy',
+  'discovery',
+  'operator',
+] as const;
+/** broker: its own life · registered / refused: verdicts · state: an instance changed state · devices: a list was
+ * taken or refused · flood, quarantine: policy · connection: a peer was cut off · checkpoint · policy: reload ·
+ * discovery: sockets and directories · operator: an admin command. */
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** What a stage says when something happened; the journal adds time and number. */
+export interface EventDraft {
+  readonly type: EventType;
+  readonly reason?: string;
+  readonly plugin?: string;
+  readonly socket?: string;
+  readonly message: string;
+}
+
+/** Where stages tell what happened. Never throws, never waits. */
+export interface EventSink {
+  record(event: EventDraft): void;
+}

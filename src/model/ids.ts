@@ -1,0 +1,47 @@
+// Names of things. Values from outside get their type at the border and are plain strings inside.
+
+/** The plugin types the kubelet knows; further types come by adding a handler. */
+export const DEVICE_PLUGIN = 'DevicePlugin';
+export const CSI_PLUGIN = 'CSIPlugin';
+export const DRA_PLUGIN = 'DRAPlugin';
+
+/** Who a plugin says it is. */
+export interface PluginId {
+  readonly type: string;
+  readonly name: string;
+}
+
+/** One string for a plugin, for maps and logs. The separator cannot occur in a type. */
+export function pluginKey(id: PluginId): string {
+  return `${id.type}/${id.name}`;
+}
+
+/** One life of a socket: device, inode and birth time (change time where the file system has no birth time). */
+export interface Incarnation {
+  readonly dev: string;
+  readonly ino: string;
+  /** Nanoseconds, as text: they do not fit a number. */
+  readonly birthNs: string;
+}
+
+/** One string for an incarnation. Equal strings mean the same life of a socket. */
+export function incarnationKey(incarnation: Incarnation): string {
+  return `${incarnation.dev}:${incarnation.ino}:${incarnation.birthNs}`;
+}
+
+/** The process behind a connection, as far as it can be seen. */
+export interface Caller {
+  readonly uid: number;
+  readonly gid: number | undefined;
+  readonly pid: number | undefined;
+  /** Start time of the process in clock ticks since boot: a pid alone is used again. */
+  readonly startTime: string | undefined;
+  /** `peercred`: the kernel said so. `socket-file`: the owner of a socket file stands in (no koffi). */
+  readonly source: 'peercred' | 'socket-file';
+}
+
+/** Whether two callers are the same process; by uid where a pid is unknown. */
+export function sameProcess(a: Caller, b: Caller): boolean {
+  if (a.pid === undefined || b.pid === undefined) return a.uid === b.uid;
+  return a.pid === b.pid && a.startTime === b.startTime;
+}

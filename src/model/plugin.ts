@@ -1,0 +1,95 @@
+// What the broker knows of plugins: their states, and what handlers are asked to do.
+import type { Caller, Incarnation } from './ids.js';
+import type { PluginPolicy } from './settings.js';
+import type { Refusal, Reason } from './reasons.js';
+
+/** The states of one incarnation of a plugin (contract 3). */
+export const PLUGIN_STATES = [
+  'restored',
+  'connecting',
+  'ready',
+  'held',
+  'gone',
+  'rejected',
+  'quarantined',
+  'orphaned',
+] as const;
+/** restored: from the checkpoint, not yet confirmed · connecting · ready · held: lost, inside its grace · gone ·
+ * rejected · quarantined · orphaned: connected, but its path belongs to someone else. */
+export type PluginState = (typeof PLUGIN_STATES)[number];
+
+/** How a registration came about. */
+export type Door = 'register' | 'watcher' | 'pull' | 'restore';
+
+/**
+ * A socket that was opened with O_PATH, checked, and can be dialled as exactly the file that was checked. The pin keeps
+ * its inode from being used again until `release`.
+ */
+export interface PinnedSocket {
+  /** Where it was found: absolute, links followed. */
+  readonly path: string;
+  readonly incarnation: Incarnation;
+  /** Owner of the socket file. */
+  readonly uid: number;
+  /** What a dialler connects to: /proc/self/fd/N. */
+  readonly dialPath: string;
+  /** Gives up one hold; the descriptor is closed with the last. `retain` takes one more. */
+  release(): void;
+  retain(): PinnedSocket;
+}
+
+/** A registration that admission let in. */
+export interface Enrolment {
+  readonly door: Door;
+  readonly type: string;
+  readonly name: string;
+  readonly versions: readonly string[];
+  /** The socket that registered: the plugin's own at the Register door, the registration socket at the watcher door. */
+  readonly socket: PinnedSocket;
+  /** The socket that serves the plugin's service; the same as `socket` where the plugin named no other. */
+  readonly endpoint: PinnedSocket;
+  /** The endpoint as the plugin spelled it. */
+  readonly endpointAsSent: string;
+  readonly caller: Caller | undefined;
+  readonly policy: PluginPolicy;
+}
+
+/** Something a handler tells about an instance it serves. */
+export interface InstanceReport {
+  readonly state: PluginState;
+  readonly reason: Reason;
+  /** One sentence for events and logs. */
+  readonly message: string;
+}
+
+/** What a handler is given to speak about one instance. Reports of a closed instance change nothing. */
+export interface InstanceHandle {
+  readonly id: string;
+  report(report: InstanceReport): void;
+}
+
+/** A registration that a handler accepted. */
+export interface Accepted {
+  /** The version that was chosen among those offered. */
+  readonly version: string;
+  /** Facts for the checkpoint, as JSON; the handler understands them again at a restart. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The kubelet side of one plugin type: Validate → Register → DeRegister, Register again allowed after Validate.
+ * Calls for one plugin name never overlap.
+ */
+export interface PluginHandler {
+  readonly type: string;
+  /** Checks name and versions; no side effects. Undefined: fine. */
+  validate(name: string, versions: readonly string[]): Refusal | undefined;
+  /**
+   * Takes the plugin in. Resolves when it serves; until then nothing of an earlier incarnation is touched.
+   *
+   * @throws Refused with what is to be answered
+   */
+  register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted>;
+  /** Lets go of one instance; never dials it. Idempotent; unknown ids are ignored. */
+  deregister(instanceId: string, reason: Reason): Promise<void>;
+}

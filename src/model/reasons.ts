@@ -1,0 +1,282 @@
+// The closed table of reasons: why a plugin is refused, why it is in its state, why the broker complains. Each code is
+// stable, is logged, counted and shown, and says what to do. docs/reasons.md is compared with it by a test.
+
+/** gRPC status codes by their numbers (grpc/grpc doc/statuscodes.md). */
+export const GRPC_STATUS = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+} as const;
+
+/** What the table says of one code. */
+export interface ReasonSpec {
+  /** What it means, in one line. */
+  readonly about: string;
+  /** What the operator or the plugin's author can do. */
+  readonly remedy: string;
+  /** The status on the wire when a call is refused with it. */
+  readonly grpc: number;
+  /** Only a matter of time: never answered with plugin_registered=false, because registrars exit on it. */
+  readonly transient: boolean;
+}
+
+const S = GRPC_STATUS;
+const refusal = (grpc: number, about: string, remedy: string): ReasonSpec => ({ about, remedy, grpc, transient: false });
+const passing = (grpc: number, about: string, remedy: string): ReasonSpec => ({ about, remedy, grpc, transient: true });
+
+/** Codes that refuse a registration, in the order in which admission asks (contract 2). */
+export const REFUSALS = {
+  QUARANTINED: passing(
+    S.RESOURCE_EXHAUSTED,
+    'The plugin collected too many strikes and is kept out for a while.',
+    'Stop the registration loop; the broker pulls the plugin by itself when the quarantine ends, or `plugin-broker pardon NAME` lifts it now.',
+  ),
+  REQUEST_INVALID: refusal(
+    S.INVALID_ARGUMENT,
+    'The request could not be decoded, or a field of it is not valid text.',
+    'Send the message of the published API, with text fields in UTF-8.',
+  ),
+  NAME_INVALID: refusal(
+    S.INVALID_ARGUMENT,
+    'The name is not an extended resource name (or a driver name) as the kubelet accepts it.',
+    'Use vendor-domain/resource, lower-case DNS prefix, at most 63 characters after the slash; not kubernetes.io/.',
+  ),
+  NAME_DENIED: refusal(
+    S.PERMISSION_DENIED,
+    'The name is not among those the configuration allows.',
+    'Change admission.allowNames or admission.denyNames, or the name.',
+  ),
+  TYPE_UNKNOWN: refusal(
+    S.INVALID_ARGUMENT,
+    'No handler serves this plugin type.',
+    'Use DevicePlugin, CSIPlugin or DRAPlugin.',
+  ),
+  FLOOD_REGISTER: passing(
+    S.RESOURCE_EXHAUSTED,
+    'This plugin registers more often than its policy allows.',
+    'Wait the seconds that the answer names before registering again; see `plugin-broker limits NAME`.',
+  ),
+  FLOOD_GLOBAL: passing(
+    S.RESOURCE_EXHAUSTED,
+    'All plugins together register more often than flood.global.register allows.',
+    'Find the loudest with `plugin-broker limits`, or raise flood.global.register.',
+  ),
+  VERSION_UNSUPPORTED: refusal(
+    S.UNIMPLEMENTED,
+    'None of the API versions the plugin offers is supported here.',
+    'Offer one of the versions that the message lists.',
+  ),
+  ENDPOINT_INVALID: refusal(
+    S.INVALID_ARGUMENT,
+    'The endpoint is empty or contains characters that no path can have.',
+    'Register with the name of the socket file the plugin listens on.',
+  ),
+  ENDPOINT_TOO_LONG: refusal(
+    S.INVALID_ARGUMENT,
+    'The path of the endpoint exceeds the 107 bytes of a unix socket address.',
+    'Use a shorter socket name or a shorter root directory.',
+  ),
+  ENDPOINT_OUTSIDE: refusal(
+    S.PERMISSION_DENIED,
+    'The endpoint, after following links, is not inside the directories allowed for its type.',
+    'Put the socket into the allowed directory; translate container paths with paths.map.',
+  ),
+  ENDPOINT_MISSING: refusal(
+    S.FAILED_PRECONDITION,
+    'There is no file at the endpoint.',
+    'Serve first, then register; check that plugin and broker see the same directory (`plugin-broker doctor`).',
+  ),
+  ENDPOINT_NOT_SOCKET: refusal(
+    S.INVALID_ARGUMENT,
+    'The endpoint is not a unix socket.',
+    'Name the socket the plugin listens on; mount directories, not socket files, into containers.',
+  ),
+  ENDPOINT_CLAIMED: refusal(
+    S.ALREADY_EXISTS,
+    'This very socket already serves another plugin of the same type.',
+    'Give each resource a socket of its own.',
+  ),
+  CALLER_NOT_ALLOWED: refusal(
+    S.PERMISSION_DENIED,
+    'The uid of the caller is not allowed to register this plugin.',
+    'Run the plugin as an allowed uid, or add the uid to admission.allowUids and to the rule.',
+  ),
+  CALLER_NOT_LISTENER: refusal(
+    S.PERMISSION_DENIED,
+    'The caller does not run as the uid that listens on the endpoint it names.',
+    'Register from the plugin itself, or allow the uid with a rule (rules[].uids).',
+  ),
+  DUPLICATE_KEPT: refusal(
+    S.ALREADY_EXISTS,
+    'The name is taken by a plugin that is alive, and the policy keeps the incumbent.',
+    'Stop the incumbent first, or set duplicates: newest for it.',
+  ),
+  DUPLICATE_REJECTED: refusal(
+    S.ALREADY_EXISTS,
+    'The name is taken and the policy refuses every newcomer.',
+    'Deregister the incumbent first, or set duplicates: newest for it.',
+  ),
+  DEREGISTERED: refusal(
+    S.PERMISSION_DENIED,
+    'An operator has deregistered this incarnation.',
+    'Restart the plugin, so that it comes with a new socket.',
+  ),
+  CAP_PLUGINS: refusal(
+    S.RESOURCE_EXHAUSTED,
+    'The broker holds as many plugins as admission.maxPlugins allows.',
+    'Forget gone plugins, find what registers ever new names, or raise admission.maxPlugins.',
+  ),
+  CAP_LIST_BYTES: refusal(
+    S.RESOURCE_EXHAUSTED,
+    'All device lists together would exceed admission.maxListBytesTotal.',
+    'Report fewer devices, or raise admission.maxListBytesTotal.',
+  ),
+  LIST_TOO_LARGE: refusal(
+    S.RESOURCE_EXHAUSTED,
+    'A device list exceeds admission.maxMessageBytes or admission.maxDevices.',
+    'Report fewer devices, or raise the setting that the message names.',
+  ),
+  NO_LISTENER: refusal(
+    S.UNAVAILABLE,
+    'The endpoint exists, but no process listens on it.',
+    'Serve first, then register; a socket file without a listener is a leftover of a dead process.',
+  ),
+  NO_ANSWER: refusal(
+    S.DEADLINE_EXCEEDED,
+    'The endpoint accepts connections, but does not answer.',
+    'Look whether the plugin hangs or is stopped; check that it serves gRPC before it registers.',
+  ),
+  NOT_GRPC: refusal(
+    S.UNAVAILABLE,
+    'Whatever answers on the endpoint does not speak gRPC over HTTP/2.',
+    'Name the socket of the plugin service, not another socket of the same program.',
+  ),
+  NOT_SERVED: refusal(
+    S.UNIMPLEMENTED,
+    'The endpoint speaks gRPC, but does not serve the service of its type.',
+    'Serve v1beta1.DevicePlugin (or the service of the type) on the endpoint.',
+  ),
+  OPTIONS_FAILED: refusal(
+    S.UNAVAILABLE,
+    'GetDevicePluginOptions failed.',
+    'Look at the error of the plugin in the message.',
+  ),
+  INFO_FAILED: refusal(S.UNAVAILABLE, 'GetInfo failed.', 'Look at the error of the plugin in the message.'),
+  SOCKET_SWAPPED: refusal(
+    S.ABORTED,
+    'The socket was replaced between the check and the connection.',
+    'Register again; if it keeps happening, two processes fight over one path.',
+  ),
+  HANDLER_FAILED: refusal(
+    S.UNAVAILABLE,
+    'The handler of the plugin type could not complete the registration.',
+    'Read the message: it names the call that failed.',
+  ),
+  BUSY: passing(S.RESOURCE_EXHAUSTED, 'The broker holds as many waiting registrations as it can.', 'Try again later.'),
+  STOPPING: passing(S.UNAVAILABLE, 'The broker is stopping.', 'Register again with its successor.'),
+  RESTORING: passing(S.UNAVAILABLE, 'The broker is still restoring.', 'Try again in a moment.'),
+} as const satisfies Record<string, ReasonSpec>;
+
+/** A code with which a registration is refused. */
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** A refusal as a value: answered on the wire, logged, counted and kept for `explain`. */
+export interface Refusal {
+  readonly code: RefusalCode;
+  /** One sentence that names the plugin, the cause, and the figures. No trailing period. */
+  readonly message: string;
+  /** For refusals that are a matter of time: milliseconds until it is worth trying again. */
+  readonly retryAfterMs?: number;
+  /** The connection that called is to be closed after the answer. */
+  readonly disconnect?: boolean;
+}
+
+/** A refusal thrown out of deep work, to be answered as the value it carries. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal, cause?: unknown) {
+    super(refusal.message, cause === undefined ? undefined : { cause });
+    this.refusal = refusal;
+  }
+}
+
+/** Whether a refusal is only a matter of time. */
+export function isTransient(refusal: Refusal): boolean {
+  return REFUSALS[refusal.code].transient;
+}
+
+/** Why an instance is in the state it is in, beyond refusals (contract 3). What it means, and what to do. */
+export const STATE_REASONS = {
+  'registering': ['The plugin is being dialled and asked.', 'Wait; the registration has a deadline.'],
+  'registered': ['The plugin registered and serves.', 'Nothing to do.'],
+  'confirmed': ['The plugin was found alive after a restart of the broker.', 'Nothing to do.'],
+  'from-checkpoint': ['Known from the checkpoint and not yet confirmed.', 'Wait for restart.deadline.'],
+  'settling': [
+    'The plugin answered before the restart cue and went away: it is restarting itself.',
+    'Wait for restart.settle; it registers again.',
+  ],
+  'reopening': ['The list stream ended while the plugin lives; it is being opened again.', 'Nothing to do.'],
+  'list-unwatched': [
+    'The plugin is alive and its last list is kept, but no stream is open, as its reattach rule says.',
+    'Restart the plugin if its devices may have changed.',
+  ],
+  'path-missing': [
+    'The socket file vanished while the plugin goes on serving.',
+    'Something removed the file; restart the plugin before the broker restarts, or it cannot be found again.',
+  ],
+  'path-taken': [
+    'The path of the plugin now belongs to another socket.',
+    'Wait for the newcomer to register, or stop one of the two.',
+  ],
+  'notify-pending': [
+    'The plugin serves, but NotifyRegistrationStatus did not reach it yet.',
+    'Wait; it is tried again. If it stays, look at the registration socket of the plugin.',
+  ],
+  'not-checkpointed': ['The plugin serves, but its registration is not on disk.', 'See `plugin-broker status`: the checkpoint cannot be written.'],
+  'connection-lost': ['The connection to the plugin ended.', 'Look whether the plugin crashed; it is dialled again while its socket exists.'],
+  'not-answering': ['The plugin accepts connections but answers no call.', 'Look whether the process is stopped or hangs.'],
+  'stream-failed': ['The plugin ends each list stream with an error.', 'Look at the error in `plugin-broker explain NAME`.'],
+  'socket-removed': ['The registration socket was removed.', 'Nothing to do if the plugin was uninstalled.'],
+  'socket-replaced': ['Another incarnation of the same socket registered.', 'Nothing to do.'],
+  'service-lost': ['The service socket of the driver does not answer.', 'Look at the driver; its registration stays.'],
+  'replaced': ['A newer incarnation of the plugin took over; this one is kept as fallback.', 'Nothing to do.'],
+  'goodbye': ['The plugin sent an empty list and closed: it left on purpose.', 'Nothing to do.'],
+  'grace-over': ['The plugin did not come back within its grace.', 'Start the plugin, or `plugin-broker forget NAME`.'],
+  'update-flood': ['The plugin sent more lists than its policy allows and was disconnected.', 'Fix the plugin or raise flood.updates.'],
+  'quarantine': ['The plugin is kept out for a while after too many strikes.', '`plugin-broker pardon NAME` lifts it.'],
+  'deregistered': ['An operator closed this incarnation.', 'Restart the plugin to let it in again.'],
+  'list-refused': ['The device list of the plugin was refused.', 'See `plugin-broker explain NAME`.'],
+  'rebooted': ['Known from before a reboot: only a hint until the plugin answers.', 'Start the plugin.'],
+  'recycled': ['The socket of the plugin was moved aside so that it registers afresh.', 'Wait for it to register.'],
+  'broker-stopping': ['The broker is stopping.', 'Nothing to do.'],
+} as const satisfies Record<string, readonly [about: string, remedy: string]>;
+
+/** A reason that is not a refusal. */
+export type StateReason = keyof typeof STATE_REASONS;
+/** Why an instance is in its state. */
+export type Reason = StateReason | RefusalCode;
+
+/** What a reason means and what to do about it; unknown codes (from an older checkpoint) get an honest answer. */
+export function describeReason(reason: string): { readonly about: string; readonly remedy: string } {
+  if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as RefusalCode];
+  if (Object.hasOwn(STATE_REASONS, reason)) {
+    const [about, remedy] = STATE_REASONS[reason as StateReason];
+    return { about, remedy };
+  }
+  return { about: `The reason ${reason} is not known to this version.`, remedy: 'Read the notes of the version that wrote it.' };
+}

@@ -1,0 +1,220 @@
+// The settings as the program uses them: resolved, frozen, durations in milliseconds. The file form, its defaults and
+// its checks are in config/; each stage is given the slice it needs and never the whole.
+
+/** What a limit does with a registration that has no permit (contract 4). */
+export type RegisterAction = 'delay' | 'reject' | 'disconnect';
+/** What a limit does with list updates that come faster than its pace (contract 4). */
+export type UpdateAction = 'coalesce' | 'disconnect';
+/** `enforce` acts; `observe` counts and reports, and lets pass. */
+export type FloodMode = 'enforce' | 'observe';
+/** What happens when another incarnation registers a name that is taken (contract 3). */
+export type DuplicatePolicy = 'newest' | 'keep-alive' | 'reject';
+/** How a broken or forgotten ListAndWatch is taken up again on a living incarnation (contract 3). */
+export type ReattachPolicy = 'stream' | 'probe' | 'recycle';
+/** When plugin sockets are removed at start, as the kubelet does (contract 6). */
+export type WipePolicy = 'never' | 'on-cold-start' | 'always';
+
+/** A bucket: `burst` permits at once, and one more each `intervalMs`. */
+export interface BucketSettings {
+  readonly burst: number;
+  readonly intervalMs: number;
+}
+
+/** A limit on registrations. `maxDelayMs`: the longest a call is held for its turn before it is refused at once. */
+export interface RegisterLimit extends BucketSettings {
+  readonly onExceed: RegisterAction;
+  readonly maxDelayMs: number;
+}
+
+/** A limit on ListAndWatch messages of one session. */
+export interface UpdateLimit extends BucketSettings {
+  readonly onExceed: UpdateAction;
+}
+
+/** Limits on connections to our sockets. */
+export interface ConnectionLimit extends BucketSettings {
+  /** Connections one process may hold open (one uid where pids are unknown). */
+  readonly perProcess: number;
+  /** Connections in all. */
+  readonly total: number;
+  /** Concurrent calls on one connection. */
+  readonly streams: number;
+}
+
+/** How strikes become a quarantine (contract 4). */
+export interface PenaltySettings {
+  /** Strikes inside `windowMs` that bring a quarantine. */
+  readonly strikes: number;
+  readonly windowMs: number;
+  /** Length of the first quarantine. */
+  readonly quarantineMs: number;
+  /** Each further quarantine is this many times longer, up to `maxMs`. */
+  readonly factor: number;
+  readonly maxMs: number;
+}
+
+/** The flood policy of one plugin after its rule was applied. */
+export interface FloodPolicy {
+  readonly mode: FloodMode;
+  readonly register: RegisterLimit;
+  readonly updates: UpdateLimit;
+  readonly penalty: PenaltySettings;
+}
+
+/** The flood settings that are not per plugin. */
+export interface FloodSettings extends FloodPolicy {
+  readonly connections: ConnectionLimit;
+  readonly globalRegister: RegisterLimit;
+  /** Buckets kept at most; past it newcomers of one uid share one. */
+  readonly maxBuckets: number;
+}
+
+/** Everything that a rule can say about one plugin (first match wins, contract 9). */
+export interface PluginPolicy {
+  /** Index of the rule that matched, from 0; undefined when the defaults apply. */
+  readonly rule: number | undefined;
+  readonly flood: FloodPolicy;
+  readonly duplicates: DuplicatePolicy;
+  readonly reattach: ReattachPolicy;
+  /** How long a lost plugin's resource is held before it is gone. */
+  readonly graceMs: number;
+  /** Uids whose processes may register this plugin besides its listener's; undefined: no restriction. */
+  readonly uids: readonly number[] | undefined;
+}
+
+/** Where things are, all absolute. */
+export interface Paths {
+  readonly root: string;
+  readonly devicePlugins: string;
+  readonly pluginsRegistry: string;
+  readonly plugins: string;
+  readonly state: string;
+  readonly brokerSocket: string;
+  /** Prefix translations for endpoints whose sender sees the host differently; first match wins. */
+  readonly map: readonly { readonly from: string; readonly to: string }[];
+}
+
+/** Who and what may come in (contract 2). */
+export interface AdmissionSettings {
+  /** Uids allowed to register at all; undefined: any uid that listens on the endpoint it names. */
+  readonly allowUids: readonly number[] | undefined;
+  /** Globs a resource or driver name must match / must not match. */
+  readonly allowNames: readonly string[];
+  readonly denyNames: readonly string[];
+  readonly maxPlugins: number;
+  readonly maxListBytesTotal: number;
+  readonly maxMessageBytes: number;
+  readonly maxDevices: number;
+}
+
+/** Budgets of one HTTP/2 connection; past one of them it is ended (issue: nobody hostile does). */
+export interface GuardSettings {
+  /** Frames a peer may send in `windowMs`, by kind. */
+  readonly windowMs: number;
+  readonly settings: number;
+  readonly pings: number;
+  readonly resets: number;
+  readonly emptyFrames: number;
+  readonly windowUpdates: number;
+  readonly priorities: number;
+  readonly frames: number;
+  /** Bytes of one header block, and CONTINUATION frames in it. */
+  readonly headerBytes: number;
+  readonly continuations: number;
+  /** From accept to a complete client preface and first SETTINGS. */
+  readonly prefaceMs: number;
+  /** From the first frame of a header block to its end. */
+  readonly headersMs: number;
+  /** A connection without an open call is closed after this. */
+  readonly idleMs: number;
+  /** A call whose request is not complete by then ends its connection. */
+  readonly halfOpenMs: number;
+  /** Bytes waiting for a peer that does not read, and for how long. */
+  readonly unreadBytes: number;
+  readonly unreadMs: number;
+  /** The longest life of a connection. */
+  readonly ageMs: number;
+}
+
+/** Deadlines of calls to plugins. */
+export interface Timeouts {
+  readonly registerMs: number;
+  readonly getInfoMs: number;
+  readonly optionsMs: number;
+  readonly notifyMs: number;
+  readonly nodeGetInfoMs: number;
+}
+
+/** How living plugins are told from frozen ones. */
+export interface LivenessSettings {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  /** Failed calls in a row before a plugin counts as lost. */
+  readonly failures: number;
+}
+
+/** What happens after the daemon's own restart (contract 6). */
+export interface RestartSettings {
+  readonly deadlineMs: number;
+  readonly settleMs: number;
+  readonly wipeSockets: WipePolicy;
+}
+
+/** How sockets are found and retried. */
+export interface DiscoverySettings {
+  readonly rescanMs: number;
+  readonly retryFirstMs: number;
+  readonly retryMaxMs: number;
+}
+
+/** The durable store (contract 5). */
+export interface CheckpointSettings {
+  /** A write not durable within this is reported, and its callers are answered all the same. */
+  readonly writeDeadlineMs: number;
+  /** List changes after the first are written at most this often per resource. */
+  readonly listIntervalMs: number;
+  /** Lists above this many bytes are files of their own. */
+  readonly inlineListBytes: number;
+}
+
+/** Publishing of CSI node facts (contract 10). */
+export interface CsiSettings {
+  readonly publish: 'file' | 'kubernetes';
+  readonly nodeName: string;
+  readonly kubeconfig: string | undefined;
+}
+
+/** Logging. */
+export interface LogSettings {
+  readonly level: 'error' | 'warn' | 'info' | 'debug';
+  readonly format: 'auto' | 'json' | 'pretty';
+}
+
+/** The address of metrics and health, or undefined when it is off. */
+export interface HttpSettings {
+  readonly listen: { readonly host: string; readonly port: number } | undefined;
+}
+
+/** The whole configuration, resolved. */
+export interface Settings {
+  readonly paths: Paths;
+  readonly http: HttpSettings;
+  readonly admission: AdmissionSettings;
+  readonly guard: GuardSettings;
+  readonly discovery: DiscoverySettings;
+  readonly flood: FloodSettings;
+  readonly timeouts: Timeouts;
+  readonly grace: { readonly deviceMs: number; readonly csiMs: number; readonly draMs: number };
+  readonly liveness: LivenessSettings;
+  readonly restart: RestartSettings;
+  readonly checkpoint: CheckpointSettings;
+  readonly csi: CsiSettings;
+  readonly log: LogSettings;
+}
+
+/** The policy in force; replaced whole on reload. */
+export interface PolicySource {
+  readonly flood: FloodSettings;
+  /** The effective policy of one plugin: its first matching rule over the defaults. Cheap: answers are remembered. */
+  policyFor(type: string, name: string, socket: string): PluginPolicy;
+}

@@ -1,0 +1,104 @@
+// What the admin commands show: the JSON of `-o json` (contract 7). Names here are depended on from outside.
+
+/** The broker itself. */
+export interface BrokerView {
+  readonly version: string;
+  readonly pid: number;
+  readonly phase: 'restoring' | 'ready' | 'degraded' | 'stopping';
+  readonly startedAt: string;
+  readonly bootId: string;
+  readonly restoredPlugins: number;
+  /** What is degraded, one sentence each; empty when nothing is. */
+  readonly problems: readonly string[];
+}
+
+/** The durable store. */
+export interface CheckpointView {
+  readonly state: 'ok' | 'recovered' | 'not-writable' | 'newer-format' | 'empty';
+  readonly generation: number;
+  readonly bytes: number;
+  readonly lastWrite: string;
+  readonly reason: string;
+}
+
+/** The policy in force. */
+export interface PolicyView {
+  readonly source: string;
+  readonly loadedAt: string;
+  readonly error: string;
+}
+
+/** Counters of one incarnation. */
+export interface PluginCounters {
+  readonly registrations: number;
+  readonly rejected: number;
+  readonly updates: number;
+  readonly coalesced: number;
+  readonly disconnects: number;
+  readonly strikes: number;
+}
+
+/** One incarnation of a plugin. Absent numbers are -1, absent texts empty: the shape never changes. */
+export interface PluginView {
+  readonly type: string;
+  readonly name: string;
+  readonly primary: boolean;
+  readonly state: string;
+  readonly reason: string;
+  readonly endpoint: string;
+  readonly socket: string;
+  readonly uid: number;
+  readonly pid: number;
+  readonly apiVersion: string;
+  readonly registeredAt: string;
+  readonly stateSince: string;
+  readonly resource: string;
+  readonly counters: PluginCounters;
+  readonly quarantinedUntil: string;
+}
+
+/** One device. */
+export interface DeviceView {
+  readonly id: string;
+  readonly health: string;
+  readonly numaNodes: readonly number[];
+}
+
+/** One resource. */
+export interface ResourceView {
+  readonly name: string;
+  readonly plugin: string;
+  readonly state: string;
+  readonly capacity: number;
+  readonly allocatable: number;
+  readonly allocated: number;
+  readonly devices: readonly DeviceView[];
+}
+
+/** One bucket of the flood policy. */
+export interface LimitView {
+  readonly limit: string;
+  readonly plugin: string;
+  readonly uid: number;
+  readonly mode: string;
+  readonly permits: number;
+  readonly burst: number;
+  readonly intervalMs: number;
+  readonly nextInMs: number;
+  readonly strikes: number;
+  readonly quarantinedUntil: string;
+  readonly exceeded: number;
+  /** Who is slowed by it now: a state word, or empty. */
+  readonly slowing: string;
+  /** The rule that set it: `rules[2]` or `flood`. */
+  readonly source: string;
+}
+
+/** The answer of `status -o json`. */
+export interface StatusView {
+  readonly broker: BrokerView;
+  readonly checkpoint: CheckpointView;
+  readonly policy: PolicyView;
+  readonly plugins: readonly PluginView[];
+  readonly resources: readonly ResourceView[];
+}
