@@ -1,17 +1,20 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { after } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+
+const made: string[] = [];
 
 /**
- * A new directory under /tmp with a name short enough for socket paths below it. Called inside a test or a suite, it is
- * removed when that has ended.
+ * A new directory under /tmp with a name short enough for socket paths below it. It is removed when the test file has
+ * ended: a hook would end with whatever hook or test called this, and take the directory from the others.
  *
  * @returns its path, as /tmp/b-XXXXXX
  */
 export function tempDir(): string {
+  if (made.length === 0) process.once('exit', removeAll);
   const folder = mkdtempSync('/tmp/b-');
-  after(() => {
-    chmodSync(folder, 0o700);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  });
+  made.push(folder);
   return folder;
+}
+
+function removeAll(): void {
+  for (const folder of made) rmSync(folder, { recursive: true, force: true });
 }
