@@ -80,5 +80,6 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 
 /** Turns whatever was thrown or given as an abort reason into an Error. */
 export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(thrown === undefined ? 'aborted' : String(thrown));
+  if (thrown instanceof Error) return thrown;
+  return typeof thrown === 'string' ? new Error(thrown) : new Error('aborted', { cause: thrown });
 }

@@ -5,7 +5,7 @@ export type Undo = () => void | Promise<void>;
 
 /** Collects undos while parts are opened. Closing runs them newest first, once, whatever any of them throws. */
 export class Scope {
-  #undos: Undo[] = [];
+  readonly #undos: Undo[] = [];
   #closing: Promise<void> | undefined;
 
   /** Whether close() was called. */

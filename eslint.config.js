@@ -1,0 +1,203 @@
+// One linter. Format is prettier's, layers are dependency-cruiser's; here stand types, promises and the idioms of the house.
+import n from 'eslint-plugin-n';
+import tseslint from 'typescript-eslint';
+import { documentedExports } from './scripts/lint/documented-exports.mjs';
+
+const PROGRAMS = [
+  'src/cli/**',
+  'src/sim/**',
+  'src/registrar/**',
+  'src/verify/**',
+  'src/serve.ts',
+  'src/cli.ts',
+  'src/plugin-broker.ts',
+  'src/csi-node-driver-registrar.ts',
+];
+
+const inject = (what, instead) => ({ name: what, message: `${instead} (house rule: time and chance are passed in)` });
+const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'].map(
+  (name) => inject(name, 'take a Clock and use alarm() or sleep()'),
+);
+const PERFORMANCE = inject('performance', 'take a Clock and use mono()');
+const CONSOLE = { name: 'console', message: 'take a Log' };
+const PROCESS = { name: 'process', message: 'only platform/ and the programs see the process; pass in what is needed' };
+const CLOCK_AND_CHANCE = [
+  { object: 'Date', property: 'now', message: 'take a Clock and use wall() or mono()' },
+  { object: 'Math', property: 'random', message: 'take a Random' },
+  { object: 'AbortSignal', property: 'timeout', message: 'take a Clock and use withDeadline()' },
+];
+const TIME_MODULES = {
+  name: 'node:timers/promises',
+  message: 'take a Clock and use sleep()',
+};
+const TIME_IMPORTS = [TIME_MODULES, { ...TIME_MODULES, name: 'node:timers' }, { ...TIME_MODULES, name: 'timers' }];
+const PROCESS_IMPORTS = [{ name: 'node:process', message: PROCESS.message }];
+
+/** Shapes that no file of ours has. */
+const NOWHERE = [
+  {
+    selector: "PropertyDefinition[accessibility='private'], MethodDefinition[accessibility='private']",
+    message: 'use #private',
+  },
+  {
+    selector: "CallExpression[callee.object.name=/^(it|describe|test|suite)$/][callee.property.name='only']",
+    message: 'a committed .only hides every other test',
+  },
+];
+/** Shapes that src/ does not have. */
+const NOT_IN_SRC = [
+  ...NOWHERE,
+  { selector: 'ExportAllDeclaration', message: 'no barrels: import the file that has the thing' },
+  { selector: 'ExportNamedDeclaration[source]', message: 'no barrels: import the file that has the thing' },
+  {
+    selector:
+      "Program > VariableDeclaration[kind='let'], Program > ExportNamedDeclaration > VariableDeclaration[kind='let']",
+    message: 'no module-level mutable state: give it to an object',
+  },
+  {
+    selector:
+      'Program > VariableDeclaration > VariableDeclarator > NewExpression[callee.name=/^(Map|Set|WeakMap|WeakSet)$/][arguments.length=0]',
+    message: 'no module-level mutable state: give it to an object',
+  },
+];
+const READS_CLOCK = {
+  selector: "NewExpression[callee.name='Date'][arguments.length=0], CallExpression[callee.name='Date']",
+  message: 'take a Clock and use wall()',
+};
+
+export default tseslint.config(
+  { ignores: ['node_modules/', 'dist/', 'build/', 'coverage/', 'test/golden/'] },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    plugins: { n, house: { rules: { 'documented-exports': documentedExports } } },
+    settings: { n: { version: '>=20.19.0' } },
+    rules: {
+      '@typescript-eslint/consistent-type-exports': 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/no-confusing-void-expression': [
+        'error',
+        { ignoreArrowShorthand: true, ignoreVoidOperator: true, ignoreVoidReturningFunctions: true },
+      ],
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', name: ['describe', 'it', 'suite', 'test'], package: 'node:test' },
+          ],
+        },
+      ],
+      '@typescript-eslint/no-unnecessary-condition': [
+        'error',
+        { allowConstantLoopConditions: 'only-allowed-literals' },
+      ],
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', caughtErrors: 'none' }],
+      '@typescript-eslint/prefer-readonly': 'error',
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/return-await': ['error', 'in-try-catch'],
+      '@typescript-eslint/strict-boolean-expressions': ['error', { allowNumber: false, allowString: false }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { allowDefaultCaseForExhaustiveSwitch: true, considerDefaultExhaustiveForUnions: true },
+      ],
+      eqeqeq: 'error',
+      'n/no-deprecated-api': 'error',
+      'n/no-extraneous-import': 'error',
+      'n/no-path-concat': 'error',
+      'n/no-unsupported-features/es-builtins': 'error',
+      'n/no-unsupported-features/node-builtins': [
+        'error',
+        // Both work on every supported version and were merely marked experimental in the older ones.
+        { ignores: ['import.meta.dirname', 'import.meta.filename', 'test', 'test.describe', 'test.it'] },
+      ],
+      'n/prefer-node-protocol': 'error',
+      'no-restricted-exports': [
+        'error',
+        { restrictDefaultExports: { direct: true, named: true, defaultFrom: true, namedFrom: true } },
+      ],
+      'no-restricted-syntax': ['error', ...NOWHERE],
+      'no-var': 'error',
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+    },
+  },
+  {
+    files: ['src/**/*.ts'],
+    rules: {
+      'house/documented-exports': 'error',
+      'max-lines': ['error', { max: 300 }],
+      'no-restricted-globals': ['error', ...TIMERS, PERFORMANCE, CONSOLE, PROCESS],
+      'no-restricted-imports': ['error', ...TIME_IMPORTS, ...PROCESS_IMPORTS],
+      'no-restricted-properties': ['error', ...CLOCK_AND_CHANCE],
+      'no-restricted-syntax': ['error', ...NOT_IN_SRC, READS_CLOCK],
+    },
+  },
+  {
+    // Where I/O lives the process may be seen; time still comes in.
+    files: ['src/platform/**/*.ts'],
+    rules: {
+      'no-restricted-globals': ['error', ...TIMERS, PERFORMANCE, CONSOLE],
+      'no-restricted-imports': ['error', ...TIME_IMPORTS],
+    },
+  },
+  {
+    // The homes of time and chance, and the programs that stand at the edge of the process.
+    files: ['src/platform/time/**/*.ts', ...PROGRAMS],
+    rules: {
+      'no-restricted-globals': 'off',
+      'no-restricted-imports': 'off',
+      'no-restricted-properties': 'off',
+      'no-restricted-syntax': ['error', ...NOT_IN_SRC],
+    },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      '@typescript-eslint/explicit-module-boundary-types': 'off',
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      // Fakes keep the shape of their port: asynchronous without awaiting, methods that do nothing.
+      '@typescript-eslint/require-await': 'off',
+      'max-lines': ['error', { max: 500 }],
+    },
+  },
+  {
+    // Unit tests have no real time: a FakeClock and a seeded Random.
+    files: ['test/unit/**/*.ts'],
+    rules: {
+      'no-restricted-globals': ['error', ...TIMERS.filter(({ name }) => !name.endsWith('Immediate')), CONSOLE],
+      'no-restricted-properties': ['error', ...CLOCK_AND_CHANCE],
+    },
+  },
+  {
+    // Scripts and configuration are plain JavaScript, outside the TypeScript project.
+    files: ['**/*.js', '**/*.mjs', '**/*.cjs'],
+    extends: [tseslint.configs.strict, tseslint.configs.disableTypeChecked],
+    plugins: { n },
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        URL: 'readonly',
+        Buffer: 'readonly',
+        performance: 'readonly',
+      },
+    },
+    rules: {
+      '@typescript-eslint/no-require-imports': 'off',
+      eqeqeq: 'error',
+      'n/prefer-node-protocol': 'error',
+      'no-undef': 'error',
+      'prefer-const': 'error',
+    },
+  },
+  {
+    files: ['**/*.cjs'],
+    languageOptions: {
+      sourceType: 'commonjs',
+      globals: { module: 'writable', require: 'readonly', __dirname: 'readonly' },
+    },
+  },
+);
