@@ -1,4 +1,5 @@
 // What the admin commands show: the JSON of `-o json` (contract 7). Names here are depended on from outside.
+import type { BrokerEvent } from './event.js';
 
 /** The broker itself. */
 export interface BrokerView {
@@ -101,4 +102,21 @@ export interface StatusView {
   readonly policy: PolicyView;
   readonly plugins: readonly PluginView[];
   readonly resources: readonly ResourceView[];
+}
+
+/** The answer of `explain`: what is known about one plugin or one socket. */
+export interface ExplainView {
+  /** `type/name`, or the path that was asked about. */
+  readonly subject: string;
+  /** The state of the primary incarnation; `rejected` when it never came in. */
+  readonly state: string;
+  readonly reason: string;
+  /** Why it is in this state, in sentences. */
+  readonly why: string;
+  /** What to do about it. */
+  readonly remedy: string;
+  /** Its incarnations, the primary one first. */
+  readonly plugins: readonly PluginView[];
+  /** Its timeline, oldest first. */
+  readonly events: readonly BrokerEvent[];
 }

@@ -1,0 +1,36 @@
+// What the admin commands need of the rest of the broker.
+import type { BrokerEvent } from '../model/event.js';
+import type { PluginId } from '../model/ids.js';
+import type { LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+
+/** Which events are wanted. */
+export interface EventQuery {
+  /** Only events with this number or a later one; 0 for all that are kept. */
+  readonly since: number;
+  /** Go on with new events after the kept ones, until the signal aborts. */
+  readonly follow: boolean;
+}
+
+/**
+ * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole.
+ * Verbs resolve when what they did is durable, with how many entries they touched (0: there was nothing to do), and
+ * leave an `operator` event.
+ */
+export interface AdminPort {
+  status(): StatusView;
+  plugins(): readonly PluginView[];
+  resources(): readonly ResourceView[];
+  /** `plugin` of a bucket is `type/name`, or empty for buckets that are nobody's in particular. */
+  limits(): readonly LimitView[];
+  /**
+   * Events, oldest first. Ends after the last kept one, or with `follow` when the signal aborts; a reader that is too
+   * slow may be ended with an error, but never makes anybody wait.
+   */
+  events(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+  /** Lifts the quarantine and clears the strikes of all callers of the plugin. */
+  pardon(plugin: PluginId): Promise<number>;
+  /** Closes all present incarnations of the plugin and keeps them out. */
+  deregister(plugin: PluginId): Promise<number>;
+  /** Drops its entries that are not connected. */
+  forget(plugin: PluginId): Promise<number>;
+}

@@ -1,0 +1,133 @@
+// The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
+import type { BrokerEvent } from '../model/event.js';
+import { pluginKey, type PluginId } from '../model/ids.js';
+import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { AdminPort, EventQuery } from './admin-port.js';
+import { answer, problem, type Answer } from './answer.js';
+import { explain } from './explain.js';
+import { isMeant, resolvePlugin, splitPluginKey, unknownName } from './plugin-names.js';
+
+/** States in which a plugin's entry may be dropped: nothing is connected, and nothing is being kept out. */
+const FORGETTABLE: ReadonlySet<string> = new Set(['held', 'gone', 'rejected']);
+
+/** Answers the calls of the admin socket. Names are `name` or `type/name`; an empty name means all. */
+export class AdminService {
+  readonly #port: AdminPort;
+
+  constructor(port: AdminPort) {
+    this.#port = port;
+  }
+
+  /** The whole picture. */
+  status(): StatusView {
+    return this.#port.status();
+  }
+
+  /** Plugins of a name; NOT_FOUND when there are none. */
+  plugins(name: string): Answer<readonly PluginView[]> {
+    const all = this.#port.plugins();
+    if (name === '') return answer(all);
+    const meant = all.filter((plugin) => isMeant(name, plugin));
+    return meant.length > 0 ? answer(meant) : { ok: false, problem: unknownName('plugin', name, '', all) };
+  }
+
+  /** The resource of a name; NOT_FOUND when there is none. */
+  resources(name: string): Answer<readonly ResourceView[]> {
+    const all = this.#port.resources();
+    if (name === '') return answer(all);
+    const meant = all.filter((resource) => resource.name === name);
+    if (meant.length > 0) return answer(meant);
+    const known = all.map((resource) => ({ type: '', name: resource.name }));
+    return { ok: false, problem: unknownName('resource', name, '', known) };
+  }
+
+  /** Buckets of a plugin, none when it has not spent any; NOT_FOUND when nobody has that name. */
+  limits(name: string): Answer<readonly LimitView[]> {
+    const all = this.#port.limits();
+    if (name === '') return answer(all);
+    const meant = all.filter((limit) => isMeant(name, splitPluginKey(limit.plugin)));
+    const known = this.#known(all);
+    if (meant.length > 0 || known.some((plugin) => isMeant(name, plugin))) return answer(meant);
+    return { ok: false, problem: unknownName('plugin', name, '', known) };
+  }
+
+  /** What happened, of one plugin or of all. */
+  async *events(query: EventQuery & { readonly plugin: string }, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
+    for await (const event of this.#port.events({ since: query.since, follow: query.follow }, signal)) {
+      if (query.plugin === '' || isMeant(query.plugin, splitPluginKey(event.plugin))) yield event;
+    }
+  }
+
+  /**
+   * The timeline of a plugin, or of a socket when `subject` is an absolute path, with why and what to do. A plugin that
+   * was only ever refused has no entry, but events.
+   */
+  async explain(subject: string, type: string, signal: AbortSignal): Promise<Answer<ExplainView>> {
+    const plugins = this.#port.plugins();
+    const events: BrokerEvent[] = [];
+    for await (const event of this.#port.events({ since: 0, follow: false }, signal)) events.push(event);
+    if (subject.startsWith('/')) {
+      const view = explain(
+        subject,
+        plugins.filter((plugin) => plugin.socket === subject || plugin.endpoint === subject),
+        events.filter((event) => event.socket === subject),
+      );
+      const unseen = `nothing was ever seen at ${subject}; \`plugin-broker doctor\` says which directories are watched`;
+      return view === undefined ? problem('NOT_FOUND', unseen) : answer(view);
+    }
+    const known = [...plugins, ...events.filter((event) => event.plugin !== '').map((e) => splitPluginKey(e.plugin))];
+    const resolved = resolvePlugin(subject, type, known);
+    if (!resolved.ok) return resolved;
+    const key = pluginKey(resolved.value);
+    const view = explain(
+      key,
+      plugins.filter((plugin) => pluginKey(plugin) === key),
+      events.filter((event) => event.plugin === key),
+    );
+    return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);
+  }
+
+  /** Lifts a quarantine. */
+  async pardon(name: string, type: string): Promise<Answer<string>> {
+    const plugin = resolvePlugin(name, type, this.#known(this.#port.limits()));
+    if (!plugin.ok) return plugin;
+    const touched = await this.#port.pardon(plugin.value);
+    const key = pluginKey(plugin.value);
+    return answer(
+      touched === 0 ? `${key} had no strikes and no quarantine` : `${key} is pardoned and may register again`,
+    );
+  }
+
+  /** Closes the present incarnations of a plugin and keeps them out. */
+  async deregister(name: string, type: string): Promise<Answer<string>> {
+    const plugin = resolvePlugin(name, type, this.#port.plugins());
+    if (!plugin.ok) return plugin;
+    const touched = await this.#port.deregister(plugin.value);
+    const key = pluginKey(plugin.value);
+    if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
+    return answer(`${key} is deregistered and stays out until it comes with a new socket`);
+  }
+
+  /** Drops the entries of a plugin that is lost; FAILED_PRECONDITION while it is not. */
+  async forget(name: string, type: string): Promise<Answer<string>> {
+    const all = this.#port.plugins();
+    const plugin = resolvePlugin(name, type, all);
+    if (!plugin.ok) return plugin;
+    const key = pluginKey(plugin.value);
+    const entries = all.filter((entry) => pluginKey(entry) === key);
+    if (!entries.some((entry) => FORGETTABLE.has(entry.state))) {
+      const states = [...new Set(entries.map((entry) => entry.state))].join(' and ');
+      const remedy = `only held, gone or rejected entries can be forgotten; \`plugin-broker deregister\` closes a living one`;
+      return problem('FAILED_PRECONDITION', `${key} is ${states}; ${remedy}`);
+    }
+    const touched = await this.#port.forget(plugin.value);
+    if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
+    return answer(`${key} is forgotten`);
+  }
+
+  /** Everybody a pardon can be meant for: those with an entry, and those with nothing but strikes. */
+  #known(limits: readonly LimitView[]): readonly PluginId[] {
+    const counted = limits.filter((limit) => limit.plugin !== '').map((limit) => splitPluginKey(limit.plugin));
+    return [...this.#port.plugins(), ...counted];
+  }
+}

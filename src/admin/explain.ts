@@ -1,0 +1,55 @@
+// Why a plugin is in its state and what to do, from its entries and its timeline. Pure.
+import type { BrokerEvent } from '../model/event.js';
+import { describeReason } from '../model/reasons.js';
+import type { ExplainView, PluginView } from '../model/views.js';
+
+/**
+ * Puts together what is known.
+ *
+ * @param subject `type/name`, or the path of a socket
+ * @param plugins the incarnations it is about, in any order
+ * @param events its timeline, oldest first
+ * @returns undefined when neither says anything
+ */
+export function explain(
+  subject: string,
+  plugins: readonly PluginView[],
+  events: readonly BrokerEvent[],
+): ExplainView | undefined {
+  const ordered = [...plugins].sort((a, b) => Number(b.primary) - Number(a.primary));
+  const [primary] = ordered;
+  const refusal = events.findLast((event) => event.type === 'refused');
+  if (primary !== undefined) {
+    const { about, remedy } = describeReason(primary.reason);
+    const why = [`${about}${becauseOf(primary, events)}`, ...sinceThen(primary, refusal)];
+    return { ...head(subject, primary.state, primary.reason), why: why.join(' '), remedy, plugins: ordered, events };
+  }
+  const last = refusal ?? events.at(-1);
+  if (last === undefined) return undefined;
+  const { about, remedy } = describeReason(last.reason);
+  const why =
+    refusal === undefined ? sentence(last.message) : `It never came in. ${about} Last: ${sentence(last.message)}`;
+  const state = refusal === undefined ? 'gone' : 'rejected';
+  return { ...head(subject, state, last.reason), why, remedy: last.reason === '' ? '' : remedy, plugins: [], events };
+}
+
+function head(subject: string, state: string, reason: string): Pick<ExplainView, 'subject' | 'state' | 'reason'> {
+  return { subject, state, reason };
+}
+
+/** The words of the event that brought the present state, which name what the reason only classifies. */
+function becauseOf(plugin: PluginView, events: readonly BrokerEvent[]): string {
+  const cause = events.findLast((event) => event.reason === plugin.reason && event.socket === plugin.socket);
+  return cause === undefined || plugin.state === 'ready' ? '' : ` Last: ${sentence(cause.message)}`;
+}
+
+/** A plugin may serve while newcomers of its name are refused: that is what its operator came to read. */
+function sinceThen(plugin: PluginView, refusal: BrokerEvent | undefined): readonly string[] {
+  if (refusal === undefined || refusal.reason === plugin.reason) return [];
+  if (Date.parse(refusal.time) < Date.parse(plugin.stateSince)) return [];
+  return [`Since then a registration was refused with ${refusal.reason}: ${sentence(refusal.message)}`];
+}
+
+function sentence(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}
