@@ -1,0 +1,91 @@
+// How a message is described: a table of fields, from which the types of its values follow.
+import type { Reader } from './reader.js';
+import type { Writer } from './writer.js';
+
+/**
+ * The kinds of single values. `int64` is a number, and a value that a number cannot hold exactly is refused; `bigint` is
+ * the same on the wire for fields that senders fill with the largest number there is. `enum` keeps unknown values.
+ */
+export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'bigint' | 'uint32' | 'enum';
+
+/** What a field holds: a scalar or another message. */
+export type Element = Scalar | MessageType<Fields>;
+
+/**
+ * One field: its number and what it holds. A plain message field, and an `optional` scalar, is undefined when absent; a
+ * plain scalar is its zero. The keys of a `map` are text.
+ */
+export type Field =
+  | readonly [number: number, element: Element]
+  | readonly [number: number, label: 'optional' | 'repeated' | 'map', element: Element];
+
+/** The fields of a message by the names that TypeScript code uses for them. */
+export type Fields = Readonly<Record<string, Field>>;
+
+/** The value of one element. */
+type ValueOf<E> = E extends 'string'
+  ? string
+  : E extends 'bytes'
+    ? Buffer
+    : E extends 'bool'
+      ? boolean
+      : E extends 'bigint'
+        ? bigint
+        : E extends Scalar
+          ? number
+          : E extends MessageType<infer F>
+            ? Decoded<F>
+            : never;
+
+/** The value of one field after decoding. */
+type FieldValue<F> = F extends readonly [number, 'repeated', infer E]
+  ? readonly ValueOf<E>[]
+  : F extends readonly [number, 'map', infer E]
+    ? ReadonlyMap<string, ValueOf<E>>
+    : F extends readonly [number, 'optional', infer E]
+      ? ValueOf<E> | undefined
+      : F extends readonly [number, infer E]
+        ? E extends Scalar
+          ? ValueOf<E>
+          : ValueOf<E> | undefined
+        : never;
+
+/** What decoding gives: every field is there. */
+export type Decoded<F extends Fields> = { readonly [K in keyof F]: FieldValue<F[K]> };
+
+/** What an element may be built from; a nested message may leave out fields too. */
+type GivenElement<E> = E extends MessageType<infer F> ? Given<F> : E extends 'bytes' ? Uint8Array : ValueOf<E>;
+
+/** What a field may be built from. */
+type GivenField<F> = F extends readonly [number, 'repeated', infer E]
+  ? readonly GivenElement<E>[]
+  : F extends readonly [number, 'map', infer E]
+    ? ReadonlyMap<string, GivenElement<E>>
+    : F extends readonly [number, 'optional', infer E]
+      ? GivenElement<E>
+      : F extends readonly [number, infer E]
+        ? GivenElement<E>
+        : never;
+
+/** What encoding takes: a field that is left out, or undefined, is not sent. */
+export type Given<F extends Fields> = { readonly [K in keyof F]?: GivenField<F[K]> | undefined };
+
+/** A message: its table, and its way to and from bytes. */
+export interface MessageType<F extends Fields> {
+  /** Package and name, as in the .proto file. */
+  readonly name: string;
+  readonly fields: F;
+  /** @throws WireError when a value cannot be carried by its field */
+  encode(value: Given<F>): Buffer;
+  /** @throws WireError when the bytes are no such message */
+  decode(bytes: Uint8Array): Decoded<F>;
+  /** Writes the fields in front of what `writer` holds; for messages inside messages. */
+  write(writer: Writer, value: Given<F>): void;
+  /** Reads up to the end that `reader` has; fields of `before`, an earlier part of the same message, are kept. */
+  read(reader: Reader, before: Decoded<F> | undefined): Decoded<F>;
+}
+
+/** The decoded value of a message: `ValueOfMessage<typeof RegisterRequest>`. */
+export type Message<M> = M extends MessageType<infer F> ? Decoded<F> : never;
+/** What a message may be built from. */
+export type GivenMessage<M> = M extends MessageType<infer F> ? Given<F> : never;
