@@ -176,6 +176,26 @@ export const REFUSALS = {
     'Look at the error of the plugin in the message.',
   ),
   INFO_FAILED: refusal(S.UNAVAILABLE, 'GetInfo failed.', 'Look at the error of the plugin in the message.'),
+  NODE_INFO_FAILED: refusal(
+    S.UNAVAILABLE,
+    'The CSI driver answered NodeGetInfo with an error.',
+    'Look at the error of the driver in the message, and at the log of the driver.',
+  ),
+  NODE_ID_EMPTY: refusal(
+    S.FAILED_PRECONDITION,
+    'The CSI driver answered NodeGetInfo without a node id.',
+    'Give the driver the name of its node; most drivers take it from an environment variable or a flag.',
+  ),
+  NODE_ID_TOO_LONG: refusal(
+    S.FAILED_PRECONDITION,
+    'The node id of the CSI driver exceeds the 256 bytes that the CSI specification allows.',
+    'Configure a shorter node id.',
+  ),
+  NODE_INFO_INVALID: refusal(
+    S.FAILED_PRECONDITION,
+    'The answer to NodeGetInfo cannot be published: text that is not UTF-8, or a topology that no label can hold.',
+    'Correct what the message names; topology keys and values must be valid Kubernetes labels.',
+  ),
   SOCKET_SWAPPED: refusal(
     S.ABORTED,
     'The socket was replaced between the check and the connection.',
@@ -254,6 +274,14 @@ export const STATE_REASONS = {
   'socket-removed': ['The registration socket was removed.', 'Nothing to do if the plugin was uninstalled.'],
   'socket-replaced': ['Another incarnation of the same socket registered.', 'Nothing to do.'],
   'service-lost': ['The service socket of the driver does not answer.', 'Look at the driver; its registration stays.'],
+  'publish-pending': [
+    'The driver serves, but what it says of this node is not published yet.',
+    'Wait; it is tried again. If it stays, the message names what stands in the way.',
+  ],
+  'publish-refused': [
+    'The driver serves, but what it says of this node contradicts what is published already.',
+    'Correct the label or the topology that the message names.',
+  ],
   'replaced': ['A newer incarnation of the plugin took over; this one is kept as fallback.', 'Nothing to do.'],
   'goodbye': ['The plugin sent an empty list and closed: it left on purpose.', 'Nothing to do.'],
   'grace-over': ['The plugin did not come back within its grace.', 'Start the plugin, or `plugin-broker forget NAME`.'],
