@@ -107,19 +107,29 @@ export interface AdmissionSettings {
   readonly maxDevices: number;
 }
 
-/** Budgets of one HTTP/2 connection; past one of them it is ended (issue: nobody hostile does). */
+/**
+ * Budgets of one HTTP/2 connection; past one of them it is ended (contract 12). Frames are counted in windows of
+ * `windowMs`, and completed calls and data add to the budgets, so that a busy client that works never meets them.
+ */
 export interface GuardSettings {
-  /** Frames a peer may send in `windowMs`, by kind. */
   readonly windowMs: number;
+  /** SETTINGS frames in a window. */
   readonly settings: number;
+  /** PING frames in a window. */
   readonly pings: number;
+  /** Calls that the peer resets in a window and, counted apart, calls that it makes us reset. */
   readonly resets: number;
+  /** DATA and CONTINUATION frames in a window that carry nothing. */
   readonly emptyFrames: number;
+  /** WINDOW_UPDATE frames in a window. */
   readonly windowUpdates: number;
+  /** PRIORITY frames in a window. */
   readonly priorities: number;
+  /** Frames of any kind in a window. */
   readonly frames: number;
-  /** Bytes of one header block, and CONTINUATION frames in it. */
+  /** Bytes of one header block: as sent, and of its list (RFC 9113 6.5.2). */
   readonly headerBytes: number;
+  /** CONTINUATION frames in one header block. */
   readonly continuations: number;
   /** From accept to a complete client preface and first SETTINGS. */
   readonly prefaceMs: number;
@@ -129,10 +139,13 @@ export interface GuardSettings {
   readonly idleMs: number;
   /** A call whose request is not complete by then ends its connection. */
   readonly halfOpenMs: number;
-  /** Bytes waiting for a peer that does not read, and for how long. */
+  /** From the end of one direction of a connection to the end of the other. */
+  readonly halfClosedMs: number;
+  /** Bytes waiting in us for a peer that does not read, at least, so that `unreadMs` counts. */
   readonly unreadBytes: number;
+  /** How long a peer may leave them unread, or keep its flow-control windows shut. */
   readonly unreadMs: number;
-  /** The longest life of a connection. */
+  /** The age at which a connection is asked to finish its calls and go. */
   readonly ageMs: number;
 }
 
