@@ -15,7 +15,7 @@ export function nearNames(given: string, known: Iterable<string>): readonly stri
   return [...new Set(known)]
     .map((name) => ({ name, distance: distanceTo(name.slice(0, COMPARED).toLowerCase(), wanted, allowed) }))
     .filter(({ distance }) => distance <= allowed)
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .sort((a, b) => (a.distance === b.distance ? (a.name < b.name ? -1 : 1) : a.distance - b.distance))
     .slice(0, MOST)
     .map(({ name }) => name);
 }
@@ -28,10 +28,10 @@ function distanceTo(name: string, wanted: string, allowed: number): number {
   if (wanted !== '' && name !== '' && (name.includes(wanted) || wanted.includes(name))) return 1;
   if (Math.abs(name.length - wanted.length) > allowed) return Infinity;
   let row = Array.from({ length: wanted.length + 1 }, (_, index) => index);
-  for (const [done, letter] of [...name].entries()) {
+  for (let done = 0; done < name.length; done++) {
     const next = [done + 1];
     for (let at = 1; at <= wanted.length; at++) {
-      const change = (row[at - 1] as number) + (wanted[at - 1] === letter ? 0 : 1);
+      const change = (row[at - 1] as number) + (wanted[at - 1] === name[done] ? 0 : 1);
       next.push(Math.min(change, (row[at] as number) + 1, (next[at - 1] as number) + 1));
     }
     row = next;
