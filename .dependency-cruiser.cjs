@@ -1,0 +1,115 @@
+// Who may know whom. The drawing is in ARCHITECTURE.md; scripts/check-layer-rules.mjs shows that each rule here bites.
+const STAGES =
+  'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin';
+const PROGRAMS = 'cli|sim|registrar|verify';
+/** Node modules that compute and touch nothing outside the process. */
+const PURE_CORE = '^(node:)?(path|crypto|util|buffer)$';
+/** Node modules that reach the file system, the network or other processes. */
+const IO_CORE =
+  '^(node:)?(fs|fs/promises|net|http|http2|https|tls|dgram|dns|dns/promises|child_process|cluster|worker_threads|readline|repl|os)$';
+const PACKAGES = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bundled', 'npm-no-pkg', 'npm-unknown'];
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'kernel-knows-nothing',
+      comment: 'kernel/ is the ground: no model, no stage, no package, no Node module.',
+      severity: 'error',
+      from: { path: '^src/kernel/' },
+      to: { pathNot: '^src/kernel/' },
+    },
+    {
+      name: 'model-knows-only-the-kernel',
+      comment: 'model/ holds nouns.',
+      severity: 'error',
+      from: { path: '^src/model/' },
+      to: { pathNot: '^src/(model|kernel)/' },
+    },
+    {
+      name: 'stages-do-not-know-each-other',
+      comment: 'A stage says what it needs as an interface of its own; daemon.ts passes the neighbour in.',
+      severity: 'error',
+      from: { path: `^src/(${STAGES})/` },
+      to: { path: `^src/(${STAGES})/`, pathNot: '^src/$1/' },
+    },
+    {
+      name: 'stages-know-only-model-and-kernel',
+      comment: 'Nothing of platform/, of the programs or of the wiring.',
+      severity: 'error',
+      from: { path: `^src/(${STAGES})/` },
+      to: { path: '^src/', pathNot: `^src/(${STAGES}|model|kernel)/` },
+    },
+    {
+      name: 'packages-and-io-only-in-platform-and-programs',
+      comment: 'Stages decide; files, sockets, processes and packages stay behind ports.',
+      severity: 'error',
+      from: { path: `^src/(${STAGES})/` },
+      to: { dependencyTypes: [...PACKAGES, 'core'], pathNot: PURE_CORE },
+    },
+    {
+      name: 'platform-sees-only-types-of-stages',
+      comment: "An adapter implements a stage's port and never calls its behaviour.",
+      severity: 'error',
+      from: { path: '^src/platform/' },
+      to: { path: `^src/(${STAGES})/`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'platform-does-not-know-who-uses-it',
+      severity: 'error',
+      from: { path: '^src/platform/' },
+      to: { path: `^src/((${PROGRAMS})/|[^/]+$)` },
+    },
+    {
+      name: 'programs-do-not-know-stages',
+      comment: 'A program talks to a running broker. What it needs of a stage is passed in by its entry.',
+      severity: 'error',
+      from: { path: `^src/(${PROGRAMS})/` },
+      to: { path: `^src/((${STAGES})/|[^/]+$)` },
+    },
+    {
+      name: 'programs-do-not-know-each-other',
+      comment: 'Only the command line knows the programs that are its subcommands.',
+      severity: 'error',
+      from: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/cli/' },
+      to: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/$1/' },
+    },
+    {
+      name: 'source-never-imports-tests',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(test|scripts|build)/' },
+    },
+    {
+      name: 'shipped-code-uses-shipped-packages',
+      comment: 'What src/ imports is a dependency of the package, not of its development.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'unit-tests-do-no-io',
+      comment: 'A test of files, sockets or processes belongs to test/integration/.',
+      severity: 'error',
+      from: { path: '^test/unit/' },
+      to: { dependencyTypes: ['core'], path: IO_CORE },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-orphans',
+      comment: 'A file that nobody imports and that imports nothing is dead.',
+      severity: 'error',
+      from: { orphan: true, path: '^src/', pathNot: '\\.d\\.ts$' },
+      to: {},
+    },
+    { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

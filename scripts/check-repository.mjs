@@ -1,0 +1,137 @@
+// What no linter sees: pins, links between documents, paths of somebody's machine, promises left in the source.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const SELF = 'scripts/check-repository.mjs';
+const LARGEST_BYTES = 1024 * 1024;
+
+/** Every file that is or could be committed. */
+function files() {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  return [...new Set(listed.toString().split('\0'))].filter((file) => file !== '' && existsSync(path.join(root, file)));
+}
+
+const read = (file) => readFileSync(path.join(root, file), 'utf8');
+const isText = (file) => !read(file).includes('\0');
+
+/** Patterns that a line must not match, where they count, and what to do instead. */
+const LINES = [
+  {
+    where: (file) => file !== SELF,
+    pattern: /(^|[^A-Za-z0-9_.])\/(work|farm|root|home\/[a-z])\//,
+    say: 'a path of one machine: use a relative path, a temporary folder or a path of the product',
+  },
+  {
+    where: (file) => file !== SELF,
+    pattern: /registry\.(npmjs|yarnpkg)|(deb|security|snapshot)\.debian\.org|proxy\.golang\.org|pypi\.org|crates\.io/i,
+    say: 'the host of a package registry: clients are configured outside the repository',
+  },
+  {
+    where: (file) => file.startsWith('src/') || file.startsWith('proto/'),
+    pattern: /\b(TODO|FIXME|XXX)\b|not implemented|placeholder/i,
+    say: 'a promise for later: finish it or leave it out',
+  },
+  {
+    where: (file) => /\.(ts|js|mjs|cjs)$/.test(file) && file !== SELF,
+    pattern: /eslint-disable(?!.*\s--\s+\S)/,
+    say: 'a disabled lint rule without its reason after --',
+  },
+  {
+    where: (file) => /\.(ts|mjs|cjs|js)$/.test(file) && file !== SELF,
+    pattern: /@ts-(ignore|nocheck)/,
+    say: 'the type checker switched off: use @ts-expect-error with a reason where it must be',
+  },
+];
+
+function badLines(file) {
+  const rules = LINES.filter(({ where }) => where(file));
+  if (rules.length === 0 || file === 'package-lock.json' || !isText(file)) return [];
+  return read(file)
+    .split('\n')
+    .flatMap((line, index) =>
+      rules.filter(({ pattern }) => pattern.test(line)).map(({ say }) => `${file}:${index + 1}: ${say}`),
+    );
+}
+
+/** Names that say nothing about what is inside. */
+function badName(file) {
+  const parts = file.replace(/\.[^/]*$/, '').split('/');
+  const vague = parts.find((part) => /^(utils?|helpers?|common|misc|types|manager|index)$/.test(part));
+  return file.startsWith('src/') && vague !== undefined
+    ? [`${file}: "${vague}" names nothing: name it after what it does`]
+    : [];
+}
+
+function badSize(file) {
+  const { size } = statSync(path.join(root, file));
+  return size > LARGEST_BYTES ? [`${file}: ${size} bytes: generate or fetch what is that large`] : [];
+}
+
+function badPins() {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read('package.json'));
+  const pins = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies });
+  const loose = pins
+    .filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+    .map(([name, version]) => `package.json: ${name} is ${version}: pin one exact version`);
+  const { packages } = JSON.parse(read('package-lock.json'));
+  const hosted = Object.entries(packages)
+    .filter(([, entry]) => entry.resolved !== undefined && entry.link !== true)
+    .map(
+      ([name]) =>
+        `package-lock.json: ${name} carries a download address: npm config set omit-lockfile-registry-resolved true`,
+    );
+  return [...loose, ...hosted];
+}
+
+/** Heading anchors of a Markdown text, as code hosts make them. */
+function anchors(text) {
+  return new Set(
+    text
+      .replace(/```[\s\S]*?```/g, '')
+      .split('\n')
+      .filter((line) => /^#{1,6}\s/.test(line))
+      .map((line) =>
+        line
+          .replace(/^#+\s+/, '')
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+          .trim()
+          .replace(/\s/g, '-'),
+      ),
+  );
+}
+
+function badLinks(file) {
+  if (!file.endsWith('.md')) return [];
+  const text = read(file)
+    .replace(/```[\s\S]*?```/g, '')
+    .replace(/`[^`\n]*`/g, '');
+  return [...text.matchAll(/\]\(([^)\s]+)(?:\s+"[^"]*")?\)/g)].flatMap(([, target]) => {
+    if (/^[a-z]+:/.test(target)) return [];
+    const [name, anchor] = target.split('#');
+    const to = name === '' ? file : path.join(path.dirname(file), decodeURIComponent(name));
+    if (!existsSync(path.join(root, to))) return [`${file}: the link ${target} leads nowhere`];
+    if (anchor === undefined || !to.endsWith('.md') || anchors(read(to)).has(anchor)) return [];
+    return [`${file}: the link ${target} names no heading of ${to}`];
+  });
+}
+
+function badModes() {
+  const runnable = ['.ci/run'];
+  return runnable
+    .filter((file) => !existsSync(path.join(root, file)) || (statSync(path.join(root, file)).mode & 0o111) === 0)
+    .map((file) => `${file}: missing or not executable`);
+}
+
+const all = files();
+const problems = [
+  ...all.flatMap((file) => [...badLines(file), ...badName(file), ...badSize(file), ...badLinks(file)]),
+  ...badPins(),
+  ...badModes(),
+];
+for (const problem of problems) console.error(problem);
+console.log(`repository: ${all.length} files, ${problems.length} problems`);
+process.exitCode = problems.length === 0 ? 0 : 1;
