@@ -18,8 +18,8 @@ export const PLUGIN_STATES = [
  * rejected · quarantined · orphaned: connected, but its path belongs to someone else. */
 export type PluginState = (typeof PLUGIN_STATES)[number];
 
-/** How a registration came about. */
-export type Door = 'register' | 'watcher' | 'pull' | 'restore';
+/** The two ways in: the plugin calls Register, or its registration socket appears in the watched directory. */
+export type Door = 'register' | 'watcher';
 
 /**
  * A socket that was opened with O_PATH, checked, and can be dialled as exactly the file that was checked. The pin keeps
@@ -38,9 +38,34 @@ export interface PinnedSocket {
   retain(): PinnedSocket;
 }
 
+/** What a door knows when it asks for a plugin to be taken in. Nothing of it is trusted yet. */
+export interface RegistrationRequest {
+  readonly door: Door;
+  /** The broker itself comes back to a plugin it knows (restart, quarantine over, broken stream), nobody called. */
+  readonly pulled: boolean;
+  readonly type: string;
+  readonly name: string;
+  readonly versions: readonly string[];
+  /** As the plugin spelled it; empty at the watcher door means the registration socket itself. */
+  readonly endpoint: string;
+  /** The registration socket at the watcher door, pinned by whoever found it. */
+  readonly socket?: PinnedSocket;
+  /** When pulled: the incarnation (key) that is meant; any other at that path is a different plugin. */
+  readonly expected?: string;
+  readonly caller?: Caller;
+}
+
+/** How a registration ended. */
+export type Outcome =
+  | { readonly ok: true; readonly instanceId: string; readonly durable: boolean }
+  | { readonly ok: false; readonly refusal: Refusal; readonly instanceId?: string };
+
 /** A registration that admission let in. */
 export interface Enrolment {
   readonly door: Door;
+  readonly pulled: boolean;
+  /** This incarnation had a list stream before, or is known from the checkpoint: its reattach rule applies. */
+  readonly resumed: boolean;
   readonly type: string;
   readonly name: string;
   readonly versions: readonly string[];
@@ -66,6 +91,8 @@ export interface InstanceReport {
 export interface InstanceHandle {
   readonly id: string;
   report(report: InstanceReport): void;
+  /** The instance took over: whatever it replaces may be let go now. Called once, after register or later. */
+  serving(): void;
 }
 
 /** A registration that a handler accepted. */
@@ -78,10 +105,14 @@ export interface Accepted {
 
 /**
  * The kubelet side of one plugin type: Validate → Register → DeRegister, Register again allowed after Validate.
- * Calls for one plugin name never overlap.
+ * `register` calls do not overlap as `serialBy` says; `deregister` may come at any time.
  */
 export interface PluginHandler {
   readonly type: string;
+  /** Which registrations must not overlap: those of one plugin name, or only those of one incarnation. */
+  readonly serialBy: 'plugin' | 'incarnation';
+  /** Whether several incarnations of one name serve side by side (DRA) or the newest replaces the others. */
+  readonly coexist: boolean;
   /** Checks name and versions; no side effects. Undefined: fine. */
   validate(name: string, versions: readonly string[]): Refusal | undefined;
   /**
@@ -90,6 +121,8 @@ export interface PluginHandler {
    * @throws Refused with what is to be answered
    */
   register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted>;
+  /** Whether an instance answers now; for `duplicates: keep-alive` and before it is trusted as fallback. */
+  isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
   /** Lets go of one instance; never dials it. Idempotent; unknown ids are ignored. */
   deregister(instanceId: string, reason: Reason): Promise<void>;
 }

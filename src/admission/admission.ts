@@ -1,0 +1,199 @@
+// May it come in? Both doors and every pull end here; the checks run in a fixed order and the first refusal wins.
+import { sleep, type Clock } from '../kernel/clock.js';
+import { incarnationKey, type Caller } from '../model/ids.js';
+import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
+import type { PluginPolicy } from '../model/settings.js';
+import { checkCaller } from './caller.js';
+import { checkRoots, endpointPath, pinRefusal } from './endpoint.js';
+import type { AdmissionPolicy, FloodPort, FloodSubject, Listener, RosterPort, SocketPort } from './ports.js';
+
+/** Plugins that register a moment before they serve are given this long to do so. */
+const SERVE_WITHIN_MS = 1000;
+/** How often a socket that is not there yet, or not listening yet, is looked at again. */
+const LOOK_AGAIN_MS = 20;
+/** Names longer than this are cut before they are shown or counted. */
+const MAX_NAME = 512;
+
+/** What admission needs. */
+export interface AdmissionPorts {
+  readonly flood: FloodPort;
+  readonly sockets: SocketPort;
+  readonly roster: RosterPort;
+  readonly policy: AdmissionPolicy;
+  readonly clock: Clock;
+  /** Uid of the broker, and its pid, so that it never dials itself. */
+  readonly self: { readonly uid: number; readonly pid: number };
+}
+
+/** A registration that may come in. Whoever takes it releases both sockets. */
+export interface Admitted {
+  readonly admitted: true;
+  readonly socket: PinnedSocket;
+  readonly endpoint: PinnedSocket;
+  readonly caller: Caller | undefined;
+  readonly policy: PluginPolicy;
+}
+
+/** A verdict: let in, or why not. */
+export type Verdict = Admitted | { readonly admitted: false; readonly refusal: Refusal };
+
+const refuse = (refusal: Refusal): Verdict => ({ admitted: false, refusal });
+
+/** The one admission. */
+export class Admission {
+  readonly #ports: AdmissionPorts;
+
+  constructor(ports: AdmissionPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Checks a request in the order of contract 2: quarantine, name, flood, version, endpoint, caller, duplicates, caps.
+   *
+   * @param handler of the request's type, for its name and version rules and to ask the incumbent
+   */
+  async admit(request: RegistrationRequest, handler: PluginHandler | undefined, signal: AbortSignal): Promise<Verdict> {
+    const { flood, policy } = this.#ports;
+    const invalid = this.#checkName(request, handler);
+    const subject = this.#subject(request, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
+    const banned = flood.quarantined(subject);
+    if (banned !== undefined) return refuse(banned);
+    const turn = flood.registration(subject);
+    if (subject.badName && invalid !== undefined) return refuse(turn.kind === 'refuse' ? turn.refusal : invalid);
+    if (turn.kind === 'refuse') return refuse(turn.refusal);
+    if (turn.kind === 'delay') await sleep(this.#ports.clock, turn.delayMs, signal);
+    if (invalid !== undefined) return refuse(invalid);
+
+    const found = await this.#endpoint(request, signal);
+    if ('code' in found) return refuse(found);
+    const { endpoint, listener } = found;
+    const plugin = policy.policyFor(request.type, request.name, (request.socket ?? endpoint).path);
+    const wrong =
+      this.#checkIncarnation(request, endpoint) ??
+      checkCaller({
+        name: request.name,
+        caller: request.caller,
+        listenerUid: listener.uid,
+        allowUids: policy.settings.allowUids,
+        ruleUids: plugin.uids,
+      }) ??
+      (await this.#checkDuplicate(request, handler, plugin, request.socket ?? endpoint, signal)) ??
+      this.#checkCaps(request);
+    if (wrong !== undefined) {
+      endpoint.release();
+      return refuse(wrong);
+    }
+    const caller = request.caller ?? this.#callerFrom(listener);
+    return { admitted: true, socket: (request.socket ?? endpoint).retain(), endpoint, caller, policy: plugin };
+  }
+
+  #subject(request: RegistrationRequest, badName: boolean): FloodSubject {
+    return {
+      type: request.type,
+      name: request.name,
+      uid: request.caller?.uid ?? this.#ports.self.uid,
+      socket: request.socket?.path ?? request.endpoint,
+      caller: request.caller,
+      door: request.door,
+      pulled: request.pulled,
+      badName,
+    };
+  }
+
+  #checkName(request: RegistrationRequest, handler: PluginHandler | undefined): Refusal | undefined {
+    const shown = JSON.stringify(request.name.slice(0, 128));
+    if (handler === undefined) {
+      return { code: 'TYPE_UNKNOWN', message: `${shown}: the plugin type ${JSON.stringify(request.type.slice(0, 64))} is not served here` };
+    }
+    if (request.name.length > MAX_NAME) return { code: 'NAME_INVALID', message: `the name ${shown}… has ${String(request.name.length)} characters` };
+    const invalid = handler.validate(request.name, request.versions);
+    if (invalid?.code === 'NAME_INVALID') return invalid;
+    if (!this.#ports.policy.nameAllowed(request.name)) {
+      return { code: 'NAME_DENIED', message: `${request.name}: the name is not allowed by admission.allowNames and admission.denyNames` };
+    }
+    return invalid;
+  }
+
+  /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
+  async #endpoint(
+    request: RegistrationRequest,
+    signal: AbortSignal,
+  ): Promise<{ endpoint: PinnedSocket; listener: Exclude<Listener, { error: string }> } | Refusal> {
+    const { clock, sockets, policy, self } = this.#ports;
+    const full = endpointPath(request, policy.paths);
+    if (typeof full !== 'string') return full;
+    const until = clock.mono() + (request.pulled ? 0 : SERVE_WITHIN_MS);
+    for (;;) {
+      const pinned = sockets.pin(full);
+      let refusal: Refusal;
+      let mayChange = false;
+      if ('problem' in pinned) {
+        refusal = pinRefusal(request.name, full, pinned);
+        mayChange = pinned.problem === 'missing';
+      } else {
+        const outside = checkRoots(request, pinned, policy.paths, sockets);
+        const listener = outside === undefined ? sockets.listenerOf(pinned) : undefined;
+        if (listener !== undefined && !('error' in listener) && listener.pid !== self.pid) return { endpoint: pinned, listener };
+        pinned.release();
+        if (outside !== undefined) refusal = outside;
+        else if (listener !== undefined && !('error' in listener)) {
+          refusal = { code: 'ENDPOINT_INVALID', message: `${request.name}: the endpoint ${full} is the broker's own socket` };
+        } else {
+          refusal = { code: 'NO_LISTENER', message: `${request.name}: nobody listens on ${full} (${listener?.error ?? ''})` };
+          mayChange = true;
+        }
+      }
+      if (!mayChange || clock.mono() >= until) return refusal;
+      await sleep(clock, LOOK_AGAIN_MS, signal);
+    }
+  }
+
+  #checkIncarnation(request: RegistrationRequest, endpoint: PinnedSocket): Refusal | undefined {
+    const { roster } = this.#ports;
+    const socketKey = incarnationKey((request.socket ?? endpoint).incarnation);
+    if (request.expected !== undefined && request.expected !== socketKey) {
+      return { code: 'SOCKET_SWAPPED', message: `${request.name}: ${endpoint.path} is another incarnation than the one that is known` };
+    }
+    if (roster.isDeregistered(socketKey)) {
+      return { code: 'DEREGISTERED', message: `${request.name}: an operator has deregistered this incarnation of ${endpoint.path}` };
+    }
+    const claimant = roster.claimant(request.type, incarnationKey(endpoint.incarnation), request.name);
+    if (claimant === undefined) return undefined;
+    return { code: 'ENDPOINT_CLAIMED', message: `${request.name}: the socket ${endpoint.path} already serves ${claimant}` };
+  }
+
+  async #checkDuplicate(
+    request: RegistrationRequest,
+    handler: PluginHandler | undefined,
+    plugin: PluginPolicy,
+    socket: PinnedSocket,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    if (plugin.duplicates === 'newest' || handler?.coexist === true) return undefined;
+    const incumbent = this.#ports.roster.incumbent(request.type, request.name);
+    if (incumbent === undefined || incumbent.socketKey === incarnationKey(socket.incarnation)) return undefined;
+    if (plugin.duplicates === 'reject') {
+      return { code: 'DUPLICATE_REJECTED', message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set` };
+    }
+    if ((await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
+    return { code: 'DUPLICATE_KEPT', message: `${request.name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set` };
+  }
+
+  #checkCaps(request: RegistrationRequest): Refusal | undefined {
+    const { roster, policy } = this.#ports;
+    const { maxPlugins } = policy.settings;
+    if (roster.livePlugins < maxPlugins || roster.isKnown(request.type, request.name)) return undefined;
+    return { code: 'CAP_PLUGINS', message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)` };
+  }
+
+  #callerFrom(listener: Exclude<Listener, { error: string }>): Caller {
+    return {
+      uid: listener.uid,
+      gid: listener.gid,
+      pid: listener.pid,
+      startTime: undefined,
+      source: listener.pid === undefined ? 'socket-file' : 'peercred',
+    };
+  }
+}

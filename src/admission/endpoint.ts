@@ -1,0 +1,90 @@
+// From what a plugin calls its endpoint to a path, and whether that path may be dialled. Pure but for its two ports.
+import path from 'node:path';
+import { CSI_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
+import type { PinnedSocket, RegistrationRequest } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
+import type { Paths } from '../model/settings.js';
+import type { PinProblem, SocketPort } from './ports.js';
+
+/** Drivers keep their service sockets here on every node, whatever the broker's own root is (contract 2). */
+const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
+/** A unix socket address holds this many bytes of path. */
+const MAX_PATH_BYTES = 107;
+
+/** Directories in which an endpoint of this request may lie. */
+export function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
+  if (request.type === CSI_PLUGIN || request.type === DRA_PLUGIN) {
+    return [paths.plugins, KUBELET_PLUGINS, paths.pluginsRegistry];
+  }
+  return [request.door === 'register' ? paths.devicePlugins : paths.pluginsRegistry];
+}
+
+/** Whether `file` lies inside `directory`; both absolute and without `..`. */
+export function isInside(file: string, directory: string): boolean {
+  return file.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
+}
+
+/**
+ * The absolute path an endpoint means: translated by paths.map, relative ones in the directory of their door (as the
+ * kubelet joins them), absolute ones as they are when they lie in an allowed root and else as the kubelet joins them.
+ */
+export function endpointPath(request: RegistrationRequest, paths: Paths): string | Refusal {
+  const { endpoint, socket, name } = request;
+  const shown = JSON.stringify(endpoint.slice(0, 160));
+  if (endpoint === '') {
+    if (socket !== undefined) return socket.path;
+    return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint is empty` };
+  }
+  if (endpoint.includes('\0')) {
+    return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint ${shown} contains a NUL byte` };
+  }
+  const base = request.door === 'register' ? paths.devicePlugins : paths.pluginsRegistry;
+  const full = absolute(endpoint, base, rootsFor(request, paths), paths);
+  const bytes = Buffer.byteLength(full);
+  if (bytes > MAX_PATH_BYTES) {
+    return {
+      code: 'ENDPOINT_TOO_LONG',
+      message: `${name}: the path of endpoint ${shown} has ${String(bytes)} bytes; a unix socket address holds ${String(MAX_PATH_BYTES)}`,
+    };
+  }
+  return full;
+}
+
+function absolute(endpoint: string, base: string, roots: readonly string[], paths: Paths): string {
+  if (!endpoint.startsWith('/')) return path.join(base, endpoint);
+  const clean = path.normalize(endpoint);
+  for (const { from, to } of paths.map) {
+    if (isInside(clean, from)) return path.join(to, path.relative(from, clean));
+  }
+  if (roots.some((root) => isInside(clean, root)) || base === paths.pluginsRegistry) return clean;
+  return path.join(base, clean);
+}
+
+/** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */
+export function checkRoots(request: RegistrationRequest, pinned: PinnedSocket, paths: Paths, sockets: SocketPort): Refusal | undefined {
+  const roots = rootsFor(request, paths);
+  for (const root of roots) {
+    const real = sockets.realDirectory(root);
+    if (real !== undefined && isInside(pinned.path, real)) return undefined;
+  }
+  return {
+    code: 'ENDPOINT_OUTSIDE',
+    message: `${request.name}: the endpoint ${JSON.stringify(request.endpoint.slice(0, 160))} leads to ${pinned.path}, outside of ${roots.join(', ')}`,
+  };
+}
+
+/** What a failed pin means to the plugin. */
+export function pinRefusal(name: string, shownPath: string, problem: PinProblem): Refusal {
+  switch (problem.problem) {
+    case 'missing':
+      return { code: 'ENDPOINT_MISSING', message: `${name}: there is no socket at ${shownPath}` };
+    case 'not-a-socket':
+      return { code: 'ENDPOINT_NOT_SOCKET', message: `${name}: ${shownPath} is ${problem.detail}, not a unix socket` };
+    case 'too-long':
+      return { code: 'ENDPOINT_TOO_LONG', message: `${name}: the path ${shownPath} has ${problem.detail}` };
+    case 'error':
+      return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
+        ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
+        : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
+  }
+}

@@ -1,0 +1,138 @@
+// What the node has: the newest list of each instance, as received, and which instance speaks for a resource.
+import type { DeviceList } from '../model/device.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { AdmissionSettings } from '../model/settings.js';
+
+/** A decoded list, or why it was not accepted. */
+export type Decoded =
+  | { readonly ok: true; readonly list: DeviceList; readonly sha256: string }
+  | { readonly ok: false; readonly sentence: string };
+
+/** Decodes a list without holding up others. */
+export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal) => Promise<Decoded>;
+
+/** The last list of one instance. Kept as bytes: decoded devices would take many times the memory. */
+export interface Holding {
+  readonly instanceId: string;
+  readonly resource: string;
+  readonly raw: Buffer;
+  readonly sha256: string;
+  readonly devices: number;
+  readonly healthy: number;
+}
+
+/** What became of a list. */
+export type Offered =
+  | { readonly kind: 'applied'; readonly devices: number }
+  | { readonly kind: 'equal'; readonly devices: number }
+  | { readonly kind: 'refused'; readonly sentence: string };
+
+/** What the inventory needs. */
+export interface InventoryPorts {
+  readonly decode: ListDecoder;
+  readonly settings: () => AdmissionSettings;
+  readonly metrics: Metrics;
+  /** Called after a list was applied, with what it replaced. */
+  readonly applied: (holding: Holding, before: Holding | undefined, list: DeviceList) => void;
+  /** Called after a list was refused. */
+  readonly refused: (instanceId: string, resource: string, sentence: string) => void;
+}
+
+/** Holds lists by instance; bounded by admission.maxListBytesTotal. */
+export class Inventory {
+  readonly #ports: InventoryPorts;
+  readonly #holdings = new Map<string, Holding>();
+  #bytes = 0;
+
+  constructor(ports: InventoryPorts) {
+    this.#ports = ports;
+  }
+
+  /** Bytes of all lists together. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The last list of an instance. */
+  holding(instanceId: string): Holding | undefined {
+    return this.#holdings.get(instanceId);
+  }
+
+  /** All lists held. */
+  all(): Iterable<Holding> {
+    return this.#holdings.values();
+  }
+
+  /** Devices in the last list of an instance; undefined when none was taken. */
+  known(instanceId: string): number | undefined {
+    return this.#holdings.get(instanceId)?.devices;
+  }
+
+  /** Takes a list. An equal one is dropped undecoded; a refused one leaves the last good one in place. */
+  async offer(instanceId: string, resource: string, raw: Buffer, signal: AbortSignal): Promise<Offered> {
+    const before = this.#holdings.get(instanceId);
+    if (before?.raw.equals(raw) === true) {
+      this.#ports.metrics.update(resource, 'equal');
+      return { kind: 'equal', devices: before.devices };
+    }
+    const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.settings();
+    const tooMuch = this.#checkRoom(resource, raw.length, before?.raw.length ?? 0, maxMessageBytes, maxListBytesTotal);
+    if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch);
+    const decoded = await this.#ports.decode(raw, maxDevices, signal);
+    signal.throwIfAborted();
+    if (!decoded.ok) return this.#refuse(instanceId, resource, `the list of ${resource} is refused: ${decoded.sentence}`);
+    const { list, sha256 } = decoded;
+    const holding = {
+      instanceId,
+      resource,
+      raw: ownBytes(raw),
+      sha256,
+      devices: list.devices.length,
+      healthy: list.healthy,
+    };
+    this.#put(holding);
+    this.#ports.metrics.update(resource, 'applied');
+    this.#ports.applied(holding, before, list);
+    return { kind: 'applied', devices: holding.devices };
+  }
+
+  /** Puts back a list from the checkpoint. */
+  restore(holding: Holding): void {
+    this.#put(holding);
+  }
+
+  /** Forgets the list of an instance. Unknown instances are ignored. */
+  drop(instanceId: string): void {
+    const holding = this.#holdings.get(instanceId);
+    if (holding === undefined) return;
+    this.#holdings.delete(instanceId);
+    this.#bytes -= holding.raw.length;
+  }
+
+  #put(holding: Holding): void {
+    this.drop(holding.instanceId);
+    this.#holdings.set(holding.instanceId, holding);
+    this.#bytes += holding.raw.length;
+  }
+
+  #checkRoom(resource: string, bytes: number, freed: number, perList: number, total: number): string | undefined {
+    if (bytes > perList) {
+      return `the list of ${resource} has ${String(bytes)} bytes; admission.maxMessageBytes allows ${String(perList)}`;
+    }
+    if (this.#bytes - freed + bytes > total) {
+      return `the list of ${resource} would bring all lists to ${String(this.#bytes - freed + bytes)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
+    }
+    return undefined;
+  }
+
+  #refuse(instanceId: string, resource: string, sentence: string): Offered {
+    this.#ports.metrics.update(resource, 'refused');
+    this.#ports.refused(instanceId, resource, sentence);
+    return { kind: 'refused', sentence };
+  }
+}
+
+/** A copy where the bytes are a small part of a larger pool, so that one list does not keep the pool alive. */
+function ownBytes(raw: Buffer): Buffer {
+  return raw.buffer.byteLength > raw.length * 2 ? Buffer.from(raw) : raw;
+}

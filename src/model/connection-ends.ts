@@ -1,0 +1,66 @@
+// The closed table of reasons for which the border ends a connection (contract 12). Each code is stable, is logged once
+// per peer, counted, shown in events, and says what to do.
+
+/** What the table says of one code. */
+export interface ConnectionEndSpec {
+  /** What it means, in one line. */
+  readonly about: string;
+  /** What the operator or the plugin's author can do. */
+  readonly remedy: string;
+}
+
+const end = (about: string, remedy: string): ConnectionEndSpec => ({ about, remedy });
+const FLOOD = 'Find the process by uid and pid in the log; a well-behaved gRPC library does not do this.';
+
+/** Why the border ended a connection that its peer would have kept. */
+export const CONNECTION_ENDS = {
+  PROTOCOL: end(
+    'The peer does not speak HTTP/2 as RFC 9113 and RFC 7541 define it.',
+    'Look which program connects; only gRPC clients belong on this socket.',
+  ),
+  HEADER_BOMB: end(
+    'One header block exceeds guard.headerBytes.',
+    `${FLOOD} Raise guard.headerBytes for large metadata.`,
+  ),
+  CONTINUATION_FLOOD: end('One header block has more parts than guard.continuations.', FLOOD),
+  SETTINGS_FLOOD: end('The peer sent more SETTINGS frames than guard.settings.', FLOOD),
+  PING_FLOOD: end(
+    'The peer sent more PING frames than guard.pings and its work allow.',
+    `${FLOOD} Lengthen its keepalive.`,
+  ),
+  RAPID_RESET: end('The peer opens calls and resets them at once, more than guard.resets allows.', FLOOD),
+  MADE_YOU_RESET: end('The peer makes the server reset calls, more than guard.resets allows.', FLOOD),
+  EMPTY_FRAMES: end('The peer sent more frames without content than guard.emptyFrames.', FLOOD),
+  PRIORITY_FLOOD: end('The peer sent more PRIORITY frames than guard.priorities allows.', FLOOD),
+  WINDOW_GAME: end(
+    'The peer keeps its flow-control windows shut, or floods with WINDOW_UPDATE frames.',
+    'Look whether the peer hangs; its gRPC library must take the answers it asked for.',
+  ),
+  FRAME_FLOOD: end('The peer sent more frames than guard.frames and its work allow.', FLOOD),
+  CALL_FLOOD: end('The peer opened far more calls at once than it was told it may.', FLOOD),
+  SLOW_PREFACE: end(
+    'The peer connected and did not begin to speak within guard.preface.',
+    'Look whether the peer is stopped or starved of CPU.',
+  ),
+  SLOW_HEADERS: end('The peer began a header block and did not end it within guard.headers.', FLOOD),
+  HALF_OPEN_CALL: end(
+    'A call whose request was not complete within guard.halfOpen.',
+    'Look whether the peer is stopped; the calls of this service send one message and end.',
+  ),
+  HALF_CLOSED: end(
+    'One direction of the connection was closed and the other not within guard.halfClosed.',
+    'Look whether the peer is stopped.',
+  ),
+  UNREAD_BYTES: end(
+    'The peer did not read its answers within guard.unread.',
+    'Look whether the peer is stopped or hangs.',
+  ),
+  IDLE: end('No call was open for guard.idle.', 'Nothing to do: a gRPC client connects again when it needs to.'),
+  TOO_OLD: end(
+    'The connection reached guard.age and was asked to finish its calls.',
+    'Nothing to do: a gRPC client connects again by itself.',
+  ),
+} as const satisfies Record<string, ConnectionEndSpec>;
+
+/** A code with which the border ends a connection. */
+export type ConnectionEndCode = keyof typeof CONNECTION_ENDS;

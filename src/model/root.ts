@@ -1,0 +1,19 @@
+// Where things are when nobody says otherwise (contract 7 and 8).
+
+/** What the default root depends on: the effective uid and two variables of the environment. */
+export interface RootFacts {
+  readonly uid: number;
+  readonly home: string;
+  /** $XDG_STATE_HOME; relative ones are ignored, as the XDG base directory specification asks. */
+  readonly xdgStateHome: string | undefined;
+}
+
+/** The root directory where neither a flag nor the config names one: absolute. */
+export function defaultRoot(facts: RootFacts): string {
+  if (facts.uid === 0) return '/var/lib/plugin-broker';
+  const stateHome = facts.xdgStateHome?.startsWith('/') === true ? facts.xdgStateHome : `${facts.home}/.local/state`;
+  return `${stateHome.replace(/\/+$/, '')}/plugin-broker`;
+}
+
+/** The longest path that fits a unix socket address, in bytes of UTF-8 (sockaddr_un without its closing NUL). */
+export const LONGEST_SOCKET_PATH = 107;

@@ -1,0 +1,96 @@
+// Opens a socket file without connecting to it (O_PATH), so that what was checked is what is dialled, and so that its
+// inode cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and
+// cost microseconds, where a trip through the thread pool costs a hundred.
+import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
+import type { Incarnation } from '../../model/ids.js';
+import type { PinnedSocket } from '../../model/plugin.js';
+
+/** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
+const O_PATH = 0o10000000;
+
+/** The longest path that fits a unix socket address; Node 20 and 22 cut longer ones silently. */
+export const MAX_SOCKET_PATH_BYTES = 107;
+
+/** Why a path could not be pinned. `error` carries the system's code. */
+export interface PinProblem {
+  readonly problem: 'missing' | 'not-a-socket' | 'too-long' | 'error';
+  readonly detail: string;
+}
+
+/** The identity of a file from its status. File systems without birth time report 0: their change time stands in. */
+export function incarnationOf(status: BigIntStats): Incarnation {
+  const born = status.birthtimeNs === 0n ? status.ctimeNs : status.birthtimeNs;
+  return { dev: String(status.dev), ino: String(status.ino), birthNs: String(born) };
+}
+
+/** The incarnation of the socket that a path leads to now (links followed), or undefined where there is none. */
+export function incarnationAt(path: string): Incarnation | undefined {
+  try {
+    const status = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return status?.isSocket() === true ? incarnationOf(status) : undefined;
+  } catch {
+    return undefined; // a loop of links, a directory we may not enter: no socket for us
+  }
+}
+
+class Pin implements PinnedSocket {
+  readonly path: string;
+  readonly incarnation: Incarnation;
+  readonly uid: number;
+  readonly dialPath: string;
+  readonly #fd: number;
+  #holds = 1;
+
+  constructor(fd: number, path: string, status: BigIntStats) {
+    this.#fd = fd;
+    this.path = path;
+    this.incarnation = incarnationOf(status);
+    this.uid = Number(status.uid);
+    this.dialPath = `/proc/self/fd/${String(fd)}`;
+  }
+
+  retain(): PinnedSocket {
+    this.#holds += 1;
+    return this;
+  }
+
+  release(): void {
+    this.#holds -= 1;
+    if (this.#holds === 0) closeSync(this.#fd);
+  }
+}
+
+/**
+ * Pins the socket that a path leads to, links followed.
+ *
+ * @returns the pin, with the path it really has; or why there is none
+ */
+export function pinSocket(path: string): PinnedSocket | PinProblem {
+  if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
+    return { problem: 'too-long', detail: `${String(Buffer.byteLength(path))} bytes` };
+  }
+  let fd: number;
+  try {
+    fd = openSync(path, O_PATH);
+  } catch (failure) {
+    const code = (failure as NodeJS.ErrnoException).code ?? 'unknown';
+    return { problem: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'error', detail: code };
+  }
+  try {
+    const status = fstatSync(fd, { bigint: true });
+    if (!status.isSocket()) {
+      closeSync(fd);
+      return { problem: 'not-a-socket', detail: status.isDirectory() ? 'a directory' : 'not a socket' };
+    }
+    // The kernel's own answer where this file is: no race between following links and opening.
+    const real = readlinkSync(`/proc/self/fd/${String(fd)}`);
+    if (real.endsWith(' (deleted)')) {
+      closeSync(fd);
+      return { problem: 'missing', detail: 'removed while it was looked at' };
+    }
+    return new Pin(fd, real, status);
+  } catch (failure) {
+    closeSync(fd);
+    return { problem: 'error', detail: (failure as NodeJS.ErrnoException).code ?? 'unknown' };
+  }
+}

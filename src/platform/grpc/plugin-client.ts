@@ -1,0 +1,187 @@
+// Our side of calls to plugins: one channel per incarnation, raw bytes, one message pulled at a time.
+import { Channel, connectivityState, credentials, Metadata, status as Status, type ChannelOptions } from '@grpc/grpc-js';
+import type { Clock } from '../../kernel/clock.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+
+/** A call that failed: the status the peer or the transport gave, and its words. */
+export class CallFailed extends Error {
+  override readonly name = 'CallFailed';
+  /** gRPC status number. */
+  readonly status: number;
+  constructor(status: number, details: string) {
+    super(details);
+    this.status = status;
+  }
+}
+
+/** How a server stream ended. Status 0: the plugin closed it in order. */
+export interface StreamEnd {
+  readonly status: number;
+  readonly details: string;
+}
+
+/** A server stream that is read only when asked: what is not read stays with the sender (flow control). */
+export interface PulledStream {
+  /**
+   * The next message, or undefined at the end. Only one read may wait at a time.
+   */
+  read(): Promise<Buffer | undefined>;
+  /** Set once the stream ended. */
+  readonly end: StreamEnd | undefined;
+  /** Ends it from our side; a waiting read gets undefined. Idempotent. */
+  cancel(): void;
+}
+
+type Call = ReturnType<Channel['createCall']>;
+
+const NEVER = Infinity;
+
+/** Options of every channel to a plugin, each with its reason in stack notes: no shared backoff between incarnations, no retries
+ * behind our back, no channelz records, no keepalive (Go servers end connections that ping), small reconnect waits. */
+function channelOptions(maxMessageBytes: number): ChannelOptions {
+  return {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_retries': 0,
+    'grpc.enable_channelz': 0,
+    'grpc.default_authority': 'localhost',
+    'grpc.max_receive_message_length': maxMessageBytes,
+    'grpc.initial_reconnect_backoff_ms': 100,
+    'grpc.max_reconnect_backoff_ms': 1000,
+    'grpc.service_config_disable_resolution': 1,
+    'grpc.enable_http_proxy': 0,
+  };
+}
+
+/** A channel to one socket. Nothing is dialled before the first call. */
+export class PluginChannel {
+  readonly #channel: Channel;
+  readonly #clock: Clock;
+  #closed = false;
+
+  /**
+   * @param dialPath a socket path, of a pin: exactly the file that was checked is dialled
+   * @param maxMessageBytes the largest message taken
+   */
+  constructor(dialPath: string, maxMessageBytes: number, clock: Clock) {
+    this.#clock = clock;
+    this.#channel = new Channel(`unix:${dialPath}`, credentials.createInsecure(), channelOptions(maxMessageBytes));
+  }
+
+  /**
+   * One request, one answer, as bytes.
+   *
+   * @param method full method name with leading slash
+   * @param limitMs milliseconds until the call fails with DEADLINE_EXCEEDED; counted on our own clock, because the
+   *   library takes wall time and a set clock must not end calls
+   * @throws CallFailed for everything that went wrong, a cancelled signal included
+   */
+  unary(method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted || this.#closed) {
+        reject(new CallFailed(GRPC_STATUS.CANCELLED, 'cancelled before it began'));
+        return;
+      }
+      const call = this.#channel.createCall(method, NEVER, undefined, null, undefined);
+      const onAbort = (): void => call.cancelWithStatus(Status.CANCELLED, 'given up');
+      signal.addEventListener('abort', onAbort, { once: true });
+      const alarm = this.#clock.alarm(limitMs, () => {
+        call.cancelWithStatus(Status.DEADLINE_EXCEEDED, `no answer within ${String(limitMs)} ms`);
+      });
+      let answer: Buffer | undefined;
+      call.start(new Metadata(), {
+        onReceiveMetadata: () => undefined,
+        onReceiveMessage: (message: unknown) => {
+          answer = message as Buffer;
+        },
+        onReceiveStatus: ({ code, details }) => {
+          alarm.cancel();
+          signal.removeEventListener('abort', onAbort);
+          if (code === Status.OK && answer !== undefined) resolve(answer);
+          else if (code === Status.OK) reject(new CallFailed(GRPC_STATUS.INTERNAL, 'the answer has no message'));
+          else reject(new CallFailed(code, details));
+        },
+      });
+      call.sendMessageWithContext({}, request);
+      call.halfClose();
+      call.startRead();
+    });
+  }
+
+  /** Opens a server stream with one request. It never fails here: failures are its end. */
+  stream(method: string, request: Buffer): PulledStream {
+    const call = this.#channel.createCall(method, NEVER, undefined, null, undefined);
+    const stream = new PulledCall(call);
+    call.start(new Metadata(), {
+      onReceiveMetadata: () => undefined,
+      onReceiveMessage: (message: unknown) => stream.deliver(message as Buffer),
+      onReceiveStatus: ({ code, details }) => stream.finish({ status: code, details }),
+    });
+    call.sendMessageWithContext({}, request);
+    call.halfClose();
+    return stream;
+  }
+
+  /** Calls back once when an established connection is gone. For sessions without an open stream. */
+  onConnectionLost(lost: () => void): void {
+    const state = this.#channel.getConnectivityState(false);
+    if (this.#closed) return;
+    if (state !== connectivityState.READY) {
+      lost();
+      return;
+    }
+    this.#channel.watchConnectivityState(state, NEVER, (failure) => {
+      if (failure === undefined && !this.#closed) lost();
+    });
+  }
+
+  /** Closes the connection; calls in flight fail. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#channel.close();
+  }
+}
+
+class PulledCall implements PulledStream {
+  readonly #call: Call;
+  #waiting: ((message: Buffer | undefined) => void) | undefined;
+  #ready: Buffer | undefined;
+  end: StreamEnd | undefined;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  read(): Promise<Buffer | undefined> {
+    if (this.#ready !== undefined) {
+      const message = this.#ready;
+      this.#ready = undefined;
+      return Promise.resolve(message);
+    }
+    if (this.end !== undefined) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+      this.#call.startRead();
+    });
+  }
+
+  deliver(message: Buffer): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting === undefined) this.#ready = message;
+    else waiting(message);
+  }
+
+  finish(end: StreamEnd): void {
+    this.end ??= end;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.(undefined);
+  }
+
+  cancel(): void {
+    if (this.end !== undefined) return;
+    this.#call.cancelWithStatus(Status.CANCELLED, 'closed by the broker');
+    this.finish({ status: Status.CANCELLED, details: 'closed by the broker' });
+  }
+}

@@ -1,0 +1,74 @@
+// One incarnation of a plugin as the broker knows it.
+import type { Caller } from '../model/ids.js';
+import type { Door, Enrolment, PluginState } from '../model/plugin.js';
+import type { Reason } from '../model/reasons.js';
+import type { PluginPolicy } from '../model/settings.js';
+
+/** Counted per incarnation, for views. */
+export interface Counters {
+  registrations: number;
+  rejected: number;
+  updates: number;
+  coalesced: number;
+  disconnects: number;
+}
+
+/** The record of one incarnation. Only the roster changes it. */
+export interface Instance {
+  readonly id: string;
+  readonly type: string;
+  readonly name: string;
+  readonly door: Door;
+  /** Where the registering socket and the endpoint are, links followed; and the endpoint as the plugin spelled it. */
+  readonly socketPath: string;
+  readonly endpointPath: string;
+  readonly endpointAsSent: string;
+  /** Keys of the incarnations of both sockets. */
+  readonly socketKey: string;
+  readonly endpointKey: string;
+  readonly versions: readonly string[];
+  /** Grows with each registration: the newest wins. */
+  seq: number;
+  state: PluginState;
+  reason: Reason;
+  message: string;
+  /** Epoch milliseconds. */
+  stateSince: number;
+  registeredAt: number;
+  firstRegisteredAt: number;
+  version: string;
+  caller: Caller | undefined;
+  policy: PluginPolicy;
+  facts: Readonly<Record<string, unknown>>;
+  /** It delivered what it promised (a list; a node id): predecessors may be let go. */
+  isServing: boolean;
+  /** It had a list stream before, or comes from the checkpoint: its reattach rule applies. */
+  wasWatched: boolean;
+  /** From the checkpoint of another boot and not confirmed since. */
+  isHint: boolean;
+  /** On disk. */
+  isDurable: boolean;
+  /** Present while the broker holds its sockets. */
+  enrolment: Enrolment | undefined;
+  readonly counters: Counters;
+}
+
+/** One string for an instance: who it says it is, and which life of which socket registered it. */
+export function instanceId(type: string, name: string, socketKey: string): string {
+  return `${type}/${name}@${socketKey}`;
+}
+
+/** States of an instance that counts: it serves or may come back. */
+export function isLive(instance: Instance): boolean {
+  return instance.state !== 'gone' && instance.state !== 'rejected' && !isReplaced(instance);
+}
+
+/** A predecessor that is kept as fallback while its socket listens. */
+export function isReplaced(instance: Instance): boolean {
+  return instance.state === 'held' && instance.reason === 'replaced';
+}
+
+/** Confirmed and not over: its session is or was open. */
+export function isConnected(instance: Instance): boolean {
+  return instance.state === 'ready' || instance.state === 'orphaned';
+}

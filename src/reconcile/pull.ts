@@ -1,0 +1,49 @@
+// When the broker comes back to a plugin by itself, and when it is pointless. Pure.
+import type { Instance } from './instance.js';
+import type { RegistrationRequest } from '../model/plugin.js';
+import type { Refusal, RefusalCode } from '../model/reasons.js';
+
+/** Reasons of `held` after which the incarnation may still live, so that its stream is opened again. */
+const REOPENED = new Set(['connection-lost', 'reopening', 'stream-failed', 'update-flood']);
+
+/** Refusals after which this incarnation will never answer again. */
+const FINAL = new Set<RefusalCode>([
+  'ENDPOINT_MISSING',
+  'ENDPOINT_NOT_SOCKET',
+  'ENDPOINT_OUTSIDE',
+  'SOCKET_SWAPPED',
+  'NO_LISTENER',
+  'DEREGISTERED',
+  'ENDPOINT_CLAIMED',
+  'NAME_DENIED',
+  'CALLER_NOT_ALLOWED',
+]);
+
+/** Whether a lost instance is to be pulled. */
+export function isWorthPulling(instance: Instance): boolean {
+  if (instance.state === 'restored' || instance.state === 'quarantined') return true;
+  return (instance.state === 'held' || instance.state === 'gone') && REOPENED.has(instance.reason);
+}
+
+/** Whether a refusal of a pull ends it: nobody can answer there any more. */
+export function isFinal(refusal: Refusal): boolean {
+  return FINAL.has(refusal.code);
+}
+
+/**
+ * The request with which an instance is pulled: what it said when it registered, for exactly that incarnation.
+ */
+export function pullRequest(instance: Instance): RegistrationRequest {
+  const socket = instance.door === 'watcher' ? instance.enrolment?.socket : undefined;
+  return {
+    door: instance.door,
+    pulled: true,
+    type: instance.type,
+    name: instance.name,
+    versions: instance.versions,
+    endpoint: instance.endpointPath,
+    expected: instance.socketKey,
+    ...(socket === undefined ? {} : { socket }),
+    ...(instance.caller === undefined ? {} : { caller: instance.caller }),
+  };
+}

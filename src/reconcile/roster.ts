@@ -1,0 +1,254 @@
+// The actual state: every incarnation the broker knows, entered only with confirmed facts, in one place.
+// What follows from a change (grace, pulls, checkpoint, events) is decided by those who listen.
+import type { Clock } from '../kernel/clock.js';
+import { incarnationKey, pluginKey } from '../model/ids.js';
+import type { Accepted, Enrolment, InstanceReport, PluginState } from '../model/plugin.js';
+import type { Reason, Refusal } from '../model/reasons.js';
+import { instanceId, isLive, type Instance } from './instance.js';
+
+/** Dead entries kept for `explain`: in all, and of one plugin. */
+const MAX_DEAD = 256;
+const MAX_DEAD_PER_PLUGIN = 3;
+
+/** A change of one instance. */
+export interface Change {
+  readonly instance: Instance;
+  readonly before: PluginState | undefined;
+  readonly reasonBefore: Reason | undefined;
+}
+
+/** Told of each change, after it is made; in the order of changes. */
+export type ChangeListener = (change: Change) => void;
+
+/** All instances, by id and by plugin. */
+export class Roster {
+  readonly #clock: Clock;
+  readonly #byId = new Map<string, Instance>();
+  readonly #byPlugin = new Map<string, Set<Instance>>();
+  readonly #byEndpoint = new Map<string, Set<Instance>>();
+  readonly #listeners: ChangeListener[] = [];
+  readonly #removed: ((instance: Instance) => void)[] = [];
+  readonly #dead = new Set<Instance>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Adds a listener for changes. */
+  onChange(listener: ChangeListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Adds a listener for entries that are dropped. */
+  onRemoved(listener: (instance: Instance) => void): void {
+    this.#removed.push(listener);
+  }
+
+  get(id: string): Instance | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): IterableIterator<Instance> {
+    return this.#byId.values();
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Instances of a plugin, newest registration first. */
+  ofPlugin(type: string, name: string): Instance[] {
+    const found = [...(this.#byPlugin.get(pluginKey({ type, name })) ?? [])];
+    return found.sort((a, b) => b.seq - a.seq);
+  }
+
+  /** The instance that speaks for a plugin: the newest that is connected, else the newest that may come back. */
+  primaryOf(type: string, name: string): Instance | undefined {
+    const live = this.ofPlugin(type, name).filter(isLive);
+    return live.find((one) => one.state === 'ready' || one.state === 'orphaned') ?? live[0];
+  }
+
+  /** Names with an instance that counts; what admission.maxPlugins bounds. */
+  get livePlugins(): number {
+    let live = 0;
+    for (const instances of this.#byPlugin.values()) {
+      for (const instance of instances) {
+        if (isLive(instance)) {
+          live += 1;
+          break;
+        }
+      }
+    }
+    return live;
+  }
+
+  /** Another plugin of the same type that this very socket serves. */
+  claimantOf(type: string, endpointKey: string, name: string): Instance | undefined {
+    for (const instance of this.#byEndpoint.get(endpointKey) ?? []) {
+      if (instance.type === type && instance.name !== name && isLive(instance)) return instance;
+    }
+    return undefined;
+  }
+
+  /**
+   * Enters a registration that admission let in. A known incarnation keeps its record and, while it counts, its state.
+   *
+   * @param seq the place of the registration in time
+   */
+  begin(enrolment: Enrolment, seq: number): Instance {
+    const id = instanceId(enrolment.type, enrolment.name, incarnationKey(enrolment.socket.incarnation));
+    const known = this.#byId.get(id);
+    if (known !== undefined) {
+      known.seq = Math.max(known.seq, seq);
+      this.#hold(known, enrolment);
+      known.caller = enrolment.caller ?? known.caller;
+      known.policy = enrolment.policy;
+      if (!isLive(known)) this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
+      return known;
+    }
+    const now = this.#clock.wall();
+    const instance: Instance = {
+      id,
+      type: enrolment.type,
+      name: enrolment.name,
+      door: enrolment.door,
+      socketPath: enrolment.socket.path,
+      endpointPath: enrolment.endpoint.path,
+      endpointAsSent: enrolment.endpointAsSent,
+      socketKey: incarnationKey(enrolment.socket.incarnation),
+      endpointKey: incarnationKey(enrolment.endpoint.incarnation),
+      versions: enrolment.versions,
+      seq,
+      state: 'connecting',
+      reason: 'registering',
+      message: 'is being dialled',
+      stateSince: now,
+      registeredAt: 0,
+      firstRegisteredAt: 0,
+      version: '',
+      caller: enrolment.caller,
+      policy: enrolment.policy,
+      facts: {},
+      isServing: false,
+      wasWatched: enrolment.resumed,
+      isHint: false,
+      isDurable: false,
+      enrolment: undefined,
+      counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
+    };
+    this.#hold(instance, enrolment);
+    this.#enter(instance);
+    this.#tell(instance, undefined, undefined);
+    return instance;
+  }
+
+  /** Puts back an entry of the checkpoint, state `restored`. */
+  restore(instance: Instance): void {
+    this.#enter(instance);
+    this.#tell(instance, undefined, undefined);
+  }
+
+  /** The handler accepted: the instance is ready. `how` tells a confirmation from a registration. */
+  confirm(instance: Instance, accepted: Accepted, how: 'registered' | 'confirmed'): void {
+    const now = this.#clock.wall();
+    instance.version = accepted.version;
+    instance.facts = accepted.facts;
+    instance.isHint = false;
+    if (how === 'registered' || instance.registeredAt === 0) instance.registeredAt = now;
+    if (instance.firstRegisteredAt === 0) instance.firstRegisteredAt = now;
+    const message = how === 'registered' ? 'registered' : 'answered, and serves as before';
+    // A handler may have said more while it registered (list-unwatched): that stands.
+    if (instance.state !== 'ready') this.#move(instance, { state: 'ready', reason: how, message });
+  }
+
+  /** A registration failed. A record that counts for something else stays as it is. */
+  reject(instance: Instance, refusal: Refusal): void {
+    instance.counters.rejected += 1;
+    if (instance.state !== 'connecting') return;
+    this.#move(instance, { state: 'rejected', reason: refusal.code, message: refusal.message });
+  }
+
+  /** A fact about an instance. Reports for unknown ids and repeats change nothing. */
+  report(id: string, report: InstanceReport): void {
+    const instance = this.#byId.get(id);
+    if (instance === undefined || instance.state === 'rejected' || instance.state === 'gone') return;
+    if (instance.state === report.state && instance.reason === report.reason) return;
+    this.#move(instance, report);
+  }
+
+  /** Drops an entry for good. */
+  remove(instance: Instance): void {
+    if (!this.#byId.delete(instance.id)) return;
+    this.#dead.delete(instance);
+    const key = pluginKey(instance);
+    const siblings = this.#byPlugin.get(key);
+    siblings?.delete(instance);
+    if (siblings?.size === 0) this.#byPlugin.delete(key);
+    const sharers = this.#byEndpoint.get(instance.endpointKey);
+    sharers?.delete(instance);
+    if (sharers?.size === 0) this.#byEndpoint.delete(instance.endpointKey);
+    this.#letGo(instance);
+    for (const listener of this.#removed) listener(instance);
+  }
+
+  #enter(instance: Instance): void {
+    this.#byId.set(instance.id, instance);
+    addTo(this.#byPlugin, pluginKey(instance), instance);
+    addTo(this.#byEndpoint, instance.endpointKey, instance);
+  }
+
+  #move(instance: Instance, to: InstanceReport): void {
+    const before = instance.state;
+    const reasonBefore = instance.reason;
+    if (before !== to.state) instance.stateSince = this.#clock.wall();
+    instance.state = to.state;
+    instance.reason = to.reason;
+    instance.message = to.message;
+    const isDead = to.state === 'gone' || to.state === 'rejected';
+    if (isDead) {
+      this.#letGo(instance);
+      instance.isServing = false;
+      this.#dead.delete(instance);
+      this.#dead.add(instance);
+    } else {
+      this.#dead.delete(instance);
+    }
+    this.#tell(instance, before, reasonBefore);
+    if (isDead) this.#bury(instance);
+  }
+
+  #tell(instance: Instance, before: PluginState | undefined, reasonBefore: Reason | undefined): void {
+    for (const listener of this.#listeners) listener({ instance, before, reasonBefore });
+  }
+
+  /** Dead entries are bounded: the oldest go first, of this plugin and of all. */
+  #bury(latest: Instance): void {
+    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
+    for (const old of siblings.slice(MAX_DEAD_PER_PLUGIN)) this.remove(old);
+    while (this.#dead.size > MAX_DEAD) {
+      const [oldest] = this.#dead;
+      if (oldest === undefined) return;
+      this.remove(oldest);
+    }
+  }
+
+  /** INVARIANT(pins-follow-records): a record that counts holds both its sockets, a dead one holds none. */
+  #hold(instance: Instance, enrolment: Enrolment): void {
+    const held = { ...enrolment, socket: enrolment.socket.retain(), endpoint: enrolment.endpoint.retain() };
+    this.#letGo(instance);
+    instance.enrolment = held;
+  }
+
+  #letGo(instance: Instance): void {
+    const held = instance.enrolment;
+    instance.enrolment = undefined;
+    held?.socket.release();
+    held?.endpoint.release();
+  }
+}
+
+function addTo(map: Map<string, Set<Instance>>, key: string, instance: Instance): void {
+  const set = map.get(key);
+  if (set === undefined) map.set(key, new Set([instance]));
+  else set.add(instance);
+}

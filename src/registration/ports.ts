@@ -1,0 +1,39 @@
+// What the doors need of the rest of the house.
+import type { Caller } from '../model/ids.js';
+import type { Outcome, PinnedSocket, RegistrationRequest } from '../model/plugin.js';
+
+/** Takes a plugin in, or says why not; never rejects. */
+export type Enrol = (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
+
+/** A decoded v1beta1.RegisterRequest; its options are not here: the call back is preferred (interop rule 5). */
+export interface RegisterCall {
+  readonly version: string;
+  readonly endpoint: string;
+  readonly resourceName: string;
+}
+
+/** A decoded pluginregistration.PluginInfo. */
+export interface PluginInfo {
+  readonly type: string;
+  readonly name: string;
+  readonly endpoint: string;
+  readonly supportedVersions: readonly string[];
+}
+
+/** A call that failed; `status` is the gRPC status number. */
+export interface FailedCall extends Error {
+  readonly status: number;
+}
+
+/** Calls to a registration socket at the watcher door. Each is a connection of its own, to exactly that socket. */
+export interface RegistrationClient {
+  /** @throws FailedCall */
+  getInfo(socket: PinnedSocket, limitMs: number, signal: AbortSignal): Promise<PluginInfo>;
+  /**
+   * @param error why not, or undefined when the plugin was registered
+   * @throws FailedCall
+   */
+  notify(socket: PinnedSocket, error: string | undefined, limitMs: number, signal: AbortSignal): Promise<void>;
+  /** The process that listens on the socket. */
+  callerOf(socket: PinnedSocket): Caller | undefined;
+}

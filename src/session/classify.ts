@@ -1,0 +1,22 @@
+// What a failed call to a plugin means, as a code and a sentence. Pure.
+import { GRPC_STATUS, type Refusal, type RefusalCode } from '../model/reasons.js';
+import type { FailedCall } from './ports.js';
+
+/** Words with which the HTTP/2 layer tells that its peer speaks something else. */
+const NOT_HTTP2 = /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings/i;
+
+/**
+ * @param what the call, as the kubelet's messages name it: `failed to get device plugin options`
+ * @param subject the plugin and endpoint, for the sentence
+ */
+export function classifyFailedCall(failure: FailedCall, what: string, subject: string, otherwise: RefusalCode): Refusal {
+  const say = (code: RefusalCode, why: string): Refusal => ({ code, message: `${subject}: ${what}: ${why}` });
+  const { status, message } = failure;
+  if (/ECONNREFUSED|ENOENT/.test(message)) return say('NO_LISTENER', 'nobody listens on the endpoint');
+  if (status === GRPC_STATUS.DEADLINE_EXCEEDED) return say('NO_ANSWER', message);
+  if (status === GRPC_STATUS.UNIMPLEMENTED) return say('NOT_SERVED', `the endpoint does not serve it (${message})`);
+  if ((status === GRPC_STATUS.UNAVAILABLE || status === GRPC_STATUS.INTERNAL) && NOT_HTTP2.test(message)) {
+    return say('NOT_GRPC', `the endpoint does not speak gRPC (${message})`);
+  }
+  return say(otherwise, message);
+}

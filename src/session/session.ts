@@ -1,0 +1,202 @@
+// One life of our talk with one incarnation of a device plugin: dial, ask, watch, end. A session never comes back:
+// whoever wants the plugin again registers it again, through admission.
+import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import type { Enrolment, InstanceHandle } from '../model/plugin.js';
+import type { LivenessSettings, Timeouts } from '../model/settings.js';
+import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
+import { classifyFailedCall } from './classify.js';
+import type { FailedCall, ListSink, PluginConnection, PluginDialler, PluginOptions, UpdatePacer } from './ports.js';
+import { UpdateTurns } from './update-turns.js';
+
+/** What a session is given. */
+export interface SessionPorts {
+  readonly dialler: PluginDialler;
+  readonly lists: ListSink;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
+  /** The pace of this session's lists. */
+  readonly pacer: UpdatePacer;
+  readonly timeouts: Timeouts;
+  readonly liveness: LivenessSettings;
+  /** Counted for views. */
+  readonly count: (what: 'updates' | 'coalesced' | 'disconnects', by: number) => void;
+}
+
+/** A session; `closed` is final, and late completions of a closed session change nothing. */
+export class Session {
+  readonly #ports: SessionPorts;
+  readonly #enrolment: Enrolment;
+  readonly #instance: InstanceHandle;
+  readonly #connection: PluginConnection;
+  readonly #halt = new AbortController();
+  #liveness: Alarm | undefined;
+  #silentProbes = 0;
+  #silent = false;
+  #lastDevices: number | undefined;
+  #steady: { reason: StateReason; message: string };
+
+  constructor(enrolment: Enrolment, instance: InstanceHandle, ports: SessionPorts) {
+    this.#enrolment = enrolment;
+    this.#instance = instance;
+    this.#ports = ports;
+    this.#steady = { reason: enrolment.pulled ? 'confirmed' : 'registered', message: 'serves' };
+    this.#connection = ports.dialler.dial(enrolment.endpoint);
+  }
+
+  /** Whether the session ended. */
+  get isClosed(): boolean {
+    return this.#halt.signal.aborted;
+  }
+
+  /**
+   * Dials and asks for the options, which proves that the plugin serves.
+   *
+   * @throws Refused with what to answer
+   */
+  async open(signal: AbortSignal): Promise<PluginOptions> {
+    const { name, endpointAsSent } = this.#enrolment;
+    try {
+      const both = AbortSignal.any([signal, this.#halt.signal]);
+      return await this.#connection.options(this.#ports.timeouts.optionsMs, both);
+    } catch (failure) {
+      this.close();
+      if (signal.aborted && signal.reason instanceof Refused) throw signal.reason;
+      const subject = `${name} at ${endpointAsSent}`;
+      const refusal = classifyFailedCall(
+        failure as FailedCall,
+        'failed to get device plugin options',
+        subject,
+        'OPTIONS_FAILED',
+      );
+      throw new Refused(refusal, failure);
+    }
+  }
+
+  /** Opens ListAndWatch and follows it until it or the session ends. */
+  watch(): void {
+    this.#ask();
+    void this.#follow().catch((failure: unknown) => {
+      if (!this.isClosed) this.#end('stream-failed', asError(failure).message);
+    });
+  }
+
+  /** Only keeps asking whether the plugin lives; its last list stays (reattach: probe). */
+  probe(reason: 'list-unwatched' | 'recycled', message: string): void {
+    this.#steady = { reason, message };
+    this.#instance.report({ state: 'ready', reason, message });
+    this.#instance.serving();
+    this.#connection.onLost(() => this.#end('connection-lost', 'the connection ended'));
+    this.#ask();
+  }
+
+  /** Asks the plugin once; for keep-alive and for those who want to know now. */
+  async isAlive(limitMs: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#connection.options(limitMs, signal);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Ends it from our side: nothing is reported any more. Idempotent. */
+  close(): void {
+    if (this.isClosed) return;
+    this.#halt.abort(new Error('session closed'));
+    this.#liveness?.cancel();
+    this.#ports.pacer.close();
+    this.#connection.close();
+  }
+
+  async #follow(): Promise<void> {
+    const stream = this.#connection.listAndWatch();
+    const halt = this.#halt.signal;
+    halt.addEventListener('abort', () => stream.cancel(), { once: true });
+    const turns = new UpdateTurns(stream, this.#ports.pacer, this.#ports.clock, this.#ports.nextTurn);
+    for (;;) {
+      const turn = await abortable(turns.next(halt), halt);
+      if (turn === undefined) break;
+      this.#ports.count('updates', turn.taken);
+      if (turn.taken > 1) this.#ports.count('coalesced', turn.taken - 1);
+      await this.#take(turn.newest);
+      if (turn.exceeded) {
+        this.#ports.count('disconnects', 1);
+        this.#end('update-flood', 'sent lists faster than flood.updates allows');
+        return;
+      }
+    }
+    if (this.isClosed) return;
+    this.#ended(stream.end ?? { status: GRPC_STATUS.UNKNOWN, details: 'ended' });
+  }
+
+  async #take(raw: Buffer): Promise<void> {
+    const verdict = await this.#ports.lists.offer(this.#instance.id, this.#enrolment.name, raw, this.#halt.signal);
+    if (this.isClosed) return;
+    if (verdict.kind === 'refused') {
+      this.#steady = { reason: 'list-refused', message: verdict.sentence };
+      this.#instance.report({ state: 'ready', reason: 'list-refused', message: verdict.sentence });
+      return;
+    }
+    const first = this.#lastDevices === undefined;
+    this.#lastDevices = verdict.devices;
+    if (first) this.#instance.serving();
+    if (first || this.#silent || this.#steady.reason === 'list-refused') this.#answered();
+  }
+
+  #answered(): void {
+    this.#silentProbes = 0;
+    this.#silent = false;
+    if (this.#steady.reason === 'list-refused') this.#steady = { reason: 'registered', message: 'serves' };
+    this.#instance.report({ state: 'ready', ...this.#steady });
+  }
+
+  #ended(end: { status: number; details: string }): void {
+    if (this.#lastDevices === 0) {
+      this.#end('goodbye', 'sent an empty list and closed');
+      return;
+    }
+    const lost = end.status === GRPC_STATUS.UNAVAILABLE;
+    if (lost) this.#end('connection-lost', `the connection ended (${end.details})`);
+    else if (end.status === GRPC_STATUS.OK) this.#end('reopening', 'closed its list stream');
+    else this.#end('stream-failed', `ended its list stream: ${end.details}`);
+  }
+
+  #end(reason: StateReason, message: string): void {
+    if (this.isClosed) return;
+    this.close();
+    this.#instance.report({ state: reason === 'goodbye' ? 'gone' : 'held', reason, message });
+  }
+
+  /** A plugin that is alive but frozen accepts connections and answers nothing: only a call finds it. */
+  #ask(): void {
+    const { clock, liveness, random } = this.#ports;
+    const delay = liveness.intervalMs * (0.75 + random.next() / 4);
+    this.#liveness = clock.alarm(delay, () => {
+      void this.#probeOnce().then(() => {
+        if (!this.isClosed) this.#ask();
+      });
+    });
+  }
+
+  async #probeOnce(): Promise<void> {
+    try {
+      await this.#connection.options(this.#ports.liveness.timeoutMs, this.#halt.signal);
+    } catch (failure) {
+      if (this.isClosed) return;
+      const { status, message } = failure as FailedCall;
+      // Any answer proves life, an error too; only silence and a dead transport do not.
+      if (status !== GRPC_STATUS.DEADLINE_EXCEEDED && status !== GRPC_STATUS.UNAVAILABLE) return;
+      this.#silentProbes += 1;
+      if (this.#silentProbes < this.#ports.liveness.failures || this.#silent) return;
+      this.#silent = true;
+      this.#instance.report({ state: 'held', reason: 'not-answering', message: `does not answer: ${message}` });
+      return;
+    }
+    if (this.isClosed) return;
+    this.#silentProbes = 0;
+    if (this.#silent) this.#answered();
+  }
+}

@@ -1,0 +1,82 @@
+// Takes lists from a stream at the pace of the flood policy: on its turn what has arrived, newest only; between turns
+// nothing is read, so the plugin is held back by flow control (contract 4, Coalesce).
+import { sleep, type Clock } from '../kernel/clock.js';
+import type { ListStream, UpdatePacer } from './ports.js';
+
+/** A turn takes up to this many bytes or messages, whichever is more (contract 4). */
+const TURN_BYTES = 256 * 1024;
+const TURN_MESSAGES = 4;
+
+/** What one turn took. */
+export interface Turn {
+  readonly newest: Buffer;
+  /** Messages taken, the newest among them. */
+  readonly taken: number;
+  /** The pace was exceeded and the policy says disconnect; the list is to be applied before. */
+  readonly exceeded: boolean;
+}
+
+/** Reads a stream in turns. */
+export class UpdateTurns {
+  readonly #stream: ListStream;
+  readonly #pacer: UpdatePacer;
+  readonly #clock: Clock;
+  readonly #nextTurn: () => Promise<void>;
+  #pending: Promise<Buffer | undefined> | undefined;
+
+  /** @param nextTurn resolves after the event loop has looked at its sockets once */
+  constructor(stream: ListStream, pacer: UpdatePacer, clock: Clock, nextTurn: () => Promise<void>) {
+    this.#stream = stream;
+    this.#pacer = pacer;
+    this.#clock = clock;
+    this.#nextTurn = nextTurn;
+  }
+
+  /**
+   * Waits for a list and for its permit, then takes what has arrived.
+   *
+   * @returns undefined when the stream has ended
+   * @throws the signal's reason
+   */
+  async next(signal: AbortSignal): Promise<Turn | undefined> {
+    let newest = await this.#read();
+    if (newest === undefined) return undefined;
+    let exceeded = false;
+    while (!this.#pacer.tryTake()) {
+      exceeded = true;
+      if (this.#pacer.onExceed === 'disconnect') return { newest, taken: 1, exceeded };
+      await sleep(this.#clock, Math.max(1, this.#pacer.nextInMs()), signal);
+    }
+    let taken = 1;
+    let bytes = newest.length;
+    while (taken < TURN_MESSAGES || bytes < TURN_BYTES) {
+      const more = await this.#arrived();
+      if (more === undefined) break;
+      newest = more;
+      taken += 1;
+      bytes += more.length;
+    }
+    return { newest, taken, exceeded: false };
+  }
+
+  async #read(): Promise<Buffer | undefined> {
+    const pending = this.#pending ?? this.#stream.read();
+    this.#pending = undefined;
+    return pending;
+  }
+
+  /** A message that is already there, or undefined; the read that found none stays open for the next turn. */
+  async #arrived(): Promise<Buffer | undefined> {
+    const read = (this.#pending ??= this.#stream.read());
+    let message: Buffer | undefined;
+    let settled = false;
+    void read.then((value) => {
+      message = value;
+      settled = true;
+    });
+    for (let turn = 0; turn < 2 && !settled; turn += 1) await this.#nextTurn();
+    if (!settled || message === undefined) return undefined;
+    this.#pending = undefined;
+    return message;
+  }
+}
