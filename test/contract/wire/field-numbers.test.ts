@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import protobuf from 'protobufjs';
+import type { Element } from '../../../src/platform/wire/table.js';
+import { CALLS, MESSAGES } from './originals.js';
+import { fullName, loadProtos, protoCalls, protoMessages, tableCalls, tableOf } from './protos.js';
+
+const root = loadProtos();
+
+function label(field: protobuf.Field): string {
+  if (field instanceof protobuf.MapField) return `map<${field.keyType},${field.type}>`;
+  if (field.repeated) return `repeated ${field.type}`;
+  return field.options?.['proto3_optional'] === true ? `optional ${field.type}` : field.type;
+}
+
+function describeMessage(type: protobuf.Type): string {
+  const fields = type.fieldsArray.map((field) => `${field.name}=${String(field.id)}:${label(field)}`);
+  return [`${fullName(type)}:`, ...fields].join(' ');
+}
+
+/** How a field of a .proto file must stand in a table. */
+function expectedEntry(field: protobuf.Field): readonly unknown[] {
+  const { resolvedType } = field;
+  const element =
+    resolvedType instanceof protobuf.Type
+      ? fullName(resolvedType).replace('.dra.v1beta1.', '.dra.v1.')
+      : resolvedType instanceof protobuf.Enum
+        ? 'enum'
+        : field.type;
+  if (field instanceof protobuf.MapField) return [field.id, 'map', element];
+  if (field.repeated) return [field.id, 'repeated', element];
+  return field.options?.['proto3_optional'] === true ? [field.id, 'optional', element] : [field.id, element];
+}
+
+const nameOf = (element: Element): string =>
+  typeof element !== 'string' ? element.name : element === 'bigint' ? 'int64' : element;
+
+describe('the .proto files', () => {
+  it('have the messages, field names, numbers and types of the originals', () => {
+    assert.deepEqual(protoMessages(root).map(describeMessage), MESSAGES.trim().split('\n'));
+  });
+
+  it('have the calls of the originals', () => {
+    const calls = protoCalls(root).map(({ path, method }) => {
+      const answer = `${method.responseStream === true ? 'stream ' : ''}${fullName(method.resolvedResponseType as protobuf.Type)}`;
+      assert.equal(method.requestStream, undefined);
+      return `${path}: ${fullName(method.resolvedRequestType as protobuf.Type)} -> ${answer}`;
+    });
+    assert.deepEqual(calls, CALLS.trim().split('\n'));
+  });
+
+  it('document every message, field, call and value', () => {
+    const silent: string[] = [];
+    const look = (object: protobuf.ReflectionObject): void => {
+      if ((object.comment ?? '') === '') silent.push(object.fullName);
+    };
+    for (const type of protoMessages(root)) [type, ...type.fieldsArray].forEach(look);
+    for (const { method } of protoCalls(root)) [method, method.parent as protobuf.Service].forEach(look);
+    assert.deepEqual(silent, []);
+  });
+});
+
+describe('the tables', () => {
+  it('have the fields of every message', () => {
+    for (const type of protoMessages(root)) {
+      const entries = Object.values(tableOf(fullName(type)).fields).map((field) =>
+        field.length === 3 ? [field[0], field[1], nameOf(field[2])] : [field[0], nameOf(field[1])],
+      );
+      const isOlderDevice = fullName(type) === 'k8s.io.kubelet.pkg.apis.dra.v1beta1.Device';
+      if (isOlderDevice) assert.deepEqual(entries.pop(), [5, 'optional', 'string']);
+      assert.deepEqual(entries, type.fieldsArray.map(expectedEntry), fullName(type));
+    }
+  });
+
+  it('have every call under its own name and path', () => {
+    const calls = tableCalls().map(({ key, call }) => {
+      assert.equal(call.path.split('/').at(-1), key);
+      assert.equal(call.requestStream, false);
+      return `${call.path} ${call.responseStream ? 'stream' : 'unary'}`;
+    });
+    const wanted = protoCalls(root).map(
+      ({ path, method }) => `${path} ${method.responseStream === true ? 'stream' : 'unary'}`,
+    );
+    assert.deepEqual(calls.sort(), wanted.sort());
+  });
+});
