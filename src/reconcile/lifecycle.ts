@@ -3,7 +3,7 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from '../model/plugin.js';
 import type { Reason, StateReason } from '../model/reasons.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
-import { isFinal, isWorthPulling, pullRequest } from './pull.js';
+import { isFinal, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
 import type { Change, Roster } from './roster.js';
 
@@ -27,7 +27,7 @@ export interface LifecyclePorts {
   readonly clock: Clock;
   /** The lists of an instance do not count any more. */
   readonly dropLists: (id: string) => void;
-  /** Whether somebody listens on the sockets that an instance holds. */
+  /** Whether somebody listens on the very endpoint of an instance. */
   readonly isListening: (instance: Instance) => boolean;
   /** The key of the incarnation at a path now. */
   readonly keyAt: (path: string) => string | undefined;
@@ -102,6 +102,8 @@ export class Lifecycle {
         this.close(instance, 'replaced', 'a newer incarnation took over');
       } else if (isConnected(instance) && instance.door === 'register') {
         this.#checkPath(instance);
+      } else if (mayReturn(instance) && this.#ports.isListening(instance)) {
+        this.pull(instance, 0);
       }
     }
   }
@@ -141,7 +143,8 @@ export class Lifecycle {
       this.#readySince.delete(instance.id);
       if (now - since >= PROVEN_AFTER_MS) this.#failures.delete(instance.id);
     }
-    if (instance.state === 'held' && !isReplaced(instance)) this.#lost(instance);
+    const isSettling = instance.state === 'restored' && instance.reason === 'settling';
+    if (isSettling || (instance.state === 'held' && !isReplaced(instance))) this.#lost(instance);
     else if (instance.state === 'quarantined') this.#fallBack(instance, 0);
     else if (instance.state === 'gone') this.#over(instance);
   }
@@ -184,7 +187,7 @@ export class Lifecycle {
     reconciler.unwant(instance.id);
     this.#ports.dropLists(instance.id);
     instance.isServing = false;
-    const listens = instance.enrolment !== undefined && this.#ports.isListening(instance);
+    const listens = this.#ports.isListening(instance);
     const message = listens ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
     roster.report(instance.id, { state: listens ? 'held' : 'gone', reason: 'replaced', message });
     const fallbacks = roster.ofPlugin(instance.type, instance.name).filter(isReplaced);

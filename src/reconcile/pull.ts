@@ -22,7 +22,12 @@ const FINAL = new Set<RefusalCode>([
 /** Whether a lost instance is to be pulled. */
 export function isWorthPulling(instance: Instance): boolean {
   if (instance.state === 'restored' || instance.state === 'quarantined') return true;
-  return (instance.state === 'held' || instance.state === 'gone') && REOPENED.has(instance.reason);
+  return mayReturn(instance) || (instance.state === 'held' && REOPENED.has(instance.reason));
+}
+
+/** Whether a dropped instance is looked at again while its socket is there: a frozen process may be thawed any time. */
+export function mayReturn(instance: Instance): boolean {
+  return instance.state === 'gone' && instance.reason === 'grace-over';
 }
 
 /** Whether a refusal of a pull ends it: nobody can answer there any more. */

@@ -1,0 +1,119 @@
+// Which registration sockets are there? Hints say where to look; what counts is the incarnation found by looking.
+import type { Alarm, Clock } from '../kernel/clock.js';
+import { incarnationKey } from '../model/ids.js';
+import type { PinnedSocket } from '../model/plugin.js';
+
+/** The directory, as this stage needs it. */
+export interface RegistryPort {
+  /** All files that may be sockets, hidden names left out. */
+  list(): readonly string[];
+  /** Pins the socket at a path; undefined when there is none. */
+  pin(path: string): PinnedSocket | undefined;
+  /** The incarnation key at a path without pinning it; undefined when there is no socket. */
+  keyAt(path: string): string | undefined;
+  /** Whether the path or a directory above it has a hidden name. */
+  isHidden(path: string): boolean;
+}
+
+/** What is told. */
+export interface DiscoveryEvents {
+  /** A socket is there. It belongs to the listener until `gone`. */
+  readonly appeared: (socket: PinnedSocket) => void;
+  /** A socket is not there any more; `successor` has taken its path. */
+  readonly gone: (socket: PinnedSocket, successor: boolean) => void;
+}
+
+/** Sockets known at most; beyond it newcomers are not looked at (a directory full of them is an attack). */
+const MAX_SOCKETS = 8192;
+
+/** Keeps the set of sockets below the registry directory. */
+export class Discovery {
+  readonly #port: RegistryPort;
+  readonly #events: DiscoveryEvents;
+  readonly #clock: Clock;
+  readonly #rescanMs: () => number;
+  readonly #known = new Map<string, PinnedSocket>();
+  #timer: Alarm | undefined;
+  #fastRescanMs: number | undefined;
+  #stopped = false;
+
+  constructor(port: RegistryPort, events: DiscoveryEvents, clock: Clock, rescanMs: () => number) {
+    this.#port = port;
+    this.#events = events;
+    this.#clock = clock;
+    this.#rescanMs = rescanMs;
+  }
+
+  /** Sockets known now. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** Looks at everything now, and again each rescan interval. */
+  start(): void {
+    this.rescan();
+    this.#again();
+  }
+
+  /** Without working file events everything is looked at more often. */
+  setPolling(everyMs: number | undefined): void {
+    this.#fastRescanMs = everyMs;
+    if (this.#stopped || this.#timer === undefined) return;
+    this.#timer.cancel();
+    this.#again();
+  }
+
+  /** Looks at one path, and where it is no socket at what was known below it. */
+  readonly look = (path: string): void => {
+    if (this.#stopped || this.#port.isHidden(path)) return;
+    if (!this.#known.has(path)) this.#lookBelow(path);
+    this.#examine(path);
+  };
+
+  #examine(path: string): void {
+    const known = this.#known.get(path);
+    const key = this.#port.keyAt(path);
+    if (key === (known === undefined ? undefined : incarnationKey(known.incarnation))) return;
+    const found = key === undefined ? undefined : this.#port.pin(path);
+    if (known !== undefined) {
+      this.#known.delete(path);
+      this.#events.gone(known, found !== undefined);
+      known.release();
+    }
+    if (found === undefined) return;
+    if (this.#known.size >= MAX_SOCKETS) {
+      found.release();
+      return;
+    }
+    this.#known.set(path, found);
+    this.#events.appeared(found);
+  }
+
+  /** Looks at everything. */
+  readonly rescan = (): void => {
+    if (this.#stopped) return;
+    for (const path of [...this.#known.keys()]) this.#examine(path);
+    for (const path of this.#port.list()) this.#examine(path);
+  };
+
+  /** Stops looking and lets go of all sockets. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    for (const socket of this.#known.values()) socket.release();
+    this.#known.clear();
+  }
+
+  /** A directory was removed or renamed: what was below it is to be looked at. */
+  #lookBelow(directory: string): void {
+    const prefix = `${directory}/`;
+    for (const path of [...this.#known.keys()]) if (path.startsWith(prefix)) this.#examine(path);
+  }
+
+  #again(): void {
+    this.#timer = this.#clock.alarm(this.#fastRescanMs ?? this.#rescanMs(), () => {
+      this.rescan();
+      this.#again();
+    });
+  }
+}

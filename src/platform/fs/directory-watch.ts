@@ -1,0 +1,119 @@
+// Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (stack notes:
+// it folds a replacement into `change`, loses a removed root, and can run out of inotify watches).
+import { mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { watch, type FSWatcher } from 'chokidar';
+import { asError } from '../../kernel/clock.js';
+
+/** What a watch tells. */
+export interface WatchEvents {
+  /** Look at this path: it may have changed. */
+  readonly hint: (path: string) => void;
+  /** Look at everything: the watch was set up anew, or lost events. */
+  readonly rescan: () => void;
+  /** The watch does not work (undefined: it works again). Until then only the rescan finds changes. */
+  readonly degraded: (why: string | undefined) => void;
+}
+
+/** Depth of directories below the root that are followed. */
+const MAX_DEPTH = 16;
+
+/** Whether a path below the root has a part that begins with a dot: such names are ignored (kubelet rule). */
+export function isHidden(root: string, file: string): boolean {
+  const relative = path.relative(root, file);
+  return relative.split('/').some((part) => part.startsWith('.') && part !== '..');
+}
+
+/** Watches one directory tree. */
+export class DirectoryWatch {
+  readonly #root: string;
+  readonly #events: WatchEvents;
+  readonly #depth: number;
+  #watcher: FSWatcher | undefined;
+  #closed = false;
+
+  /** @param isRecursive whether sub-directories are followed */
+  constructor(root: string, isRecursive: boolean, events: WatchEvents) {
+    this.#root = root;
+    this.#events = events;
+    this.#depth = isRecursive ? MAX_DEPTH : 0;
+  }
+
+  /** Makes the directory if it is missing and starts watching. Resolves when the first look is complete. */
+  start(): Promise<void> {
+    mkdirSync(this.#root, { recursive: true, mode: 0o750 });
+    return new Promise((resolve) => {
+      const watcher = watch(this.#root, {
+        atomic: false,
+        alwaysStat: false,
+        awaitWriteFinish: false,
+        depth: this.#depth,
+        followSymlinks: false,
+        ignoreInitial: true,
+        ignorePermissionErrors: true,
+        ignored: (file) => isHidden(this.#root, file),
+      });
+      this.#watcher = watcher;
+      const hint = (file: string): void => this.#events.hint(file);
+      watcher.on('add', hint).on('change', hint).on('unlink', hint).on('addDir', hint);
+      watcher.on('unlinkDir', (file: string) => {
+        if (file === this.#root) void this.restart();
+        else hint(file);
+      });
+      watcher.on('error', (failure) => this.#failed(asError(failure)));
+      watcher.once('ready', () => {
+        resolve();
+        if (!this.#closed && watcher === this.#watcher) this.#events.rescan();
+      });
+    });
+  }
+
+  /** Sets the watch up anew, making the directory again if somebody removed it. */
+  async restart(): Promise<void> {
+    await this.#watcher?.close();
+    if (this.#closed) return;
+    try {
+      await this.start();
+      this.#events.degraded(undefined);
+    } catch (failure) {
+      this.#failed(asError(failure));
+    }
+  }
+
+  /** Stops watching. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#watcher?.close();
+  }
+
+  #failed(failure: Error): void {
+    const { code } = failure as NodeJS.ErrnoException;
+    const why =
+      code === 'ENOSPC' || code === 'EMFILE'
+        ? `the system's inotify limit is reached (${code}): raise fs.inotify.max_user_watches or max_user_instances`
+        : failure.message;
+    this.#events.degraded(`${this.#root} cannot be watched: ${why}`);
+    this.#events.rescan();
+  }
+}
+
+/** Files below a directory, hidden names left out; directories too deep or unreadable are skipped. */
+export function listFiles(root: string, isRecursive: boolean): string[] {
+  const files: string[] = [];
+  const walk = (directory: string, depth: number): void => {
+    let entries;
+    try {
+      entries = readdirSync(directory, { withFileTypes: true });
+    } catch {
+      return; // removed or unreadable: nothing to find there now
+    }
+    for (const entry of entries) {
+      if (entry.name.startsWith('.')) continue;
+      const file = path.join(directory, entry.name);
+      if (!entry.isDirectory()) files.push(file);
+      else if (isRecursive && depth < MAX_DEPTH) walk(file, depth + 1);
+    }
+  };
+  walk(root, 0);
+  return files;
+}

@@ -1,0 +1,243 @@
+// Calls the admin API over the admin socket. The tables of the wire codec stand in the place of a .proto file, so that a
+// command needs no file beside it and is at work sooner.
+import { connect } from 'node:net';
+import {
+  Client,
+  credentials,
+  status,
+  type ClientReadableStream,
+  type ClientUnaryCall,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import type { Clock } from '../../kernel/clock.js';
+import type { BrokerEvent } from '../../model/event.js';
+import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../../model/views.js';
+import { adminService } from '../wire/services/admin.js';
+import type { WireMethod } from '../wire/services/method.js';
+import type { Decoded, Fields, Given } from '../wire/table.js';
+import { AdminFailure, Unreachable, unreachableBecause } from './admin-failure.js';
+import { ResourceJoiner } from './admin-pages.js';
+import { brokerView, checkpointView, eventView, pluginView, policyView } from './admin-views.js';
+
+/** Longest time of a call that does not follow; listing 200,000 devices takes well under a second. */
+const CALL_MS = 15_000;
+/** Longest time a listener may take to accept: it is local. */
+const CONNECT_MS = 5_000;
+/** Answers are local and paged; this only has to be larger than any page. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+/** The plugin an operator means; an empty type means any. */
+export interface MeantPlugin {
+  readonly name: string;
+  readonly type: string;
+}
+
+/**
+ * The admin API as a program calls it. Every call uses a connection of its own, so that it meets whoever owns the socket
+ * now. Reads are tried a second time when the connection was lost: a successor may be taking over.
+ *
+ * @throws Unreachable when there is no broker at the socket
+ * @throws AdminFailure when the broker said no
+ */
+export class AdminClient {
+  readonly #socket: string;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+
+  /**
+   * @param socket absolute path of the admin socket
+   * @param signal ends all calls
+   */
+  constructor(socket: string, clock: Clock, signal: AbortSignal) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  /** The whole picture; `omitDevices` leaves the devices of the resources out. */
+  status(omitDevices: boolean): Promise<StatusView> {
+    return this.#twice(async () => {
+      const plugins: PluginView[] = [];
+      const resources = new ResourceJoiner();
+      let head: Pick<StatusView, 'broker' | 'checkpoint' | 'policy'> | undefined;
+      for await (const part of this.#stream(adminService.Status, { omitDevices })) {
+        head ??= {
+          broker: brokerView(part.broker),
+          checkpoint: checkpointView(part.checkpoint),
+          policy: policyView(part.policy),
+        };
+        for (const plugin of part.plugins) plugins.push(pluginView(plugin));
+        for (const resource of part.resources) resources.add(resource);
+      }
+      if (head === undefined) throw new AdminFailure('INTERNAL', 'the broker answered with nothing');
+      return { ...head, plugins, resources: resources.resources() };
+    });
+  }
+
+  /** Plugins of a name, all when it is empty. */
+  plugins(name: string): Promise<readonly PluginView[]> {
+    return this.#twice(async () => {
+      const plugins: PluginView[] = [];
+      for await (const page of this.#stream(adminService.ListPlugins, { name })) {
+        for (const plugin of page.plugins) plugins.push(pluginView(plugin));
+      }
+      return plugins;
+    });
+  }
+
+  /** Resources of a name, all when it is empty. */
+  resources(name: string, omitDevices: boolean): Promise<readonly ResourceView[]> {
+    return this.#twice(async () => {
+      const joined = new ResourceJoiner();
+      for await (const page of this.#stream(adminService.ListResources, { name, omitDevices })) {
+        for (const resource of page.resources) joined.add(resource);
+      }
+      return joined.resources();
+    });
+  }
+
+  /** Buckets of a plugin, all when the name is empty. */
+  limits(name: string): Promise<readonly LimitView[]> {
+    return this.#twice(async () => {
+      const limits: LimitView[] = [];
+      for await (const page of this.#stream(adminService.ListLimits, { name })) limits.push(...page.limits);
+      return limits;
+    });
+  }
+
+  /** Events with number `since` or later, oldest first; with `follow` until the signal aborts or the broker goes away. */
+  async *events(since: number, plugin: string, follow: boolean): AsyncGenerator<BrokerEvent> {
+    const query = { since, plugin, follow };
+    for await (const event of this.#stream(adminService.Events, query, follow ? Infinity : CALL_MS)) {
+      yield eventView(event);
+    }
+  }
+
+  /** What is known about a plugin or a socket. */
+  explain(subject: string, type: string): Promise<ExplainView> {
+    return this.#twice(async () => {
+      const reply = await this.#call(adminService.Explain, { subject, type });
+      return { ...reply, plugins: reply.plugins.map(pluginView), events: reply.events.map(eventView) };
+    });
+  }
+
+  /** Lifts a quarantine. @returns what was done, in one sentence; so do the next two */
+  async pardon(meant: MeantPlugin): Promise<string> {
+    return (await this.#call(adminService.Pardon, meant)).message;
+  }
+
+  /** Closes the incarnations of a plugin and keeps them out. */
+  async deregister(meant: MeantPlugin): Promise<string> {
+    return (await this.#call(adminService.Deregister, meant)).message;
+  }
+
+  /** Drops the entries of a lost plugin. */
+  async forget(meant: MeantPlugin): Promise<string> {
+    return (await this.#call(adminService.Forget, meant)).message;
+  }
+
+  async #twice<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (thrown) {
+      if (!(thrown instanceof Unreachable) || !thrown.connectionLost) throw thrown;
+      return read();
+    }
+  }
+
+  async *#stream<Q extends Fields, A extends Fields>(
+    method: WireMethod<Q, A>,
+    request: Given<Q>,
+    deadlineMs = CALL_MS,
+  ): AsyncGenerator<Decoded<A>> {
+    const client = await this.#connected();
+    let call: ClientReadableStream<Decoded<A>> | undefined;
+    const cancel = (): void => call?.cancel();
+    try {
+      call = client.makeServerStreamRequest<Given<Q>, Decoded<A>>(
+        method.path,
+        (value) => method.requestSerialize(value),
+        (bytes) => method.responseDeserialize(bytes),
+        request,
+        { deadline: this.#clock.wall() + deadlineMs },
+      );
+      this.#signal.addEventListener('abort', cancel, { once: true });
+      for await (const reply of call) yield reply as Decoded<A>;
+    } catch (thrown) {
+      throw this.#failure(thrown);
+    } finally {
+      this.#signal.removeEventListener('abort', cancel);
+      cancel();
+      client.close();
+    }
+  }
+
+  async #call<Q extends Fields, A extends Fields>(method: WireMethod<Q, A>, request: Given<Q>): Promise<Decoded<A>> {
+    const client = await this.#connected();
+    let cancel = (): void => undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        const call: ClientUnaryCall = client.makeUnaryRequest<Given<Q>, Decoded<A>>(
+          method.path,
+          (value) => method.requestSerialize(value),
+          (bytes) => method.responseDeserialize(bytes),
+          request,
+          { deadline: this.#clock.wall() + CALL_MS },
+          (failure, reply) => {
+            if (failure !== null) reject(failure);
+            else if (reply === undefined) reject(new AdminFailure('INTERNAL', 'the broker answered with nothing'));
+            else resolve(reply);
+          },
+        );
+        cancel = () => call.cancel();
+        this.#signal.addEventListener('abort', cancel, { once: true });
+      });
+    } catch (thrown) {
+      throw this.#failure(thrown);
+    } finally {
+      this.#signal.removeEventListener('abort', cancel);
+      client.close();
+    }
+  }
+
+  /** Tries a bare connection first: its error says what is wrong, where gRPC only knows that something is. */
+  async #connected(): Promise<Client> {
+    this.#signal.throwIfAborted();
+    await tryConnect(this.#socket);
+    return new Client(`unix:${this.#socket}`, credentials.createInsecure(), {
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+      'grpc.enable_http_proxy': 0,
+      'grpc.enable_retries': 0,
+    });
+  }
+
+  #failure(thrown: unknown): unknown {
+    if (this.#signal.aborted) return this.#signal.reason;
+    if (!isServiceError(thrown)) return thrown;
+    if (thrown.code === status.UNAVAILABLE) return unreachableBecause(this.#socket, 'lost');
+    if (thrown.code === status.DEADLINE_EXCEEDED) return unreachableBecause(this.#socket, 'silent');
+    return new AdminFailure(status[thrown.code] as keyof typeof status, thrown.details);
+  }
+}
+
+function tryConnect(socket: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const connection = connect(socket);
+    connection.setTimeout(CONNECT_MS, () => {
+      connection.destroy();
+      reject(unreachableBecause(socket, 'silent'));
+    });
+    connection.once('connect', () => {
+      connection.destroy();
+      resolve();
+    });
+    connection.once('error', (failure: NodeJS.ErrnoException) => {
+      reject(unreachableBecause(socket, failure.code ?? failure.message));
+    });
+  });
+}
+
+function isServiceError(thrown: unknown): thrown is ServiceError {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'number' && 'details' in thrown;
+}

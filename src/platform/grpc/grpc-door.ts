@@ -1,0 +1,127 @@
+// A grpc-js server behind a listener of ours: who is it, may it connect, border, then the library. Each connection has
+// an injector of its own, so that a call knows its connection and one peer can be cut off without touching another.
+import {
+  experimental,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Caller } from '../../model/ids.js';
+
+/** Carries the number of the connection into a call; set here, whatever the client sent. */
+const CONNECTION_KEY = 'x-broker-connection';
+
+/** One accepted connection. */
+export interface Connection {
+  readonly caller: Caller | undefined;
+  /** The stream that the library reads: the socket itself or what stands before it. */
+  readonly stream: Duplex;
+  /** From now on the peer is read only now and then (contract 4: a connection that keeps calling after refusals). */
+  readonly slowDown: () => void;
+}
+
+/** What happens before the library sees a connection. Undefined: it was refused and closed. */
+export type Accept = (socket: Socket) => Connection | undefined;
+
+/** Settings of one door. */
+export interface DoorOptions {
+  readonly accept: Accept;
+  /** Concurrent calls on one connection. */
+  readonly streams: number;
+  /** The largest request taken, in bytes. */
+  readonly maxRequestBytes: number;
+}
+
+/** Serves one gRPC service on injected connections. */
+export class GrpcDoor {
+  readonly #server: Server;
+  readonly #options: DoorOptions;
+  readonly #open = new Map<number, { readonly connection: Connection; readonly socket: Socket }>();
+  #counter = 0;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+    this.#server = new Server({
+      'grpc.enable_channelz': 0,
+      'grpc.max_concurrent_streams': options.streams,
+      'grpc.max_receive_message_length': options.maxRequestBytes,
+    });
+  }
+
+  /** Adds a service; before the first connection. */
+  serve(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void {
+    this.#server.addService(definition, handlers);
+  }
+
+  /** Connections open now. */
+  get connections(): number {
+    return this.#open.size;
+  }
+
+  /** The connection a call came on; undefined when it has gone. */
+  connectionOf(metadata: { get(key: string): (string | Buffer)[] }): Connection | undefined {
+    return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
+  }
+
+  /** Closes the connection a call came on, after what was written to it has left. */
+  disconnect(metadata: { get(key: string): (string | Buffer)[] }): void {
+    const id = Number(metadata.get(CONNECTION_KEY)[0]);
+    // The answer is written in this turn of the loop; the connection ends in the next.
+    setImmediate(() => {
+      const open = this.#open.get(id);
+      open?.socket.end();
+      open?.socket.destroySoon();
+    });
+  }
+
+  /** Takes an accepted socket. */
+  readonly take = (socket: Socket): void => {
+    socket.on('error', () => undefined); // its close is what counts
+    const connection = this.#options.accept(socket);
+    if (connection === undefined) return;
+    this.#counter += 1;
+    const id = this.#counter;
+    this.#open.set(id, { connection, socket });
+    const injector = this.#server.createConnectionInjector(credentialsFor(id));
+    socket.once('close', () => {
+      this.#open.delete(id);
+      injector.destroy();
+    });
+    injector.injectConnection(connection.stream);
+  };
+
+  /** Finishes calls in flight, then ends all connections. */
+  async drain(limitMs: number, sleepMs: (ms: number) => Promise<void>): Promise<void> {
+    const drained = new Promise<void>((resolve) => {
+      this.#server.tryShutdown(() => resolve());
+    });
+    await Promise.race([drained, sleepMs(limitMs)]);
+    this.destroy();
+  }
+
+  /** Ends all connections at once. */
+  destroy(): void {
+    this.#server.forceShutdown();
+    for (const { socket } of this.#open.values()) socket.destroy();
+    this.#open.clear();
+  }
+}
+
+function credentialsFor(id: number): ServerCredentials {
+  const label: ServerInterceptor = (_method, call) =>
+    new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, pass) => {
+            metadata.set(CONNECTION_KEY, String(id));
+            pass(metadata);
+          },
+        }),
+    });
+  return experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]);
+}

@@ -1,0 +1,95 @@
+// v1beta1.Registration/Register on the wire: bytes in, one answer out. Decoding is ours, so that a request that cannot
+// be decoded is a refusal with a code like any other.
+import { Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { Caller } from '../../model/ids.js';
+import type { Outcome } from '../../model/plugin.js';
+import { REFUSALS, type Refusal } from '../../model/reasons.js';
+import { Empty, RegisterRequest, registrationService } from '../wire/services/device-plugin.js';
+import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/services/retry-info.js';
+import { WireError } from '../wire/wire-error.js';
+import type { Connection, GrpcDoor } from './grpc-door.js';
+
+/** Refusals in a row after which a connection is read only now and then. */
+const SLOW_AFTER_REFUSALS = 16;
+
+/** What a call says, decoded. */
+interface Call {
+  readonly version: string;
+  readonly endpoint: string;
+  readonly resourceName: string;
+}
+
+/** What stands behind the service. */
+export interface RegisterBackend {
+  register(call: Call, caller: Caller | undefined): Promise<Outcome>;
+  /** A request that is no RegisterRequest: counted and logged by the broker. */
+  undecodable(refusal: Refusal, caller: Caller | undefined): void;
+}
+
+const EMPTY = Empty.encode({});
+
+/** Serves Register on a door. */
+export function serveRegister(door: GrpcDoor, backend: RegisterBackend): void {
+  const refusals = new WeakMap<Connection, number>();
+
+  const answer = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+    const connection = door.connectionOf(call.metadata);
+    const caller = connection?.caller;
+    let request: Call;
+    try {
+      request = RegisterRequest.decode(call.request);
+    } catch (problem) {
+      const why = problem instanceof WireError ? problem.message : 'it is not a protobuf message';
+      const refusal: Refusal = { code: 'REQUEST_INVALID', message: `the request is not a RegisterRequest: ${why}` };
+      backend.undecodable(refusal, caller);
+      refuse(refusal);
+      return;
+    }
+    const outcome = await backend.register(request, caller);
+    if (outcome.ok) {
+      if (connection !== undefined) refusals.delete(connection);
+      done(null, EMPTY);
+    } else {
+      refuse(outcome.refusal);
+    }
+
+    function refuse(refusal: Refusal): void {
+      if (connection !== undefined) {
+        const inARow = (refusals.get(connection) ?? 0) + 1;
+        refusals.set(connection, inARow);
+        if (inARow >= SLOW_AFTER_REFUSALS) connection.slowDown();
+      }
+      done(statusOf(refusal));
+      if (refusal.disconnect === true) door.disconnect(call.metadata);
+    }
+  };
+
+  const { path } = registrationService.Register;
+  const definition: ServiceDefinition = {
+    Register: {
+      path,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: (bytes: Buffer) => bytes,
+      requestDeserialize: (bytes: Buffer) => bytes,
+      responseSerialize: (bytes: Buffer) => bytes,
+      responseDeserialize: (bytes: Buffer) => bytes,
+    },
+  };
+  const handlers: UntypedServiceImplementation = {
+    Register: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void answer(call, done),
+  };
+  door.serve(definition, handlers);
+}
+
+/** A refusal as a status: its code, its sentence, and when it is worth trying again (google.rpc.RetryInfo). */
+export function statusOf(refusal: Refusal): { code: number; details: string; metadata: Metadata } {
+  const code = REFUSALS[refusal.code].grpc;
+  const details = `${refusal.code}: ${refusal.message}`;
+  const metadata = new Metadata();
+  if (refusal.retryAfterMs !== undefined) {
+    metadata.set(STATUS_DETAILS_KEY, encodeRetryInfo(code, details, refusal.retryAfterMs));
+    metadata.set('grpc-retry-pushback-ms', String(Math.ceil(refusal.retryAfterMs)));
+  }
+  return { code, details, metadata };
+}

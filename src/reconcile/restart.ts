@@ -1,0 +1,151 @@
+// After a restart of the broker: what the checkpoint knew is served at once, every endpoint is dialled in parallel, and
+// what restarts itself on our cue is given time to come back (contract 6).
+import type { Alarm, Clock } from '../kernel/clock.js';
+import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
+import type { RestartSettings } from '../model/settings.js';
+import type { Instance } from './instance.js';
+import type { Lifecycle } from './lifecycle.js';
+import { isFinal, pullRequest } from './pull.js';
+import type { Reconciler } from './reconciler.js';
+import type { Roster } from './roster.js';
+
+/** What the choreography needs. */
+export interface RestartPorts {
+  readonly roster: Roster;
+  readonly reconciler: Reconciler;
+  readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
+  readonly clock: Clock;
+  readonly settings: () => RestartSettings;
+  /** A bare connect to the very endpoint of an instance. */
+  readonly answers: (instance: Instance) => Promise<boolean>;
+  readonly keyAt: (path: string) => string | undefined;
+  /** All are confirmed, or the deadline has passed. */
+  readonly settled: (confirmed: number, total: number) => void;
+}
+
+/** Follows the instances that came from the checkpoint. */
+export class Restart {
+  readonly #ports: RestartPorts;
+  /** Restored instances that have not been confirmed or lost yet. */
+  readonly #open = new Set<string>();
+  /** Who answered before the cue was given. */
+  readonly #answered = new Set<string>();
+  readonly #alarms: Alarm[] = [];
+  #total = 0;
+  #confirmed = 0;
+  #settleUntil: number | undefined;
+  #isSettled = false;
+
+  constructor(ports: RestartPorts) {
+    this.#ports = ports;
+    ports.roster.onChange(({ instance }) => {
+      if (!this.#open.has(instance.id)) return;
+      if (instance.state === 'ready') this.#confirmed += 1;
+      if (instance.state !== 'restored' || instance.reason === 'settling') this.#close(instance.id);
+    });
+  }
+
+  /** Instances that came from the checkpoint. */
+  get restored(): number {
+    return this.#total;
+  }
+
+  /** Whether all are confirmed or the deadline has passed. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Tries each restored endpoint with a bare connect; call this before kubelet.sock is put in place. */
+  async noteAnswering(): Promise<void> {
+    const restored = [...this.#ports.roster.all()].filter((instance) => instance.state === 'restored');
+    this.#total = restored.length;
+    for (const { id } of restored) this.#open.add(id);
+    await Promise.all(
+      restored.map(async (instance) => {
+        if (await this.#ports.answers(instance)) this.#answered.add(instance.id);
+      }),
+    );
+  }
+
+  /** The cue was given: dials everybody in parallel, and starts the clocks of the deadline and of settling. */
+  begin(lifecycle: Lifecycle): void {
+    const { clock, roster } = this.#ports;
+    const { deadlineMs, settleMs } = this.#ports.settings();
+    this.#settleUntil = clock.mono() + settleMs;
+    for (const instance of [...roster.all()]) {
+      if (instance.state !== 'restored') continue;
+      lifecycle.pull(instance, 0);
+      this.#pullSuccessor(instance);
+    }
+    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline(lifecycle)));
+    this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
+    this.#check();
+  }
+
+  /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
+  readonly lossDuringRestart = (instance: Instance): InstanceReport | undefined => {
+    const isSettling = this.#settleUntil !== undefined && this.#ports.clock.mono() < this.#settleUntil;
+    if (!isSettling || !this.#answered.has(instance.id)) return undefined;
+    return {
+      state: 'restored',
+      reason: 'settling',
+      message: 'went away after the cue of kubelet.sock; it is given restart.settle to register again',
+    };
+  };
+
+  /** Cancels the clocks. */
+  stop(): void {
+    for (const alarm of this.#alarms) alarm.cancel();
+  }
+
+  /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
+  #pullSuccessor(instance: Instance): void {
+    if (instance.door !== 'register') return; // at the watcher door, discovery finds it
+    const key = this.#ports.keyAt(instance.endpointPath);
+    if (key === undefined || key === instance.endpointKey) return;
+    const { expected: _expected, ...request } = pullRequest(instance);
+    this.#ports.reconciler.want({
+      key: `${instance.id}:successor`,
+      incarnation: key,
+      attempt: async (signal) => {
+        const outcome = await this.#ports.enrol(request, signal);
+        if (outcome.ok || isFinal(outcome.refusal)) return { done: true };
+        return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
+      },
+    });
+  }
+
+  #deadline(lifecycle: Lifecycle): void {
+    for (const id of [...this.#open]) {
+      const instance = this.#ports.roster.get(id);
+      if (instance?.state !== 'restored') continue;
+      lifecycle.report(id, { state: 'held', reason: 'not-answering', message: 'did not answer within restart.deadline' });
+    }
+    this.#open.clear();
+    this.#check();
+  }
+
+  #settleOver(lifecycle: Lifecycle): void {
+    this.#settleUntil = undefined;
+    for (const instance of [...this.#ports.roster.all()]) {
+      if (instance.state !== 'restored') continue;
+      lifecycle.report(instance.id, {
+        state: 'held',
+        reason: 'connection-lost',
+        message: 'went away after the cue of kubelet.sock and did not register again within restart.settle',
+      });
+    }
+    this.#answered.clear();
+  }
+
+  #close(id: string): void {
+    this.#open.delete(id);
+    this.#check();
+  }
+
+  #check(): void {
+    if (this.#isSettled || this.#settleUntil === undefined || this.#open.size > 0) return;
+    this.#isSettled = true;
+    this.#ports.settled(this.#confirmed, this.#total);
+  }
+}
