@@ -3,6 +3,7 @@ import { readdirSync, rmSync, chmodSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildConfigValidator } from './build-config-validator.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const under = (...parts) => path.join(root, ...parts);
@@ -26,6 +27,8 @@ const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar']
   .map((name) => ({ name, file: under('src', `${name}.ts`) }))
   .filter(({ file }) => existsSync(file));
 
+// Before anything that imports it.
+await buildConfigValidator();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([
   entries.length > 0

@@ -1,0 +1,95 @@
+// The configuration as it is written in the file, with every default filled in. Derived from the settings, so that the
+// two cannot drift apart: `intervalMs: number` is written `interval: 2s`, `headerBytes: number` is written `16KiB`.
+import type {
+  AdmissionSettings,
+  CheckpointSettings,
+  ConnectionLimit,
+  CsiSettings,
+  DiscoverySettings,
+  DuplicatePolicy,
+  FloodPolicy,
+  GuardSettings,
+  LivenessSettings,
+  LogSettings,
+  ReattachPolicy,
+  RegisterLimit,
+  RestartSettings,
+  Settings,
+  Timeouts,
+} from '../model/settings.js';
+
+/** `250ms`, `2s`, `5m` or `1h`. */
+export type Duration = string;
+/** Bytes, or `64KiB`, `16MiB`, `1GiB`. */
+export type Size = number | string;
+
+/** How a section of the settings is written: durations lose the `Ms` of their name, byte counts become sizes. */
+export type Written<T> = T extends readonly unknown[] | string | number | boolean | undefined
+  ? T
+  : {
+      readonly [K in keyof T as K extends `${infer Base}Ms` ? Base : K]: K extends `${string}Ms`
+        ? Duration
+        : K extends `${string}Bytes${string}`
+          ? Size
+          : Written<T[K]>;
+    };
+
+/** The sections that have the shape of the settings. */
+export interface PlainSections {
+  readonly guard: Written<GuardSettings>;
+  readonly discovery: Written<DiscoverySettings>;
+  readonly timeouts: Written<Timeouts>;
+  readonly liveness: Written<LivenessSettings>;
+  readonly restart: Written<RestartSettings>;
+  readonly checkpoint: Written<CheckpointSettings>;
+  readonly grace: Written<Settings['grace']>;
+}
+
+/** The part of the flood policy that a rule can change. */
+export type PluginFloodForm = Written<FloodPolicy>;
+
+/** Everything below the key `flood`. */
+export interface FloodForm extends PluginFloodForm {
+  readonly connections: Written<ConnectionLimit>;
+  readonly global: { readonly register: Written<RegisterLimit> };
+  readonly maxBuckets: number;
+}
+
+type PartialSection<T> = { readonly [K in keyof T]?: T[K] extends object ? Partial<T[K]> : T[K] };
+
+/** One rule: globs that say for whom, and what differs for them from the defaults. */
+export interface RuleForm {
+  readonly match: {
+    readonly type?: string;
+    readonly name?: string;
+    readonly socket?: string;
+  };
+  readonly flood?: PartialSection<PluginFloodForm>;
+  readonly duplicates?: DuplicatePolicy;
+  readonly reattach?: ReattachPolicy;
+  readonly grace?: Duration;
+  readonly uids?: readonly number[];
+}
+
+/** Everything below the key `paths`; relative ones are below the root. */
+export interface PathsForm {
+  /** Absolute, or `auto` (contract 7). */
+  readonly root: string;
+  readonly devicePlugins: string;
+  readonly pluginsRegistry: string;
+  readonly plugins: string;
+  readonly state: string;
+  readonly brokerSocket: string;
+  readonly map: readonly { readonly from: string; readonly to: string }[];
+}
+
+/** The whole file. */
+export interface ConfigForm extends PlainSections {
+  readonly paths: PathsForm;
+  readonly http: { readonly listen: string };
+  readonly admission: Omit<Written<AdmissionSettings>, 'allowUids'> & { readonly allowUids: 'any' | readonly number[] };
+  readonly flood: FloodForm;
+  readonly rules: readonly RuleForm[];
+  readonly csi: { readonly publish: CsiSettings['publish']; readonly nodeName: string; readonly kubeconfig: string };
+  readonly log: LogSettings;
+}

@@ -1,0 +1,125 @@
+// The configuration in force: what was settled at start, and the part that a reload may replace while the daemon runs.
+import type { PolicyView } from '../model/views.js';
+import type {
+  AdmissionSettings,
+  FloodSettings,
+  LivenessSettings,
+  LogSettings,
+  PluginPolicy,
+  PolicySource,
+  Settings,
+} from '../model/settings.js';
+import type { ConfigForm } from './file-form.js';
+import { RulePolicy } from './policy.js';
+import type { CompileGlob, Surroundings } from './ports.js';
+import { resolveSettings } from './resolve.js';
+
+/** One configuration, resolved and ready to be used. */
+export interface Generation {
+  readonly form: ConfigForm;
+  readonly settings: Settings;
+  readonly policy: PolicySource;
+}
+
+/**
+ * Makes a generation of a form that was found right.
+ *
+ * @throws Error when the form has problems: those must have been asked for before
+ */
+export function makeGeneration(
+  form: ConfigForm,
+  rootFlag: string | undefined,
+  around: Surroundings,
+  compile: CompileGlob,
+): Generation {
+  const { settings, problems } = resolveSettings(form, rootFlag, around);
+  if (settings === undefined) throw new Error(`a form with ${problems.length} problems cannot be used`);
+  const parts = { flood: settings.flood, floodForm: form.flood, rules: form.rules, grace: settings.grace };
+  return { form, settings, policy: new RulePolicy(parts, compile) };
+}
+
+/**
+ * The form that a running daemon can take of a new one: flood policy, rules, admission, grace, liveness and log level are
+ * new; what is baked into open sockets, servers and files stays as it was at start.
+ */
+export function takeWhileRunning(current: ConfigForm, next: ConfigForm): ConfigForm {
+  const { streams } = current.flood.connections;
+  return {
+    ...current,
+    flood: { ...next.flood, connections: { ...next.flood.connections, streams } },
+    rules: next.rules,
+    admission: { ...next.admission, maxMessageBytes: current.admission.maxMessageBytes },
+    grace: next.grace,
+    liveness: next.liveness,
+    log: { ...current.log, level: next.log.level },
+  };
+}
+
+/** The policy as every stage sees it: always the newest. Stages read it when they decide and keep nothing of it. */
+export class LiveConfig implements PolicySource {
+  readonly #source: string;
+  readonly #listeners = new Set<() => void>();
+  #current: Generation;
+  #loadedAt: string;
+  #error = '';
+
+  constructor(first: Generation, source: string, loadedAt: string) {
+    this.#current = first;
+    this.#source = source;
+    this.#loadedAt = loadedAt;
+  }
+
+  get flood(): FloodSettings {
+    return this.#current.policy.flood;
+  }
+
+  policyFor(type: string, name: string, socket: string): PluginPolicy {
+    return this.#current.policy.policyFor(type, name, socket);
+  }
+
+  get admission(): AdmissionSettings {
+    return this.#current.settings.admission;
+  }
+
+  get liveness(): LivenessSettings {
+    return this.#current.settings.liveness;
+  }
+
+  get logLevel(): LogSettings['level'] {
+    return this.#current.settings.log.level;
+  }
+
+  /** The generation in force. */
+  get current(): Generation {
+    return this.#current;
+  }
+
+  /** What `status` shows of the policy. `error` stays until a good file is read. */
+  view(): PolicyView {
+    return { source: this.#source, loadedAt: this.#loadedAt, error: this.#error };
+  }
+
+  /** Calls `listener` after each replacement. The returned function ends that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Puts a new generation in force, at once and as a whole. */
+  replace(next: Generation, loadedAt: string): void {
+    this.#current = next;
+    this.confirm(loadedAt);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The file was read, is good, and says what is in force already. */
+  confirm(loadedAt: string): void {
+    this.#loadedAt = loadedAt;
+    this.#error = '';
+  }
+
+  /** A file could not be used: what is in force stays, and the reason is shown. */
+  reject(error: string): void {
+    this.#error = error;
+  }
+}

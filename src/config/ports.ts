@@ -1,0 +1,37 @@
+// What the configuration needs of the outside.
+import type { RootFacts } from '../model/root.js';
+import type { ConfigForm } from './file-form.js';
+import type { ConfigProblem, KeyPath } from './problem.js';
+
+/** A file that was read and has the right form, or what is wrong with it. */
+export type ReadResult =
+  { readonly form: ConfigForm; readonly locate: Locate } | { readonly problems: readonly ConfigProblem[] };
+
+/** Line and column of a path in the file that was read; undefined where the file does not have it. */
+export type Locate = (path: KeyPath) => { readonly line: number; readonly column: number } | undefined;
+
+/** Where the written form comes from. Never rejects: what cannot be read is a problem too. */
+export interface FormSource {
+  /** The file, or `defaults`. */
+  readonly name: string;
+  /** The file to name in messages; undefined when the defaults are used. */
+  readonly file: string | undefined;
+  read(): Promise<ReadResult>;
+}
+
+/** A glob that was compiled. */
+export type Matches = (text: string) => boolean;
+
+/**
+ * Compiles a glob. `name`: a type or a resource name, `*` matches slashes too. `socket`: an absolute path; a pattern
+ * without a slash is compared with the last part of the path.
+ */
+export type CompileGlob = (pattern: string, kind: 'name' | 'socket') => Matches;
+
+/** What resolved settings depend on besides the file. */
+export interface Surroundings extends RootFacts {
+  /** The name of this node for `csi.nodeName: auto`. */
+  readonly nodeName: string;
+  /** The directory relative paths of the command line are relative to. */
+  readonly workingDirectory: string;
+}

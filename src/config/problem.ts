@@ -1,0 +1,41 @@
+// What can be wrong with a configuration, as values: every problem at once, each with its place and its remedy.
+
+/** Keys and indexes from the top of the file down to what is wrong. */
+export type KeyPath = readonly (string | number)[];
+
+/** One thing that is wrong. */
+export interface ConfigProblem {
+  readonly path: KeyPath;
+  /** What is wrong, without the path and without a trailing period. */
+  readonly message: string;
+  /** What to do about it, in one clause. */
+  readonly remedy: string;
+  /** Where in the file, from 1; undefined for values that come from a flag or a default. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A path as an operator writes it: `rules[2].flood.register.burst`; empty for the file as a whole. */
+export function pathText(path: KeyPath): string {
+  return path.map((key, depth) => (typeof key === 'number' ? `[${key}]` : depth === 0 ? key : `.${key}`)).join('');
+}
+
+/** One line for a person: `broker.yaml:12:5: flood.register.burst: … ; …`. */
+export function problemText(problem: ConfigProblem, file: string | undefined): string {
+  const place = [file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
+  return [place, pathText(problem.path), `${problem.message}; ${problem.remedy}`]
+    .filter((part) => part !== '')
+    .join(': ');
+}
+
+/** A configuration that cannot be used. Programs end with exit 78 on it. */
+export class ConfigInvalid extends Error {
+  override readonly name = 'ConfigInvalid';
+  readonly problems: readonly ConfigProblem[];
+  readonly file: string | undefined;
+  constructor(problems: readonly ConfigProblem[], file: string | undefined) {
+    super(problems.map((problem) => problemText(problem, file)).join('\n'));
+    this.problems = problems;
+    this.file = file;
+  }
+}

@@ -1,0 +1,151 @@
+// From the written form to the settings: pure, every problem at once. Whether the file has the right form was checked
+// before; here is what needs more than one key, or the machine, to judge.
+import type { AdmissionSettings, FloodSettings, HttpSettings, RegisterLimit, Settings } from '../model/settings.js';
+import type { ConfigForm, FloodForm, PlainSections } from './file-form.js';
+import { pathProblems, resolvePaths } from './paths.js';
+import type { Surroundings } from './ports.js';
+import type { ConfigProblem, KeyPath } from './problem.js';
+import { durationMs, resolveSection, sizeBytes } from './units.js';
+
+/** Settings, or what is wrong. */
+export type Resolved =
+  | { readonly settings: Settings; readonly problems: readonly [] }
+  | { readonly settings: undefined; readonly problems: readonly ConfigProblem[] };
+
+/**
+ * Resolves a form.
+ *
+ * @param rootFlag the root given on the command line, if any
+ * @param around what the settings depend on besides the file
+ */
+export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, around: Surroundings): Resolved {
+  const problems: ConfigProblem[] = [];
+  const plain = <K extends keyof PlainSections>(key: K): Settings[K] =>
+    resolveSection<Settings[K]>(form[key] as never, [key], problems);
+  const paths = resolvePaths(form.paths, rootFlag, around);
+  problems.push(...pathProblems(paths, form.paths, rootFlag));
+  const settings: Settings = {
+    paths,
+    http: resolveHttp(form.http.listen, problems),
+    admission: resolveAdmission(form, problems),
+    guard: plain('guard'),
+    discovery: plain('discovery'),
+    flood: resolveFlood(form.flood, problems),
+    timeouts: plain('timeouts'),
+    grace: plain('grace'),
+    liveness: plain('liveness'),
+    restart: plain('restart'),
+    checkpoint: plain('checkpoint'),
+    csi: {
+      publish: form.csi.publish,
+      nodeName: form.csi.nodeName === 'auto' ? around.nodeName : form.csi.nodeName,
+      kubeconfig: form.csi.kubeconfig === 'auto' ? undefined : form.csi.kubeconfig,
+    },
+    log: form.log,
+  };
+  problems.push(...orderProblems(form), ...ruleProblems(form));
+  return problems.length > 0 ? { settings: undefined, problems } : { settings: Object.freeze(settings), problems: [] };
+}
+
+/** The flood settings of a form; problems are added to `problems`. */
+export function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodSettings {
+  const { global, ...rest } = form;
+  return {
+    ...resolveSection<Omit<FloodSettings, 'globalRegister'>>(rest, ['flood'], problems),
+    globalRegister: resolveSection<RegisterLimit>(global.register, ['flood', 'global', 'register'], problems),
+  };
+}
+
+function resolveAdmission(form: ConfigForm, problems: ConfigProblem[]): AdmissionSettings {
+  const { allowUids, ...rest } = form.admission;
+  return {
+    ...resolveSection<Omit<AdmissionSettings, 'allowUids'>>(rest, ['admission'], problems),
+    allowUids: allowUids === 'any' ? undefined : allowUids,
+  };
+}
+
+function resolveHttp(listen: string, problems: ConfigProblem[]): HttpSettings {
+  if (listen === 'off') return { listen: undefined };
+  const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]*)):([0-9]{1,5})$/.exec(listen) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535) {
+    problems.push({
+      path: ['http', 'listen'],
+      message: `${JSON.stringify(listen)} is not an address`,
+      remedy: 'write host:port, [::1]:port, :port for all addresses, or off',
+    });
+    return { listen: undefined };
+  }
+  const host = bracketed ?? plain ?? '';
+  return { listen: { host: host === '' ? '::' : host, port } };
+}
+
+/** Pairs of which the first must not be longer or larger than the second. */
+const IN_ORDER: readonly (readonly [less: KeyPath, more: KeyPath])[] = [
+  [
+    ['discovery', 'retryFirst'],
+    ['discovery', 'retryMax'],
+  ],
+  [
+    ['flood', 'penalty', 'quarantine'],
+    ['flood', 'penalty', 'max'],
+  ],
+  [
+    ['flood', 'connections', 'perProcess'],
+    ['flood', 'connections', 'total'],
+  ],
+  [
+    ['admission', 'maxMessageBytes'],
+    ['admission', 'maxListBytesTotal'],
+  ],
+];
+
+function orderProblems(form: ConfigForm): ConfigProblem[] {
+  return IN_ORDER.flatMap(([lessPath, morePath]) => {
+    const [less, more] = [valueAt(form, lessPath), valueAt(form, morePath)];
+    if (magnitude(less) <= magnitude(more)) return [];
+    return [
+      {
+        path: lessPath,
+        message: `${String(less)} is more than ${morePath.join('.')} (${String(more)})`,
+        remedy: `lower it, or raise ${morePath.join('.')}`,
+      },
+    ];
+  });
+}
+
+function ruleProblems(form: ConfigForm): ConfigProblem[] {
+  return form.rules.flatMap((rule, index) => {
+    const problems: ConfigProblem[] = [];
+    if (Object.keys(rule.match).length === 0) {
+      problems.push({
+        path: ['rules', index, 'match'],
+        message: 'it names neither type nor name nor socket',
+        remedy: "write name: '*' for a rule that is meant for every plugin",
+      });
+    }
+    const flood = ['rules', index, 'flood'];
+    for (const section of ['register', 'updates', 'penalty'] as const) {
+      resolveSection(rule.flood?.[section] ?? {}, [...flood, section], problems);
+    }
+    const { quarantine, max } = { ...form.flood.penalty, ...rule.flood?.penalty };
+    if (rule.flood?.penalty !== undefined && magnitude(quarantine) > magnitude(max)) {
+      problems.push({
+        path: [...flood, 'penalty'],
+        message: `its quarantine (${String(quarantine)}) is more than its max (${String(max)})`,
+        remedy: 'lower quarantine, or raise max',
+      });
+    }
+    if (rule.grace !== undefined) resolveSection({ grace: rule.grace }, ['rules', index], problems);
+    return problems;
+  });
+}
+
+function valueAt(form: unknown, path: KeyPath): unknown {
+  return path.reduce((value, key) => (value as Record<string | number, unknown>)[key], form);
+}
+
+function magnitude(written: unknown): number {
+  if (typeof written === 'string') return durationMs(written) ?? sizeBytes(written) ?? 0;
+  return typeof written === 'number' ? written : 0;
+}

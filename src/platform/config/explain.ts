@@ -1,0 +1,97 @@
+// Why a document is not a configuration: what zod found, in sentences with the key, what was expected and what to do.
+import type { KeyPath, ConfigProblem } from '../../config/problem.js';
+import { jsonSchema, parseForm } from './file-schema.js';
+
+type Issue = NonNullable<ReturnType<typeof parseForm>['error']>['issues'][number];
+
+/** The part of a JSON Schema that is looked at for suggestions. */
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+}
+
+/** Every problem of a document, in the order of the schema. Empty when it has the right form. */
+export function explainForm(document: unknown): ConfigProblem[] {
+  const { error } = parseForm(document);
+  if (error === undefined) return [];
+  const schema = jsonSchema() as SchemaNode;
+  return error.issues.flatMap((issue) => explainIssue(issue, document, schema));
+}
+
+function explainIssue(issue: Issue, document: unknown, schema: SchemaNode): ConfigProblem[] {
+  const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
+  const node = nodeAt(schema, path);
+  if (issue.code === 'unrecognized_keys') {
+    const known = Object.keys(node?.properties ?? {});
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      message: 'there is no such key',
+      remedy: suggestion(key, known) ?? `remove it; known here: ${known.join(', ')}`,
+    }));
+  }
+  const given = valueAt(document, path);
+  if (given === undefined) return [{ path, message: 'it is missing', remedy: `write ${issue.message}` }];
+  return [
+    { path, message: `${shown(given)} is not ${issue.message}`, remedy: remedyFor(given, node, path, issue.message) },
+  ];
+}
+
+function remedyFor(given: unknown, node: SchemaNode | undefined, path: KeyPath, expected: string): string {
+  const near = typeof given === 'string' ? suggestion(given, node?.enum ?? []) : undefined;
+  if (near !== undefined) return near;
+  if (path.length === 0) return 'write keys and values, or {} for the defaults';
+  const standard = node?.default;
+  const isScalar = typeof standard === 'string' || typeof standard === 'number';
+  if (given === null) return `write ${expected}, or remove the key${isScalar ? ` for the default ${standard}` : ''}`;
+  return isScalar ? `write one, or remove the key for the default ${standard}` : 'write one, or remove the key';
+}
+
+/** `did you mean …` where one of the known words is near. */
+function suggestion(word: string, known: readonly string[]): string | undefined {
+  const nearest = known
+    .map((candidate) => ({ candidate, edits: distance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .sort((a, b) => a.edits - b.edits)[0];
+  if (nearest === undefined || nearest.edits > Math.max(1, Math.ceil(nearest.candidate.length / 3))) return undefined;
+  return `did you mean ${nearest.candidate}?`;
+}
+
+/** Levenshtein distance of two words; words of more than 64 characters are far from everything. */
+function distance(a: string, b: string): number {
+  if (a.length > 64) return Number.POSITIVE_INFINITY;
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const swap = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(swap, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+function nodeAt(schema: SchemaNode, path: KeyPath): SchemaNode | undefined {
+  let node: SchemaNode | undefined = schema;
+  for (const key of path) {
+    if (typeof key === 'number') node = node?.items;
+    else
+      node = node?.properties !== undefined && Object.hasOwn(node.properties, key) ? node.properties[key] : undefined;
+  }
+  return node;
+}
+
+function valueAt(document: unknown, path: KeyPath): unknown {
+  let value = document;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return value;
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

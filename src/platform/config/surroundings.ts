@@ -1,0 +1,14 @@
+import { hostname, homedir } from 'node:os';
+import type { Surroundings } from '../../config/ports.js';
+
+/** What this process runs as and where, as far as settings depend on it. */
+export function surroundings(env: NodeJS.ProcessEnv = process.env): Surroundings {
+  return {
+    uid: process.geteuid?.() ?? 0,
+    home: homedir(),
+    xdgStateHome: env['XDG_STATE_HOME'],
+    // The kubelet lower-cases the host name too (kubelet --hostname-override).
+    nodeName: env['NODE_NAME'] || hostname().toLowerCase(),
+    workingDirectory: process.cwd(),
+  };
+}

@@ -1,0 +1,131 @@
+// The configuration file: read, parsed as YAML 1.2, checked by the compiled schema, explained by the other one.
+import { readFile, stat } from 'node:fs/promises';
+import type { Document, LineCounter } from 'yaml';
+import type { FormSource, Locate, ReadResult } from '../../config/ports.js';
+import type { ConfigProblem, KeyPath } from '../../config/problem.js';
+import { completeForm, defaultForm } from './compiled-form.js';
+
+/** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
+const LONGEST_FILE = 2 ** 20;
+
+/** The defaults, without any file. */
+export const defaultSource: FormSource = {
+  name: 'defaults',
+  file: undefined,
+  read: () => Promise.resolve({ form: structuredClone(defaultForm), locate: () => undefined }),
+};
+
+/** A file in YAML. `file` is named in messages as given. */
+export function yamlFile(file: string): FormSource {
+  return { name: file, file, read: () => readYaml(file) };
+}
+
+async function readYaml(file: string): Promise<ReadResult> {
+  const text = await readText(file);
+  return 'problem' in text ? { problems: [text.problem] } : parseYaml(text.text);
+}
+
+/** Parses and checks the text of a configuration file. */
+export async function parseYaml(text: string): Promise<ReadResult> {
+  if (text.trim() === '') {
+    return refused('the file is empty', 'write {} for the defaults');
+  }
+  const { LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' });
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0) {
+    const problems = faults.map(({ message, pos }) => syntaxProblem(message, lines, pos[0]));
+    return { problems };
+  }
+  const locate = locator(document, lines);
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch (thrown) {
+    return refused(
+      `it cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+      'use fewer aliases',
+    );
+  }
+  const form = completeForm(value);
+  if (form !== undefined) return { form, locate };
+  const { explainForm } = await import('./explain.js');
+  // Checked again from the text, because the compiled form may have filled in some defaults already.
+  const problems = explainForm(document.toJS() ?? {}).map((problem) => ({
+    ...problem,
+    ...nearest(locate, problem.path),
+  }));
+  return problems.length > 0
+    ? { problems }
+    : refused('the compiled schema refuses it, and the other one does not say why', 'report this as a bug');
+}
+
+async function readText(file: string): Promise<{ readonly text: string } | { readonly problem: ConfigProblem }> {
+  try {
+    const found = await stat(file);
+    // Asked before it is opened: opening a pipe would wait for its writer.
+    if (!found.isFile()) return { problem: whole('it is not a file', 'name a YAML file') };
+    if (found.size > LONGEST_FILE) {
+      return { problem: whole('it is longer than 1 MiB', 'remove what is no configuration') };
+    }
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)) };
+  } catch (thrown) {
+    if (thrown instanceof TypeError) return { problem: whole('it is not text in UTF-8', 'save it as UTF-8') };
+    const code = (thrown as NodeJS.ErrnoException).code ?? String(thrown);
+    return {
+      problem: whole(`it cannot be read (${code})`, 'check that the file exists and that the daemon may read it'),
+    };
+  }
+}
+
+function locator(document: Document, lines: LineCounter): Locate {
+  return (path) => {
+    const offset = offsetOf(document, path);
+    if (offset === undefined) return undefined;
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+}
+
+/** Where a key (of a mapping) or an item (of a list) begins. */
+function offsetOf(document: Document, path: KeyPath): number | undefined {
+  const last = path.at(-1);
+  const parent = document.getIn(path.slice(0, -1), true) as
+    | {
+        readonly items?: readonly { readonly key?: { readonly value?: unknown; readonly range?: readonly number[] } }[];
+      }
+    | undefined;
+  const pair = parent?.items?.find((item) => typeof last === 'string' && String(item.key?.value) === last);
+  return (
+    pair?.key?.range?.[0] ??
+    (document.getIn(path, true) as { readonly range?: readonly number[] } | undefined)?.range?.[0]
+  );
+}
+
+function nearest(locate: Locate, path: KeyPath): ReturnType<Locate> {
+  for (let depth = path.length; depth >= 0; depth--) {
+    const place = depth === 0 ? undefined : locate(path.slice(0, depth));
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
+function syntaxProblem(message: string, lines: LineCounter, offset: number): ConfigProblem {
+  const { line, col } = lines.linePos(offset);
+  return {
+    path: [],
+    message: `it is not YAML: ${message}`,
+    remedy: 'correct the syntax at this place',
+    line,
+    column: col,
+  };
+}
+
+function whole(message: string, remedy: string): ConfigProblem {
+  return { path: [], message, remedy };
+}
+
+function refused(message: string, remedy: string): ReadResult {
+  return { problems: [whole(message, remedy)] };
+}
