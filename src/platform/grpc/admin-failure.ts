@@ -28,7 +28,7 @@ export class Unreachable extends Error {
  * @param cause a system error code, or `lost` for a connection that ended, or `silent` for one that brings no answer
  */
 export function unreachableBecause(socket: string, cause: string): Unreachable {
-  return new Unreachable(`plugin-broker cannot be reached at ${socket}: ${describe(cause)}`, cause === 'lost');
+  return new Unreachable(`the daemon cannot be reached at ${socket}: ${describe(cause)}`, cause === 'lost');
 }
 
 function describe(cause: string): string {

@@ -1,0 +1,42 @@
+// `pardon NAME`, `deregister NAME`, `forget NAME`
+import type { Command } from 'commander';
+import type { AdminClient, MeantPlugin } from '../../platform/grpc/admin-client.js';
+import { visible } from '../output/text.js';
+import { clientOf, withAddress, type AddressOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+const VERBS = [
+  {
+    name: 'pardon',
+    summary: 'lift a quarantine',
+    description: 'Lifts the quarantine of a plugin and clears its strikes.',
+    ask: (client: AdminClient, meant: MeantPlugin) => client.pardon(meant),
+  },
+  {
+    name: 'deregister',
+    summary: 'close a plugin and keep this incarnation out',
+    description: 'Closes a plugin and keeps it out until it comes with a new socket, as after a restart of the plugin.',
+    ask: (client: AdminClient, meant: MeantPlugin) => client.deregister(meant),
+  },
+  {
+    name: 'forget',
+    summary: 'drop a held, gone or rejected entry',
+    description: 'Drops the entry of a plugin that is held, gone or rejected, and with it its resource.',
+    ask: (client: AdminClient, meant: MeantPlugin) => client.forget(meant),
+  },
+] as const;
+
+/** Adds the three commands. */
+export function addOperatorCommands(program: Command, terminal: Terminal): void {
+  for (const { name, summary, description, ask } of VERBS) {
+    const command = program.command(name).argument('<name>', 'the plugin');
+    withAddress(command)
+      .summary(summary)
+      .description(description)
+      .option('--type <type>', 'type of the plugin, where the name is not unique')
+      .action(async (given: string, options: AddressOptions & { readonly type?: string }) => {
+        const done = await ask(clientOf(options, terminal), { name: given, type: options.type ?? '' });
+        terminal.write(`${visible(done)}\n`);
+      });
+  }
+}

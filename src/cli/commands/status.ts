@@ -1,0 +1,83 @@
+// `status`
+import type { Command } from 'commander';
+import type { PluginView, StatusView } from '../../model/views.js';
+import { ago, bytes, counted } from '../output/amounts.js';
+import { table, type Column } from '../output/table.js';
+import { visible, visibleJson } from '../output/text.js';
+import { painter, toneOfState, type Paint } from '../output/tones.js';
+import { show } from '../output/watch.js';
+import { clientOf, showing, withAddress, withWatch, type AddressOptions, type WatchOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+/** Plugins listed for attention: the summary stays on one screen. */
+const MOST_LISTED = 10;
+/** States that need no attention of an operator. */
+const QUIET_STATES: ReadonlySet<string> = new Set(['ready', 'gone']);
+
+/** Adds the command. */
+export function addStatus(program: Command, terminal: Terminal): void {
+  withWatch(withAddress(program.command('status')))
+    .summary('is all well? phase, problems first, then counts')
+    .description(
+      'Summarises the daemon on one screen: its phase, what is wrong, and how many plugins are in which state.',
+    )
+    .action(async (options: AddressOptions & WatchOptions) => {
+      const client = clientOf(options, terminal);
+      const isJson = options.output === 'json';
+      await show(terminal, showing(options), async () => {
+        const status = await client.status(!isJson);
+        if (isJson) return `${visibleJson(status, options.watch === true)}\n`;
+        return statusSummary(status, terminal.now(), painter(terminal.hasColours));
+      });
+    });
+}
+
+/** The summary at a time. */
+export function statusSummary(status: StatusView, now: number, paint: Paint): string {
+  const { broker, checkpoint, policy, plugins, resources } = status;
+  const sum = (of: 'capacity' | 'allocatable'): number => resources.reduce((total, each) => total + each[of], 0);
+  const lines = [
+    `plugin-broker ${visible(broker.version)} is ${paint(toneOfState(broker.phase), visible(broker.phase))} (pid ${broker.pid}, up ${ago(broker.startedAt, now)})`,
+    ...[...broker.problems, ...policyProblem(status)].map((problem) => paint('bad', `! ${visible(problem)}`)),
+    `checkpoint  ${checkpointLine(checkpoint, now, paint)}`,
+    `policy      ${visible(policy.source)}, read ${ago(policy.loadedAt, now)} ago`,
+    `plugins     ${countStates(plugins, paint)}; ${broker.restoredPlugins} came from the checkpoint at start`,
+    `resources   ${resources.length}, with ${sum('allocatable')} of ${counted(sum('capacity'), 'device')} allocatable`,
+  ];
+  return `${lines.join('\n')}\n${attention(plugins, now, paint)}`;
+}
+
+/** A policy error is a problem even where the broker did not list it. */
+function policyProblem({ broker, policy }: StatusView): readonly string[] {
+  if (policy.error === '' || broker.problems.some((problem) => problem.includes(policy.error))) return [];
+  return [`the policy file was refused, the old policy is kept: ${policy.error}`];
+}
+
+function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint: Paint): string {
+  const written = checkpoint.lastWrite === '' ? 'never written' : `written ${ago(checkpoint.lastWrite, now)} ago`;
+  const state = paint(toneOfState(checkpoint.state), visible(checkpoint.state));
+  const reason = checkpoint.reason === '' ? '' : ` (${visible(checkpoint.reason)})`;
+  return `${state}${reason}, generation ${checkpoint.generation}, ${bytes(checkpoint.bytes)}, ${written}`;
+}
+
+function countStates(plugins: readonly PluginView[], paint: Paint): string {
+  const counts = new Map<string, number>();
+  for (const { state, primary } of plugins) if (primary) counts.set(state, (counts.get(state) ?? 0) + 1);
+  if (counts.size === 0) return 'none';
+  return [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`).join(', ');
+}
+
+function attention(plugins: readonly PluginView[], now: number, paint: Paint): string {
+  const listed = plugins.filter((plugin) => plugin.primary && !QUIET_STATES.has(plugin.state));
+  if (listed.length === 0) return '';
+  const columns: readonly Column<PluginView>[] = [
+    { title: 'NOT READY', of: (plugin) => plugin.name },
+    { title: 'TYPE', of: (plugin) => plugin.type },
+    { title: 'STATE', of: (plugin) => plugin.state, tone: (plugin) => toneOfState(plugin.state) },
+    { title: 'REASON', of: (plugin) => plugin.reason },
+    { title: 'FOR', of: (plugin) => ago(plugin.stateSince, now) },
+  ];
+  const rest = listed.length - MOST_LISTED;
+  const more = rest > 0 ? `and ${rest} more: plugin-broker plugins\n` : '';
+  return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}why, and what to do: plugin-broker explain NAME\n`;
+}

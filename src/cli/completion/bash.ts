@@ -1,0 +1,37 @@
+// Completion for bash: one function that walks from word to word through the commands.
+import { quoted, steps, type CompletedCommand } from './tree.js';
+
+/** The script. Where it has nothing to offer, bash offers file names. */
+export function bashCompletion(tree: readonly CompletedCommand[]): string {
+  const walk = steps(tree).map(({ from, word, to }) => `      ${quoted(`${from}|${word}`)}) at=${quoted(to)} ;;`);
+  const values = tree.flatMap(({ path, options }) =>
+    options
+      .filter(({ takesValue }) => takesValue)
+      .map(({ flags, choices }) => {
+        const patterns = flags.map((flag) => quoted(`${path}|${flag}`)).join('|');
+        return `    ${patterns}) words=${quoted(choices.join(' '))} ;;`;
+      }),
+  );
+  const words = tree.map(({ path, subcommands, choices, options }) => {
+    const offered = [...subcommands.map(({ name }) => name), ...choices, ...options.flatMap(({ flags }) => flags)];
+    return `    ${quoted(path)}) words=${quoted(offered.join(' '))} ;;`;
+  });
+  return `# bash completion of plugin-broker
+_plugin_broker() {
+  local at='' words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case "$at|\${COMP_WORDS[i]}" in
+${walk.join('\n')}
+    esac
+  done
+  case "$at|\${COMP_WORDS[COMP_CWORD - 1]}" in
+${values.join('\n')}
+    *) case "$at" in
+${words.map((line) => `  ${line}`).join('\n')}
+      esac ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _plugin_broker plugin-broker
+`;
+}

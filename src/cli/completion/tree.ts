@@ -1,0 +1,53 @@
+// What can be completed, read from the command tree.
+import type { Command } from 'commander';
+
+/** One option. */
+export interface CompletedOption {
+  /** As typed: `-o`, `--output`. */
+  readonly flags: readonly string[];
+  readonly about: string;
+  readonly takesValue: boolean;
+  /** The values there are; empty for any. */
+  readonly choices: readonly string[];
+}
+
+/** One command, or the program itself. */
+export interface CompletedCommand {
+  /** The words that lead to it: empty for the program, `sim device` for a subcommand. */
+  readonly path: string;
+  readonly subcommands: readonly { readonly name: string; readonly about: string }[];
+  /** Values of its first argument; empty for any. */
+  readonly choices: readonly string[];
+  readonly options: readonly CompletedOption[];
+}
+
+/** All commands, the program first, in the order of the help. */
+export function completionTree(command: Command, path = ''): readonly CompletedCommand[] {
+  const help = command.createHelp();
+  const subcommands = help.visibleCommands(command);
+  const own: CompletedCommand = {
+    path,
+    subcommands: subcommands.map((sub) => ({ name: sub.name(), about: help.subcommandDescription(sub) })),
+    choices: command.registeredArguments[0]?.argChoices ?? [],
+    options: help.visibleOptions(command).map((option) => ({
+      flags: [option.short, option.long].filter((flag) => flag !== undefined),
+      about: help.optionDescription(option),
+      takesValue: option.required || option.optional,
+      choices: option.argChoices ?? [],
+    })),
+  };
+  const below = subcommands.flatMap((sub) => completionTree(sub, path === '' ? sub.name() : `${path} ${sub.name()}`));
+  return [own, ...below];
+}
+
+/** A text as one word of a POSIX shell. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Each step from a command to a subcommand. */
+export function steps(tree: readonly CompletedCommand[]): readonly { from: string; word: string; to: string }[] {
+  return tree.flatMap(({ path, subcommands }) =>
+    subcommands.map(({ name }) => ({ from: path, word: name, to: path === '' ? name : `${path} ${name}` })),
+  );
+}

@@ -1,0 +1,49 @@
+// Completion for zsh: the same walk as in bash, with descriptions.
+import { quoted, steps, type CompletedCommand } from './tree.js';
+
+/** The script, for `source` or for a file called _plugin-broker in $fpath. */
+export function zshCompletion(tree: readonly CompletedCommand[]): string {
+  const walk = steps(tree).map(({ from, word, to }) => `      ${quoted(`${from}|${word}`)}) at=${quoted(to)} ;;`);
+  const values = tree.flatMap(({ path, options }) =>
+    options
+      .filter(({ takesValue }) => takesValue)
+      .map(({ flags, choices }) => {
+        const patterns = flags.map((flag) => quoted(`${path}|${flag}`)).join('|');
+        const offer = choices.length === 0 ? '_files' : `compadd -- ${choices.map(quoted).join(' ')}`;
+        return `    ${patterns}) ${offer}; return ;;`;
+      }),
+  );
+  const words = tree.map(({ path, subcommands, choices, options }) => {
+    const offered = [
+      ...subcommands.map(({ name, about }) => described(name, about)),
+      ...choices.map((choice) => described(choice, '')),
+      ...options.flatMap(({ flags, about }) => flags.map((flag) => described(flag, about))),
+    ];
+    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}) ;;`;
+  });
+  return `#compdef plugin-broker
+# zsh completion of plugin-broker
+_plugin_broker() {
+  local at='' word
+  local -a offered
+  for word in \${words[2,CURRENT-1]}; do
+    case "$at|$word" in
+${walk.join('\n')}
+    esac
+  done
+  case "$at|\${words[CURRENT-1]}" in
+${values.join('\n')}
+  esac
+  case "$at" in
+${words.join('\n')}
+  esac
+  _describe -o plugin-broker offered || _files
+}
+if [ "$funcstack[1]" = _plugin_broker ]; then _plugin_broker "$@"; else compdef _plugin_broker plugin-broker; fi
+`;
+}
+
+/** A word with its description, as _describe takes them. */
+function described(word: string, about: string): string {
+  return `${word.replaceAll(':', String.raw`\:`)}:${about}`;
+}

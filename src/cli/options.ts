@@ -1,0 +1,85 @@
+// Options that several commands share.
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { Option, InvalidArgumentError, type Command } from 'commander';
+import { defaultRoot, LONGEST_SOCKET_PATH } from '../model/root.js';
+import { AdminClient } from '../platform/grpc/admin-client.js';
+import { systemClock } from '../platform/time/system-clock.js';
+import { CliError, EXIT } from './exit.js';
+import type { Showing } from './output/watch.js';
+import type { Terminal } from './terminal.js';
+
+/** How to find the daemon. */
+export interface AddressOptions {
+  readonly root?: string;
+  readonly address?: string;
+}
+
+/** How to print. */
+export interface OutputOptions {
+  readonly output: 'table' | 'json';
+}
+
+/** Whether to keep it on screen. */
+export interface WatchOptions extends OutputOptions {
+  readonly watch?: boolean;
+  readonly interval: number;
+}
+
+/** Adds --root and --address. */
+export function withAddress(command: Command): Command {
+  return command
+    .option(
+      '--root <dir>',
+      'root directory of the daemon (default: /var/lib/plugin-broker, or the state directory of the user)',
+    )
+    .option('--address <socket>', 'admin socket of the daemon (default: broker.sock in the root directory)');
+}
+
+/** Adds -o. */
+export function withOutput(command: Command): Command {
+  return command.addOption(
+    new Option('-o, --output <format>', 'for people or for programs').choices(['table', 'json']).default('table'),
+  );
+}
+
+/** Adds -o, --watch and --interval. */
+export function withWatch(command: Command): Command {
+  return withOutput(command)
+    .option('-w, --watch', 'keep it on screen until Ctrl-C')
+    .option('--interval <seconds>', 'time between two looks with --watch', seconds, 1);
+}
+
+/** What --watch and -o ask for. */
+export function showing(options: WatchOptions): Showing {
+  return { watch: options.watch === true, intervalMs: options.interval * 1_000, isJson: options.output === 'json' };
+}
+
+/** The root directory that the options name. */
+export function rootOf(options: AddressOptions): string {
+  if (options.root !== undefined) return path.resolve(options.root);
+  const uid = process.geteuid?.() ?? -1;
+  return defaultRoot({ uid, home: homedir(), xdgStateHome: process.env['XDG_STATE_HOME'] });
+}
+
+/**
+ * The daemon that the options name.
+ *
+ * @throws CliError when the path cannot be the address of a socket
+ */
+export function clientOf(options: AddressOptions, terminal: Terminal): AdminClient {
+  const socket =
+    options.address === undefined ? path.join(rootOf(options), 'broker.sock') : path.resolve(options.address);
+  const length = Buffer.byteLength(socket);
+  if (length > LONGEST_SOCKET_PATH) {
+    const message = `the admin socket ${socket} has ${length} bytes, but a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter --root or --address`;
+    throw new CliError(EXIT.usage, message);
+  }
+  return new AdminClient(socket, systemClock, terminal.interruption());
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!(value >= 0.1 && value <= 86_400)) throw new InvalidArgumentError('It must be a number from 0.1 to 86400.');
+  return value;
+}

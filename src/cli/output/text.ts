@@ -1,0 +1,44 @@
+// Text that came from plugins, made safe and measurable for a terminal.
+import stringWidth from 'string-width';
+
+/** Control and format characters (escape sequences, line breaks, right-to-left overrides), lone surrogates, separators. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** The same within JSON text, where JSON.stringify has dealt with line breaks and lone surrogates. */
+const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** Makes every character visible, so that no name can forge a line or steer the terminal. */
+export function visible(text: string): string {
+  return text.replace(INVISIBLE, (character) =>
+    character === '\n' ? '\\n' : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+/** JSON of a value, indented unless it shall be one line; the same value, but safe to look at on a terminal. */
+export function visibleJson(value: unknown, oneLine: boolean): string {
+  const text = JSON.stringify(value, undefined, oneLine ? undefined : 2);
+  return text.replace(INVISIBLE_IN_JSON, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** How many columns a visible text takes; wide characters take two. */
+export function widthOf(text: string): number {
+  return stringWidth(text);
+}
+
+/** Cuts a visible text to a number of columns; the last one is an ellipsis where something was cut. */
+export function cut(text: string, columns: number): string {
+  if (text.length <= columns && widthOf(text) <= columns) return text;
+  let kept = '';
+  let width = 0;
+  for (const character of text) {
+    width += widthOf(character);
+    if (width > columns - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** Fills a visible text with spaces to a number of columns. */
+export function pad(text: string, columns: number, side: 'left' | 'right'): string {
+  const spaces = ' '.repeat(Math.max(0, columns - widthOf(text)));
+  return side === 'left' ? text + spaces : spaces + text;
+}

@@ -1,0 +1,75 @@
+// Shows something once, or keeps it on screen.
+import { setTimeout as pause } from 'node:timers/promises';
+import { Unreachable } from '../../platform/grpc/admin-failure.js';
+import { untilInterrupted } from '../exit.js';
+import type { Terminal } from '../terminal.js';
+import { cut } from './text.js';
+
+const HOME = '\u001b[H';
+const CLEAR_SCREEN = '\u001b[2J';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+/** How a command shows its result. */
+export interface Showing {
+  readonly watch: boolean;
+  /** Milliseconds between two looks. */
+  readonly intervalMs: number;
+  /** Whether frames are for programs: then they are appended even on a terminal. */
+  readonly isJson: boolean;
+}
+
+/**
+ * Writes a frame; with `watch` again and again until Ctrl-C, which is the normal end. On a terminal each frame takes the
+ * place of the one before. Once a frame was shown, a daemon that goes away is waited for.
+ *
+ * @param frame lines, each with its line break
+ * @throws whatever the first frame throws
+ */
+export async function show(terminal: Terminal, showing: Showing, frame: () => Promise<string>): Promise<void> {
+  if (!showing.watch) {
+    terminal.write(await frame());
+    return;
+  }
+  const signal = terminal.interruption();
+  await untilInterrupted(signal, () => repeat(terminal, showing, frame, signal));
+}
+
+async function repeat(
+  terminal: Terminal,
+  showing: Showing,
+  frame: () => Promise<string>,
+  signal: AbortSignal,
+): Promise<void> {
+  const redraws = terminal.isTerminal && !showing.isJson;
+  for (let isFirst = true; ; isFirst = false) {
+    const text = await frame().catch((failure: unknown) => {
+      if (isFirst || !(failure instanceof Unreachable)) throw failure;
+      return redraws ? `${failure.message}\n` : complain(terminal, failure);
+    });
+    if (redraws) terminal.write((isFirst ? CLEAR_SCREEN : '') + screen(terminal, text));
+    else terminal.write(isFirst || showing.isJson || text === '' ? text : `\n${text}`);
+    await pause(showing.intervalMs, undefined, { signal });
+  }
+}
+
+function complain(terminal: Terminal, failure: Error): string {
+  terminal.complain(failure.message);
+  return '';
+}
+
+/** A frame that starts at the top, leaves nothing of the one before, and never scrolls. */
+function screen(terminal: Terminal, text: string): string {
+  const { columns, rows } = terminal.size();
+  const lines = text.trimEnd().split('\n');
+  const room = Math.max(rows - 1, 2);
+  const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`];
+  return HOME + shown.map((line) => `${fitted(line, columns)}${CLEAR_LINE}\n`).join('') + CLEAR_BELOW;
+}
+
+/** Cuts a line; one with colours is left to the terminal where it fits without them. */
+function fitted(line: string, columns: number): string {
+  const plain = line.replace(/\u001b\[[0-9;]*m/g, '');
+  const short = cut(plain, columns);
+  return short === plain ? line : short;
+}

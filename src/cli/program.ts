@@ -1,0 +1,79 @@
+// The command line: which commands there are, and how failures become exit codes.
+import { Command, CommanderError } from 'commander';
+import { asError } from '../kernel/clock.js';
+import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
+import { addCompletion } from './commands/completion.js';
+import { addEvents } from './commands/events.js';
+import { addExplain } from './commands/explain.js';
+import { addLimits } from './commands/limits.js';
+import { addOperatorCommands } from './commands/operator.js';
+import { addPlugins } from './commands/plugins.js';
+import { addResources } from './commands/resources.js';
+import { addServe } from './commands/serve.js';
+import { addStatus } from './commands/status.js';
+import { CliError, EXIT, Interrupted } from './exit.js';
+import { visible } from './output/text.js';
+import type { Terminal } from './terminal.js';
+
+/** What the command line is given by its entry. */
+export interface ProgramParts {
+  readonly version: string;
+  /** Runs the daemon in this process. */
+  serve(): void;
+}
+
+/** The tree of all commands, in the order of the help. */
+export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
+  const program = new Command('plugin-broker')
+    .description(
+      'Takes in device plugins and CSI/DRA drivers as the kubelet does, with flood policies and a checkpoint.',
+    )
+    .version(parts.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this')
+    .addHelpCommand(helpCommand())
+    .showHelpAfterError('(--help says how it is used)')
+    .configureOutput({
+      writeOut: (text) => terminal.write(text),
+      writeErr: (text) => terminal.complain(text.trimEnd()),
+    })
+    .exitOverride();
+  program.commandsGroup('The daemon:');
+  addServe(program, parts);
+  program.commandsGroup('What it sees:');
+  addStatus(program, terminal);
+  addPlugins(program, terminal);
+  addResources(program, terminal);
+  addLimits(program, terminal);
+  addEvents(program, terminal);
+  addExplain(program, terminal);
+  program.commandsGroup('What an operator does:');
+  addOperatorCommands(program, terminal);
+  program.commandsGroup('Other:');
+  addCompletion(program, terminal);
+  return program;
+}
+
+function helpCommand(): Command {
+  const command = new Command('help').argument('[command]').helpOption(false).helpGroup('Other:');
+  return command.description('print the help of a command');
+}
+
+/**
+ * Runs one command line.
+ *
+ * @param args without the program's own name
+ * @returns the exit code (contract 7); never rejects
+ */
+export async function run(args: readonly string[], terminal: Terminal, parts: ProgramParts): Promise<number> {
+  try {
+    await commandTree(terminal, parts).parseAsync(args, { from: 'user' });
+    return EXIT.ok;
+  } catch (failure) {
+    if (failure instanceof CommanderError) return failure.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (failure instanceof Interrupted) return failure.exitCode;
+    terminal.complain(`plugin-broker: ${visible(asError(failure).message)}`);
+    if (failure instanceof CliError) return failure.exitCode;
+    if (failure instanceof Unreachable) return EXIT.unreachable;
+    return failure instanceof AdminFailure && failure.code === 'INVALID_ARGUMENT' ? EXIT.usage : EXIT.failed;
+  }
+}
