@@ -36,7 +36,7 @@ const PROCESS_IMPORTS = [{ name: 'node:process', message: PROCESS.message }];
 /** Shapes that no file of ours has. */
 const NOWHERE = [
   {
-    selector: "PropertyDefinition[accessibility='private'], MethodDefinition[accessibility='private']",
+    selector: "PropertyDefinition[accessibility='private'], MethodDefinition[accessibility='private'][kind!='constructor']",
     message: 'use #private',
   },
   {

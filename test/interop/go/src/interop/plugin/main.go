@@ -1,0 +1,188 @@
+// A device plugin as they stand in the field: it serves, dials itself, registers, sends its devices and flips their
+// health. It says on standard output what happens to it, one line each.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"interop/dial"
+	device "pb/deviceplugin"
+	registration "pb/pluginregistration"
+)
+
+var (
+	door     = flag.String("door", "register", "register: call kubelet.sock; watcher: wait to be asked")
+	style    = flag.String("dial", "bare", "bare, passthrough, unix, unix-slashes or authority")
+	dir      = flag.String("dir", "", "directory of the plugin's socket, and of kubelet.sock at the register door")
+	endpoint = flag.String("endpoint", "go.sock", "file name of the plugin's socket")
+	resource = flag.String("resource", "example.com/go", "extended resource")
+	devices  = flag.Int("devices", 3, "number of devices")
+	flip     = flag.Duration("flip", 0, "flip the health of the last device each time this has passed; SIGUSR1 does it at once")
+)
+
+func say(format string, values ...interface{}) {
+	fmt.Printf(format+"\n", values...)
+}
+
+// plugin serves both APIs on one socket, as plugins for either door may.
+type plugin struct {
+	mutex   sync.Mutex
+	sick    bool
+	changed chan struct{}
+}
+
+func (p *plugin) flip() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.sick = !p.sick
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// list gives the devices as they are now and a channel that closes when they change.
+func (p *plugin) list() (*device.ListAndWatchResponse, <-chan struct{}) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	response := &device.ListAndWatchResponse{}
+	for number := 0; number < *devices; number++ {
+		health := "Healthy"
+		if p.sick && number == *devices-1 {
+			health = "Unhealthy"
+		}
+		response.Devices = append(response.Devices, &device.Device{
+			ID:       fmt.Sprintf("go-%d", number),
+			Health:   health,
+			Topology: &device.TopologyInfo{Nodes: []*device.NUMANode{{ID: int64(number % 2)}}},
+		})
+	}
+	return response, p.changed
+}
+
+func (p *plugin) GetDevicePluginOptions(context.Context, *device.Empty) (*device.DevicePluginOptions, error) {
+	return &device.DevicePluginOptions{GetPreferredAllocationAvailable: true}, nil
+}
+
+func (p *plugin) ListAndWatch(_ *device.Empty, stream device.DevicePlugin_ListAndWatchServer) error {
+	say("watched")
+	for {
+		response, changed := p.list()
+		if err := stream.Send(response); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-stream.Context().Done():
+			say("unwatched")
+			return nil
+		}
+	}
+}
+
+func (p *plugin) GetPreferredAllocation(context.Context, *device.PreferredAllocationRequest) (*device.PreferredAllocationResponse, error) {
+	return &device.PreferredAllocationResponse{}, nil
+}
+
+func (p *plugin) Allocate(context.Context, *device.AllocateRequest) (*device.AllocateResponse, error) {
+	return &device.AllocateResponse{}, nil
+}
+
+func (p *plugin) PreStartContainer(context.Context, *device.PreStartContainerRequest) (*device.PreStartContainerResponse, error) {
+	return &device.PreStartContainerResponse{}, nil
+}
+
+func (p *plugin) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
+	say("asked")
+	return &registration.PluginInfo{
+		Type:              "DevicePlugin",
+		Name:              *resource,
+		SupportedVersions: []string{"v1beta1"},
+	}, nil
+}
+
+func (p *plugin) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
+	if status.PluginRegistered {
+		say("registered")
+	} else {
+		say("refused: %s", status.Error)
+	}
+	return &registration.RegistrationStatusResponse{}, nil
+}
+
+// serve opens the socket and returns once the plugin answers on it itself.
+func (p *plugin) serve(path string) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	device.RegisterDevicePluginServer(server, p)
+	if *door == "watcher" {
+		registration.RegisterRegistrationServer(server, p)
+	}
+	go func() { log.Fatal(server.Serve(listener)) }()
+	itself, err := dial.Socket(*style, path)
+	if err != nil {
+		return fmt.Errorf("the plugin cannot reach itself: %v", err)
+	}
+	return itself.Close()
+}
+
+// register makes the plugin known, without a deadline for the call: none in the field sets one.
+func register() error {
+	registry, err := dial.Socket(*style, filepath.Join(*dir, "kubelet.sock"))
+	if err != nil {
+		return fmt.Errorf("kubelet.sock cannot be reached: %v", err)
+	}
+	defer registry.Close()
+	_, err = device.NewRegistrationClient(registry).Register(context.Background(), &device.RegisterRequest{
+		Version:      "v1beta1",
+		Endpoint:     *endpoint,
+		ResourceName: *resource,
+	})
+	return err
+}
+
+func main() {
+	log.SetFlags(0)
+	flag.Parse()
+	p := &plugin{changed: make(chan struct{})}
+	if err := p.serve(filepath.Join(*dir, *endpoint)); err != nil {
+		log.Fatal(err)
+	}
+	say("serving")
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	if *door == "register" {
+		if err := register(); err != nil {
+			say("refused: %v", err)
+			os.Exit(1)
+		}
+		say("registered")
+	}
+	var ticks <-chan time.Time
+	if *flip > 0 {
+		ticks = time.Tick(*flip)
+	}
+	for {
+		select {
+		case <-signals:
+		case <-ticks:
+		}
+		p.flip()
+	}
+}

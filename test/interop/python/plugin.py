@@ -1,0 +1,155 @@
+"""A device plugin on the C implementation of gRPC: it serves, registers, sends its devices and flips their health.
+
+It says on standard output what happens to it, one line each. The message classes come from protoc, the service tables
+are written here: no generated service code is needed.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from concurrent import futures
+
+import grpc
+
+import deviceplugin_pb2 as device
+import pluginregistration_pb2 as registration
+
+
+def say(line):
+    print(line, flush=True)
+
+
+class Plugin:
+    """Serves both APIs on one socket, as plugins for either door may."""
+
+    def __init__(self, arguments):
+        self.resource = arguments.resource
+        self.devices = arguments.devices
+        self.sick = False
+        self.changed = threading.Condition()
+
+    def flip(self):
+        with self.changed:
+            self.sick = not self.sick
+            self.changed.notify_all()
+
+    def list(self):
+        last = self.devices - 1
+        return device.ListAndWatchResponse(
+            devices=[
+                device.Device(
+                    ID=f"python-{number}",
+                    health="Unhealthy" if self.sick and number == last else "Healthy",
+                    topology=device.TopologyInfo(nodes=[device.NUMANode(ID=number % 2)]),
+                )
+                for number in range(self.devices)
+            ]
+        )
+
+    def get_options(self, _request, _context):
+        return device.DevicePluginOptions(get_preferred_allocation_available=True)
+
+    def list_and_watch(self, _request, context):
+        say("watched")
+        context.add_callback(self.wake)
+        sent = None
+        while context.is_active():
+            with self.changed:
+                if sent == self.sick:
+                    self.changed.wait(1)
+                    continue
+                sent = self.sick
+                response = self.list()
+            yield response
+        say("unwatched")
+
+    def wake(self):
+        with self.changed:
+            self.changed.notify_all()
+
+    def get_info(self, _request, _context):
+        say("asked")
+        return registration.PluginInfo(type="DevicePlugin", name=self.resource, supported_versions=["v1beta1"])
+
+    def notify(self, status, _context):
+        say("registered" if status.plugin_registered else f"refused: {status.error}")
+        return registration.RegistrationStatusResponse()
+
+    def handlers(self):
+        def unary(method, request):
+            return grpc.unary_unary_rpc_method_handler(
+                method, request_deserializer=request.FromString, response_serializer=lambda m: m.SerializeToString()
+            )
+
+        stream = grpc.unary_stream_rpc_method_handler(
+            self.list_and_watch,
+            request_deserializer=device.Empty.FromString,
+            response_serializer=device.ListAndWatchResponse.SerializeToString,
+        )
+        yield grpc.method_handlers_generic_handler(
+            "v1beta1.DevicePlugin",
+            {"GetDevicePluginOptions": unary(self.get_options, device.Empty), "ListAndWatch": stream},
+        )
+        yield grpc.method_handlers_generic_handler(
+            "pluginregistration.Registration",
+            {
+                "GetInfo": unary(self.get_info, registration.InfoRequest),
+                "NotifyRegistrationStatus": unary(self.notify, registration.RegistrationStatus),
+            },
+        )
+
+    def serve(self, path):
+        server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
+        server.add_generic_rpc_handlers(tuple(self.handlers()))
+        if server.add_insecure_port(f"unix://{path}") == 0:
+            sys.exit(f"cannot listen on {path}")
+        server.start()
+        return server
+
+
+def register(arguments):
+    path = os.path.join(arguments.dir, "kubelet.sock")
+    with grpc.insecure_channel(f"unix://{path}") as channel:
+        call = channel.unary_unary(
+            "/v1beta1.Registration/Register",
+            request_serializer=device.RegisterRequest.SerializeToString,
+            response_deserializer=device.Empty.FromString,
+        )
+        call(
+            device.RegisterRequest(
+                version="v1beta1", endpoint=arguments.endpoint, resource_name=arguments.resource
+            ),
+            wait_for_ready=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--door", choices=["register", "watcher"], default="register")
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--endpoint", default="python.sock")
+    parser.add_argument("--resource", default="example.com/python")
+    parser.add_argument("--devices", type=int, default=3)
+    arguments = parser.parse_args()
+
+    plugin = Plugin(arguments)
+    # Blocked before any thread starts, so that sigwait below is the only taker.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    server = plugin.serve(os.path.join(arguments.dir, arguments.endpoint))
+    say("serving")
+    if arguments.door == "register":
+        try:
+            register(arguments)
+        except grpc.RpcError as refusal:
+            say(f"refused: {refusal.code().name} {refusal.details()}")
+            server.stop(0)
+            sys.exit(1)
+        say("registered")
+    while True:
+        signal.sigwait({signal.SIGUSR1})
+        plugin.flip()
+
+
+main()

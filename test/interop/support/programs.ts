@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { buildRoot } from '../../support/dist.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { PYTHON } from './tools.js';
+
+/** A program with what it is always started with. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const sources = (...parts: readonly string[]): string => path.join(buildRoot(), 'test', 'interop', ...parts);
+const proto = (...parts: readonly string[]): string => path.join(buildRoot(), 'proto', ...parts);
+
+/** Our own files of the APIs that plugins are built with, by the name of the package made of them. */
+const APIS = {
+  deviceplugin: proto('deviceplugin', 'v1beta1', 'deviceplugin.proto'),
+  pluginregistration: proto('pluginregistration', 'v1', 'pluginregistration.proto'),
+};
+
+/** Runs protoc for one API. */
+function generate(file: string, output: string, into: string): void {
+  mkdirSync(into, { recursive: true });
+  execFileSync('protoc', ['-I', path.dirname(file), `${output}:${into}`, path.basename(file)]);
+}
+
+/** Builds the Go programs of test/interop/go against the installed grpc-go, in a folder of their own. Takes seconds. */
+export function buildGo(): { readonly plugin: Program; readonly caller: Program } {
+  const work = tempDir();
+  for (const [name, file] of Object.entries(APIS)) {
+    generate(file, '--go_out=plugins=grpc', path.join(work, 'go', 'src', 'pb', name));
+  }
+  const gopath = [path.join(work, 'go'), sources('go'), '/usr/share/gocode'].join(':');
+  const env = { ...process.env, GO111MODULE: 'off', GOFLAGS: '', GOPATH: gopath };
+  execFileSync('go', ['build', '-o', `${work}/`, 'interop/plugin', 'interop/caller'], {
+    env: process.env['HOME'] === undefined ? { ...env, GOCACHE: path.join(work, 'cache') } : env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const program = (name: string): Program => ({ command: path.join(work, name), args: [], env: {} });
+  return { plugin: program('plugin'), caller: program('caller') };
+}
+
+/** A Python program of test/interop/python with the message classes it imports. */
+export function python(name: string): Program {
+  const work = tempDir();
+  for (const file of Object.values(APIS)) generate(file, '--python_out=', work);
+  return {
+    command: PYTHON ?? 'python3',
+    args: [sources('python', name)],
+    env: { PYTHONPATH: work, PYTHONDONTWRITEBYTECODE: '1' },
+  };
+}

@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process';
+
+/** Debian's Python, before whatever else is called python3: the gRPC library belongs to it. */
+export const PYTHON = ['/usr/bin/python3', 'python3'].find((name) =>
+  succeeds(name, ['-c', 'import grpc, google.protobuf']),
+);
+
+function succeeds(command: string, args: readonly string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+/** What is needed for plugins of one language, and the Debian packages that bring it. */
+const NEEDS = {
+  go: {
+    isThere: (): boolean =>
+      succeeds('go', ['version']) &&
+      succeeds('protoc', ['--version']) &&
+      succeeds('sh', ['-c', 'command -v protoc-gen-go && test -d /usr/share/gocode/src/google.golang.org/grpc']),
+    packages: 'golang-go golang-google-grpc-dev golang-google-genproto-dev golang-goprotobuf-dev protobuf-compiler',
+  },
+  python: {
+    isThere: (): boolean => PYTHON !== undefined && succeeds('protoc', ['--version']),
+    packages: 'python3-grpcio python3-protobuf protobuf-compiler',
+  },
+} as const;
+
+/**
+ * A reason to skip the tests of one language, or false.
+ *
+ * @throws Error under CI, where a missing tool is a fault and nothing may be skipped
+ */
+export function missing(language: keyof typeof NEEDS): string | false {
+  const { isThere, packages } = NEEDS[language];
+  if (isThere()) return false;
+  const reason = `no ${language} with gRPC here; on Debian: apt-get install ${packages}`;
+  if (process.env['CI'] === 'true') throw new Error(reason);
+  return reason;
+}
