@@ -26,6 +26,8 @@ export interface ListenerOptions {
   /** File mode of the socket. */
   readonly mode: number;
   readonly clock: Clock;
+  /** A living listener at the path is replaced: it is a stopping broker of the same root, whose lock we hold. */
+  readonly replaces: boolean;
   readonly onConnection: (socket: Socket) => void;
   /** Accepting failed (out of file descriptors); the listener goes on. */
   readonly onError: (failure: Error) => void;
@@ -57,7 +59,7 @@ export class UnixListener {
         `cannot listen on ${publicPath}: the path has ${String(bytes)} bytes and a unix socket address holds ${String(MAX_SOCKET_PATH_BYTES)}; choose a shorter --root or set the path in the configuration`,
       );
     }
-    await checkFree(publicPath, options.clock);
+    await checkFree(publicPath, options);
     const directory = path.dirname(publicPath);
     sweepPrivate(directory, path.basename(publicPath));
     const privatePath = path.join(directory, privateName(path.basename(publicPath)));
@@ -120,7 +122,7 @@ function sweepPrivate(directory: string, publicName: string): void {
   }
 }
 
-async function checkFree(publicPath: string, clock: Clock): Promise<void> {
+async function checkFree(publicPath: string, { clock, replaces }: ListenerOptions): Promise<void> {
   const status = lstatSync(publicPath, { throwIfNoEntry: false });
   if (status === undefined) return;
   if (status.isDirectory()) {
@@ -131,7 +133,7 @@ async function checkFree(publicPath: string, clock: Clock): Promise<void> {
   if (!status.isSocket() && !status.isSymbolicLink()) {
     throw new PathTaken(`cannot listen on ${publicPath}: it is a file that is not a socket; move it away`);
   }
-  if (await answers(publicPath, clock)) {
+  if (!replaces && (await answers(publicPath, clock))) {
     throw new PathTaken(
       `cannot listen on ${publicPath}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
     );

@@ -1,0 +1,323 @@
+// Wires the stages on the data's way: doors → admission → handlers and sessions → roster → inventory. Everything that
+// touches disk, sockets or packages is handed in. The routes between stages are all in this file.
+import { Admission } from '../admission/admission.js';
+import type { FloodPort, Listener, PinProblem } from '../admission/ports.js';
+import type { Clock } from '../kernel/clock.js';
+import { KeyedLane } from '../kernel/keyed-lane.js';
+import type { Log } from '../kernel/log.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { Random } from '../kernel/random.js';
+import { Inventory, type Holding, type ListDecoder } from '../inventory/inventory.js';
+import { resourcesOf, type Resource } from '../inventory/resources.js';
+import type { EventSink } from '../model/event.js';
+import { pluginKey } from '../model/ids.js';
+import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
+import type { AdmissionSettings, LivenessSettings, PluginPolicy, Settings } from '../model/settings.js';
+import { Enrolments } from '../reconcile/enrolment.js';
+import { isConnected, isLive, type Instance } from '../reconcile/instance.js';
+import { Lifecycle } from '../reconcile/lifecycle.js';
+import { Reconciler } from '../reconcile/reconciler.js';
+import { Restart } from '../reconcile/restart.js';
+import { Roster } from '../reconcile/roster.js';
+import type { RegistrationClient } from '../registration/ports.js';
+import { RegisterDoor } from '../registration/register-door.js';
+import { WatcherDoor } from '../registration/watcher-door.js';
+import { DevicePluginHandler } from '../session/device-plugin-handler.js';
+import type { PluginDialler, SocketMover, UpdatePacer } from '../session/ports.js';
+
+/** What is read again at each decision, because it can be reloaded. */
+export interface LiveSettings {
+  readonly settings: Settings;
+  readonly admission: AdmissionSettings;
+  readonly liveness: LivenessSettings;
+  nameAllowed(name: string): boolean;
+  policyFor(type: string, name: string, socket: string): PluginPolicy;
+}
+
+/** The outside, as the core sees it. */
+export interface CorePorts {
+  readonly live: LiveSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly events: EventSink;
+  readonly flood: FloodPort;
+  readonly openPacer: (enrolment: Enrolment, instanceId: string) => UpdatePacer;
+  readonly pin: (path: string) => PinnedSocket | PinProblem;
+  readonly keyAt: (path: string) => string | undefined;
+  readonly realDirectory: (path: string) => string | undefined;
+  readonly listenerOf: (socket: PinnedSocket) => Listener;
+  readonly answers: (path: string) => Promise<boolean>;
+  readonly dialler: PluginDialler;
+  readonly registrationClient: RegistrationClient;
+  readonly mover: SocketMover;
+  readonly decode: ListDecoder;
+  readonly nextTurn: () => Promise<void>;
+  /** Handlers of further types. */
+  readonly handlers: readonly PluginHandler[];
+  /** Makes a registration durable. */
+  readonly persist: (instance: Instance) => Promise<boolean>;
+  /** A new list counts. */
+  readonly listApplied: (holding: Holding, before: Holding | undefined) => void;
+  readonly isDeregistered: (socketKey: string) => boolean;
+  /** Why no registration is taken now. */
+  readonly closedBecause: () => Refusal | undefined;
+  readonly restartSettled: (confirmed: number, total: number) => void;
+}
+
+/** The wired stages. */
+export class Core {
+  readonly roster: Roster;
+  readonly inventory: Inventory;
+  readonly reconciler: Reconciler;
+  readonly lifecycle: Lifecycle;
+  readonly enrolments: Enrolments;
+  readonly restart: Restart;
+  readonly registerDoor: RegisterDoor;
+  readonly handlers: ReadonlyMap<string, PluginHandler>;
+  readonly #watcherDoor: WatcherDoor;
+  readonly #ports: CorePorts;
+
+  constructor(ports: CorePorts) {
+    this.#ports = ports;
+    const { live, clock, random, log, metrics, events } = ports;
+    const { timeouts } = live.settings;
+    this.roster = new Roster(clock);
+    this.inventory = new Inventory({
+      decode: ports.decode,
+      settings: () => live.admission,
+      metrics,
+      applied: (holding, before, list) => {
+        ports.listApplied(holding, before);
+        this.#devicesChanged(holding, before, list.duplicates);
+      },
+      refused: (id, resource, sentence) => {
+        const plugin = this.#plugin(id);
+        events.record({ type: 'devices', reason: 'list-refused', plugin, message: sentence });
+        log.warn('inventory.list-refused', sentence, { plugin, resource });
+      },
+    });
+    const device = new DevicePluginHandler({
+      dialler: ports.dialler,
+      lists: this.inventory,
+      mover: ports.mover,
+      clock,
+      random,
+      nextTurn: ports.nextTurn,
+      openPacer: ports.openPacer,
+      settings: () => ({ timeouts, liveness: live.liveness }),
+      count: (id, what, by) => {
+        const instance = this.roster.get(id);
+        if (instance === undefined) return;
+        instance.counters[what] += by;
+        if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by);
+      },
+    });
+    // The table of handlers: a further plugin type is a further row.
+    this.handlers = new Map([device, ...ports.handlers].map((handler) => [handler.type, handler]));
+    this.reconciler = new Reconciler({
+      clock,
+      random,
+      log,
+      backoff: () => ({ firstMs: live.settings.discovery.retryFirstMs, maxMs: live.settings.discovery.retryMaxMs }),
+    });
+    const admission = new Admission({
+      flood: ports.flood,
+      sockets: ports,
+      roster: this.#admissionRoster(),
+      policy: {
+        get settings() {
+          return live.admission;
+        },
+        paths: live.settings.paths,
+        nameAllowed: (name) => live.nameAllowed(name),
+        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
+      },
+      clock,
+      self: { uid: process.getuid?.() ?? 0, pid: process.pid },
+    });
+    this.enrolments = new Enrolments({
+      admit: (request, handler, signal) => admission.admit(request, handler, signal),
+      handlers: this.handlers,
+      roster: this.roster,
+      lane: new KeyedLane(),
+      persist: ports.persist,
+      events,
+      log,
+      metrics,
+      clock,
+      report: (id, report) => this.lifecycle.report(id, report),
+      serving: (id) => this.lifecycle.serving(id),
+    });
+    const enrol: Enrolments['enrol'] = (request, signal) => this.enrolments.enrol(request, signal);
+    this.restart = new Restart({
+      roster: this.roster,
+      reconciler: this.reconciler,
+      enrol,
+      clock,
+      settings: () => live.settings.restart,
+      answers: (instance) => ports.answers(instance.endpointPath),
+      keyAt: ports.keyAt,
+      settled: ports.restartSettled,
+    });
+    this.roster.onChange(({ instance, before, reasonBefore }) => this.#tell(instance, before, reasonBefore));
+    this.lifecycle = new Lifecycle({
+      roster: this.roster,
+      reconciler: this.reconciler,
+      handlers: this.handlers,
+      enrol,
+      clock,
+      dropLists: (id) => this.inventory.drop(id),
+      isListening: (instance) => this.#isListening(instance),
+      keyAt: ports.keyAt,
+      lossDuringRestart: this.restart.lossDuringRestart,
+    });
+    this.registerDoor = new RegisterDoor({
+      enrol,
+      clock,
+      budgetMs: () => timeouts.registerMs,
+      closedBecause: ports.closedBecause,
+    });
+    this.#watcherDoor = new WatcherDoor({
+      enrol,
+      client: ports.registrationClient,
+      clock,
+      timeouts: () => timeouts,
+      failed: (socket, { code, message }) => {
+        events.record({ type: 'refused', reason: code, socket: socket.path, message });
+        metrics.registration('other', 'refused', code);
+      },
+      notifyPending: (id, isPending, message) => {
+        const reason = isPending ? 'notify-pending' : 'registered';
+        if (this.roster.get(id)?.state === 'ready') this.lifecycle.report(id, { state: 'ready', reason, message });
+      },
+    });
+  }
+
+  /** Resources as the node would report them. */
+  resources(): Map<string, Resource> {
+    return resourcesOf(this.inventory.all(), (id) => this.roster.get(id));
+  }
+
+  /** A registration socket appeared: it is a wish until its plugin is registered and told so. */
+  readonly socketAppeared = (socket: PinnedSocket): void => {
+    const held = socket.retain();
+    const key = this.#ports.keyAt(socket.path) ?? '';
+    this.reconciler.want({
+      key: `socket:${socket.path}`,
+      incarnation: `${socket.incarnation.dev}:${socket.incarnation.ino}:${socket.incarnation.birthNs}`,
+      attempt: async (signal) => {
+        const attempt = await this.#watcherDoor.attempt(held, signal);
+        this.#closeReplaced(socket.path, key);
+        return attempt;
+      },
+      dropped: () => held.release(),
+    });
+  };
+
+  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
+  readonly socketGone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
+    const { dev, ino, birthNs } = socket.incarnation;
+    const key = `${dev}:${ino}:${birthNs}`;
+    this.reconciler.unwant(`socket:${socket.path}`, key);
+    for (const instance of [...this.roster.all()]) {
+      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
+      if (hasSuccessor && isConnected(instance)) {
+        const message = 'its registration socket was replaced; the newcomer is being asked';
+        this.lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
+      } else {
+        this.#deregister(instance);
+      }
+    }
+  };
+
+  /** Closes what an operator names and keeps these incarnations out. Returns them. */
+  closeAll(type: string, name: string): Instance[] {
+    const closed = this.roster.ofPlugin(type, name).filter((instance) => instance.state !== 'gone' && instance.state !== 'rejected');
+    for (const instance of closed) this.lifecycle.close(instance, 'deregistered', 'was closed by an operator');
+    return closed;
+  }
+
+  /** Stops working on wishes, closes sessions, lets all sockets go. */
+  async stop(): Promise<void> {
+    this.reconciler.stop();
+    this.restart.stop();
+    this.lifecycle.stop();
+    const closing = [...this.roster.all()].map((instance) =>
+      this.handlers.get(instance.type)?.deregister(instance.id, 'broker-stopping').catch(() => undefined),
+    );
+    await Promise.all(closing);
+    for (const instance of [...this.roster.all()]) this.roster.remove(instance);
+  }
+
+  /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
+  #closeReplaced(path: string, key: string): void {
+    for (const instance of [...this.roster.all()]) {
+      const isReplaced = instance.door === 'watcher' && instance.socketPath === path && instance.socketKey !== key;
+      if (isReplaced && instance.state === 'orphaned') this.#deregister(instance);
+    }
+  }
+
+  #deregister(instance: Instance): void {
+    void this.handlers.get(instance.type)?.deregister(instance.id, 'socket-removed').catch(() => undefined);
+    const message = 'its registration socket was removed';
+    this.lifecycle.report(instance.id, { state: 'held', reason: 'socket-removed', message });
+    if (instance.state !== 'held') this.lifecycle.close(instance, 'socket-removed', message);
+  }
+
+  #isListening(instance: Instance): boolean {
+    const pinned = this.#ports.pin(instance.endpointPath);
+    if ('problem' in pinned) return false;
+    const { dev, ino, birthNs } = pinned.incarnation;
+    const isSame = `${dev}:${ino}:${birthNs}` === instance.endpointKey;
+    const listens = isSame && !('error' in this.#ports.listenerOf(pinned));
+    pinned.release();
+    return listens;
+  }
+
+  #admissionRoster(): ConstructorParameters<typeof Admission>[0]['roster'] {
+    const { roster } = this;
+    return {
+      incumbent: (type, name) => roster.primaryOf(type, name),
+      claimant: (type, key, name) => roster.claimantOf(type, key, name)?.name,
+      isDeregistered: this.#ports.isDeregistered,
+      get livePlugins() {
+        return roster.livePlugins;
+      },
+      isKnown: (type, name) => roster.ofPlugin(type, name).some(isLive),
+    };
+  }
+
+  #plugin(id: string): string {
+    const instance = this.roster.get(id);
+    return instance === undefined ? '' : pluginKey(instance);
+  }
+
+  #devicesChanged(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void {
+    const { events } = this.#ports;
+    const plugin = this.#plugin(holding.instanceId);
+    const counts = `${String(holding.healthy)} of ${String(holding.devices)} devices are healthy`;
+    if (holding.healthy !== before?.healthy || holding.devices !== before.devices) {
+      events.record({ type: 'devices', plugin, message: before === undefined ? `first list: ${counts}` : counts });
+    }
+    if (duplicates.length > 0) {
+      const shown = duplicates.slice(0, 5).map((id) => JSON.stringify(id)).join(', ');
+      events.record({ type: 'devices', plugin, message: `the list names ids more than once, the last counts: ${shown}` });
+    }
+  }
+
+  #tell(instance: Instance, before: string | undefined, reasonBefore: string | undefined): void {
+    const { events, log } = this.#ports;
+    if (instance.state === 'rejected' || (instance.state === before && instance.reason === reasonBefore)) return;
+    const plugin = pluginKey(instance);
+    const type = instance.reason === 'registered' && before !== instance.state ? 'registered' : 'state';
+    const message = `${instance.name} is ${instance.state}: ${instance.message}`;
+    events.record({ type, reason: instance.reason, plugin, socket: instance.socketPath, message });
+    const fields = { plugin, socket: instance.socketPath, state: instance.state, reason: instance.reason, pid: instance.caller?.pid };
+    if (instance.state === 'held' || instance.state === 'quarantined') log.warn('plugin.state-changed', message, fields);
+    else log.info('plugin.state-changed', message, fields);
+  }
+}
+

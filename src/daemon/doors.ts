@@ -1,0 +1,175 @@
+// The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
+import { mkdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import path from 'node:path';
+import { Discovery } from '../discovery/discovery.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { EventSink } from '../model/event.js';
+import type { PinnedSocket } from '../model/plugin.js';
+import type { Settings } from '../model/settings.js';
+import { DirectoryWatch, isHidden, listFiles } from '../platform/fs/directory-watch.js';
+import { pinSocket } from '../platform/fs/socket-pin.js';
+import { UnixListener } from '../platform/grpc/unix-listener.js';
+
+/** The name that plugins know. */
+export const KUBELET_SOCKET = 'kubelet.sock';
+/** Without file events everything is looked at this often. */
+const POLL_MS = 1000;
+/** Anybody may connect who may enter the directory, as with the kubelet's own socket (0777 minus its usual umask). */
+const KUBELET_SOCKET_MODE = 0o755;
+const BROKER_SOCKET_MODE = 0o600;
+
+/** What the doors need. */
+export interface DoorPorts {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly keyAt: (path: string) => string | undefined;
+  readonly acceptPlugin: (socket: Socket) => void;
+  readonly acceptAdmin: (socket: Socket) => void;
+  readonly socketAppeared: (socket: PinnedSocket) => void;
+  readonly socketGone: (socket: PinnedSocket, hasSuccessor: boolean) => void;
+  /** Something changed in the device-plugin directory, or it is time to look. */
+  readonly lookAtPaths: () => void;
+  /** A directory cannot be watched (undefined: it can again). */
+  readonly degraded: (directory: string, why: string | undefined) => void;
+}
+
+/** Opens, keeps and closes them. */
+export class Doors {
+  readonly #ports: DoorPorts;
+  readonly #discovery: Discovery;
+  readonly #registryWatch: DirectoryWatch;
+  readonly #deviceWatch: DirectoryWatch;
+  #kubelet: UnixListener | undefined;
+  #admin: UnixListener | undefined;
+  #rebinding: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(ports: DoorPorts) {
+    this.#ports = ports;
+    const { pluginsRegistry, devicePlugins } = ports.settings.paths;
+    this.#discovery = new Discovery(
+      {
+        list: () => listFiles(pluginsRegistry, true),
+        pin: (file) => {
+          const pinned = pinSocket(file);
+          return 'problem' in pinned ? undefined : pinned;
+        },
+        keyAt: ports.keyAt,
+        isHidden: (file) => isHidden(pluginsRegistry, file),
+      },
+      { appeared: ports.socketAppeared, gone: ports.socketGone },
+      ports.clock,
+      () => {
+        this.#lookAround();
+        return ports.settings.discovery.rescanMs;
+      },
+    );
+    this.#registryWatch = new DirectoryWatch(pluginsRegistry, true, {
+      hint: this.#discovery.look,
+      rescan: this.#discovery.rescan,
+      degraded: (why) => {
+        this.#discovery.setPolling(why === undefined ? undefined : POLL_MS);
+        ports.degraded('plugins_registry', why);
+      },
+    });
+    this.#deviceWatch = new DirectoryWatch(devicePlugins, false, {
+      hint: () => this.#lookAround(),
+      rescan: () => this.#lookAround(),
+      degraded: (why) => ports.degraded('device-plugins', why),
+    });
+  }
+
+  /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. */
+  async bind(): Promise<void> {
+    const { paths } = this.#ports.settings;
+    mkdirSync(paths.devicePlugins, { recursive: true, mode: 0o750 });
+    mkdirSync(paths.pluginsRegistry, { recursive: true, mode: 0o750 });
+    mkdirSync(paths.plugins, { recursive: true, mode: 0o750 });
+    this.#kubelet = await this.#bindKubelet();
+  }
+
+  /** Serves broker.sock. The listener of a stopping predecessor is replaced by the rename. */
+  async openAdmin(): Promise<void> {
+    const { brokerSocket } = this.#ports.settings.paths;
+    mkdirSync(path.dirname(brokerSocket), { recursive: true, mode: 0o750 });
+    this.#admin = await UnixListener.bind({
+      path: brokerSocket,
+      mode: BROKER_SOCKET_MODE,
+      clock: this.#ports.clock,
+      replaces: true,
+      onConnection: this.#ports.acceptAdmin,
+      onError: (failure) => this.#acceptFailed('broker.sock', failure),
+    });
+    this.#admin.publish();
+  }
+
+  /** Gives the cue: kubelet.sock is in place. */
+  publish(): void {
+    this.#kubelet?.publish();
+  }
+
+  /** Starts to follow both directories. Resolves when the first look is complete. */
+  async watch(): Promise<void> {
+    this.#discovery.start();
+    await Promise.all([this.#registryWatch.start(), this.#deviceWatch.start()]);
+  }
+
+  /** Stops accepting plugins and looking at directories; broker.sock goes on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#discovery.stop();
+    await this.#rebinding;
+    await Promise.all([this.#registryWatch.close(), this.#deviceWatch.close()]);
+    void this.#kubelet?.close();
+  }
+
+  /** Stops answering broker.sock. */
+  closeAdmin(): void {
+    void this.#admin?.close();
+  }
+
+  readonly #lookAround = (): void => {
+    if (this.#isClosed) return;
+    this.#ports.lookAtPaths();
+    if (this.#kubelet?.key === undefined || this.#kubelet.isInPlace()) return;
+    this.#rebinding ??= this.#rebind().finally(() => (this.#rebinding = undefined));
+  };
+
+  /** Somebody removed kubelet.sock or its directory: without it no plugin can register. */
+  async #rebind(): Promise<void> {
+    const { log, events, settings } = this.#ports;
+    const message = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more; it is made again`;
+    try {
+      mkdirSync(settings.paths.devicePlugins, { recursive: true, mode: 0o750 });
+      const old = this.#kubelet;
+      this.#kubelet = await this.#bindKubelet();
+      this.#kubelet.publish();
+      void old?.close();
+      log.warn('discovery.socket-remade', message);
+      events.record({ type: 'discovery', message });
+    } catch (failure) {
+      log.error('discovery.socket-lost', `${message}, but that failed: ${(failure as Error).message}`);
+    }
+  }
+
+  #bindKubelet(): Promise<UnixListener> {
+    return UnixListener.bind({
+      path: path.join(this.#ports.settings.paths.devicePlugins, KUBELET_SOCKET),
+      mode: KUBELET_SOCKET_MODE,
+      clock: this.#ports.clock,
+      replaces: false,
+      onConnection: this.#ports.acceptPlugin,
+      onError: (failure) => this.#acceptFailed(KUBELET_SOCKET, failure),
+    });
+  }
+
+  #acceptFailed(where: string, failure: Error): void {
+    const message = `${where} cannot accept connections now: ${failure.message}; raise the open file limit (ulimit -n) if it says EMFILE`;
+    this.#ports.log.error('connection.accept-failed', message);
+    this.#ports.events.record({ type: 'connection', message });
+  }
+}
