@@ -7,8 +7,8 @@ export type WireMethod<Q extends Fields, A extends Fields> = Omit<
   MethodDefinition<Given<Q>, Given<A>>,
   'requestDeserialize' | 'responseDeserialize'
 > & {
-  requestDeserialize(bytes: Buffer): Decoded<Q>;
-  responseDeserialize(bytes: Buffer): Decoded<A>;
+  readonly requestDeserialize: (bytes: Buffer) => Decoded<Q>;
+  readonly responseDeserialize: (bytes: Buffer) => Decoded<A>;
 };
 
 /** A method with one request and one answer. */

@@ -1,0 +1,114 @@
+// A gRPC server on a unix socket, as plugins have one. Our own listener stands in front of grpc-js, so that a simulation
+// can cut connections, leave its socket file behind, or speak something else than gRPC.
+import { randomBytes } from 'node:crypto';
+import { lstatSync, renameSync, rmSync } from 'node:fs';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import path from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+
+/** The longest path a unix socket address can hold, in bytes. */
+const MAX_PATH_BYTES = 107;
+
+/** What answers connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
+export const SPEECHES = ['grpc', 'http1', 'garbage', 'silent', 'dead'] as const;
+/** One of SPEECHES. */
+export type Speech = (typeof SPEECHES)[number];
+
+/** A listening plugin socket. */
+export class PluginServer {
+  readonly path: string;
+  readonly #listener: NetServer;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #identity = '';
+  #isClosed = false;
+
+  /** Use `listen`. */
+  constructor(socketPath: string, server: Server, speech: Speech) {
+    this.path = socketPath;
+    this.#server = server;
+    const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+    this.#listener = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => this.#sockets.delete(socket));
+      if (speech === 'grpc') injector.injectConnection(socket);
+      else speak(socket, speech);
+    });
+  }
+
+  /**
+   * Binds a socket, in the place of whatever socket is there, and serves on it.
+   *
+   * @param attach adds the services
+   * @throws Error when the path is too long or cannot be bound
+   */
+  static async listen(
+    socketPath: string,
+    attach: (server: Server) => void,
+    speech: Speech = 'grpc',
+  ): Promise<PluginServer> {
+    const bytes = Buffer.byteLength(socketPath);
+    if (bytes > MAX_PATH_BYTES) {
+      throw new Error(
+        `cannot listen on ${socketPath}: the path has ${bytes} bytes, a unix socket address holds ${MAX_PATH_BYTES}`,
+      );
+    }
+    const server = new Server({ 'grpc.enable_channelz': 0 });
+    attach(server);
+    const plugin = new PluginServer(socketPath, server, speech);
+    await plugin.#bind();
+    if (speech === 'dead') await plugin.close({ keepFile: true });
+    return plugin;
+  }
+
+  /** Whether the path still leads to this very socket. */
+  isInPlace(): boolean {
+    return identityOf(this.path) === this.#identity;
+  }
+
+  /** Open connections. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Cuts all connections and goes on listening. */
+  cutConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Stops serving. The socket file is removed if it is still ours, unless it is to be left behind as by a killed process. */
+  async close({ keepFile = false }: { readonly keepFile?: boolean } = {}): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (!keepFile && this.isInPlace()) rmSync(this.path, { force: true });
+    const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
+    this.#server.forceShutdown();
+    this.cutConnections();
+    await closed;
+  }
+
+  /** Binds under another name and renames: a closing listener removes the name it was bound to, whoever owns that by then. */
+  async #bind(): Promise<void> {
+    const bound = path.join(path.dirname(this.path), `.${randomBytes(3).toString('hex')}`);
+    await new Promise<void>((resolve, reject) => {
+      this.#listener.once('error', reject);
+      this.#listener.listen(bound, resolve);
+    });
+    this.#listener.on('error', () => undefined);
+    renameSync(bound, this.path);
+    this.#identity = identityOf(this.path) ?? '';
+  }
+}
+
+/** Tells sockets of the same path apart; undefined when there is none. */
+export function identityOf(file: string): string | undefined {
+  const status = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return status === undefined ? undefined : [status.dev, status.ino, status.birthtimeNs].join(':');
+}
+
+function speak(socket: Socket, speech: Speech): void {
+  socket.resume();
+  if (speech === 'http1') socket.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n');
+  else if (speech === 'garbage') socket.write(Buffer.alloc(512, 'no gRPC here '));
+}
