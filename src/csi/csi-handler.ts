@@ -1,0 +1,123 @@
+// The handler of type CSIPlugin (contract 10): asks a driver what it says of the node, and has that published for as
+// long as the driver's registration socket stands.
+import { driverNameProblem } from '../model/driver-name.js';
+import { CSI_PLUGIN } from '../model/ids.js';
+import type { Accepted, Enrolment, InstanceHandle, PluginHandler } from '../model/plugin.js';
+import type { Reason, Refusal } from '../model/reasons.js';
+import { CsiInstance, type CsiInstancePorts } from './csi-instance.js';
+import { nodeInfoFrom } from './node-info.js';
+import type { NodeInfoPublisher } from './node-info-publisher.js';
+import { chooseVersion } from './version-rule.js';
+
+/** What the handler is given. */
+export interface CsiHandlerPorts extends Pick<CsiInstancePorts, 'openClient' | 'clock' | 'random' | 'nodeGetInfoMs'> {
+  readonly publisher: NodeInfoPublisher;
+}
+
+/** Why a driver is let go of for good. Every other end leaves what is published (contract 10). */
+const TAKES_BACK: ReadonlySet<Reason> = new Set<Reason>(['socket-removed', 'grace-over', 'deregistered']);
+
+/** Validate → Register → DeRegister for CSI drivers. */
+export class CsiHandler implements PluginHandler {
+  readonly type = CSI_PLUGIN;
+  readonly coexist = false;
+  readonly serialBy = 'plugin';
+  readonly #publisher: NodeInfoPublisher;
+  readonly #instancePorts: CsiInstancePorts;
+  /** By instance id, oldest commit first. A closed one stays while its driver is published in its name. */
+  readonly #instances = new Map<string, CsiInstance>();
+
+  constructor({ publisher, ...ports }: CsiHandlerPorts) {
+    this.#publisher = publisher;
+    this.#instancePorts = {
+      ...ports,
+      conditionOf: (driver) => publisher.conditionOf(driver),
+      infoChanged: (instance) => {
+        if (this.#current(instance.driver) === instance && instance.info !== undefined)
+          publisher.publish(instance.info);
+      },
+    };
+    publisher.onCondition((driver) => this.#current(driver)?.report());
+  }
+
+  validate(name: string, versions: readonly string[]): Refusal | undefined {
+    const wrong = driverNameProblem(name);
+    if (wrong !== undefined)
+      return { code: 'NAME_INVALID', message: `CSI driver name ${JSON.stringify(name.slice(0, 80))} ${wrong}` };
+    if (chooseVersion(versions) !== undefined) return undefined;
+    const offered = versions
+      .slice(0, 8)
+      .map((version) => JSON.stringify(version.slice(0, 64)))
+      .join(', ');
+    return {
+      code: 'VERSION_UNSUPPORTED',
+      message: `CSI driver ${name}: offered versions [${offered}] are not supported; supported versions are 1.x`,
+    };
+  }
+
+  async register(enrolment: Enrolment, handle: InstanceHandle, signal: AbortSignal): Promise<Accepted> {
+    const version = chooseVersion(enrolment.versions) ?? '';
+    const instance = new CsiInstance(enrolment.name, handle, this.#instancePorts);
+    try {
+      const { nodeId, count, topology } = await instance.open(enrolment.endpoint, signal);
+      this.#enter(instance);
+      instance.commit();
+      return { version, facts: { nodeId, count, topology } };
+    } catch (failure) {
+      instance.close();
+      throw failure;
+    }
+  }
+
+  /**
+   * Takes a driver out of the checkpoint before it is dialled, so that it stays published until its socket is known to
+   * be gone. Facts that cannot be read are passed over: the driver is asked again anyway.
+   */
+  restore(name: string, accepted: Accepted, handle: InstanceHandle): void {
+    const info = nodeInfoFrom(name, accepted.facts);
+    if (info === undefined) return;
+    this.#enter(new CsiInstance(name, handle, this.#instancePorts, info));
+  }
+
+  async isAlive(instanceId: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#instances.get(instanceId)?.isAlive(signal)) ?? false;
+  }
+
+  deregister(instanceId: string, reason: Reason): Promise<void> {
+    const instance = this.#instances.get(instanceId);
+    if (instance === undefined) return Promise.resolve();
+    const wasCurrent = this.#current(instance.driver) === instance;
+    instance.close();
+    if (!wasCurrent || TAKES_BACK.has(reason)) this.#instances.delete(instanceId);
+    if (wasCurrent && TAKES_BACK.has(reason)) {
+      const heir = this.#current(instance.driver);
+      if (heir?.info === undefined) this.#publisher.unpublish(instance.driver);
+      else this.#publisher.publish(heir.info);
+    }
+    return Promise.resolve();
+  }
+
+  /** Closes all connections; what is published stays. */
+  async stop(): Promise<void> {
+    for (const instance of this.#instances.values()) instance.close();
+    this.#instances.clear();
+    await this.#publisher.stop();
+  }
+
+  #enter(instance: CsiInstance): void {
+    const { handle, driver, info } = instance;
+    this.#instances.get(handle.id)?.close();
+    this.#instances.delete(handle.id);
+    for (const [id, other] of this.#instances)
+      if (other.driver === driver && other.isClosed) this.#instances.delete(id);
+    this.#instances.set(handle.id, instance);
+    if (info !== undefined) this.#publisher.publish(info);
+  }
+
+  /** The newest instance of a driver: the one in whose name it is published. */
+  #current(driver: string): CsiInstance | undefined {
+    let newest: CsiInstance | undefined;
+    for (const instance of this.#instances.values()) if (instance.driver === driver) newest = instance;
+    return newest;
+  }
+}

@@ -1,0 +1,186 @@
+// Our talk with one incarnation of a CSI driver: asked once for its node info, then watched through its connection.
+import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
+import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import type { InstanceHandle, InstanceReport, PinnedSocket } from '../model/plugin.js';
+import { Refused } from '../model/reasons.js';
+import { askNodeInfo } from './ask-node-info.js';
+import type { CsiNodeClient, OpenCsiNodeClient } from './csi-node-client.js';
+import type { NodeInfo } from './node-info.js';
+import type { PublishCondition } from './node-info-publisher.js';
+
+/** What an instance needs. */
+export interface CsiInstancePorts {
+  readonly openClient: OpenCsiNodeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The budget of NodeGetInfo with its retries, in milliseconds. */
+  readonly nodeGetInfoMs: () => number;
+  /** What is known of the publishing of this driver. */
+  readonly conditionOf: (driver: string) => PublishCondition | undefined;
+  /** The driver came back from a restart of its own and says something else of the node. */
+  readonly infoChanged: (instance: CsiInstance) => void;
+}
+
+/** A driver that is connected but answers nonsense is asked again with these waits. */
+const ASK_AGAIN: BackoffBounds = { firstMs: 1000, maxMs: 30_000 };
+/** How long a driver has to prove that it lives (contract 3: keep-alive). */
+const ALIVE_WITHIN_MS = 1000;
+
+/** One incarnation of a driver. Reports only changes, and nothing after close. */
+export class CsiInstance {
+  readonly driver: string;
+  readonly handle: InstanceHandle;
+  readonly #ports: CsiInstancePorts;
+  readonly #halt = new AbortController();
+  #info: NodeInfo | undefined;
+  #client: CsiNodeClient | undefined;
+  #isUp = false;
+  /** Set once registration succeeded: reports are made from then on. */
+  #isCommitted = false;
+  /** Why it is held; undefined when it serves. */
+  #held: Pick<InstanceReport, 'reason' | 'message'> | undefined;
+  #lastReport = '';
+  #committing: Alarm | undefined;
+  #alarm: Alarm | undefined;
+  #isAsking = false;
+  #failures = 0;
+
+  constructor(driver: string, handle: InstanceHandle, ports: CsiInstancePorts, info?: NodeInfo) {
+    this.driver = driver;
+    this.handle = handle;
+    this.#ports = ports;
+    this.#info = info;
+  }
+
+  /** What the driver said last. */
+  get info(): NodeInfo | undefined {
+    return this.#info;
+  }
+
+  /** Whether it was let go of. */
+  get isClosed(): boolean {
+    return this.#halt.signal.aborted;
+  }
+
+  /**
+   * Dials the endpoint and asks.
+   *
+   * @throws Refused, or the signal's reason
+   */
+  async open(endpoint: PinnedSocket, signal: AbortSignal): Promise<NodeInfo> {
+    this.#client = this.#ports.openClient(endpoint, {
+      up: () => this.#up(),
+      lost: (details) => this.#lost(details),
+    });
+    this.#info = await this.#ask(this.#client, AbortSignal.any([signal, this.#halt.signal]));
+    return this.#info;
+  }
+
+  /** The registration succeeded. Says so, and reports changes, only once the caller has heard of it. */
+  commit(): void {
+    this.#lastReport = 'registered';
+    this.#committing = this.#ports.clock.alarm(0, () => {
+      this.#isCommitted = true;
+      this.handle.serving();
+      this.report();
+    });
+  }
+
+  /** Whether the driver answers now. */
+  async isAlive(signal: AbortSignal): Promise<boolean> {
+    return this.#isUp && (await this.#client?.nodeGetInfo(ALIVE_WITHIN_MS, signal))?.ok === true;
+  }
+
+  /** Tells the state again if it changed; called when a publishing condition did. */
+  report(): void {
+    if (!this.#isCommitted || this.isClosed) return;
+    const report = this.#held === undefined ? this.#readyReport() : ({ state: 'held', ...this.#held } as const);
+    const { state, reason, message } = report;
+    // How a connection was lost changes with every try; what stands in the way of publishing is news each time.
+    const key = state === 'ready' && reason !== 'registered' ? `${reason} ${message}` : reason;
+    if (key === this.#lastReport) return;
+    this.#lastReport = key;
+    this.handle.report(report);
+  }
+
+  /** Lets go of the driver without a word to it. Idempotent. */
+  close(): void {
+    this.#halt.abort(new Error('the instance is closed'));
+    this.#committing?.cancel();
+    this.#alarm?.cancel();
+    this.#client?.close();
+  }
+
+  #readyReport(): InstanceReport {
+    const condition = this.#ports.conditionOf(this.driver);
+    const say = (reason: InstanceReport['reason'], message: string): InstanceReport => ({
+      state: 'ready',
+      reason,
+      message,
+    });
+    if (condition?.state === 'delayed') {
+      return say(
+        'publish-pending',
+        `CSI driver ${this.driver} serves, but its node info is not published yet: ${condition.message}`,
+      );
+    }
+    if (condition?.state === 'refused') {
+      return say(
+        'publish-refused',
+        `CSI driver ${this.driver} serves, but its node info is not published: ${condition.message}`,
+      );
+    }
+    return say('registered', `CSI driver ${this.driver} serves`);
+  }
+
+  #up(): void {
+    this.#isUp = true;
+    this.#failures = 0;
+    if (this.#held === undefined) return;
+    if (this.#isCommitted) void this.#refresh();
+    else this.#held = undefined;
+  }
+
+  #lost(details: string): void {
+    this.#isUp = false;
+    this.#alarm?.cancel();
+    this.#held = {
+      reason: 'service-lost',
+      message: `the service socket of CSI driver ${this.driver} does not answer (${details}); what is published stays`,
+    };
+    this.report();
+  }
+
+  /** The driver is back: what it says now may differ, for example after an upgrade in place. */
+  async #refresh(): Promise<void> {
+    const client = this.#client;
+    if (client === undefined || this.#isAsking) return;
+    this.#isAsking = true;
+    try {
+      this.#info = await this.#ask(client, this.#halt.signal);
+    } catch (failure) {
+      if (this.#isUp && !this.isClosed) this.#refused(failure);
+      return;
+    } finally {
+      this.#isAsking = false;
+    }
+    if (!this.#isUp || this.isClosed) return;
+    this.#held = undefined;
+    this.#ports.infoChanged(this);
+    this.report();
+  }
+
+  #refused(failure: unknown): void {
+    const reason = failure instanceof Refused ? failure.refusal.code : 'service-lost';
+    this.#held = { reason, message: `${asError(failure).message}; what is published stays` };
+    this.report();
+    this.#failures += 1;
+    const waitMs = backoffMs(this.#failures, ASK_AGAIN, this.#ports.random.next());
+    this.#alarm = this.#ports.clock.alarm(waitMs, () => void this.#refresh());
+  }
+
+  #ask(client: CsiNodeClient, signal: AbortSignal): Promise<NodeInfo> {
+    return askNodeInfo(this.driver, client, this.#ports.nodeGetInfoMs(), this.#ports, signal);
+  }
+}

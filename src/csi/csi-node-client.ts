@@ -1,0 +1,20 @@
+// What the CSI handler needs of the wire.
+import type { PinnedSocket } from '../model/plugin.js';
+import type { ServiceListener } from '../model/service-listener.js';
+import type { NodeGetInfoAnswer } from './node-info.js';
+
+/** How NodeGetInfo ended: with an answer, or with a gRPC status number and the words of the driver. */
+export type NodeGetInfoResult =
+  | { readonly ok: true; readonly answer: NodeGetInfoAnswer }
+  | { readonly ok: false; readonly status: number; readonly details: string };
+
+/** A connection to the service socket of a CSI driver that comes back by itself, by path, when the driver restarts. */
+export interface CsiNodeClient {
+  /** One call, never repeated here. Never throws. A driver that is away is status UNAVAILABLE. */
+  nodeGetInfo(limitMs: number, signal: AbortSignal): Promise<NodeGetInfoResult>;
+  /** Ends it; the listener hears nothing more. Idempotent. */
+  close(): void;
+}
+
+/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. */
+export type OpenCsiNodeClient = (endpoint: PinnedSocket, listener: ServiceListener) => CsiNodeClient;

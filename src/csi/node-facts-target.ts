@@ -1,0 +1,37 @@
+// Where node facts are made public, as a port: a file, or the API server.
+import type { NodeInfo } from './node-info.js';
+
+/** How one attempt ended. */
+export type ApplyOutcome =
+  | {
+      readonly ok: true;
+      /** Drivers that were left out because they contradict what is published, with a sentence each. */
+      readonly conflicts: ReadonlyMap<string, string>;
+    }
+  | {
+      readonly ok: false;
+      /** One sentence: what could not be done, and why. */
+      readonly message: string;
+      /** The other side asked to be left alone for this long. */
+      readonly retryAfterMs?: number;
+    };
+
+/** Makes node facts public. */
+export interface NodeFactsTarget {
+  /**
+   * Drivers whose facts this broker made public, in this life or an earlier one, and has not taken back.
+   *
+   * @throws Error when it cannot be told now
+   */
+  known(): Promise<readonly string[]>;
+  /**
+   * Makes it so: every wanted driver is public as given, every unwanted one is not, all others are as they were.
+   * Idempotent: it may be called again after any failure, and finds out by itself what is left to do. Never throws;
+   * one attempt has a deadline of its own.
+   */
+  apply(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ApplyOutcome>;
+}

@@ -1,0 +1,209 @@
+// Keeps what is public equal to what is wanted: by level, not by event, so that nothing is lost when an attempt fails.
+import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
+import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Random } from '../kernel/random.js';
+import type { ApplyOutcome, NodeFactsTarget } from './node-facts-target.js';
+import { sameNodeInfo, type NodeInfo } from './node-info.js';
+
+/** Whether a driver's facts are public, and what stands in the way. */
+export interface PublishCondition {
+  /** publishing: no attempt has ended yet · published · delayed: an attempt failed, the next one comes · refused: it
+   * contradicts what is public, and a person has to end that. */
+  readonly state: 'publishing' | 'published' | 'delayed' | 'refused';
+  /** What stands in the way, in one sentence; empty when nothing does. */
+  readonly message: string;
+}
+
+/** What the publisher is given. */
+export interface PublisherPorts {
+  readonly target: NodeFactsTarget;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** Waits between attempts that failed. */
+const RETRY: BackoffBounds = { firstMs: 200, maxMs: 30_000 };
+/** Drivers that wait to be taken back; past it the oldest is left to the sweep of the next start. */
+const MAX_UNWANTED = 4096;
+/** A contradiction is looked at again this often: a person has to end it. */
+const CONFLICT_AGAIN_MS = 60_000;
+
+/** Publishes node facts until done, and takes them back until done. */
+export class NodeInfoPublisher {
+  readonly #ports: PublisherPorts;
+  readonly #wanted = new Map<string, NodeInfo>();
+  readonly #unwanted = new Set<string>();
+  readonly #conditions = new Map<string, PublishCondition>();
+  readonly #halt = new AbortController();
+  readonly #listeners: ((driver: string, condition: PublishCondition) => void)[] = [];
+  #round: Promise<void> | undefined;
+  #again = false;
+  #alarm: Alarm | undefined;
+  #isBackingOff = false;
+  #failures = 0;
+  #problem = '';
+  #isSweepDue = false;
+
+  constructor(ports: PublisherPorts) {
+    this.#ports = ports;
+  }
+
+  /** What stands in the way of publishing now, in one sentence; empty when nothing does. For status. */
+  get problem(): string {
+    return this.#problem;
+  }
+
+  /** Whether everything that is wanted is public, and nothing else of ours. */
+  get isDone(): boolean {
+    return this.#round === undefined && this.#alarm === undefined && !this.#again;
+  }
+
+  /** Calls back whenever the condition of a wanted driver changed. */
+  onCondition(listener: (driver: string, condition: PublishCondition) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** The condition of a wanted driver; undefined when it is not wanted. */
+  conditionOf(driver: string): PublishCondition | undefined {
+    return this.#conditions.get(driver);
+  }
+
+  /** Wants a driver to be public as told; the newest word counts. Returns at once. */
+  publish(info: NodeInfo): void {
+    const before = this.#wanted.get(info.driver);
+    this.#unwanted.delete(info.driver);
+    if (before !== undefined && sameNodeInfo(before, info)) return;
+    this.#wanted.set(info.driver, info);
+    this.#setCondition(info.driver, { state: 'publishing', message: '' });
+    this.#change();
+  }
+
+  /** Wants a driver not to be public. Returns at once; a driver that is not wanted anyway is taken back all the same. */
+  unpublish(driver: string): void {
+    this.#wanted.delete(driver);
+    this.#conditions.delete(driver);
+    this.#unwanted.add(driver);
+    if (this.#unwanted.size > MAX_UNWANTED) {
+      for (const oldest of this.#unwanted) {
+        this.#unwanted.delete(oldest);
+        break;
+      }
+    }
+    this.#change();
+  }
+
+  /**
+   * All drivers that survived the broker's restart have been told: what was published in an earlier life and is wanted
+   * by nobody now is taken back.
+   */
+  settle(): void {
+    this.#isSweepDue = true;
+    this.#change();
+  }
+
+  /** Ends all work. What is public stays public. Idempotent. */
+  async stop(): Promise<void> {
+    this.#halt.abort(new Error('the publisher is stopped'));
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    await this.#round;
+  }
+
+  #change(): void {
+    // An attempt after a failure is not brought forward: a flapping driver must not press on a server in trouble.
+    if (this.#halt.signal.aborted || (this.#alarm !== undefined && this.#isBackingOff)) return;
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    if (this.#round !== undefined) this.#again = true;
+    else this.#start();
+  }
+
+  #start(): void {
+    this.#round = this.#attempt().then((waitMs) => {
+      this.#round = undefined;
+      if (this.#halt.signal.aborted) return;
+      if (waitMs !== undefined) this.#wait(waitMs);
+      else if (this.#again) this.#start();
+    });
+  }
+
+  #wait(delayMs: number): void {
+    this.#alarm = this.#ports.clock.alarm(delayMs, () => {
+      this.#alarm = undefined;
+      this.#start();
+    });
+  }
+
+  /** @returns milliseconds to wait before the next attempt, undefined when none is needed */
+  async #attempt(): Promise<number | undefined> {
+    let wanted = new Map<string, NodeInfo>();
+    let unwanted = new Set<string>();
+    let outcome: ApplyOutcome;
+    try {
+      if (this.#isSweepDue) await this.#sweep();
+      this.#again = false;
+      wanted = new Map(this.#wanted);
+      unwanted = new Set(this.#unwanted);
+      outcome = await this.#ports.target.apply(wanted, unwanted, this.#halt.signal);
+    } catch (failure) {
+      outcome = { ok: false, message: asError(failure).message };
+    }
+    if (this.#halt.signal.aborted) return undefined;
+    return outcome.ok ? this.#succeeded(wanted, unwanted, outcome.conflicts) : this.#failed(outcome);
+  }
+
+  async #sweep(): Promise<void> {
+    const known = await this.#ports.target.known();
+    this.#isSweepDue = false;
+    for (const driver of known) if (!this.#wanted.has(driver)) this.#unwanted.add(driver);
+  }
+
+  #succeeded(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    conflicts: ReadonlyMap<string, string>,
+  ): number | undefined {
+    this.#failures = 0;
+    this.#isBackingOff = false;
+    for (const driver of unwanted) if (!this.#wanted.has(driver)) this.#unwanted.delete(driver);
+    for (const [driver, info] of wanted) {
+      if (this.#wanted.get(driver) !== info) continue; // changed meanwhile: the next round tells
+      const conflict = conflicts.get(driver);
+      this.#setCondition(
+        driver,
+        conflict === undefined ? { state: 'published', message: '' } : { state: 'refused', message: conflict },
+      );
+    }
+    this.#tell([...conflicts.values()].join('; '));
+    return conflicts.size === 0 || this.#again ? undefined : CONFLICT_AGAIN_MS;
+  }
+
+  #failed({ message, retryAfterMs }: Extract<ApplyOutcome, { ok: false }>): number {
+    this.#failures += 1;
+    this.#isBackingOff = true;
+    for (const driver of this.#wanted.keys()) {
+      if (this.#conditions.get(driver)?.state !== 'published')
+        this.#setCondition(driver, { state: 'delayed', message });
+    }
+    this.#tell(message);
+    return Math.max(backoffMs(this.#failures, RETRY, this.#ports.random.next()), retryAfterMs ?? 0);
+  }
+
+  /** Says a problem once when it comes, and once when it is over. */
+  #tell(problem: string): void {
+    if (problem === this.#problem) return;
+    const { log } = this.#ports;
+    if (problem === '') log.info('csi.published', 'the node facts of all CSI drivers are published');
+    else log.error('csi.publish-failed', problem);
+    this.#problem = problem;
+  }
+
+  #setCondition(driver: string, condition: PublishCondition): void {
+    const before = this.#conditions.get(driver);
+    if (before?.state === condition.state && before.message === condition.message) return;
+    this.#conditions.set(driver, condition);
+    for (const listener of this.#listeners) listener(driver, condition);
+  }
+}
