@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { asError } from '../kernel/clock.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
+import { addCheckConfig } from './commands/check-config.js';
 import { addCompletion } from './commands/completion.js';
 import { addEvents } from './commands/events.js';
 import { addExplain } from './commands/explain.js';
@@ -11,6 +12,7 @@ import { addPlugins } from './commands/plugins.js';
 import { addResources } from './commands/resources.js';
 import { addServe } from './commands/serve.js';
 import { addStatus } from './commands/status.js';
+import type { ConfigReader } from './config-reader.js';
 import { CliError, EXIT, Interrupted } from './exit.js';
 import { visible } from './output/text.js';
 import type { Terminal } from './terminal.js';
@@ -18,6 +20,7 @@ import type { Terminal } from './terminal.js';
 /** What the command line is given by its entry. */
 export interface ProgramParts {
   readonly version: string;
+  readonly readConfig: ConfigReader;
   /** Runs the daemon in this process. */
   serve(): void;
 }
@@ -39,6 +42,7 @@ export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
     .exitOverride();
   program.commandsGroup('The daemon:');
   addServe(program, parts);
+  addCheckConfig(program, terminal, parts.readConfig);
   program.commandsGroup('What it sees:');
   addStatus(program, terminal);
   addPlugins(program, terminal);

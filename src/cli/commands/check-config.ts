@@ -1,0 +1,62 @@
+// `check-config F`
+import type { Command } from 'commander';
+import { DEVICE_PLUGIN } from '../../model/ids.js';
+import type { PolicySource } from '../../model/settings.js';
+import type { ConfigReader } from '../config-reader.js';
+import { CliError, EXIT } from '../exit.js';
+import { counted, duration } from '../output/amounts.js';
+import type { Terminal } from '../terminal.js';
+
+interface CheckOptions {
+  readonly root?: string;
+  readonly plugin?: string;
+  readonly type: string;
+  readonly socket: string;
+}
+
+/** Adds the command. */
+export function addCheckConfig(program: Command, terminal: Terminal, readConfig: ConfigReader): void {
+  program
+    .command('check-config')
+    .argument('<file>', 'YAML file with the settings')
+    .summary('check a config file and print what it comes to')
+    .description(
+      'Checks a config file: prints every problem with its place, or every key with the value it comes to. With --plugin, prints the policy of that plugin instead.',
+    )
+    .option('--root <dir>', 'root directory, as given to serve')
+    .option('--plugin <name>', 'print the policy that a plugin of this name gets')
+    .option('--type <type>', 'type of that plugin', DEVICE_PLUGIN)
+    .option('--socket <path>', 'socket of that plugin', '')
+    .action(async (file: string, options: CheckOptions) => {
+      const read = await readConfig(file, options.root);
+      if (!read.ok) {
+        for (const problem of read.problems) terminal.complain(problem);
+        throw new CliError(EXIT.config, `${file} cannot be used: it has ${counted(read.problems.length, 'problem')}`);
+      }
+      const { stringify } = await import('yaml');
+      const shown =
+        options.plugin === undefined
+          ? { ...read.written, paths: read.settings.paths }
+          : pluginPolicy(read.policy, { ...options, plugin: options.plugin });
+      terminal.write(stringify(shown));
+    });
+}
+
+/** The policy of one plugin, with the rule that gave it. */
+function pluginPolicy(policy: PolicySource, options: CheckOptions & { readonly plugin: string }): object {
+  const { rule, ...rest } = policy.policyFor(options.type, options.plugin, options.socket);
+  const about = { plugin: options.plugin, type: options.type, socket: options.socket };
+  return { ...about, rule: rule === undefined ? 'none' : `rules[${rule}]`, ...(written(rest) as object) };
+}
+
+/** Settings as they are written in the file: milliseconds become durations, and lose the Ms of their name. */
+function written(settings: unknown): unknown {
+  if (Array.isArray(settings)) return settings.map(written);
+  if (typeof settings !== 'object' || settings === null) return settings;
+  const pairs = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(
+    pairs.map(([key, value]) =>
+      key.endsWith('Ms') && typeof value === 'number' ? [key.slice(0, -2), duration(value)] : [key, written(value)],
+    ),
+  );
+}

@@ -1,0 +1,21 @@
+// The configuration as the command line needs it. The stage that reads it is passed in by the entry.
+import type { PolicySource, Settings } from '../model/settings.js';
+
+/** A configuration that can be used, or every problem of it as a line of its own. */
+export type ReadConfig =
+  | {
+      readonly ok: true;
+      /** Every key with its value, as it would be written in the file. */
+      readonly written: Readonly<Record<string, unknown>>;
+      readonly settings: Settings;
+      readonly policy: PolicySource;
+    }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+/**
+ * Reads a configuration.
+ *
+ * @param file undefined for the defaults
+ * @param root a root directory that counts more than the file's
+ */
+export type ConfigReader = (file: string | undefined, root: string | undefined) => Promise<ReadConfig>;
