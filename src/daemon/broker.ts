@@ -1,0 +1,204 @@
+// The broker as one thing that starts and stops: core, doors, admin. What it needs from packages and disks is handed in
+// by serve.ts, and by tests.
+import { realpathSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FloodPort, Listener } from '../admission/ports.js';
+import { AdminService } from '../admin/admin-service.js';
+import type { AdminPort } from '../admin/admin-port.js';
+import type { Holding } from '../inventory/inventory.js';
+import { sleep, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { Random } from '../kernel/random.js';
+import type { EventSink } from '../model/event.js';
+import type { Caller } from '../model/ids.js';
+import { incarnationKey } from '../model/ids.js';
+import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
+import type { UpdatePacer } from '../session/ports.js';
+import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
+import { moveAside } from '../platform/fs/plugin-sockets.js';
+import { servedAdmin } from '../platform/grpc/admin-server.js';
+import { GrpcDoor } from '../platform/grpc/grpc-door.js';
+import { pluginDialler, registrationClient } from '../platform/grpc/plugin-dialler.js';
+import { serveRegister } from '../platform/grpc/register-service.js';
+import { answers } from '../platform/grpc/unix-listener.js';
+import { decodeDeviceList, hashDeviceList } from '../platform/wire/device-list.js';
+import type { Instance } from '../reconcile/instance.js';
+import { acceptOperators, acceptPlugins, type ConnectionVerdict } from './connections.js';
+import { Core, type LiveSettings } from './core.js';
+import { Doors } from './doors.js';
+
+/** The largest RegisterRequest taken: names and paths are short. */
+const MAX_REGISTER_BYTES = 64 * 1024;
+/** Calls in flight are given this long when the broker stops (contract 6). */
+const DRAIN_MS = 5000;
+/** Concurrent calls of one operator connection. */
+const ADMIN_STREAMS = 64;
+const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
+
+/** What the broker is made of. */
+export interface BrokerParts {
+  readonly live: LiveSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly events: EventSink;
+  readonly flood: FloodPort & {
+    openPacer(enrolment: Enrolment, instanceId: string): UpdatePacer;
+    connection(caller: Caller | undefined): ConnectionVerdict;
+  };
+  readonly peers: {
+    peerOf(socket: Socket): Caller | undefined;
+    listenerOf(socket: PinnedSocket): Listener;
+  };
+  readonly store: {
+    persist(instance: Instance): Promise<boolean>;
+    listApplied(holding: Holding, before: Holding | undefined): void;
+    isDeregistered(socketKey: string): boolean;
+  };
+  readonly handlers: readonly PluginHandler[];
+  readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
+  readonly restartSettled: (confirmed: number, total: number) => void;
+  readonly degraded: (what: string, why: string | undefined) => void;
+}
+
+/** Core and doors together. */
+export class Broker {
+  readonly core: Core;
+  readonly #parts: BrokerParts;
+  readonly #doors: Doors;
+  readonly #plugins: GrpcDoor;
+  readonly #operators: GrpcDoor;
+  #isStopping = false;
+
+  constructor(parts: BrokerParts) {
+    this.#parts = parts;
+    const { live, clock, log, events, flood, peers, store } = parts;
+    const { settings } = live;
+    const keyAt = (path: string): string | undefined => {
+      const incarnation = incarnationAt(path);
+      return incarnation === undefined ? undefined : incarnationKey(incarnation);
+    };
+    this.core = new Core({
+      ...parts,
+      flood,
+      openPacer: (enrolment, id) => flood.openPacer(enrolment, id),
+      pin: pinSocket,
+      keyAt,
+      realDirectory,
+      listenerOf: (socket) => peers.listenerOf(socket),
+      answers: (path) => answers(path, clock),
+      dialler: pluginDialler(() => live.admission.maxMessageBytes, clock),
+      registrationClient: registrationClient(clock, (socket) => callerFrom(peers.listenerOf(socket))),
+      mover: { moveAside },
+      decode: async (raw, maxDevices, signal) => {
+        const slicing = { yieldTurn: () => nextTurn(), signal };
+        const decoded = await decodeDeviceList(raw, maxDevices, slicing);
+        if (!decoded.ok) return { ok: false, sentence: decoded.message };
+        return { ok: true, list: decoded.list, sha256: await hashDeviceList(raw, slicing) };
+      },
+      nextTurn: () => nextTurn(),
+      persist: (instance) => store.persist(instance),
+      listApplied: (holding, before) => store.listApplied(holding, before),
+      isDeregistered: (key) => store.isDeregistered(key),
+      closedBecause: () => (this.#isStopping ? { code: 'STOPPING', message: 'the broker is stopping' } : undefined),
+      restartSettled: parts.restartSettled,
+    });
+    const accept = acceptPlugins({
+      clock,
+      log,
+      events,
+      guard: () => settings.guard,
+      peerOf: (socket) => peers.peerOf(socket),
+      admit: (caller) => flood.connection(caller),
+      count: parts.countConnection,
+    });
+    const { streams } = settings.flood.connections;
+    this.#plugins = new GrpcDoor({ accept, streams, maxRequestBytes: MAX_REGISTER_BYTES });
+    serveRegister(this.#plugins, {
+      register: (call, caller) => this.core.registerDoor.register(call, caller),
+      undecodable: (refusal, caller) => {
+        events.record({ type: 'refused', reason: refusal.code, message: `${refusal.message} (uid ${String(caller?.uid ?? '?')})` });
+        parts.metrics.registration('DevicePlugin', 'refused', refusal.code);
+      },
+    });
+    this.#operators = new GrpcDoor({
+      accept: acceptOperators,
+      streams: ADMIN_STREAMS,
+      maxRequestBytes: MAX_ADMIN_REQUEST_BYTES,
+    });
+    this.#doors = new Doors({
+      settings,
+      clock,
+      log,
+      events,
+      keyAt,
+      acceptPlugin: this.#plugins.take,
+      acceptAdmin: this.#operators.take,
+      socketAppeared: this.core.socketAppeared,
+      socketGone: this.core.socketGone,
+      lookAtPaths: () => this.core.lifecycle.checkPaths(),
+      degraded: parts.degraded,
+    });
+  }
+
+  /** Connections of plugins open now. */
+  get connections(): number {
+    return this.#plugins.connections;
+  }
+
+  /** Binds kubelet.sock privately. @throws PathTaken */
+  bind(): Promise<void> {
+    return this.#doors.bind();
+  }
+
+  /** Serves the admin API on broker.sock. */
+  async serveOperators(port: AdminPort): Promise<void> {
+    const { definition, handlers } = servedAdmin(new AdminService(port), this.#parts.log);
+    this.#operators.serve(definition, handlers);
+    await this.#doors.openAdmin();
+  }
+
+  /** After what the checkpoint knew was put back: bare connects, cue, then everybody at once. */
+  async open(): Promise<void> {
+    await this.core.restart.noteAnswering();
+    this.#doors.publish();
+    this.core.restart.begin(this.core.lifecycle);
+    await this.#doors.watch();
+  }
+
+  /** Stops accepting, finishes calls in flight, closes sessions. broker.sock answers until `closeOperators`. */
+  async stop(): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    await this.#doors.close();
+    await this.#plugins.drain(DRAIN_MS, (ms) => sleep(this.#parts.clock, ms));
+  }
+
+  /** Closes sessions and lets sockets go; after the last write of the checkpoint. */
+  async closeCore(): Promise<void> {
+    await this.core.stop();
+  }
+
+  /** Ends the admin API. */
+  closeOperators(): void {
+    this.#doors.closeAdmin();
+    this.#operators.destroy();
+  }
+}
+
+function realDirectory(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function callerFrom(listener: Listener): Caller | undefined {
+  if ('error' in listener) return undefined;
+  const { uid, gid, pid } = listener;
+  return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };
+}

@@ -1,0 +1,71 @@
+// What happens to an accepted connection before anybody reads it: who is it, may it connect, the border before it.
+import type { Socket } from 'node:net';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { EventSink } from '../model/event.js';
+import type { Caller } from '../model/ids.js';
+import type { GuardSettings } from '../model/settings.js';
+import type { Accept } from '../platform/grpc/grpc-door.js';
+import { createBorder, type BorderEnd } from '../platform/http2/border.js';
+
+/** A connection that keeps calling after refusals is read only this often (contract 4). */
+const SLOW_READ_MS = 100;
+/** Peers whose ends are remembered, so that each is logged once. */
+const MAX_PEERS_SAID = 512;
+
+/** May it connect? `release` gives its place back. */
+export type ConnectionVerdict =
+  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+/** What is needed. */
+export interface ConnectionPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly guard: () => GuardSettings;
+  readonly peerOf: (socket: Socket) => Caller | undefined;
+  readonly admit: (caller: Caller | undefined) => ConnectionVerdict;
+  /** Counted for metrics: accepted, refused by budget, ended by the border. */
+  readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
+}
+
+/** Accepts plugin connections on kubelet.sock. */
+export function acceptPlugins(ports: ConnectionPorts): Accept {
+  const said = new Set<string>();
+  /** Once per peer and cause: a flood of connections must not become a flood of log lines. */
+  const sayOnce = (caller: Caller | undefined, code: string, message: string): void => {
+    const who = caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
+    const sentence = `connection of ${who} ended: ${message}`;
+    ports.events.record({ type: 'connection', reason: code, message: sentence });
+    const key = `${who}/${code}`;
+    if (said.has(key)) return;
+    if (said.size >= MAX_PEERS_SAID) said.clear();
+    said.add(key);
+    ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+  };
+  return (socket) => {
+    const caller = ports.peerOf(socket);
+    const verdict = ports.admit(caller);
+    if (!verdict.ok) {
+      ports.count('refused');
+      sayOnce(caller, verdict.code, verdict.message);
+      socket.destroy();
+      return undefined;
+    }
+    ports.count('accepted');
+    socket.once('close', verdict.release);
+    const border = createBorder(socket, {
+      guard: ports.guard(),
+      clock: ports.clock,
+      onEnd: (end: BorderEnd) => {
+        ports.count('ended');
+        sayOnce(caller, end.code, end.message);
+      },
+    });
+    return { caller, stream: border, slowDown: () => border.throttle(SLOW_READ_MS) };
+  };
+}
+
+/** Accepts operators on broker.sock: file permissions are its guard. */
+export const acceptOperators: Accept = (socket) => ({ caller: undefined, stream: socket, slowDown: () => undefined });

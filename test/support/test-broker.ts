@@ -1,0 +1,94 @@
+// A broker in this process on real sockets, with nothing but what a test asks for.
+import path from 'node:path';
+import { loadDefaults } from './test-settings.js';
+import { silentLog } from '../../src/kernel/log.js';
+import { noMetrics } from '../../src/kernel/metrics.js';
+import type { EventDraft } from '../../src/model/event.js';
+import type { PluginView, ResourceView } from '../../src/model/views.js';
+import type { PluginPolicy, Settings } from '../../src/model/settings.js';
+import { Broker, type BrokerParts } from '../../src/daemon/broker.js';
+import { pluginViews, resourceViews } from '../../src/daemon/views.js';
+import { systemClock } from '../../src/platform/time/system-clock.js';
+import { systemRandom } from '../../src/platform/time/system-random.js';
+
+export interface TestBroker {
+  readonly broker: Broker;
+  readonly settings: Settings;
+  readonly events: readonly EventDraft[];
+  readonly kubeletSocket: string;
+  plugins(): PluginView[];
+  resources(): ResourceView[];
+  /** capacity/allocatable of a resource; undefined when there is none. */
+  counts(resource: string): { capacity: number; allocatable: number } | undefined;
+  stop(): Promise<void>;
+}
+
+/** Starts a broker below `root`. `change` adapts the settings, `parts` replaces what it is made of. */
+export async function startTestBroker(
+  root: string,
+  change: (settings: Settings) => Settings = (settings) => settings,
+  parts: Partial<BrokerParts> = {},
+  policy: (policy: PluginPolicy, name: string) => PluginPolicy = (given) => given,
+): Promise<TestBroker> {
+  const { settings: defaults, policyFor } = loadDefaults(root);
+  const settings = change(defaults);
+  const events: EventDraft[] = [];
+  const broker = new Broker({
+    live: {
+      settings,
+      admission: settings.admission,
+      liveness: settings.liveness,
+      nameAllowed: () => true,
+      policyFor: (type, name, socket) =>
+        policy({ ...policyFor(type, name, socket), graceMs: settings.grace.deviceMs }, name),
+    },
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    metrics: noMetrics,
+    events: { record: (event) => void events.push(event) },
+    flood: {
+      quarantined: () => undefined,
+      registration: () => ({ kind: 'pass' }),
+      openPacer: () => ({ tryTake: () => true, nextInMs: () => 0, onExceed: 'coalesce', close: () => undefined }),
+      connection: () => ({ ok: true, release: () => undefined }),
+    },
+    peers: {
+      peerOf: () => ({ uid: process.getuid?.() ?? 0, gid: undefined, pid: undefined, startTime: undefined, source: 'socket-file' }),
+      listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
+    },
+    store: {
+      persist: (instance) => {
+        instance.isDurable = true;
+        return Promise.resolve(true);
+      },
+      listApplied: () => undefined,
+      isDeregistered: () => false,
+    },
+    handlers: [],
+    countConnection: () => undefined,
+    restartSettled: () => undefined,
+    degraded: () => undefined,
+    ...parts,
+  });
+  await broker.bind();
+  await broker.open();
+  const resources = (): ResourceView[] => resourceViews(broker.core);
+  return {
+    broker,
+    settings,
+    events,
+    kubeletSocket: path.join(settings.paths.devicePlugins, 'kubelet.sock'),
+    plugins: () => pluginViews(broker.core, () => ({ strikes: 0, quarantinedUntil: undefined })),
+    resources,
+    counts: (name) => {
+      const found = broker.core.resources().get(name);
+      return found === undefined ? undefined : { capacity: found.capacity, allocatable: found.allocatable };
+    },
+    stop: async () => {
+      await broker.stop();
+      await broker.closeCore();
+      broker.closeOperators();
+    },
+  };
+}
