@@ -5,9 +5,8 @@ import type { EventSink } from '../model/event.js';
 import { changeText, diffForms, type Change } from './diff.js';
 import { makeGeneration, takeWhileRunning, type LiveConfig } from './live-config.js';
 import type { CompileGlob, FormSource, Surroundings } from './ports.js';
-import { problemText, type ConfigProblem } from './problem.js';
+import { located, problemText, type ConfigProblem } from './problem.js';
 import { resolveSettings } from './resolve.js';
-import { located } from './load-config.js';
 
 /** What came of a reload. */
 export type ReloadOutcome =
@@ -63,7 +62,7 @@ export class PolicyReload {
   async #run(cause: string): Promise<ReloadOutcome> {
     const { source, rootFlag, around, compile, live } = this.#parts;
     const read = await source.read();
-    if ('problems' in read) return this.#refuse(read.problems, cause);
+    if ('problems' in read) return this.#refuse(located(read.problems, read.locate), cause);
     const { problems } = resolveSettings(read.form, rootFlag, around);
     if (problems.length > 0) return this.#refuse(located(problems, read.locate), cause);
     const before = live.current.form;

@@ -1,14 +1,12 @@
 // What the configuration needs of the outside.
 import type { RootFacts } from '../model/root.js';
 import type { ConfigForm } from './file-form.js';
-import type { ConfigProblem, KeyPath } from './problem.js';
+import type { ConfigProblem, Locate } from './problem.js';
 
-/** A file that was read and has the right form, or what is wrong with it. */
+/** A file that was read and has the right form, or what is wrong with it; and where its keys are. */
 export type ReadResult =
-  { readonly form: ConfigForm; readonly locate: Locate } | { readonly problems: readonly ConfigProblem[] };
-
-/** Line and column of a path in the file that was read; undefined where the file does not have it. */
-export type Locate = (path: KeyPath) => { readonly line: number; readonly column: number } | undefined;
+  | { readonly form: ConfigForm; readonly locate: Locate }
+  | { readonly problems: readonly ConfigProblem[]; readonly locate: Locate };
 
 /** Where the written form comes from. Never rejects: what cannot be read is a problem too. */
 export interface FormSource {

@@ -15,6 +15,27 @@ export interface ConfigProblem {
   readonly column?: number;
 }
 
+/** Line and column of a path in the file that was read, from 1; undefined where the file does not have it. */
+export type Locate = (path: KeyPath) => { readonly line: number; readonly column: number } | undefined;
+
+/**
+ * Problems in the order of the file, each with the place of what it is about, or of the nearest key above it that the
+ * file has. Places that are known already stay.
+ */
+export function located(problems: readonly ConfigProblem[], locate: Locate): ConfigProblem[] {
+  return problems
+    .map((problem) => (problem.line === undefined ? { ...problem, ...nearest(problem.path, locate) } : problem))
+    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+}
+
+function nearest(path: KeyPath, locate: Locate): ReturnType<Locate> {
+  for (let depth = path.length; depth > 0; depth--) {
+    const place = locate(path.slice(0, depth));
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
 /** A path as an operator writes it: `rules[2].flood.register.burst`; empty for the file as a whole. */
 export function pathText(path: KeyPath): string {
   return path.map((key, depth) => (typeof key === 'number' ? `[${key}]` : depth === 0 ? key : `.${key}`)).join('');

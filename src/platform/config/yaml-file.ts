@@ -1,18 +1,20 @@
 // The configuration file: read, parsed as YAML 1.2, checked by the compiled schema, explained by the other one.
 import { readFile, stat } from 'node:fs/promises';
 import type { Document, LineCounter } from 'yaml';
-import type { FormSource, Locate, ReadResult } from '../../config/ports.js';
-import type { ConfigProblem, KeyPath } from '../../config/problem.js';
+import type { FormSource, ReadResult } from '../../config/ports.js';
+import type { ConfigProblem, KeyPath, Locate } from '../../config/problem.js';
 import { completeForm, defaultForm } from './compiled-form.js';
 
 /** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
 const LONGEST_FILE = 2 ** 20;
 
+const nowhere: Locate = () => undefined;
+
 /** The defaults, without any file. */
 export const defaultSource: FormSource = {
   name: 'defaults',
   file: undefined,
-  read: () => Promise.resolve({ form: structuredClone(defaultForm), locate: () => undefined }),
+  read: () => Promise.resolve({ form: structuredClone(defaultForm), locate: nowhere }),
 };
 
 /** A file in YAML. `file` is named in messages as given. */
@@ -22,7 +24,7 @@ export function yamlFile(file: string): FormSource {
 
 async function readYaml(file: string): Promise<ReadResult> {
   const text = await readText(file);
-  return 'problem' in text ? { problems: [text.problem] } : parseYaml(text.text);
+  return 'problem' in text ? { problems: [text.problem], locate: nowhere } : parseYaml(text.text);
 }
 
 /** Parses and checks the text of a configuration file. */
@@ -36,7 +38,7 @@ export async function parseYaml(text: string): Promise<ReadResult> {
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) {
     const problems = faults.map(({ message, pos }) => syntaxProblem(message, lines, pos[0]));
-    return { problems };
+    return { problems, locate: nowhere };
   }
   const locate = locator(document, lines);
   let value: unknown;
@@ -48,16 +50,13 @@ export async function parseYaml(text: string): Promise<ReadResult> {
       'use fewer aliases',
     );
   }
-  const form = completeForm(value);
+  // The defaults are filled into a copy that shares nothing: aliases stand for one and the same object.
+  const form = completeForm(JSON.parse(JSON.stringify(value)));
   if (form !== undefined) return { form, locate };
   const { explainForm } = await import('./explain.js');
-  // Checked again from the text, because the compiled form may have filled in some defaults already.
-  const problems = explainForm(document.toJS() ?? {}).map((problem) => ({
-    ...problem,
-    ...nearest(locate, problem.path),
-  }));
+  const problems = explainForm(value);
   return problems.length > 0
-    ? { problems }
+    ? { problems, locate }
     : refused('the compiled schema refuses it, and the other one does not say why', 'report this as a bug');
 }
 
@@ -103,14 +102,6 @@ function offsetOf(document: Document, path: KeyPath): number | undefined {
   );
 }
 
-function nearest(locate: Locate, path: KeyPath): ReturnType<Locate> {
-  for (let depth = path.length; depth >= 0; depth--) {
-    const place = depth === 0 ? undefined : locate(path.slice(0, depth));
-    if (place !== undefined) return place;
-  }
-  return undefined;
-}
-
 function syntaxProblem(message: string, lines: LineCounter, offset: number): ConfigProblem {
   const { line, col } = lines.linePos(offset);
   return {
@@ -127,5 +118,5 @@ function whole(message: string, remedy: string): ConfigProblem {
 }
 
 function refused(message: string, remedy: string): ReadResult {
-  return { problems: [whole(message, remedy)] };
+  return { problems: [whole(message, remedy)], locate: nowhere };
 }

@@ -24,6 +24,9 @@ describe('durations and sizes', () => {
   it('a duration that no timer can hold is a problem with its path', () => {
     const problems: ConfigProblem[] = [];
     resolveSection({ penalty: { max: '597h' } }, ['flood'], problems);
-    assert.deepEqual(problems.map(({ path }) => path), [['flood', 'penalty', 'max']]);
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      [['flood', 'penalty', 'max']],
+    );
   });
 });

@@ -1,0 +1,17 @@
+import { defaultForm } from '../../src/platform/config/compiled-form.js';
+import type { ConfigForm } from '../../src/config/file-form.js';
+import type { Surroundings } from '../../src/config/ports.js';
+
+/** The defaults as they would be written, with some top-level sections replaced. */
+export function formWith(changed: Partial<ConfigForm> = {}): ConfigForm {
+  return { ...structuredClone(defaultForm), ...changed };
+}
+
+/** An ordinary user on some machine. */
+export const somewhere: Surroundings = {
+  uid: 1000,
+  home: '/home/ann',
+  xdgStateHome: undefined,
+  nodeName: 'node-1',
+  workingDirectory: '/work',
+};

@@ -1,0 +1,132 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { completeForm, defaultForm } from '../../../src/platform/config/compiled-form.js';
+import { explainForm } from '../../../src/platform/config/explain.js';
+import { parseForm } from '../../../src/platform/config/file-schema.js';
+
+type Path = (string | number)[];
+
+/** Every place in a document, the document itself too. */
+function placesOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  const entries = Array.isArray(value) ? value.entries() : Object.entries(value);
+  return [path, ...[...entries].flatMap(([key, inner]: [string | number, unknown]) => placesOf(inner, [...path, key]))];
+}
+
+function holderOf(document: unknown, path: Path): Record<string | number, unknown> {
+  return path.slice(0, -1).reduce((value, key) => (value as Record<string | number, unknown>)[key], document) as never;
+}
+
+const seeds: unknown[] = [
+  defaultForm,
+  {},
+  {
+    admission: { allowUids: [0, 1000] },
+    paths: { map: [{ from: '/a', to: '/b' }] },
+    rules: [
+      {
+        match: { name: 'a.b/*' },
+        flood: {
+          mode: 'observe',
+          register: { burst: 2 },
+          updates: { onExceed: 'disconnect' },
+          penalty: { factor: 1.5 },
+        },
+        duplicates: 'keep-alive',
+        grace: '0s',
+        uids: [7],
+      },
+    ],
+  },
+];
+
+const oddValues = fc.oneof(
+  fc.constantFrom<unknown>(
+    null,
+    true,
+    0,
+    -1,
+    1,
+    1.5,
+    2 ** 32,
+    2 ** 53,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    '',
+    'any',
+    'auto',
+    'off',
+    '0s',
+    '5s',
+    '05s',
+    '1.5s',
+    '999999999h',
+    '16MiB',
+    '0KiB',
+    '1025GiB',
+    '16MB',
+    '/a',
+    'a\nb',
+    'x'.repeat(1025),
+    '😀'.repeat(200),
+    [],
+    {},
+    [0],
+    ['a'],
+    [''],
+    [-1],
+    [[]],
+    [{}],
+    [{ match: {} }],
+    [{ match: { name: '' } }],
+    { burst: 1 },
+  ),
+  fc.jsonValue(),
+);
+
+describe('the two schemas', () => {
+  it('give the same verdict and the same form for every mutation of a good document', () => {
+    const seed = fc.constantFrom(...seeds);
+    fc.assert(
+      fc.property(
+        seed,
+        fc.array(fc.tuple(fc.nat(), fc.constantFrom('set', 'drop', 'add', 'rename'), oddValues), { maxLength: 4 }),
+        (start, edits) => {
+          let document: unknown = structuredClone(start);
+          for (const [place, kind, value] of edits) {
+            const places = placesOf(document);
+            const path = places[place % places.length] ?? [];
+            const last = path.at(-1);
+            if (last === undefined) {
+              if (kind === 'set') document = structuredClone(value);
+              continue;
+            }
+            const holder = holderOf(document, path);
+            if (kind === 'set') holder[last] = structuredClone(value);
+            else if (kind === 'add' && !Array.isArray(holder)) holder[String(place)] = value;
+            else if (kind === 'rename' && !Array.isArray(holder)) {
+              Object.defineProperty(holder, '__proto__', {
+                value: holder[last],
+                enumerable: true,
+                configurable: true,
+                writable: true,
+              });
+            } else if (!Array.isArray(holder)) delete holder[last];
+          }
+          const { data, error } = parseForm(structuredClone(document));
+          const compiled = completeForm(structuredClone(document));
+          assert.equal(compiled !== undefined, error === undefined, JSON.stringify(document));
+          if (error === undefined) assert.deepEqual(compiled, data);
+          else assert.ok(explainForm(document).length > 0);
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('agree about the defaults', () => {
+    assert.deepEqual(completeForm({}), parseForm({}).data);
+    assert.deepEqual(completeForm({}), defaultForm);
+  });
+});
