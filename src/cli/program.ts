@@ -4,6 +4,7 @@ import { asError } from '../kernel/clock.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { addCheckConfig } from './commands/check-config.js';
 import { addCompletion } from './commands/completion.js';
+import { addDoctor } from './commands/doctor.js';
 import { addEvents } from './commands/events.js';
 import { addExplain } from './commands/explain.js';
 import { addLimits } from './commands/limits.js';
@@ -43,6 +44,7 @@ export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
   program.commandsGroup('The daemon:');
   addServe(program, parts);
   addCheckConfig(program, terminal, parts.readConfig);
+  addDoctor(program, terminal, parts.readConfig);
   program.commandsGroup('What it sees:');
   addStatus(program, terminal);
   addPlugins(program, terminal);

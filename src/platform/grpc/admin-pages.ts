@@ -67,14 +67,17 @@ export class ResourceJoiner {
   }
 }
 
+/** Devices are asked for once, and not at all when they are left out: they may be decoded at that moment. */
 function* resourceParts(resources: Iterable<ResourceView>, omitDevices: boolean): Generator<ResourcePart> {
   for (const resource of resources) {
+    const { name, plugin, state, capacity, allocatable, allocated } = resource;
+    const head = { name, plugin, state, capacity, allocatable, allocated };
     let continues = false;
     for (const devices of pages(omitDevices ? [] : resource.devices, sizeOfDevice)) {
-      yield { ...resource, devices, continues };
+      yield { ...head, devices, continues };
       continues = true;
     }
-    if (!continues) yield { ...resource, devices: [], continues };
+    if (!continues) yield { ...head, devices: [], continues };
   }
 }
 

@@ -1,0 +1,108 @@
+// `doctor`
+import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Command } from 'commander';
+import type { Settings } from '../../model/settings.js';
+import type { StatusView } from '../../model/views.js';
+import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
+import type { ConfigReader } from '../config-reader.js';
+import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
+import { checkDirectories, checkPathLengths } from '../doctor/directories.js';
+import { finding, type Finding, type Verdict } from '../doctor/finding.js';
+import { checkDescriptors, checkInotify } from '../doctor/limits.js';
+import { checkMounts, checkReach } from '../doctor/reach.js';
+import { KUBELET_DEVICE_PLUGINS, type Scope } from '../doctor/scope.js';
+import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
+import { CliError, EXIT } from '../exit.js';
+import { counted } from '../output/amounts.js';
+import { visible, visibleJson } from '../output/text.js';
+import { painter, type Paint, type Tone } from '../output/tones.js';
+import { clientOf, withOutput, type OutputOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+const TONES: Readonly<Record<Verdict, Tone>> = { ok: 'good', warn: 'warn', fail: 'bad' };
+
+interface DoctorOptions extends OutputOptions {
+  readonly config?: string;
+  readonly root?: string;
+}
+
+/** Adds the command. */
+export function addDoctor(program: Command, terminal: Terminal, readConfig: ConfigReader): void {
+  withOutput(program.command('doctor'))
+    .summary('check directories, sockets, limits and how plugins reach us')
+    .description(
+      'Checks what the daemon needs of the machine and says what to do: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
+    )
+    .option('--config <file>', 'YAML file with the settings, as given to serve')
+    .option('--root <dir>', 'root directory, as given to serve')
+    .action(async (options: DoctorOptions) => {
+      const findings = await examine(options, terminal, readConfig);
+      if (options.output === 'json') terminal.write(`${visibleJson({ checks: findings }, false)}\n`);
+      else terminal.write(report(findings, painter(terminal.hasColours)));
+      const failed = findings.filter(({ verdict }) => verdict === 'fail').length;
+      if (failed > 0) throw new CliError(EXIT.failed, `${counted(failed, 'check')} failed`);
+    });
+}
+
+async function examine(
+  options: DoctorOptions,
+  terminal: Terminal,
+  readConfig: ConfigReader,
+): Promise<readonly Finding[]> {
+  const name = options.config ?? 'the defaults';
+  const read = await readConfig(options.config, options.root);
+  const usable = read.ok ? read : await readConfig(undefined, options.root);
+  const config = read.ok
+    ? [finding('config', 'ok', `${name} can be used`)]
+    : read.problems.map((problem) => finding('config', 'fail', problem));
+  if (!usable.ok) return config;
+  return [...config, ...(await examineMachine(await scopeOf(usable.settings, terminal)))];
+}
+
+/** All checks of the machine, in the order in which they are shown. */
+export async function examineMachine(scope: Scope): Promise<readonly Finding[]> {
+  return [
+    ...checkDaemon(scope),
+    ...checkDirectories(scope),
+    ...checkPathLengths(scope),
+    ...(await checkOwnSockets(scope)),
+    ...(await checkPluginSockets(scope)),
+    ...checkMounts(scope),
+    ...checkInotify(scope),
+    ...checkDescriptors(scope),
+    ...checkNativeCalls(scope),
+    ...(await checkReach(scope)),
+  ];
+}
+
+async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
+  const address = settings.paths.brokerSocket;
+  let daemon: StatusView | undefined;
+  let whyNoDaemon = '';
+  try {
+    daemon = await clientOf({ address }, terminal).status(true);
+  } catch (failure) {
+    if (!(failure instanceof Unreachable) && !(failure instanceof AdminFailure)) throw failure;
+    whyNoDaemon = failure.message;
+  }
+  const uid = daemon === undefined ? (process.geteuid?.() ?? -1) : statSync(address).uid;
+  const place = { proc: '/proc', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
+  return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls: canLoadKoffi() };
+}
+
+function canLoadKoffi(): boolean {
+  try {
+    createRequire(import.meta.url)('koffi');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** One line for each finding. */
+function report(findings: readonly Finding[], paint: Paint): string {
+  return findings
+    .map(({ name, verdict, message }) => `${paint(TONES[verdict], verdict.padEnd(4))}  ${name}: ${visible(message)}\n`)
+    .join('');
+}

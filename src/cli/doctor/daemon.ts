@@ -1,0 +1,33 @@
+// Is the daemon running and well, and can it see who calls?
+import { counted } from '../output/amounts.js';
+import { finding, type Finding } from './finding.js';
+import type { Scope } from './scope.js';
+
+/** The daemon on this root. */
+export function checkDaemon({ daemon, whyNoDaemon }: Scope): readonly Finding[] {
+  if (daemon === undefined) return [finding('daemon', 'warn', whyNoDaemon)];
+  const { broker } = daemon;
+  const is = `plugin-broker ${broker.version} (pid ${broker.pid}) is ${broker.phase} with ${counted(daemon.plugins.length, 'plugin')}`;
+  if (broker.problems.length === 0) return [finding('daemon', 'ok', is)];
+  return broker.problems.map((problem) => finding('daemon', 'fail', `${is}: ${problem}`));
+}
+
+/** Without koffi the kernel cannot be asked who is behind a connection. */
+export function checkNativeCalls({ hasNativeCalls, settings }: Scope): readonly Finding[] {
+  if (hasNativeCalls) {
+    return [finding('callers', 'ok', 'koffi is there: the process behind each connection is known')];
+  }
+  const state = 'koffi cannot be loaded, so the processes behind connections are not known';
+  if (settings.admission.allowUids !== undefined) {
+    return [
+      finding(
+        'callers',
+        'fail',
+        `${state}, and admission.allowUids cannot be kept; install koffi, or remove allowUids`,
+      ),
+    ];
+  }
+  const rest =
+    'the owner of a socket file stands in for its listener, and flood.connections counts all connections together';
+  return [finding('callers', 'warn', `${state}: ${rest}; install koffi for more`)];
+}

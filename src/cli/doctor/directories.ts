@@ -1,0 +1,88 @@
+// Are the directories there, and may the daemon use them?
+import { accessSync, constants, statSync, type Stats } from 'node:fs';
+import path from 'node:path';
+import { LONGEST_SOCKET_PATH } from '../../model/root.js';
+import { finding, type Finding } from './finding.js';
+import type { Scope } from './scope.js';
+
+const DIRECTORIES = ['devicePlugins', 'pluginsRegistry', 'plugins', 'state'] as const;
+/** Socket names of plugins in the field are up to about this long. */
+const USUAL_NAME_BYTES = 40;
+
+/** Looks at each directory of the configuration. */
+export function checkDirectories(scope: Scope): readonly Finding[] {
+  return DIRECTORIES.map((key) => checkDirectory(key, scope.settings.paths[key], scope));
+}
+
+/** How long socket names may be in the directories of the doors. */
+export function checkPathLengths({ settings }: Scope): readonly Finding[] {
+  return (['devicePlugins', 'pluginsRegistry'] as const).map((key) => {
+    const directory = settings.paths[key];
+    const room = LONGEST_SOCKET_PATH - Buffer.byteLength(directory) - 1;
+    const name = `path length of ${key}`;
+    if (room >= USUAL_NAME_BYTES) return finding(name, 'ok', `socket names of up to ${room} bytes fit in ${directory}`);
+    return finding(
+      name,
+      room > 0 ? 'warn' : 'fail',
+      `only ${Math.max(room, 0)} bytes are left for socket names in ${directory}, because a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter root`,
+    );
+  });
+}
+
+function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, scope: Scope): Finding {
+  const name = `directory ${key}`;
+  const bad = (message: string): Finding => finding(name, 'fail', message);
+  let found: Stats | undefined;
+  try {
+    found = statSync(directory, { throwIfNoEntry: false });
+  } catch (failure) {
+    const { code } = failure as NodeJS.ErrnoException;
+    return bad(`${directory} cannot be looked at (${String(code)}); check the directories above it`);
+  }
+  if (found === undefined) return checkMissing(name, directory);
+  if (!found.isDirectory())
+    return bad(`${directory} is not a directory; remove it, and mount directories, never sockets`);
+  const mode = found.mode & 0o777;
+  if (!mayUse(directory, found, scope.uid)) {
+    return bad(
+      `uid ${scope.uid} may not read, write and enter ${directory} (owner ${found.uid}, mode ${mode.toString(8)}); chown or chmod it`,
+    );
+  }
+  if (key === 'state' && (mode & 0o077) !== 0) {
+    const loose = `${directory} is open to others (mode ${mode.toString(8)}); chmod 700 it, because it holds the checkpoint`;
+    return finding(name, 'warn', loose);
+  }
+  if ((mode & 0o002) !== 0) {
+    const open = `everybody may put sockets into ${directory} (mode ${mode.toString(8)}); chmod o-w it, and give plugins a group`;
+    return finding(name, 'warn', open);
+  }
+  return finding(name, 'ok', `${directory} belongs to uid ${found.uid}, mode ${mode.toString(8)}`);
+}
+
+function checkMissing(name: string, directory: string): Finding {
+  let parent = path.dirname(directory);
+  while (statSync(parent, { throwIfNoEntry: false }) === undefined && parent !== '/') parent = path.dirname(parent);
+  try {
+    accessSync(parent, constants.W_OK | constants.X_OK);
+    return finding(name, 'ok', `${directory} is not there yet; serve makes it`);
+  } catch {
+    return finding(
+      name,
+      'fail',
+      `${directory} is not there, and ${parent} may not be written; make it, or use another root`,
+    );
+  }
+}
+
+/** By owner and mode: the daemon may run as another user than this command. Root may everything. */
+function mayUse(directory: string, { uid: owner, mode }: Stats, uid: number): boolean {
+  if (uid === 0) return true;
+  if (uid === owner) return (mode & 0o700) === 0o700;
+  if (uid !== process.geteuid?.()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;
+  try {
+    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

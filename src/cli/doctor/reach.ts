@@ -1,0 +1,88 @@
+// How will plugins reach us? Device plugins have the kubelet's directory built in.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { finding, type Finding } from './finding.js';
+import { probe } from './probe.js';
+import type { Scope } from './scope.js';
+
+/** Whether plugins that look in the built-in directory find this broker. */
+export async function checkReach(scope: Scope): Promise<readonly Finding[]> {
+  const { kubeletDevicePlugins: builtIn } = scope;
+  const { devicePlugins } = scope.settings.paths;
+  const kubelet = kubeletProcess(scope.proc);
+  const isSame = sameDirectory(builtIn, devicePlugins);
+  const name = 'how plugins reach us';
+  if (kubelet !== undefined && isSame) {
+    const both = `a kubelet runs here (pid ${kubelet}), and it uses ${builtIn} too`;
+    return [finding(name, 'fail', `${both}; set paths.devicePlugins to another directory, or stop the kubelet`)];
+  }
+  if (isSame) return [finding(name, 'ok', `plugins find us in ${builtIn}, the directory they have built in`)];
+  const mount = `mount ${devicePlugins} at ${builtIn} in their containers`;
+  if (kubelet !== undefined) {
+    return [finding(name, 'ok', `a kubelet runs here (pid ${kubelet}); for plugins that shall come to us, ${mount}`)];
+  }
+  const foreign = (await probe(path.join(builtIn, 'kubelet.sock'))) === 'listening';
+  const state = foreign
+    ? `somebody else listens on ${path.join(builtIn, 'kubelet.sock')}, so plugins with this path built in go there`
+    : `plugins with ${builtIn} built in do not find us`;
+  return [finding(name, 'warn', `${state}; ${mount}, or set paths.devicePlugins to ${builtIn} where no kubelet runs`)];
+}
+
+/** Mounts of single sockets: they hold on to the file that was there, and after a restart lead nowhere. */
+export function checkMounts({ proc, settings }: Scope): readonly Finding[] {
+  const { root, devicePlugins, pluginsRegistry, plugins } = settings.paths;
+  const inside = [root, devicePlugins, pluginsRegistry, plugins];
+  const mounted = mountPoints(proc).filter(
+    (point) => inside.some((directory) => point.startsWith(`${directory}/`)) && !isDirectory(point),
+  );
+  if (mounted.length === 0) return [finding('mounts', 'ok', 'no socket is mounted by itself')];
+  const remedy = 'mount its directory instead, because a mounted socket stays the old one after a restart';
+  return mounted.map((point) => finding('mounts', 'fail', `${point} is mounted by itself; ${remedy}`));
+}
+
+/** The pid of a kubelet, by its command name. */
+function kubeletProcess(proc: string): number | undefined {
+  const pid = readdirSync(proc).find((name) => {
+    if (!/^[0-9]+$/.test(name)) return false;
+    try {
+      return readFileSync(path.join(proc, name, 'comm'), 'utf8').trim() === 'kubelet';
+    } catch {
+      return false; // it ended meanwhile
+    }
+  });
+  return pid === undefined ? undefined : Number(pid);
+}
+
+/** The fifth field of each line is the mount point, with spaces and the like as octal escapes (proc(5)). */
+function mountPoints(proc: string): readonly string[] {
+  let text: string;
+  try {
+    text = readFileSync(path.join(proc, 'self/mountinfo'), 'utf8');
+  } catch {
+    return [];
+  }
+  const unescape = (field: string): string =>
+    field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
+  return text.split('\n').flatMap((line) => {
+    const point = line.split(' ')[4];
+    return point === undefined ? [] : [unescape(point)];
+  });
+}
+
+function sameDirectory(one: string, other: string): boolean {
+  if (path.resolve(one) === path.resolve(other)) return true;
+  try {
+    const [a, b] = [statSync(one, { bigint: true }), statSync(other, { bigint: true })];
+    return a.dev === b.dev && a.ino === b.ino;
+  } catch {
+    return false;
+  }
+}
+
+function isDirectory(file: string): boolean {
+  try {
+    return statSync(file).isDirectory();
+  } catch {
+    return false;
+  }
+}
