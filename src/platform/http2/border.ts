@@ -1,0 +1,296 @@
+// The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses,
+// and ends connections that exceed their budgets (contract 2, 4 and 12).
+import { Duplex } from 'node:stream';
+import type { Clock } from '../../kernel/clock.js';
+import type { ConnectionEndCode } from '../../model/connection-ends.js';
+import type { GuardSettings } from '../../model/settings.js';
+import { Brake, HOLD } from './brake.js';
+import { Calls } from './calls.js';
+import { nextDeadline, type Standing } from './deadlines.js';
+import { farewell, requestToLeave } from './farewell.js';
+import { malformed, PeerFault } from './fault.js';
+import { Guard } from './guard.js';
+import { Inbound } from './inbound.js';
+import { LazyAlarm } from './lazy-alarm.js';
+import { Outbound } from './outbound.js';
+
+/** Why the border ended a connection. */
+export interface BorderEnd {
+  readonly code: ConnectionEndCode;
+  /** One sentence with the figures, no trailing period. */
+  readonly message: string;
+}
+
+/** What a border needs besides the socket. */
+export interface BorderOptions {
+  readonly guard: GuardSettings;
+  readonly clock: Clock;
+  /** Called once when the border, and not one of the two sides, ends the connection. */
+  readonly onEnd: (end: BorderEnd) => void;
+}
+
+/** Octets taken from the socket at once, and between two pauses. */
+const READ_BYTES = 65_536;
+/** A deadline that has passed is looked at again after this, because octets that arrived in time may still wait in the
+ * kernel when our own loop was late. */
+const SECOND_LOOK_MS = 1;
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/**
+ * Puts a border before an accepted connection. Give the result to the HTTP/2 server in place of the socket.
+ *
+ * @param socket freshly accepted and not read yet; the border owns it from now on and destroys it with itself
+ */
+export function createBorder(socket: Duplex, options: BorderOptions): Border {
+  return new Border(socket, options);
+}
+
+/** The server's side of a guarded connection. It emits no error: a connection that fails is destroyed. */
+export class Border extends Duplex {
+  readonly #socket: Duplex;
+  readonly #options: BorderOptions;
+  readonly #acceptedAt: number;
+  readonly #calls: Calls;
+  readonly #guard: Guard;
+  readonly #inbound: Inbound;
+  readonly #outbound: Outbound;
+  readonly #brake: Brake;
+  readonly #alarm: LazyAlarm;
+  /** No deadline can begin and pass within less. */
+  readonly #shortestMs: number;
+  #unreadSince: number | undefined;
+  #halfClosedSince: number | undefined;
+  #retiringSince: number | undefined;
+  #isRetirementSaid = false;
+  #throttleMs: number | undefined;
+  #readAgainAt = 0;
+  #suspect: ConnectionEndCode | undefined;
+  #hasEnded = false;
+
+  /** See createBorder(). */
+  constructor(socket: Duplex, options: BorderOptions) {
+    super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
+    const now = options.clock.mono();
+    this.#socket = socket;
+    this.#brake = new Brake(socket);
+    this.#alarm = new LazyAlarm(options.clock, () => this.#check());
+    this.#options = options;
+    this.#acceptedAt = now;
+    this.#calls = new Calls(now);
+    this.#guard = new Guard(options.guard, now);
+    this.#inbound = new Inbound(options.guard, this.#guard, this.#calls);
+    this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
+    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    socket.on('end', () => this.#peerClosed());
+    socket.on('error', () => this.destroy());
+    socket.on('close', () => this.destroy());
+    const { headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs } = options.guard;
+    this.#shortestMs = Math.min(headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs);
+    this.#expect(now);
+  }
+
+  /**
+   * From now on the peer is read only once every so often, and at most one call of it passes each time (contract 4: a
+   * connection that keeps calling after refusals).
+   *
+   * @param everyMs milliseconds between two reads
+   */
+  throttle(everyMs: number): void {
+    if (this.#throttleMs === undefined) this.#pauseForThrottle(everyMs);
+    this.#throttleMs = everyMs;
+  }
+
+  /**
+   * Asks the peer to finish its calls and to open no more (GOAWAY), and closes the connection after the last one. Calls
+   * that are not finished within half a minute are cut off.
+   */
+  retire(): void {
+    if (this.#retiringSince !== undefined || this.destroyed) return;
+    this.#retiringSince = this.#options.clock.mono();
+    this.#check();
+    this.#goOnRetiring();
+  }
+
+  override _read(): void {
+    this.#brake.letGo(HOLD.SERVER_FULL);
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
+    this.#send([chunk], done);
+  }
+
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer; readonly encoding: BufferEncoding }[],
+    done: (error?: Error) => void,
+  ): void {
+    const buffers = chunks.map(({ chunk }) => chunk);
+    this.#send(buffers, done);
+  }
+
+  override _final(done: (error?: Error) => void): void {
+    this.#halfClosed();
+    this.#socket.end();
+    done();
+  }
+
+  override _destroy(_error: Error | null, done: (error: Error | null) => void): void {
+    this.#alarm.stop();
+    this.#socket.destroy();
+    done(null);
+  }
+
+  #received(chunk: Buffer): void {
+    if (this.destroyed) return;
+    this.#admit(chunk);
+    if (this.#throttleMs !== undefined) this.#pauseForThrottle(this.#throttleMs);
+    // Whoever does not read its answers is not asked for more questions.
+    if (this.#socket.writableLength > 0) this.#brake.hold(HOLD.ANSWERS_UNREAD);
+  }
+
+  #admit(chunk: Buffer): void {
+    const now = this.#options.clock.mono();
+    this.#guard.tell(now);
+    try {
+      const passing = this.#inbound.take(chunk, now);
+      if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
+      this.#expect(now);
+      this.#goOnRetiring();
+    } catch (fault) {
+      this.#cutOff(fault);
+    }
+  }
+
+  #send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
+    const now = this.#options.clock.mono();
+    this.#guard.tell(now);
+    try {
+      for (const chunk of chunks) this.#outbound.see(chunk, now);
+    } catch (fault) {
+      this.#cutOff(fault);
+      done();
+      return;
+    }
+    this.#forward(chunks, done);
+    const { guard } = this.#options;
+    if (this.#socket.writableLength >= Math.max(1, guard.unreadBytes)) this.#unreadSince ??= now;
+    this.#expect(now);
+    this.#goOnRetiring();
+    if (this.#outbound.refusal !== undefined) {
+      this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${this.#outbound.refusal}`));
+    }
+  }
+
+  #forward(chunks: readonly Buffer[], done: () => void): void {
+    this.#socket.cork();
+    for (const chunk of chunks.slice(0, -1)) this.#socket.write(chunk);
+    this.#socket.write(chunks.at(-1), () => {
+      this.#sent();
+      done();
+    });
+    this.#socket.uncork();
+  }
+
+  #sent(): void {
+    const waiting = this.#socket.writableLength;
+    if (waiting < Math.max(1, this.#options.guard.unreadBytes)) this.#unreadSince = undefined;
+    if (waiting === 0) this.#brake.letGo(HOLD.ANSWERS_UNREAD);
+  }
+
+  #peerClosed(): void {
+    this.push(null);
+    this.#halfClosed();
+  }
+
+  #halfClosed(): void {
+    const now = this.#options.clock.mono();
+    this.#halfClosedSince ??= now;
+    this.#expect(now);
+  }
+
+  #pauseForThrottle(everyMs: number): void {
+    this.#brake.hold(HOLD.THROTTLED);
+    this.#inbound.allowCalls(0);
+    this.#readAgainAt = this.#options.clock.mono() + everyMs;
+    this.#alarm.ringAt(this.#readAgainAt);
+  }
+
+  #readAgain(everyMs: number): void {
+    this.#inbound.allowCalls(1);
+    this.#admit(NOTHING);
+    if (this.#inbound.isStalled) this.#pauseForThrottle(everyMs);
+    else this.#brake.letGo(HOLD.THROTTLED);
+  }
+
+  /** Says GOAWAY as soon as it fits between two frames of the server, and closes when no call is open. */
+  #goOnRetiring(): void {
+    if (this.#retiringSince === undefined || this.destroyed || !this.#outbound.isBetweenFrames) return;
+    if (!this.#isRetirementSaid) {
+      this.#isRetirementSaid = true;
+      this.#socket.write(requestToLeave());
+    }
+    if (this.#calls.size > 0 || this.#halfClosedSince !== undefined) return;
+    this.#halfClosed();
+    this.#socket.write(farewell('TOO_OLD', 'please connect again', this.#calls.lastId));
+    this.#socket.end(() => this.destroy());
+  }
+
+  /** Something happened that may have begun a deadline: makes sure that the alarm is not later than it. */
+  #expect(now: number): void {
+    this.#alarm.ringAt(now + this.#shortestMs);
+  }
+
+  #check(): void {
+    const now = this.#options.clock.mono();
+    if (this.#throttleMs !== undefined && this.#brake.has(HOLD.THROTTLED)) {
+      if (now >= this.#readAgainAt) this.#readAgain(this.#throttleMs);
+      this.#alarm.ringAt(this.#readAgainAt > now ? this.#readAgainAt : Infinity);
+    }
+    const deadline = nextDeadline(this.#standing(), this.#options.guard);
+    if (deadline.at > now) {
+      this.#suspect = undefined;
+      this.#alarm.ringAt(deadline.at);
+    } else if (this.#suspect !== deadline.code) {
+      this.#suspect = deadline.code;
+      this.#alarm.ringAt(now + SECOND_LOOK_MS);
+    } else if (deadline.code === 'TOO_OLD' && this.#retiringSince === undefined) {
+      this.#report(deadline);
+      this.retire();
+    } else {
+      this.#cutOff(new PeerFault(deadline.code, deadline.message));
+    }
+  }
+
+  #standing(): Standing {
+    return {
+      acceptedAt: this.#acceptedAt,
+      hasBegun: this.#inbound.hasBegun,
+      blockSince: this.#inbound.blockSince,
+      halfOpenSince: this.#calls.halfOpenSince(),
+      idleSince: this.#calls.idleSince,
+      starvedSince: this.#calls.starvedSince(),
+      unreadSince: this.#unreadSince,
+      halfClosedSince: this.#halfClosedSince,
+      retiringSince: this.#retiringSince,
+      isHeldBack: this.#brake.isOn,
+    };
+  }
+
+  #cutOff(cause: unknown): void {
+    if (this.destroyed) return;
+    const { code, message } =
+      cause instanceof PeerFault
+        ? cause
+        : { code: 'PROTOCOL' as const, message: `the border failed: ${String(cause)}` };
+    if (this.#outbound.isBetweenFrames && this.#socket.writableLength === 0) {
+      this.#socket.write(farewell(code, message, this.#calls.lastId));
+    }
+    this.destroy();
+    this.#report({ code, message });
+  }
+
+  #report({ code, message }: BorderEnd): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#options.onEnd({ code, message });
+  }
+}

@@ -1,0 +1,157 @@
+// The calls open on one connection and their flow-control windows, as both directions show them.
+import { PeerFault } from './fault.js';
+import { DEFAULT_WINDOW } from './frames.js';
+
+/** An open call. */
+interface Call {
+  readonly openedAt: number;
+  isRequested: boolean;
+  isAnswered: boolean;
+  /** Octets of DATA the peer still takes for this call. */
+  window: number;
+  starvedSince: number | undefined;
+}
+
+/** Less window than this is none: whoever hands it out drop by drop is not reading. */
+const DROP_BYTES = 256;
+/** A client may open calls before it has read how many it may; far beyond that it floods. */
+const OVERRUN = 1024;
+
+/** Follows every call from its request to its end. Bounded: a peer that overruns its limit is at fault. */
+export class Calls {
+  readonly #calls = new Map<number, Call>();
+  #lastId = 0;
+  #initialWindow = DEFAULT_WINDOW;
+  #window = DEFAULT_WINDOW;
+  #starvedSince: number | undefined;
+  #idleSince: number | undefined;
+  #mayBeOpen = OVERRUN;
+
+  /** @param now milliseconds on the monotonic scale, as everywhere here */
+  constructor(now: number) {
+    this.#idleSince = now;
+  }
+
+  /** Calls that are open. */
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** The highest call id seen. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  /** Since when no call is open; undefined while one is. */
+  get idleSince(): number | undefined {
+    return this.#idleSince;
+  }
+
+  /** Whether a HEADERS frame with this id opens a call (RFC 9113 5.1.1). */
+  opens(id: number): boolean {
+    return id > this.#lastId && id % 2 === 1;
+  }
+
+  /** Whether the call is open. */
+  has(id: number): boolean {
+    return this.#calls.has(id);
+  }
+
+  /**
+   * A request began. The caller has asked opens() first.
+   *
+   * @throws PeerFault CALL_FLOOD when far more calls are open than the server allows
+   */
+  open(id: number, now: number): void {
+    if (this.#calls.size >= this.#mayBeOpen) {
+      throw new PeerFault('CALL_FLOOD', `the peer has more than ${this.#mayBeOpen} calls open at once`);
+    }
+    this.#lastId = id;
+    this.#idleSince = undefined;
+    const window = this.#initialWindow;
+    const starvedSince = window < DROP_BYTES ? now : undefined;
+    this.#calls.set(id, { openedAt: now, isRequested: false, isAnswered: false, window, starvedSince });
+  }
+
+  /** The request is complete. Returns whether that completed the call. */
+  requested(id: number, now: number): boolean {
+    const call = this.#calls.get(id);
+    if (call === undefined) return false;
+    call.isRequested = true;
+    if (call.isAnswered) this.reset(id, now);
+    return call.isAnswered;
+  }
+
+  /** The answer is complete. Returns whether that completed the call. */
+  answered(id: number, now: number): boolean {
+    const call = this.#calls.get(id);
+    if (call === undefined) return false;
+    call.isAnswered = true;
+    if (call.isRequested) this.reset(id, now);
+    return call.isRequested;
+  }
+
+  /** The call is over. */
+  reset(id: number, now: number): void {
+    if (this.#calls.delete(id) && this.#calls.size === 0) this.#idleSince = now;
+  }
+
+  /** The server said how many calls may be open at once. */
+  limit(calls: number): void {
+    this.#mayBeOpen = Math.min(calls, OVERRUN) + OVERRUN;
+  }
+
+  /** We sent DATA. */
+  sent(id: number, bytes: number, now: number): void {
+    this.#window -= bytes;
+    if (this.#window < DROP_BYTES) this.#starvedSince ??= now;
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    call.window -= bytes;
+    if (call.window < DROP_BYTES) call.starvedSince ??= now;
+  }
+
+  /** The peer enlarged the window of a call, or with id 0 that of the connection. */
+  granted(id: number, bytes: number): void {
+    if (id === 0) {
+      this.#window += bytes;
+      if (this.#window >= DROP_BYTES) this.#starvedSince = undefined;
+      return;
+    }
+    const call = this.#calls.get(id);
+    if (call !== undefined) widen(call, bytes);
+  }
+
+  /** The peer changed the window that calls begin with; open ones change with it (RFC 9113 6.9.2). */
+  beginWith(window: number, now: number): void {
+    const difference = window - this.#initialWindow;
+    this.#initialWindow = window;
+    for (const call of this.#calls.values()) {
+      widen(call, difference);
+      if (call.window < DROP_BYTES) call.starvedSince ??= now;
+    }
+  }
+
+  /** When the oldest call was opened whose request is not complete. */
+  halfOpenSince(): number | undefined {
+    for (const call of this.#calls.values()) if (!call.isRequested) return call.openedAt;
+    return undefined;
+  }
+
+  /** Since when an answer has no window to go through. */
+  starvedSince(): number | undefined {
+    let oldest: number | undefined;
+    let since: number | undefined;
+    for (const { isAnswered, openedAt, starvedSince } of this.#calls.values()) {
+      oldest ??= openedAt;
+      if (!isAnswered && starvedSince !== undefined) since = Math.min(since ?? starvedSince, starvedSince);
+    }
+    if (oldest === undefined || this.#starvedSince === undefined) return since;
+    return Math.min(since ?? Infinity, Math.max(oldest, this.#starvedSince));
+  }
+}
+
+function widen(call: Call, bytes: number): void {
+  call.window += bytes;
+  if (call.window >= DROP_BYTES) call.starvedSince = undefined;
+}

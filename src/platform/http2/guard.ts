@@ -1,0 +1,126 @@
+// Counts what a peer sends against its budgets. Pure: the time comes in with what is counted.
+import type { ConnectionEndCode } from '../../model/connection-ends.js';
+import type { GuardSettings } from '../../model/settings.js';
+import { PeerFault } from './fault.js';
+
+/** What is counted. `answeredResets` are the calls that the server reset because of what the peer sent. */
+export type GuardKind =
+  'frames' | 'settings' | 'pings' | 'resets' | 'answeredResets' | 'emptyFrames' | 'windowUpdates' | 'priorities';
+
+interface KindSpec {
+  readonly code: ConnectionEndCode;
+  readonly what: string;
+  readonly budget: (settings: GuardSettings) => number;
+  /** How many more are allowed for each completed call, and for each unit of data. */
+  readonly perCall: number;
+  readonly perData: number;
+}
+
+/**
+ * A library that measures bandwidth sends a PING and a WINDOW_UPDATE for each piece of data it receives (grpc-go,
+ * grpcio), and up to two WINDOW_UPDATE frames more for what it took; nothing earns SETTINGS or empty frames. Resets are
+ * earned by completed calls alone: whoever cancels as many calls as it completes is careless, not hostile.
+ */
+const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
+  frames: kind('FRAME_FLOOD', 'frames', (s) => s.frames, 16, 8),
+  settings: kind('SETTINGS_FLOOD', 'SETTINGS frames', (s) => s.settings, 0, 0),
+  pings: kind('PING_FLOOD', 'PING frames', (s) => s.pings, 2, 1),
+  resets: kind('RAPID_RESET', 'resets of its own calls', (s) => s.resets, 1, 0),
+  answeredResets: kind('MADE_YOU_RESET', 'calls that had to be reset', (s) => s.resets, 1, 0),
+  emptyFrames: kind('EMPTY_FRAMES', 'frames without content', (s) => s.emptyFrames, 0, 0),
+  windowUpdates: kind('WINDOW_GAME', 'WINDOW_UPDATE frames', (s) => s.windowUpdates, 4, 4),
+  priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
+};
+
+function kind(
+  code: ConnectionEndCode,
+  what: string,
+  budget: (settings: GuardSettings) => number,
+  perCall: number,
+  perData: number,
+): KindSpec {
+  return { code, what, budget, perCall, perData };
+}
+
+/** Octets received that count as one unit of data; less than any PING or WINDOW_UPDATE is worth. */
+const DATA_UNIT_BYTES = 1024;
+/** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
+const SMALLEST_ANSWER_BYTES = 32;
+
+interface Counts {
+  calls: number;
+  data: number;
+  readonly seen: Record<GuardKind, number>;
+}
+
+function nothing(): Counts {
+  return {
+    calls: 0,
+    data: 0,
+    seen: {
+      frames: 0,
+      settings: 0,
+      pings: 0,
+      resets: 0,
+      answeredResets: 0,
+      emptyFrames: 0,
+      windowUpdates: 0,
+      priorities: 0,
+    },
+  };
+}
+
+/** The budgets of one connection, in fixed windows. What was earned counts for the window after it too. */
+export class Guard {
+  readonly #settings: GuardSettings;
+  #windowEnd: number;
+  #now: Counts = nothing();
+  #before: Counts = nothing();
+
+  /** @param now milliseconds on the monotonic scale */
+  constructor(settings: GuardSettings, now: number) {
+    this.#settings = settings;
+    this.#windowEnd = now + settings.windowMs;
+  }
+
+  /** Tells the time; once for each piece of bytes is enough. */
+  tell(now: number): void {
+    if (now < this.#windowEnd) return;
+    this.#before = now < this.#windowEnd + this.#settings.windowMs ? this.#now : nothing();
+    this.#now = nothing();
+    this.#windowEnd = now + this.#settings.windowMs;
+  }
+
+  /**
+   * Counts one.
+   *
+   * @throws PeerFault with the code of the kind when that exceeds the budget and what was earned
+   */
+  count(kind: GuardKind): void {
+    const { code, what, budget, perCall, perData } = KINDS[kind];
+    const seen = ++this.#now.seen[kind];
+    const base = budget(this.#settings);
+    if (seen <= base) return;
+    const calls = this.#now.calls + this.#before.calls;
+    const data = this.#now.data + this.#before.data;
+    const allowed = Math.floor(base + calls * perCall + data * perData);
+    if (seen <= allowed) return;
+    const within = `${this.#settings.windowMs / 1000} s`;
+    throw new PeerFault(code, `the peer sent ${seen} ${what} within ${within} where its work allows ${allowed}`);
+  }
+
+  /** A call was completed on both sides. */
+  callCompleted(): void {
+    this.#now.calls++;
+  }
+
+  /** The peer sent that much of an open call's request. */
+  dataReceived(bytes: number): void {
+    this.#now.data += bytes / DATA_UNIT_BYTES;
+  }
+
+  /** We sent a DATA frame of that size. */
+  dataSent(bytes: number): void {
+    if (bytes >= SMALLEST_ANSWER_BYTES) this.#now.data++;
+  }
+}

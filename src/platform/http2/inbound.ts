@@ -1,0 +1,261 @@
+// From the client to the server: cuts the octets into frames, counts them, and lets pass what the server may read. DATA is
+// never held or copied; other frames are held until they are whole.
+import type { GuardSettings } from '../../model/settings.js';
+import type { Calls } from './calls.js';
+import { malformed } from './fault.js';
+import {
+  FLAG,
+  FRAME,
+  HEAD_BYTES,
+  PREFACE,
+  readHead,
+  readSettings,
+  SAFE_FRAME_BYTES,
+  SETTING,
+  type FrameHead,
+} from './frames.js';
+import type { Guard } from './guard.js';
+import { HeaderBlocks } from './header-blocks.js';
+
+/** What the server said in one SETTINGS frame that matters for reading the client. */
+export interface ServerSettings {
+  readonly headerTableBytes: number | undefined;
+  readonly maxFrameBytes: number | undefined;
+}
+
+const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Reads one client. Out of use after the first PeerFault. */
+export class Inbound {
+  readonly #guard: Guard;
+  readonly #calls: Calls;
+  readonly #blocks: HeaderBlocks;
+  /** SETTINGS of the server that the client has not acknowledged, oldest first. */
+  readonly #unacknowledged: ServerSettings[] = [];
+  #maxFrameBytes = SAFE_FRAME_BYTES;
+  #hasPreface = false;
+  #hasSettings = false;
+  #blockSince: number | undefined;
+  /** Octets that wait for the rest of their frame, and how many make it worth looking again. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #needBytes = PREFACE.length;
+  /** The rest of a DATA or unknown frame, and the call that it ends. */
+  #passing = 0;
+  #ending: number | undefined;
+  /** How many calls may still be opened before the caller allows more. */
+  #mayOpen = Infinity;
+  #isStalled = false;
+
+  /** @param settings the bounds of header blocks */
+  constructor(settings: GuardSettings, guard: Guard, calls: Calls) {
+    this.#guard = guard;
+    this.#calls = calls;
+    this.#blocks = new HeaderBlocks(settings);
+  }
+
+  /** Whether preface and first SETTINGS have come. */
+  get hasBegun(): boolean {
+    return this.#hasSettings;
+  }
+
+  /** Since when a header block is incomplete. */
+  get blockSince(): number | undefined {
+    return this.#blockSince;
+  }
+
+  /** Whether a further call waits for allowCalls(). */
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+
+  /** Lets so many further calls pass; the octets of the next one are held. */
+  allowCalls(count: number): void {
+    this.#mayOpen = count;
+    if (count > 0) this.#isStalled = false;
+  }
+
+  /** The server sent SETTINGS; what they mean for the header table counts once the client acknowledges them. */
+  serverAnnounced(settings: ServerSettings): void {
+    this.#unacknowledged.push(settings);
+    this.#maxFrameBytes = Math.max(this.#maxFrameBytes, settings.maxFrameBytes ?? 0);
+  }
+
+  /**
+   * Takes the next octets of the client.
+   *
+   * @param now milliseconds on the monotonic scale
+   * @returns what the server may read now; possibly empty
+   * @throws PeerFault when the peer is to be cut off
+   */
+  take(chunk: Buffer, now: number): Buffer {
+    const bytes = this.#join(chunk);
+    if (bytes === undefined) return NOTHING;
+    const out: Buffer[] = [];
+    let at = 0;
+    let passedTo = 0;
+    if (!this.#hasPreface) {
+      if (!this.#takePreface(bytes)) return NOTHING;
+      at = PREFACE.length;
+    }
+    while (at < bytes.length) {
+      if (this.#passing > 0) {
+        at += this.#pass(bytes.length - at, now);
+        continue;
+      }
+      const head = bytes.length - at < HEAD_BYTES ? undefined : readHead(bytes, at);
+      const need = head === undefined ? HEAD_BYTES : this.#need(head, now);
+      if (head === undefined || bytes.length - at < need || this.#mustWait(head)) {
+        this.#hold(bytes.subarray(at), need);
+        break;
+      }
+      const size = isStreamed(head.type) ? HEAD_BYTES : HEAD_BYTES + head.length;
+      const frame = bytes.subarray(at, at + size);
+      const instead = this.#frame(head, frame, bytes[at + HEAD_BYTES], now);
+      if (instead !== undefined) {
+        if (at > passedTo) out.push(bytes.subarray(passedTo, at));
+        out.push(...instead);
+        passedTo = at + size;
+      }
+      at += size;
+    }
+    if (at > passedTo) out.push(bytes.subarray(passedTo, at));
+    return out.length === 1 ? (out[0] ?? NOTHING) : Buffer.concat(out);
+  }
+
+  /** Adds to what is held; undefined while it is too little. */
+  #join(chunk: Buffer): Buffer | undefined {
+    if (this.#heldBytes === 0 && this.#hasPreface) return chunk;
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#isStalled || (this.#hasPreface && this.#heldBytes < this.#needBytes)) return undefined;
+    const joined = Buffer.concat(this.#held);
+    this.#held = [];
+    this.#heldBytes = 0;
+    return joined;
+  }
+
+  #hold(rest: Buffer, need: number): void {
+    this.#held = [rest];
+    this.#heldBytes = rest.length;
+    this.#needBytes = need;
+  }
+
+  #takePreface(bytes: Buffer): boolean {
+    const length = Math.min(bytes.length, PREFACE.length);
+    if (PREFACE.compare(bytes, 0, length, 0, length) !== 0) throw malformed('it does not begin as HTTP/2 does');
+    this.#hasPreface = length === PREFACE.length;
+    if (!this.#hasPreface) this.#hold(bytes, PREFACE.length);
+    return this.#hasPreface;
+  }
+
+  #pass(available: number, now: number): number {
+    const length = Math.min(available, this.#passing);
+    this.#passing -= length;
+    if (this.#passing === 0) this.#payloadEnded(now);
+    return length;
+  }
+
+  #payloadEnded(now: number): void {
+    if (this.#ending === undefined) return;
+    if (this.#calls.requested(this.#ending, now)) this.#guard.callCompleted();
+    this.#ending = undefined;
+  }
+
+  /** How many octets of a frame must be there before it is looked at. */
+  #need(head: FrameHead, now: number): number {
+    if (head.length > this.#maxFrameBytes) throw malformed(`a frame of ${head.length} bytes`);
+    if (head.type === FRAME.HEADERS) this.#blockSince ??= now;
+    if (!isStreamed(head.type)) return HEAD_BYTES + head.length;
+    return HEAD_BYTES + ((head.flags & FLAG.PADDED) !== 0 ? Math.min(1, head.length) : 0);
+  }
+
+  /** Whether a frame opens a call that is not allowed yet. Its time has not begun then. */
+  #mustWait(head: FrameHead): boolean {
+    if (this.#mayOpen > 0 || head.type !== FRAME.HEADERS || !this.#calls.opens(head.stream)) return false;
+    this.#isStalled = true;
+    this.#blockSince = undefined;
+    return true;
+  }
+
+  /** Looks at a frame (of a streamed one only at its head); returns what passes in its place if it does not itself. */
+  #frame(head: FrameHead, frame: Buffer, first: number | undefined, now: number): readonly Buffer[] | undefined {
+    this.#guard.count('frames');
+    if (!this.#hasSettings && (head.type !== FRAME.SETTINGS || (head.flags & FLAG.ACK) !== 0)) {
+      throw malformed('its first frame is not SETTINGS');
+    }
+    if (this.#blocks.isOpen && head.type !== FRAME.CONTINUATION) throw malformed('a frame inside a header block');
+    switch (head.type) {
+      case FRAME.HEADERS:
+      case FRAME.CONTINUATION:
+        return this.#headers(head, frame, now);
+      case FRAME.SETTINGS:
+        this.#guard.count('settings');
+        this.#settings(head, frame.subarray(HEAD_BYTES), now);
+        return undefined;
+      case FRAME.PING:
+        this.#guard.count('pings');
+        return undefined;
+      case FRAME.PRIORITY:
+        this.#guard.count('priorities');
+        return undefined;
+      case FRAME.RST_STREAM:
+        this.#guard.count('resets');
+        this.#calls.reset(head.stream, now);
+        return undefined;
+      case FRAME.WINDOW_UPDATE:
+        this.#guard.count('windowUpdates');
+        if (head.length === 4) this.#calls.granted(head.stream, frame.readUInt32BE(HEAD_BYTES) & 0x7fff_ffff);
+        return undefined;
+      case FRAME.PUSH_PROMISE:
+        throw malformed('PUSH_PROMISE from a client');
+      case FRAME.GOAWAY:
+        return undefined;
+      default:
+        this.#streamed(head, first ?? 0, now);
+        return undefined;
+    }
+  }
+
+  #headers(head: FrameHead, frame: Buffer, now: number): readonly Buffer[] | undefined {
+    if (head.length === 0) this.#guard.count('emptyFrames');
+    const block = this.#blocks.take(head, frame, head.type === FRAME.HEADERS && this.#calls.opens(head.stream));
+    if (block === undefined) return [];
+    this.#blockSince = undefined;
+    if (block.opensCall) {
+      this.#calls.open(block.stream, now);
+      this.#mayOpen--;
+    }
+    if (block.endsStream && this.#calls.requested(block.stream, now)) this.#guard.callCompleted();
+    return block.frames.length === 1 && block.frames[0] === frame ? undefined : block.frames;
+  }
+
+  #settings(head: FrameHead, payload: Buffer, now: number): void {
+    this.#hasSettings = true;
+    if ((head.flags & FLAG.ACK) !== 0) {
+      const bytes = this.#unacknowledged.shift()?.headerTableBytes;
+      if (bytes !== undefined) this.#blocks.limitTable(bytes);
+      return;
+    }
+    for (const [id, value] of readSettings(payload)) {
+      if (id === SETTING.INITIAL_WINDOW_SIZE) this.#calls.beginWith(value, now);
+    }
+  }
+
+  /** The head of a DATA or unknown frame, whose payload passes as it comes. */
+  #streamed(head: FrameHead, padding: number, now: number): void {
+    this.#passing = head.length;
+    if (head.type !== FRAME.DATA) return;
+    const ends = (head.flags & FLAG.END_STREAM) !== 0;
+    const content = head.length - ((head.flags & FLAG.PADDED) !== 0 ? 1 + padding : 0);
+    if (content <= 0 && !ends) this.#guard.count('emptyFrames');
+    if (content > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(content);
+    if (ends) this.#ending = head.stream;
+    if (head.length === 0) this.#payloadEnded(now);
+  }
+}
+
+/** Whether frames of a type pass without being held: DATA, and types that the server ignores. */
+function isStreamed(type: number): boolean {
+  return type === FRAME.DATA || type > FRAME.CONTINUATION;
+}
