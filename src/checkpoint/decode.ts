@@ -1,0 +1,155 @@
+// From the bytes of a checkpoint to a document: envelope, format number, upgrades, members, in this order.
+import type { Incarnation } from '../model/ids.js';
+import { FORMAT } from './document.js';
+import type { CheckpointDocument, PluginEntry, StoredList, Tombstone, UnknownFields } from './document.js';
+import { unseal } from './envelope.js';
+import { Malformed, Members } from './members.js';
+import { UPGRADES, upgrade } from './upgrades.js';
+import type { RawDocument, UpgradeStep } from './upgrades.js';
+
+/** What some bytes turned out to be. `problem` continues the sentence "checkpoint.json cannot be used: …". */
+export type Decoded<T> =
+  | { readonly kind: 'document'; readonly document: T }
+  | { readonly kind: 'newer'; readonly format: number }
+  | { readonly kind: 'damaged'; readonly problem: string };
+
+/** The members of a document that format 1 knows, in the order in which they are written. */
+export const DOCUMENT_MEMBERS = [
+  'format',
+  'generation',
+  'bootId',
+  'writtenAt',
+  'eventSeq',
+  'plugins',
+  'limits',
+  'tombstones',
+  'csi',
+  'sha256',
+] as const;
+/** The members of an entry of `plugins`. */
+export const ENTRY_MEMBERS = [
+  'type',
+  'name',
+  'door',
+  'endpoint',
+  'endpointPath',
+  'endpointSocket',
+  'socketPath',
+  'socket',
+  'bootId',
+  'uid',
+  'pid',
+  'versions',
+  'version',
+  'options',
+  'primary',
+  'firstRegisteredAt',
+  'lastRegisteredAt',
+  'registrations',
+  'facts',
+  'list',
+] as const;
+/** The members of an entry of `tombstones`. */
+export const TOMBSTONE_MEMBERS = ['type', 'name', 'incarnation', 'time'] as const;
+
+const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
+const entryMembers: ReadonlySet<string> = new Set(ENTRY_MEMBERS);
+const tombstoneMembers: ReadonlySet<string> = new Set(TOMBSTONE_MEMBERS);
+
+/** Understands the bytes of a checkpoint. Never throws. */
+export function decodeCheckpoint(
+  bytes: Buffer,
+  steps: ReadonlyMap<number, UpgradeStep> = UPGRADES,
+  newest = FORMAT,
+): Decoded<CheckpointDocument> {
+  const envelope = unseal(bytes);
+  if (envelope.kind === 'damaged') return envelope;
+  if (envelope.format > newest) return { kind: 'newer', format: envelope.format };
+  try {
+    const raw = upgrade(JSON.parse(bytes.toString('utf8')) as RawDocument, envelope.format, newest, steps);
+    if (raw === undefined) return { kind: 'damaged', problem: `nothing upgrades its format ${envelope.format}` };
+    return { kind: 'document', document: decodeDocument(raw) };
+  } catch (failure) {
+    if (failure instanceof Malformed || failure instanceof SyntaxError)
+      return { kind: 'damaged', problem: failure.message };
+    throw failure;
+  }
+}
+
+/**
+ * The members of a document in the format of this version, whatever stands around them.
+ *
+ * @throws Malformed when a member is not what the format says
+ */
+export function decodeDocument(raw: RawDocument): CheckpointDocument {
+  const members = new Members(raw, '');
+  return {
+    generation: members.count('generation'),
+    bootId: members.text('bootId'),
+    writtenAt: members.text('writtenAt'),
+    eventSeq: members.count('eventSeq'),
+    plugins: members.objects('plugins').map(decodeEntry),
+    limits: members.list('limits'),
+    tombstones: members.objects('tombstones').map(decodeTombstone),
+    csi: new Map(Object.entries(members.record('csi'))),
+    extra: members.others(documentMembers),
+  };
+}
+
+function decodeEntry(entry: Members): PluginEntry {
+  const door = entry.text('door');
+  if (door !== 'register' && door !== 'watcher') throw new Malformed(`door must be register or watcher, not ${door}`);
+  return {
+    type: entry.text('type'),
+    name: entry.text('name'),
+    door,
+    endpoint: entry.text('endpoint'),
+    endpointPath: entry.text('endpointPath'),
+    endpointSocket: decodeIncarnation(entry.object('endpointSocket')),
+    socketPath: entry.text('socketPath'),
+    socket: decodeIncarnation(entry.object('socket')),
+    bootId: entry.text('bootId'),
+    uid: entry.count('uid'),
+    ...(entry.has('pid') ? { pid: entry.count('pid') } : {}),
+    versions: entry.texts('versions'),
+    version: entry.text('version'),
+    options: entry.record('options'),
+    primary: entry.flag('primary'),
+    firstRegisteredAt: entry.text('firstRegisteredAt'),
+    lastRegisteredAt: entry.text('lastRegisteredAt'),
+    registrations: entry.count('registrations'),
+    facts: entry.record('facts'),
+    ...(entry.has('list') ? { list: decodeList(entry.object('list')) } : {}),
+    ...extraOf(entry.others(entryMembers)),
+  };
+}
+
+function decodeTombstone(tombstone: Members): Tombstone {
+  return {
+    type: tombstone.text('type'),
+    name: tombstone.text('name'),
+    incarnation: decodeIncarnation(tombstone.object('incarnation')),
+    time: tombstone.text('time'),
+    ...extraOf(tombstone.others(tombstoneMembers)),
+  };
+}
+
+function decodeIncarnation(incarnation: Members): Incarnation {
+  return { dev: incarnation.text('dev'), ino: incarnation.text('ino'), birthNs: incarnation.text('birthNs') };
+}
+
+function decodeList(list: Members): StoredList {
+  const sha256 = list.text('sha256');
+  // It becomes a file name.
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Malformed('list.sha256 must be 64 hexadecimal digits');
+  return {
+    sha256,
+    bytes: list.count('bytes'),
+    devices: list.count('devices'),
+    ...(list.has('inline') ? { inline: list.text('inline') } : {}),
+  };
+}
+
+function extraOf(extra: UnknownFields): { readonly extra?: UnknownFields } {
+  return extra.size === 0 ? {} : { extra };
+}

@@ -1,0 +1,119 @@
+// The checkpoint in memory, and the few ways in which it may be changed.
+import { incarnationKey, pluginKey } from '../model/ids.js';
+import { entryKey, MAX_TOMBSTONES } from './document.js';
+import type { CheckpointDocument, PluginEntry, PluginFacts, StoredList, Tombstone } from './document.js';
+
+/** A device list as it was received. */
+export interface ReceivedList {
+  readonly raw: Buffer;
+  /** Of `raw`, in hexadecimal. */
+  readonly sha256: string;
+  /** How many devices it names. */
+  readonly devices: number;
+}
+
+/** The contents of the checkpoint as they can be read at any time. */
+export interface Contents {
+  /** By entryKey, in the order in which they came. */
+  readonly plugins: ReadonlyMap<string, PluginEntry>;
+  readonly limits: readonly unknown[];
+  /** By entryKey, oldest first. */
+  readonly tombstones: ReadonlyMap<string, Tombstone>;
+  readonly csi: ReadonlyMap<string, unknown>;
+}
+
+/** The contents as a mutation sees them. Late news of an entry that is gone change nothing. */
+export class Draft implements Contents {
+  readonly #bootId: string;
+  readonly #keep: (list: ReceivedList) => StoredList;
+  readonly #plugins = new Map<string, PluginEntry>();
+  readonly #tombstones = new Map<string, Tombstone>();
+  readonly #csi = new Map<string, unknown>();
+  #limits: readonly unknown[] = [];
+
+  /** @param keep takes the bytes of a list and gives what the document says of it */
+  constructor(bootId: string, keep: (list: ReceivedList) => StoredList) {
+    this.#bootId = bootId;
+    this.#keep = keep;
+  }
+
+  get plugins(): ReadonlyMap<string, PluginEntry> {
+    return this.#plugins;
+  }
+
+  get limits(): readonly unknown[] {
+    return this.#limits;
+  }
+
+  get tombstones(): ReadonlyMap<string, Tombstone> {
+    return this.#tombstones;
+  }
+
+  get csi(): ReadonlyMap<string, unknown> {
+    return this.#csi;
+  }
+
+  /**
+   * Records a plugin that is alive now, in place of what was known of the same incarnation. Its last list and fields of
+   * newer versions stay, unless `facts` has others.
+   */
+  put(facts: PluginFacts): void {
+    const key = entryKey(facts);
+    const { list, extra } = this.#plugins.get(key) ?? {};
+    const kept = { ...(list === undefined ? {} : { list }), ...(extra === undefined ? {} : { extra }) };
+    this.#plugins.set(key, { ...kept, ...facts, bootId: this.#bootId });
+  }
+
+  /** Changes single facts of an entry. Whether it is a hint stays as it is. */
+  change(key: string, facts: Partial<Omit<PluginFacts, 'type' | 'name' | 'socket'>>): void {
+    const entry = this.#plugins.get(key);
+    if (entry !== undefined) this.#plugins.set(key, { ...entry, ...facts });
+  }
+
+  /** The last list of an entry, which is known to be alive by it. */
+  setList(key: string, list: ReceivedList): void {
+    const entry = this.#plugins.get(key);
+    if (entry === undefined) return;
+    this.#plugins.set(key, { ...entry, bootId: this.#bootId, list: this.#keep(list) });
+  }
+
+  /** Forgets an entry. */
+  remove(key: string): void {
+    this.#plugins.delete(key);
+  }
+
+  /** Keeps an incarnation out from now on. The oldest tombstones are dropped when there are too many. */
+  bury(tombstone: Tombstone): void {
+    const key = tombstoneKey(tombstone);
+    this.#tombstones.delete(key);
+    this.#tombstones.set(key, tombstone);
+    for (const oldest of this.#tombstones.keys()) {
+      if (this.#tombstones.size <= MAX_TOMBSTONES) break;
+      this.#tombstones.delete(oldest);
+    }
+  }
+
+  /** Strikes and quarantines, as the flood policy gives them: JSON. */
+  setLimits(limits: readonly unknown[]): void {
+    this.#limits = limits;
+  }
+
+  /** Node facts of a CSI driver as JSON; undefined forgets them. */
+  setCsi(driver: string, facts: unknown): void {
+    if (facts === undefined) this.#csi.delete(driver);
+    else this.#csi.set(driver, facts);
+  }
+
+  /** Takes over what a document holds. `asHints`: its entries count only once they were probed. */
+  load(document: CheckpointDocument, asHints: boolean): void {
+    for (const entry of document.plugins)
+      this.#plugins.set(entryKey(entry), asHints ? { ...entry, bootId: '' } : entry);
+    for (const tombstone of document.tombstones) this.bury(tombstone);
+    for (const [driver, facts] of document.csi) this.#csi.set(driver, facts);
+    this.#limits = document.limits;
+  }
+}
+
+function tombstoneKey(tombstone: Tombstone): string {
+  return `${pluginKey(tombstone)}@${incarnationKey(tombstone.incarnation)}`;
+}

@@ -1,0 +1,51 @@
+// The first line and the last of a checkpoint: its format number and a checksum over the bytes. All formats share them,
+// so that damage is told from a newer format without understanding what stands between.
+import { createHash } from 'node:crypto';
+
+const HEAD = '{"format":';
+const SEAL = '"sha256":"';
+const END = '"}\n';
+const HEX_CHARS = 64;
+/** Bytes from the first character of the checksum to the end of the file. */
+export const SEAL_BYTES = HEX_CHARS + END.length;
+
+/** What the envelope says of some bytes. */
+export type Opened =
+  { readonly kind: 'sealed'; readonly format: number } | { readonly kind: 'damaged'; readonly problem: string };
+
+/**
+ * Puts the members of a JSON object between format number and checksum; the result is one JSON object.
+ *
+ * @param members text of the members, each ended by a comma and a line feed
+ */
+export function seal(format: number, members: string): Buffer {
+  const body = Buffer.from(`${HEAD}${format},\n${members}${SEAL}`);
+  return Buffer.concat([body, Buffer.from(createHash('sha256').update(body).digest('hex') + END)]);
+}
+
+/**
+ * Checks the envelope. Every changed, missing or added byte is noticed, also in the checksum itself: the hash covers
+ * all before it, and the rest is compared letter by letter.
+ */
+export function unseal(bytes: Buffer): Opened {
+  if (bytes.length === 0) return damaged('it is empty');
+  const head = bytes.toString('latin1', 0, HEAD.length + 12);
+  const format = /^\{"format":([1-9][0-9]{0,8}),\n/.exec(head)?.[1];
+  if (format === undefined) return damaged('it does not begin with the format number of a checkpoint');
+  const split = bytes.length - SEAL_BYTES;
+  if (split < 0 || bytes.toString('latin1', split - SEAL.length, split) !== SEAL || !endsWell(bytes)) {
+    return damaged(`it does not end with a checksum: it was cut off or added to, ${bytes.length} bytes are there`);
+  }
+  const claimed = bytes.toString('latin1', split, split + HEX_CHARS);
+  const found = createHash('sha256').update(bytes.subarray(0, split)).digest('hex');
+  if (claimed !== found) return damaged('its checksum does not fit its bytes: something changed them');
+  return { kind: 'sealed', format: Number(format) };
+}
+
+function endsWell(bytes: Buffer): boolean {
+  return bytes.toString('latin1', bytes.length - END.length) === END;
+}
+
+function damaged(problem: string): Opened {
+  return { kind: 'damaged', problem };
+}

@@ -1,0 +1,46 @@
+// Files as a port: the few operations that the durable store needs, each small enough to be cut, failed or hung alone.
+
+/** A file that was opened for writing. Every method is one operation on the disk. */
+export interface OpenFile {
+  /** Writes all of `bytes`, or rejects; a part may be on the file then. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Resolves when what was written survives a power cut (fdatasync). The name of the file may still be lost. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Operations on files below `state/`. Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …).
+ * Files are made with mode 0600, directories with 0700; links are never followed at the last part of a written path.
+ */
+export interface FilePort {
+  /** Makes one directory. False: it was there already. */
+  makeDirectory(path: string): Promise<boolean>;
+  /** The whole file, or undefined when there is none. Rejects with EFBIG above `maxBytes`. */
+  read(path: string, maxBytes: number): Promise<Buffer | undefined>;
+  /** The last `maxBytes` of a file (all of a shorter one), or undefined when there is none. */
+  readTail(path: string, maxBytes: number): Promise<Buffer | undefined>;
+  /** Names in a directory, or none when there is no such directory. */
+  list(path: string): Promise<readonly string[]>;
+  /** Opens an empty file for writing; what was there under that name is emptied. */
+  create(path: string): Promise<OpenFile>;
+  /** Opens a file for writing at its end, making it where there is none. */
+  append(path: string): Promise<OpenFile>;
+  /** Gives a file another name at once, replacing what had it. */
+  rename(from: string, to: string): Promise<void>;
+  /** Gives a file a second name. Rejects with EEXIST when the name is taken. */
+  link(from: string, to: string): Promise<void>;
+  /** Removes a name; fine when there is none. */
+  remove(path: string): Promise<void>;
+  /** Sets mode 0600. */
+  restrict(path: string): Promise<void>;
+  /** Resolves when the names made, changed and removed in a directory survive a power cut. */
+  syncDirectory(path: string): Promise<void>;
+}
+
+/** The errno name of a rejection of a FilePort, or its message where it has none. */
+export function errnoOf(failure: unknown): string {
+  if (!(failure instanceof Error)) return String(failure);
+  const code: unknown = (failure as { code?: unknown }).code;
+  return typeof code === 'string' ? code : failure.message;
+}

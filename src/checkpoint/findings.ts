@@ -1,0 +1,52 @@
+// What a start says about what it found on the disk. Pure.
+import type { Found } from './ports.js';
+
+/** The state after a start, and how it is told. */
+export interface Findings {
+  readonly start: 'ok' | 'recovered' | 'empty' | 'newer-format';
+  /** For status; empty when there is nothing to say. */
+  readonly reason: string;
+  readonly level: 'info' | 'warn' | 'error';
+  /** For log and events. */
+  readonly message: string;
+}
+
+/**
+ * @param generation the generation that was taken, where there is one
+ * @param plugins how many plugins it holds
+ */
+export function judge(found: Found, generation: number, plugins: number): Findings {
+  const problems = found.problems.join('; ');
+  switch (found.source) {
+    case 'current':
+      return {
+        start: 'ok',
+        reason: '',
+        level: 'info',
+        message: `generation ${generation} of the checkpoint was read, with ${plugins} plugins`,
+      };
+    case 'previous': {
+      const reason = `${problems}; generation ${generation} is used instead, and its ${plugins} plugins count again once they answer`;
+      return { start: 'recovered', reason, level: 'error', message: reason };
+    }
+    case 'newer': {
+      const reason = `${problems}; it is left alone and the broker serves from memory: run the version that wrote it, or move the file away`;
+      return { start: 'newer-format', reason, level: 'error', message: reason };
+    }
+    case 'none':
+      if (problems === '') {
+        return {
+          start: 'empty',
+          reason: '',
+          level: 'info',
+          message: 'there is no checkpoint yet: this is a first start',
+        };
+      }
+      return {
+        start: 'empty',
+        reason: `${problems}; no generation is left, so plugins are known only once they register again`,
+        level: 'error',
+        message: `${problems}; no generation is left, so plugins are known only once they register again`,
+      };
+  }
+}

@@ -1,0 +1,181 @@
+// Changes that come together share one write, and each caller learns the fate of the write that holds its own change.
+import { backoffMs } from '../kernel/backoff.js';
+import type { Alarm, Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+
+/** Whether a change is on the disk. `not-durable`: not yet; it is in memory and is tried again. */
+export type Durability = 'durable' | 'not-durable';
+
+/** Waits between attempts after a failed one. */
+const RETRY = { firstMs: 250, maxMs: 5000 };
+/**
+ * Pause after a write that several callers shared, so that the next one is shared by more. It costs a lone caller
+ * nothing, and in a crowd it saves the work of most writes.
+ */
+const GATHER_MS = 4;
+
+/** What a GroupCommit needs. */
+export interface CommitPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Callers are answered after this many milliseconds, whatever the disk does. */
+  readonly deadlineMs: number;
+  /** Makes all changes up to now durable. What it writes is fixed before it returns for the first time. */
+  readonly write: () => Promise<void>;
+  /** Follows a successful write; the next one waits for it. Never rejects. */
+  readonly afterwards: () => Promise<void>;
+  /** The state changed: a sentence when changes are not on the disk, undefined when all are again. */
+  readonly onFailure: (failure: string | undefined) => void;
+  /** One attempt ended, after so many seconds. */
+  readonly onAttempt: (result: 'ok' | 'failed', seconds: number) => void;
+}
+
+interface Group {
+  readonly fate: Promise<Durability>;
+  readonly settle: (fate: Durability) => void;
+  callers: number;
+}
+
+/** At most one write runs, and at most one group waits for the next. */
+export class GroupCommit {
+  readonly #ports: CommitPorts;
+  /** Counts changes; a change is durable when #written has reached its number. */
+  #changes = 0;
+  #written = 0;
+  /** The last change whose caller was told that it is not durable. */
+  #owed = 0;
+  #running: Group | undefined;
+  #next: Group | undefined;
+  #pause: Alarm | undefined;
+  #failure: string | undefined;
+  #failures = 0;
+  #isClosed = false;
+
+  constructor(ports: CommitPorts) {
+    this.#ports = ports;
+  }
+
+  /** Whether a write has begun and not ended; one that hangs stays so. */
+  get isWriting(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /**
+   * Counts one change that was just made. Resolves when it is on the disk, or with `not-durable` when the write that
+   * holds it failed or took too long; while writes fail, at once. Never rejects.
+   */
+  save(): Promise<Durability> {
+    this.#changes += 1;
+    if (this.#isClosed) return Promise.resolve('not-durable');
+    if (this.#failure !== undefined) {
+      this.#owed = this.#changes;
+      return Promise.resolve('not-durable');
+    }
+    return this.#join(this.#ports.deadlineMs);
+  }
+
+  /** Tries at once to make everything durable, also while writes fail. Never rejects. */
+  flush(limitMs: number): Promise<Durability> {
+    if (this.#isClosed) return Promise.resolve('not-durable');
+    if (this.#written === this.#changes && this.#running === undefined) return Promise.resolve('durable');
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    return this.#join(limitMs);
+  }
+
+  /** Writes no more. A write that runs goes on by itself; whoever waits is told that its change is not durable. */
+  close(): void {
+    this.#isClosed = true;
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    this.#running?.settle('not-durable');
+    this.#next?.settle('not-durable');
+    this.#next = undefined;
+  }
+
+  #join(limitMs: number): Promise<Durability> {
+    const group = (this.#next ??= this.#newGroup(limitMs));
+    group.callers += 1;
+    if (this.#running === undefined && this.#pause === undefined) void this.#run();
+    return group.fate;
+  }
+
+  #newGroup(limitMs: number): Group {
+    const { promise, resolve } = withResolvers<Durability>();
+    const deadline = this.#ports.clock.alarm(limitMs, () => this.#late(group, limitMs));
+    const settle = (fate: Durability): void => {
+      deadline.cancel();
+      resolve(fate);
+    };
+    const group = { fate: promise, settle, callers: 0 };
+    return group;
+  }
+
+  #late(group: Group, limitMs: number): void {
+    if (this.#next === group) this.#next = undefined;
+    this.#fail(this.#changes, `the disk did not take the checkpoint within ${limitMs} ms`);
+    group.settle('not-durable');
+  }
+
+  async #run(): Promise<void> {
+    const { clock, write, afterwards, onAttempt } = this.#ports;
+    const group = (this.#running = this.#next ?? this.#newGroup(this.#ports.deadlineMs));
+    this.#next = undefined;
+    const changes = this.#changes;
+    const startedAt = clock.mono();
+    let isWritten = false;
+    try {
+      await write();
+      isWritten = true;
+      this.#written = changes;
+      this.#failures = 0;
+    } catch (failure) {
+      this.#failures += 1;
+      this.#fail(changes, failure instanceof Error ? failure.message : String(failure));
+    }
+    onAttempt(isWritten ? 'ok' : 'failed', (clock.mono() - startedAt) / 1000);
+    if (this.#failure !== undefined && this.#written >= this.#owed) this.#recover();
+    group.settle(isWritten ? 'durable' : 'not-durable');
+    if (isWritten) await afterwards();
+    this.#running = undefined;
+    this.#goOn(isWritten, group.callers);
+  }
+
+  /** Whoever came while a write ran gets an attempt of its own at once, also after a failure. */
+  #goOn(isWritten: boolean, callers: number): void {
+    if (this.#isClosed || (this.#written === this.#changes && this.#next === undefined)) return;
+    const { clock, random } = this.#ports;
+    if (this.#next === undefined && !isWritten) {
+      this.#resume(clock.alarm(backoffMs(this.#failures, RETRY, 0.5 + random.next() / 2), () => this.#resumed()));
+    } else if (callers > 1 && isWritten && this.#failure === undefined) {
+      this.#resume(clock.alarm(GATHER_MS, () => this.#resumed()));
+    } else void this.#run();
+  }
+
+  #resume(pause: Alarm): void {
+    this.#pause = pause;
+  }
+
+  #resumed(): void {
+    this.#pause = undefined;
+    void this.#run();
+  }
+
+  #fail(owed: number, failure: string): void {
+    this.#owed = Math.max(this.#owed, owed);
+    const isNews = this.#failure !== failure;
+    this.#failure = failure;
+    if (isNews) this.#ports.onFailure(failure);
+  }
+
+  #recover(): void {
+    this.#failure = undefined;
+    this.#ports.onFailure(undefined);
+  }
+}
+
+function withResolvers<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}

@@ -1,0 +1,174 @@
+// `checkpoint show|verify`: reads a checkpoint, or a copy of one, without the daemon and without touching anything.
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { decodeCheckpoint, decodeDocument } from './decode.js';
+import type { CheckpointDocument, PluginEntry } from './document.js';
+import type { FilePort } from './file-port.js';
+import { unseal } from './envelope.js';
+
+/** As the daemon reads. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** Where the last list of a plugin is, and whether it can be read. */
+export type ListCondition = 'none' | 'inline' | 'file' | 'missing' | 'damaged' | 'unchecked';
+
+/** One plugin of an inspected checkpoint. */
+export interface InspectedPlugin {
+  readonly type: string;
+  readonly name: string;
+  readonly primary: boolean;
+  readonly door: string;
+  readonly endpoint: string;
+  readonly socket: string;
+  readonly uid: number;
+  readonly version: string;
+  readonly firstRegisteredAt: string;
+  readonly lastRegisteredAt: string;
+  readonly registrations: number;
+  /** False: only a hint, its plugin is not known to have been alive in the boot in which the file was written. */
+  readonly confirmed: boolean;
+  /** Devices of the last list; -1 where none is known. */
+  readonly devices: number;
+  readonly list: ListCondition;
+}
+
+/** What can be said of one file. JSON as it stands. */
+export interface CheckpointInspection {
+  readonly file: string;
+  readonly bytes: number;
+  /** `damaged`: not to be relied on; what could be read of it is in the other members all the same. */
+  readonly condition: 'whole' | 'newer-format' | 'damaged' | 'missing';
+  /** 0 where it is unknown. */
+  readonly format: number;
+  readonly generation: number;
+  readonly bootId: string;
+  readonly writtenAt: string;
+  readonly eventSeq: number;
+  readonly plugins: readonly InspectedPlugin[];
+  readonly tombstones: number;
+  readonly limits: number;
+  readonly csiDrivers: readonly string[];
+  /** Why `verify` fails, one sentence each; empty when everything is in order. */
+  readonly problems: readonly string[];
+  /** What the reader should know besides. */
+  readonly notes: readonly string[];
+}
+
+/** Of a file of which nothing is known. */
+const NOTHING: Omit<CheckpointInspection, 'file' | 'condition'> = {
+  bytes: 0,
+  format: 0,
+  generation: 0,
+  bootId: '',
+  writtenAt: '',
+  eventSeq: 0,
+  plugins: [],
+  tombstones: 0,
+  limits: 0,
+  csiDrivers: [],
+  problems: [],
+  notes: [],
+};
+
+/**
+ * Looks at a checkpoint file and at the device lists beside it. Rejects only when the file exists and cannot be read.
+ *
+ * @param files the file system
+ * @param file a checkpoint: `state/checkpoint.json`, its previous generation, a damaged one, or a copy
+ */
+export async function inspectCheckpoint(files: FilePort, file: string): Promise<CheckpointInspection> {
+  const bytes = await files.read(file, MAX_BYTES);
+  if (bytes === undefined) return { ...NOTHING, file, condition: 'missing', problems: [`there is no file ${file}`] };
+  const envelope = unseal(bytes);
+  const format = envelope.kind === 'sealed' ? envelope.format : 0;
+  const seen = { file, bytes: bytes.length, format };
+  const decoded = decodeCheckpoint(bytes);
+  if (decoded.kind === 'newer') {
+    const problem = `it has format ${decoded.format}, which this version does not know: use the version that wrote it`;
+    return { ...NOTHING, ...seen, condition: 'newer-format', problems: [problem] };
+  }
+  if (decoded.kind === 'document') {
+    return { ...seen, condition: 'whole', ...(await contentsOf(files, file, decoded.document)) };
+  }
+  const document = salvage(bytes);
+  const found = document === undefined ? NOTHING : await contentsOf(files, file, document);
+  const problems = [`it cannot be used: ${decoded.problem}`, ...found.problems];
+  const notes = document === undefined ? [] : ['what is shown was read from a damaged file', ...found.notes];
+  return { ...found, ...seen, condition: 'damaged', problems, notes };
+}
+
+type Known = Omit<CheckpointInspection, 'file' | 'condition' | 'bytes' | 'format'>;
+
+async function contentsOf(files: FilePort, file: string, document: CheckpointDocument): Promise<Known> {
+  const folder = path.join(path.dirname(file), 'devices');
+  const hasFolder = (await files.list(folder)).length > 0;
+  const problems: string[] = [];
+  const plugins: InspectedPlugin[] = [];
+  for (const entry of document.plugins) {
+    const list = await conditionOf(files, folder, hasFolder, entry);
+    if (list === 'missing' || list === 'damaged') {
+      problems.push(
+        `the device list of ${entry.type}/${entry.name} is ${list}: its devices are unknown until it answers`,
+      );
+    }
+    plugins.push(inspected(entry, list, document.bootId));
+  }
+  const isUnchecked = plugins.some(({ list }) => list === 'unchecked');
+  const note =
+    'larger device lists are files of their own, and there is no folder `devices` with them beside this file';
+  return {
+    generation: document.generation,
+    bootId: document.bootId,
+    writtenAt: document.writtenAt,
+    eventSeq: document.eventSeq,
+    plugins,
+    tombstones: document.tombstones.length,
+    limits: document.limits.length,
+    csiDrivers: [...document.csi.keys()],
+    problems,
+    notes: isUnchecked ? [note] : [],
+  };
+}
+
+async function conditionOf(
+  files: FilePort,
+  folder: string,
+  hasFolder: boolean,
+  entry: PluginEntry,
+): Promise<ListCondition> {
+  const { list } = entry;
+  if (list === undefined) return 'none';
+  if (list.inline !== undefined) return 'inline';
+  if (!hasFolder) return 'unchecked';
+  const bytes = await files.read(path.join(folder, list.sha256), list.bytes).catch(() => Buffer.alloc(0));
+  if (bytes === undefined) return 'missing';
+  return createHash('sha256').update(bytes).digest('hex') === list.sha256 ? 'file' : 'damaged';
+}
+
+function inspected(entry: PluginEntry, list: ListCondition, bootId: string): InspectedPlugin {
+  return {
+    type: entry.type,
+    name: entry.name,
+    primary: entry.primary,
+    door: entry.door,
+    endpoint: entry.endpointPath,
+    socket: entry.socketPath,
+    uid: entry.uid,
+    version: entry.version,
+    firstRegisteredAt: entry.firstRegisteredAt,
+    lastRegisteredAt: entry.lastRegisteredAt,
+    registrations: entry.registrations,
+    confirmed: entry.bootId === bootId,
+    devices: entry.list?.devices ?? -1,
+    list,
+  };
+}
+
+/** What a damaged file still tells, if it is JSON with the members of a checkpoint. */
+function salvage(bytes: Buffer): CheckpointDocument | undefined {
+  try {
+    return decodeDocument(JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+// What the store needs of the disk: one document with generations, and a folder of device lists.
+import type { Decoded } from './decode.js';
+
+/** Between documents and bytes. */
+export interface Codec<T> {
+  encode(document: T): Buffer;
+  /** Never throws. */
+  decode(bytes: Buffer): Decoded<T>;
+}
+
+/** What was found on the disk. */
+export interface Found {
+  /** The generation that was used; `newer`: one of a newer format is there and must be left alone. */
+  readonly source: 'current' | 'previous' | 'none' | 'newer';
+  /** One sentence for each file that could not be used: what is wrong with it and where it is now. */
+  readonly problems: readonly string[];
+}
+
+/** The document in memory and the file below it: lowdb's `Low` over our adapter. */
+export interface DocumentFile<T> {
+  /** What `write` writes and `read` replaces. */
+  data: T;
+  /** Size of the last generation read or written. */
+  readonly bytes: number;
+  /** What the last `read` found. */
+  readonly found: Found;
+  /** Takes the newest generation that is whole into `data`, and moves damaged ones aside. */
+  read(): Promise<void>;
+  /** Resolves when `data`, as it was at the call, survives a power cut as a whole; on rejection the old one does. */
+  write(): Promise<void>;
+}
+
+/** Device lists as immutable files named by the hash of their bytes. */
+export interface ListFiles {
+  /** Resolves when all lists, by hash, survive a power cut. */
+  write(lists: ReadonlyMap<string, Buffer>): Promise<void>;
+  /** The contents under a hash, not checked; undefined when there is no file or it cannot be read. */
+  read(sha256: string, maxBytes: number): Promise<Buffer | undefined>;
+  /** The hashes of all files there are. */
+  hashes(): Promise<readonly string[]>;
+  remove(sha256: string): Promise<void>;
+}

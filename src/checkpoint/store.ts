@@ -1,0 +1,236 @@
+// The durable store as the rest of the broker sees it: contents in memory, changes that tell when they are on the disk,
+// and a state that says whether the disk can be trusted. Nothing that happens to the disk is fatal.
+import { withDeadline, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { Random } from '../kernel/random.js';
+import type { EventSink } from '../model/event.js';
+import type { CheckpointSettings } from '../model/settings.js';
+import type { CheckpointView } from '../model/views.js';
+import { DeviceLists } from './device-lists.js';
+import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
+import { Draft, type Contents } from './draft.js';
+import { errnoOf } from './file-port.js';
+import { judge } from './findings.js';
+import { GroupCommit, type Durability } from './group-commit.js';
+import { Pacer } from './pacer.js';
+import type { DocumentFile, Found, ListFiles } from './ports.js';
+
+/** What the store needs. */
+export interface StorePorts {
+  readonly file: DocumentFile<CheckpointDocument>;
+  readonly lists: ListFiles;
+  readonly settings: CheckpointSettings;
+  readonly bootId: string;
+  /** The highest event number given out so far. */
+  readonly eventSeq: () => number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly events: EventSink;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Called after each change of state. */
+  readonly onStateChange: (view: CheckpointView) => void;
+}
+
+/** What a start found. */
+export interface OpenedCheckpoint {
+  readonly view: CheckpointView;
+  /** The highest event number that the checkpoint knows. */
+  readonly eventSeq: number;
+  /** There are plugins, and all of them only count once they were probed: the machine was booted since, or the checkpoint is an older generation. */
+  readonly hints: boolean;
+  /** The checkpoint was written in another boot. */
+  readonly rebooted: boolean;
+}
+
+/** A checkpoint that is only read, because of its format or because the disk hung at start. */
+type Frozen = 'newer-format' | 'not-writable';
+
+/** Holds the checkpoint. `open` once, `close` once. */
+export class CheckpointStore {
+  readonly #ports: StorePorts;
+  readonly #lists: DeviceLists;
+  readonly #draft: Draft;
+  readonly #commit: GroupCommit;
+  readonly #pacer: Pacer;
+  #frozen: Frozen | undefined;
+  /** What the start found; `empty` turns to `ok` with the first generation, `recovered` stays to be seen. */
+  #start: 'ok' | 'recovered' | 'empty' = 'empty';
+  #startReason = '';
+  #failure: string | undefined;
+  #durable: Pick<CheckpointDocument, 'generation' | 'writtenAt'> = { generation: 0, writtenAt: '' };
+
+  constructor(ports: StorePorts) {
+    this.#ports = ports;
+    this.#lists = new DeviceLists(ports.lists, ports.settings.inlineListBytes);
+    this.#draft = new Draft(ports.bootId, (list) => this.#lists.keep(list));
+    this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
+    this.#commit = new GroupCommit({
+      clock: ports.clock,
+      random: ports.random,
+      deadlineMs: ports.settings.writeDeadlineMs,
+      write: () => this.#write(),
+      afterwards: () => this.#afterwards(),
+      onFailure: (failure) => this.#failed(failure === undefined ? undefined : `${failure}; it is tried again`),
+      onAttempt: (result, seconds) => ports.metrics.checkpointWrite(result, seconds),
+    });
+  }
+
+  /** The contents in memory, which the disk follows. */
+  get contents(): Contents {
+    return this.#draft;
+  }
+
+  /** Whether a write has begun and not ended: then the lock must not be given away before the process ends. */
+  get isWriting(): boolean {
+    return this.#commit.isWriting;
+  }
+
+  /** What `status` shows. */
+  view(): CheckpointView {
+    const { generation, writtenAt } = this.#durable;
+    const state = this.#frozen ?? (this.#failure === undefined ? this.#start : 'not-writable');
+    const reason = this.#failure ?? this.#startReason;
+    return { state, generation, bytes: this.#ports.file.bytes, lastWrite: writtenAt, reason };
+  }
+
+  /** Whether an entry only counts once it was probed. */
+  isHint(entry: PluginEntry): boolean {
+    return entry.bootId !== this.#ports.bootId;
+  }
+
+  /**
+   * Reads what is on the disk into memory. Never rejects: whatever is wrong is in the view, the log and the events. A
+   * disk that does not answer within the write deadline is not written to any more, because it may hold more than we know.
+   */
+  async open(): Promise<OpenedCheckpoint> {
+    const { file, clock, settings, bootId } = this.#ports;
+    const late = (): Error => new Error(`the disk did not give the checkpoint within ${settings.writeDeadlineMs} ms`);
+    try {
+      await withDeadline(clock, settings.writeDeadlineMs, late, () => file.read());
+    } catch (failure) {
+      this.#freeze(`${sentenceOf(failure)}; it is not touched until the broker is restarted`);
+      return { view: this.view(), eventSeq: 0, hints: false, rebooted: false };
+    }
+    this.#take(file.found);
+    const { data } = file;
+    const isRead = file.found.source === 'current' || file.found.source === 'previous';
+    const rebooted = isRead && data.bootId !== bootId;
+    if (isRead) {
+      this.#durable = data;
+      this.#draft.load(data, this.#start === 'recovered');
+      this.#lists.loaded(data);
+    }
+    const hints = data.plugins.length > 0 && (rebooted || this.#start === 'recovered');
+    return { view: this.view(), eventSeq: data.eventSeq, hints, rebooted };
+  }
+
+  /** The bytes of a list; undefined when they are lost and the devices unknown. Never rejects. */
+  readList(list: StoredList): Promise<Buffer | undefined> {
+    return this.#lists.read(list);
+  }
+
+  /**
+   * Changes the contents at once. Resolves when that is on the disk, or with `not-durable` when it is not within
+   * `checkpoint.writeDeadline`; it is written later then, as soon as the disk lets us. Never rejects.
+   */
+  update(mutate: (draft: Draft) => void): Promise<Durability> {
+    mutate(this.#draft);
+    return this.#frozen === undefined ? this.#commit.save() : Promise.resolve('not-durable');
+  }
+
+  /**
+   * Changes the contents now, or within `checkpoint.listInterval` of the last such change of the same key; of several
+   * changes that wait only the last is made.
+   */
+  updateSoon(key: string, mutate: (draft: Draft) => void): void {
+    this.#pacer.soon(key, () => void this.update(mutate));
+  }
+
+  /** Makes all changes, waiting ones too, and tries to have everything on the disk within `limitMs`. Never rejects. */
+  flush(limitMs: number): Promise<Durability> {
+    this.#pacer.flush();
+    return this.#frozen === undefined ? this.#commit.flush(limitMs) : Promise.resolve('not-durable');
+  }
+
+  /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */
+  close(): void {
+    this.#pacer.stop();
+    this.#commit.close();
+  }
+
+  #take(found: Found): void {
+    const { file, log, events } = this.#ports;
+    const { start, reason, level, message } = judge(found, file.data.generation, file.data.plugins.length);
+    this.#startReason = reason;
+    if (start === 'newer-format') this.#frozen = start;
+    else this.#start = start;
+    log[level]('checkpoint.opened', message, { source: found.source, bytes: file.bytes });
+    events.record({ type: 'checkpoint', message });
+  }
+
+  #freeze(failure: string): void {
+    this.#frozen = 'not-writable';
+    this.#failed(failure);
+  }
+
+  async #write(): Promise<void> {
+    const document = this.#nextGeneration();
+    this.#ports.file.data = document;
+    try {
+      await this.#lists.prepare(document);
+      await this.#ports.file.write();
+    } catch (failure) {
+      // Where the folder itself is gone, the files in it are gone too.
+      if (errnoOf(failure) === 'ENOENT') this.#lists.forgetFiles();
+      throw failure;
+    }
+    this.#durable = document;
+    if (this.#start === 'empty' && this.#startReason === '') {
+      this.#start = 'ok';
+      this.#ports.onStateChange(this.view());
+    }
+  }
+
+  async #afterwards(): Promise<void> {
+    try {
+      await this.#lists.committed(this.#ports.file.data, this.#draft.plugins);
+    } catch (failure) {
+      this.#ports.log.warn(
+        'checkpoint.leftovers',
+        `device lists nobody names could not be removed: ${sentenceOf(failure)}`,
+      );
+    }
+  }
+
+  #failed(failure: string | undefined): void {
+    const { log, events, onStateChange } = this.#ports;
+    this.#failure = failure === undefined ? undefined : `the checkpoint is not on the disk: ${failure}`;
+    const message = this.#failure ?? 'the checkpoint is on the disk again, with everything that happened meanwhile';
+    if (this.#failure === undefined) log.info('checkpoint.writable', message);
+    else log.error('checkpoint.not-writable', `${message}; plugins are served from memory meanwhile`);
+    events.record({ type: 'checkpoint', reason: this.#failure === undefined ? '' : 'not-checkpointed', message });
+    onStateChange(this.view());
+  }
+
+  #nextGeneration(): CheckpointDocument {
+    const { file, clock, bootId, eventSeq } = this.#ports;
+    const { data } = file;
+    return {
+      generation: data.generation + 1,
+      bootId,
+      writtenAt: new Date(clock.wall()).toISOString(),
+      eventSeq: Math.max(data.eventSeq, eventSeq()),
+      plugins: [...this.#draft.plugins.values()],
+      limits: this.#draft.limits,
+      tombstones: [...this.#draft.tombstones.values()],
+      csi: new Map(this.#draft.csi),
+      extra: data.extra,
+    };
+  }
+}
+
+function sentenceOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}

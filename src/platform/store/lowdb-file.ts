@@ -1,0 +1,142 @@
+// lowdb's Low over an adapter of ours: lowdb's own writers neither sync nor keep a previous generation, and take damaged
+// files for good ones.
+import path from 'node:path';
+import { Low, type Adapter } from 'lowdb';
+import { sleep, type Clock } from '../../kernel/clock.js';
+import type { FilePort } from '../../checkpoint/file-port.js';
+import type { Codec, DocumentFile, Found } from '../../checkpoint/ports.js';
+import { Generations } from './generations.js';
+
+/** Larger than any checkpoint: 1,024 plugins take 2 MiB. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Errors of the moment, which say nothing about the file. */
+const PASSING: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
+const ATTEMPTS = 4;
+const PAUSE_MS = 50;
+
+type Look<T> =
+  | { readonly kind: 'document'; readonly document: T; readonly bytes: number }
+  | { readonly kind: 'newer' | 'unusable'; readonly problem: string }
+  | { readonly kind: 'missing' };
+
+class GenerationsAdapter<T> implements Adapter<T> {
+  readonly #generations: Generations;
+  readonly #codec: Codec<T>;
+  readonly #clock: Clock;
+  /** Damaged files that could not be moved: they must be gone before anything is written over them. */
+  readonly #inTheWay = new Set<string>();
+  found: Found = { source: 'none', problems: [] };
+  bytes = 0;
+
+  constructor(generations: Generations, codec: Codec<T>, clock: Clock) {
+    this.#generations = generations;
+    this.#codec = codec;
+    this.#clock = clock;
+  }
+
+  /** @throws when the files could not be looked at for a reason that will pass */
+  async read(): Promise<T | null> {
+    const { current, previous } = this.#generations;
+    const problems: string[] = [];
+    for (const [source, file] of [
+      ['current', current],
+      ['previous', previous],
+    ] as const) {
+      const look = await this.#look(file);
+      if (look.kind === 'document') {
+        if (source === 'previous' && problems.length === 0) problems.push(`${path.basename(current)} is missing`);
+        this.found = { source, problems };
+        this.bytes = look.bytes;
+        return look.document;
+      }
+      if (look.kind === 'missing') continue;
+      problems.push(look.problem);
+      if (look.kind === 'newer') {
+        this.found = { source: 'newer', problems };
+        return null;
+      }
+      problems.push(await this.#moveAside(file));
+    }
+    this.found = { source: 'none', problems };
+    return null;
+  }
+
+  async write(document: T): Promise<void> {
+    const bytes = this.#codec.encode(document);
+    for (const file of this.#inTheWay) {
+      await this.#generations.moveAside(file).catch(unlessMissing);
+      this.#inTheWay.delete(file);
+    }
+    await this.#generations.replace(bytes);
+    this.bytes = bytes.length;
+  }
+
+  async #look(file: string): Promise<Look<T>> {
+    const name = path.basename(file);
+    let bytes: Buffer | undefined;
+    try {
+      bytes = await this.#patiently(file);
+    } catch (failure) {
+      if (PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      return { kind: 'unusable', problem: `${name} cannot be read: ${sentenceOf(failure)}` };
+    }
+    if (bytes === undefined) return { kind: 'missing' };
+    const decoded = this.#codec.decode(bytes);
+    if (decoded.kind === 'document') return { ...decoded, bytes: bytes.length };
+    if (decoded.kind === 'newer')
+      return { kind: 'newer', problem: `${name} has format ${decoded.format}, which is newer than this version` };
+    return { kind: 'unusable', problem: `${name} cannot be used: ${decoded.problem}` };
+  }
+
+  async #patiently(file: string): Promise<Buffer | undefined> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#generations.read(file, MAX_BYTES);
+      } catch (failure) {
+        if (attempt === ATTEMPTS || !PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
+        await sleep(this.#clock, PAUSE_MS);
+      }
+    }
+  }
+
+  async #moveAside(file: string): Promise<string> {
+    try {
+      return `it is kept as ${await this.#generations.moveAside(file)}`;
+    } catch (failure) {
+      this.#inTheWay.add(file);
+      return `it could not be moved aside: ${sentenceOf(failure)}`;
+    }
+  }
+}
+
+/** One document in two generations on the disk. */
+export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
+  readonly #adapter: GenerationsAdapter<T>;
+
+  /**
+   * @param files operations on the disk, one at a time
+   * @param file where the current generation is; its folder is made when it is first written
+   * @param empty the document before anything was read
+   */
+  constructor(files: FilePort, file: string, codec: Codec<T>, clock: Clock, empty: T) {
+    const adapter = new GenerationsAdapter(new Generations(files, file, clock), codec, clock);
+    super(adapter, empty);
+    this.#adapter = adapter;
+  }
+
+  get bytes(): number {
+    return this.#adapter.bytes;
+  }
+
+  get found(): Found {
+    return this.#adapter.found;
+  }
+}
+
+function unlessMissing(failure: unknown): void {
+  if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
+}
+
+function sentenceOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}
