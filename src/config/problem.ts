@@ -25,7 +25,12 @@ export type Locate = (path: KeyPath) => { readonly line: number; readonly column
 export function located(problems: readonly ConfigProblem[], locate: Locate): ConfigProblem[] {
   return problems
     .map((problem) => (problem.line === undefined ? { ...problem, ...nearest(problem.path, locate) } : problem))
-    .sort((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+    .sort((a, b) => order(a) - order(b));
+}
+
+/** Lines before columns; no line of a configuration has a million columns. */
+function order({ line = 0, column = 0 }: ConfigProblem): number {
+  return line * 1e6 + column;
 }
 
 function nearest(path: KeyPath, locate: Locate): ReturnType<Locate> {

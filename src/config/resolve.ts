@@ -132,7 +132,7 @@ function ruleProblems(form: ConfigForm): ConfigProblem[] {
     if (rule.flood?.penalty !== undefined && magnitude(quarantine) > magnitude(max)) {
       problems.push({
         path: [...flood, 'penalty'],
-        message: `its quarantine (${String(quarantine)}) is more than its max (${String(max)})`,
+        message: `its quarantine (${quarantine}) is more than its max (${max})`,
         remedy: 'lower quarantine, or raise max',
       });
     }

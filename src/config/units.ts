@@ -40,7 +40,7 @@ export function sizeBytes(size: number | string): number | undefined {
 export function resolveSection<T extends object>(written: Written<T>, path: KeyPath, problems: ConfigProblem[]): T {
   const entries = Object.entries(written as Record<string, unknown>).map(([key, value]): [string, unknown] => {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return [key, resolveSection(value as Written<object>, [...path, key], problems)];
+      return [key, resolveSection(value, [...path, key], problems)];
     }
     if (key.includes('Bytes')) return [key, sizeBytes(value as number | string)];
     const ms = typeof value === 'string' ? durationMs(value) : undefined;

@@ -61,9 +61,9 @@ function suggestion(word: string, known: readonly string[]): string | undefined 
 function distance(a: string, b: string): number {
   if (a.length > 64) return Number.POSITIVE_INFINITY;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
+  for (const [i, letter] of a.split('').entries()) {
     const next = [i + 1];
-    for (const [j, other] of [...b].entries()) {
+    for (const [j, other] of b.split('').entries()) {
       const swap = (row[j] ?? 0) + (letter === other ? 0 : 1);
       next.push(Math.min(swap, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
     }

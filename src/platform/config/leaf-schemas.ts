@@ -35,7 +35,9 @@ export function count(min: number, max: number): z.ZodInt {
 }
 
 /** One of a few words. */
-export function choice<const T extends readonly [string, ...string[]]>(...words: T) {
+export function choice<const T extends readonly [string, ...string[]]>(
+  ...words: T
+): z.ZodEnum<{ [K in T[number]]: K }> {
   return z.enum(words, saying(`one of ${words.join(', ')}`));
 }
 

@@ -3,12 +3,13 @@ import type { Surroundings } from '../../config/ports.js';
 
 /** What this process runs as and where, as far as settings depend on it. */
 export function surroundings(env: NodeJS.ProcessEnv = process.env): Surroundings {
+  const named = env['NODE_NAME'];
   return {
     uid: process.geteuid?.() ?? 0,
     home: homedir(),
     xdgStateHome: env['XDG_STATE_HOME'],
     // The kubelet lower-cases the host name too (kubelet --hostname-override).
-    nodeName: env['NODE_NAME'] || hostname().toLowerCase(),
+    nodeName: named === undefined || named === '' ? hostname().toLowerCase() : named,
     workingDirectory: process.cwd(),
   };
 }

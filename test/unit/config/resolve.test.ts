@@ -14,52 +14,54 @@ const { flood, admission, discovery } = formWith();
 describe('the settings of a form', () => {
   it('the defaults are those of the contract', () => {
     const { settings } = resolveSettings(formWith(), '/r', somewhere);
-    assert.deepEqual(settings?.flood.register, { burst: 5, intervalMs: 2000, onExceed: 'delay', maxDelayMs: 1000 });
-    assert.deepEqual(settings?.flood.updates, { burst: 10, intervalMs: 250, onExceed: 'coalesce' });
-    assert.deepEqual(settings?.flood.connections, {
+    assert.ok(settings);
+    assert.deepEqual(settings.flood.register, { burst: 5, intervalMs: 2000, onExceed: 'delay', maxDelayMs: 1000 });
+    assert.deepEqual(settings.flood.updates, { burst: 10, intervalMs: 250, onExceed: 'coalesce' });
+    assert.deepEqual(settings.flood.connections, {
       burst: 300,
       intervalMs: 20,
       perProcess: 256,
       total: 2048,
       streams: 128,
     });
-    assert.deepEqual(settings?.flood.globalRegister, {
+    assert.deepEqual(settings.flood.globalRegister, {
       burst: 1000,
       intervalMs: 5,
       onExceed: 'delay',
       maxDelayMs: 1000,
     });
-    assert.deepEqual(settings?.flood.penalty, {
+    assert.deepEqual(settings.flood.penalty, {
       strikes: 10,
       windowMs: 60_000,
       quarantineMs: 60_000,
       factor: 2,
       maxMs: 600_000,
     });
-    assert.equal(settings?.flood.mode, 'enforce');
-    assert.deepEqual(settings?.timeouts, {
+    assert.equal(settings.flood.mode, 'enforce');
+    assert.deepEqual(settings.timeouts, {
       registerMs: 10_000,
       getInfoMs: 5000,
       optionsMs: 5000,
       notifyMs: 5000,
       nodeGetInfoMs: 15_000,
     });
-    assert.deepEqual(settings?.grace, { deviceMs: 30_000, csiMs: 0, draMs: 30_000 });
-    assert.deepEqual(settings?.restart, { deadlineMs: 5000, settleMs: 30_000, wipeSockets: 'on-cold-start' });
-    assert.equal(settings?.discovery.rescanMs, 10_000);
-    assert.deepEqual(settings?.http, { listen: { host: '127.0.0.1', port: 9720 } });
-    assert.equal(settings?.admission.maxMessageBytes, 16 * 2 ** 20);
-    assert.equal(settings?.admission.maxListBytesTotal, 256 * 2 ** 20);
-    assert.equal(settings?.admission.maxPlugins, 1024);
-    assert.equal(settings?.admission.maxDevices, 200_000);
-    assert.equal(settings?.admission.allowUids, undefined);
-    assert.equal(settings?.csi.nodeName, 'node-1');
-    assert.equal(settings?.csi.kubeconfig, undefined);
+    assert.deepEqual(settings.grace, { deviceMs: 30_000, csiMs: 0, draMs: 30_000 });
+    assert.deepEqual(settings.restart, { deadlineMs: 5000, settleMs: 30_000, wipeSockets: 'on-cold-start' });
+    assert.equal(settings.discovery.rescanMs, 10_000);
+    assert.deepEqual(settings.http, { listen: { host: '127.0.0.1', port: 9720 } });
+    assert.equal(settings.admission.maxMessageBytes, 16 * 2 ** 20);
+    assert.equal(settings.admission.maxListBytesTotal, 256 * 2 ** 20);
+    assert.equal(settings.admission.maxPlugins, 1024);
+    assert.equal(settings.admission.maxDevices, 200_000);
+    assert.equal(settings.admission.allowUids, undefined);
+    assert.equal(settings.csi.nodeName, 'node-1');
+    assert.equal(settings.csi.kubeconfig, undefined);
   });
 
   it('no figure of the guard or of a timeout is missing', () => {
     const { settings } = resolveSettings(formWith(), '/r', somewhere);
-    const numbers = Object.values({ ...settings?.guard, ...settings?.timeouts, ...settings?.checkpoint });
+    assert.ok(settings);
+    const numbers = Object.values({ ...settings.guard, ...settings.timeouts, ...settings.checkpoint });
     assert.ok(numbers.length > 20);
     assert.ok(numbers.every((value) => Number.isInteger(value) && value > 0));
   });
@@ -77,9 +79,10 @@ describe('the root', () => {
   it('of the command line counts more than that of the file, and relative paths are below it', () => {
     const form = formWith({ paths: { ...paths, root: '/of/file', plugins: 'drivers', state: '/elsewhere' } });
     const flagged = resolveSettings(form, 'here', somewhere).settings?.paths;
-    assert.equal(flagged?.root, '/work/here');
-    assert.equal(flagged?.plugins, '/work/here/drivers');
-    assert.equal(flagged?.state, '/elsewhere');
+    assert.ok(flagged);
+    assert.equal(flagged.root, '/work/here');
+    assert.equal(flagged.plugins, '/work/here/drivers');
+    assert.equal(flagged.state, '/elsewhere');
     assert.equal(resolveSettings(form, undefined, somewhere).settings?.paths.devicePlugins, '/of/file/device-plugins');
   });
 

@@ -112,7 +112,7 @@ describe('the two schemas', () => {
                 configurable: true,
                 writable: true,
               });
-            } else if (!Array.isArray(holder)) delete holder[last];
+            } else if (!Array.isArray(holder)) Reflect.deleteProperty(holder, last);
           }
           const { data, error } = parseForm(structuredClone(document));
           const compiled = completeForm(structuredClone(document));

@@ -1,0 +1,153 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import type { LogSettings } from '../../../src/model/settings.js';
+import { openLog, type OpenLog } from '../../../src/platform/log/pino-log.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const JSON_LOG: LogSettings = { level: 'info', format: 'json' };
+
+/** A stream that keeps what it is given, or nothing while it is stuck. */
+class Kept extends Writable {
+  text = '';
+  isTTY = false;
+  isStuck = false;
+  #resume: (() => void) | undefined;
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    if (this.isStuck) this.#resume = done;
+    else done();
+  }
+
+  unstick(): void {
+    this.isStuck = false;
+    this.#resume?.();
+  }
+
+  lines(): Record<string, unknown>[] {
+    return this.text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+}
+
+async function opened(settings = JSON_LOG, stream = new Kept()): Promise<{ stream: Kept; clock: FakeClock } & OpenLog> {
+  const clock = new FakeClock();
+  return { stream, clock, ...(await openLog(settings, clock, stream)) };
+}
+
+describe('the log', () => {
+  it('writes one JSON object a line: time, level, event, fields, message', async () => {
+    const { log, stream } = await opened();
+    log.warn('admission.refused', 'The plugin a.b/c was refused: 100%s', { plugin: 'a.b/c', uid: 7, names: ['x'] });
+    assert.deepEqual(stream.lines(), [
+      {
+        level: 'warn',
+        time: '2030-01-01T00:00:00.000Z',
+        event: 'admission.refused',
+        plugin: 'a.b/c',
+        uid: 7,
+        names: ['x'],
+        msg: 'The plugin a.b/c was refused: 100%s',
+      },
+    ]);
+  });
+
+  it('leaves out what is below its level, which can be changed', async () => {
+    const { log, stream, setLevel } = await opened();
+    log.debug('a.b', 'unseen');
+    setLevel('debug');
+    log.debug('a.b', 'seen');
+    setLevel('error');
+    log.warn('a.b', 'unseen');
+    assert.deepEqual(
+      stream.lines().map(({ msg }) => msg),
+      ['seen'],
+    );
+  });
+
+  it('shows what plugins chose without anything a terminal or a reader of lines would act on', async () => {
+    const evil = 'a\nb\r\u001b[31mred\u009b2J\u202etxt\u2028\u0000\u007f "q"';
+    for (const format of ['json', 'pretty'] as const) {
+      const { log, stream } = await opened({ level: 'info', format });
+      log.info('a.b', `The plugin ${evil} came`, { name: evil, names: [evil] });
+      const text =
+        format === 'json'
+          ? String(stream.lines()[0]?.['name']) + String(stream.lines()[0]?.['msg'])
+          : stream.text.trimEnd();
+      assert.doesNotMatch(text, /[\u0000-\u001f\u007f-\u009f\u2028-\u202e]/);
+      assert.match(text, /a\\+nb\\+r\\+x1b\[31mred/);
+      assert.equal(stream.text.trimEnd().split('\n').length, 1);
+    }
+  });
+
+  it('cuts what is too long, and lists too', async () => {
+    const { log, stream } = await opened();
+    log.info('a.b', 'm'.repeat(10_000), { name: 'n'.repeat(10_000), names: Array<string>(100).fill('x') });
+    const [line] = stream.lines();
+    assert.ok(line);
+    assert.deepEqual(
+      [String(line['name']).length, String(line['msg']).length, (line['names'] as string[]).at(-1)],
+      [513, 4097, '68 more'],
+    );
+  });
+
+  it('is for people on a terminal, and JSON elsewhere', async () => {
+    const terminal = new Kept();
+    terminal.isTTY = true;
+    const pretty = await opened({ level: 'info', format: 'auto' }, terminal);
+    pretty.log.warn('a.b', 'Something happened');
+    assert.match(terminal.text, /WARN.*Something happened/);
+    assert.throws(() => terminal.lines());
+    const plain = await opened({ level: 'info', format: 'auto' });
+    plain.log.warn('a.b', 'Something happened');
+    assert.equal(plain.stream.lines().length, 1);
+  });
+});
+
+describe('a log that nobody reads', () => {
+  it('drops lines beyond its bound, and says how many when it is read again', async () => {
+    const { log, stream } = await opened();
+    stream.isStuck = true;
+    for (let index = 0; index < 2000; index++) log.info('a.b', 'm'.repeat(1000));
+    assert.ok(stream.writableLength <= 2 ** 20);
+    stream.unstick();
+    log.info('a.b', 'after');
+    const lines = stream.lines();
+    const told = lines.find(({ event }) => event === 'log.lines-dropped');
+    assert.ok(told);
+    assert.equal(Number(told['count']) + lines.length - 2, 2000);
+    assert.equal(lines.at(-1)?.['msg'], 'after');
+  });
+
+  it('is given up at the end of the process after the time allowed', async () => {
+    const { log, stream, clock, flush } = await opened();
+    stream.isStuck = true;
+    log.info('a.b', 'stuck');
+    let isDone = false;
+    const flushed = flush(500).then(() => (isDone = true));
+    await clock.advance(499);
+    assert.equal(isDone, false);
+    await clock.advance(1);
+    await flushed;
+    assert.equal(clock.pending, 0);
+  });
+
+  it('is over as soon as all lines are out otherwise', async () => {
+    const { log, flush, clock } = await opened();
+    log.info('a.b', 'out');
+    await flush(500);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('that was closed harms nobody', async () => {
+    const { log, stream, flush } = await opened();
+    stream.destroy(new Error('EPIPE'));
+    await new Promise(setImmediate);
+    log.info('a.b', 'lost');
+    await flush(500);
+    assert.equal(stream.text, '');
+  });
+});
