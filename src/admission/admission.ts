@@ -98,6 +98,8 @@ export class Admission {
       door: request.door,
       pulled: request.pulled,
       badName,
+      endpoint: request.endpoint,
+      versions: request.versions,
     };
   }
 

@@ -21,6 +21,9 @@ export interface FloodSubject {
   readonly pulled: boolean;
   /** The name is not valid: all such names of one uid share a bucket. */
   readonly badName: boolean;
+  /** What it takes to pull this plugin later: the endpoint as it was spelled, and the versions it offered. */
+  readonly endpoint: string;
+  readonly versions: readonly string[];
 }
 
 /** What the flood policy says to a registration. */

@@ -115,7 +115,7 @@ export class Enrolments {
     try {
       const accepted = await handler.register(this.#held(instance), this.#handle(id), signal);
       instance.counters.registrations += request.pulled ? 0 : 1;
-      roster.confirm(instance, accepted, request.pulled && wasRestored ? 'confirmed' : 'registered');
+      roster.confirm(instance, accepted, wasRestored && (request.pulled || request.door === 'watcher') ? 'confirmed' : 'registered');
     } catch (failure) {
       const refusal = refusalFrom(failure, request);
       roster.reject(instance, refusal);
@@ -134,8 +134,9 @@ export class Enrolments {
     return {
       door: request.door,
       pulled: request.pulled,
-      // A plugin that calls again asks for a fresh stream, as after a kubelet restart; only we must be careful.
-      resumed: request.pulled && known?.wasWatched === true,
+      // A plugin that calls Register asks for a fresh stream, as after a kubelet restart; when nobody called, we are
+      // careful with an instance that had a stream before.
+      resumed: known?.wasWatched === true && (request.pulled || request.door === 'watcher'),
       type: request.type,
       name: request.name,
       versions: request.versions,

@@ -1,5 +1,6 @@
 // What follows from a change of an instance: grace, coming back to it, letting predecessors go, falling back to them.
 import type { Alarm, Clock } from '../kernel/clock.js';
+import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from '../model/plugin.js';
 import type { Reason, StateReason } from '../model/reasons.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
@@ -11,8 +12,8 @@ import type { Change, Roster } from './roster.js';
 const MAX_FALLBACKS = 2;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
 const FALLBACK_AFTER_MS = 2000;
-/** Reasons of `held` during which the grace clock does not run. */
-const UNTIMED = new Set<Reason>(['replaced', 'service-lost']);
+/** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
+const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connection-lost']);
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
 const PROVEN_AFTER_MS = 10_000;
 /** After a session was closed for flooding, this many update intervals pass before it is opened again (contract 4). */
@@ -195,7 +196,8 @@ export class Lifecycle {
   }
 
   #timeGrace(instance: Instance): void {
-    const runs = instance.state === 'held' && !UNTIMED.has(instance.reason);
+    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : ENDS_DRIVERS.has(instance.reason);
+    const runs = instance.state === 'held' && isTimed;
     const running = this.#graces.get(instance.id);
     if (!runs) {
       running?.cancel();

@@ -21,13 +21,15 @@ const FINAL = new Set<RefusalCode>([
 
 /** Whether a lost instance is to be pulled. */
 export function isWorthPulling(instance: Instance): boolean {
+  // At the watcher door an instance is pulled by the socket it holds; without one, discovery brings it back.
+  if (instance.door === 'watcher' && instance.enrolment === undefined) return false;
   if (instance.state === 'restored' || instance.state === 'quarantined') return true;
   return mayReturn(instance) || (instance.state === 'held' && REOPENED.has(instance.reason));
 }
 
 /** Whether a dropped instance is looked at again while its socket is there: a frozen process may be thawed any time. */
 export function mayReturn(instance: Instance): boolean {
-  return instance.state === 'gone' && instance.reason === 'grace-over';
+  return instance.door === 'register' && instance.state === 'gone' && instance.reason === 'grace-over';
 }
 
 /** Whether a refusal of a pull ends it: nobody can answer there any more. */

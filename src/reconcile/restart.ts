@@ -73,7 +73,8 @@ export class Restart {
     const { deadlineMs, settleMs } = this.#ports.settings();
     this.#settleUntil = clock.mono() + settleMs;
     for (const instance of [...roster.all()]) {
-      if (instance.state !== 'restored') continue;
+      // At the watcher door discovery finds the socket, and asks its plugin as if it had appeared now.
+      if (instance.state !== 'restored' || instance.door !== 'register') continue;
       lifecycle.pull(instance, 0);
       this.#pullSuccessor(instance);
     }
@@ -100,7 +101,6 @@ export class Restart {
 
   /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
   #pullSuccessor(instance: Instance): void {
-    if (instance.door !== 'register') return; // at the watcher door, discovery finds it
     const key = this.#ports.keyAt(instance.endpointPath);
     if (key === undefined || key === instance.endpointKey) return;
     const { expected: _expected, ...request } = pullRequest(instance);

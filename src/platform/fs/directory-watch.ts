@@ -56,6 +56,12 @@ export class DirectoryWatch {
       this.#watcher = watcher;
       const hint = (file: string): void => this.#events.hint(file);
       watcher.on('add', hint).on('change', hint).on('unlink', hint).on('addDir', hint);
+      // What the system said before chokidar compared names: a socket replaced under its name may raise nothing else.
+      watcher.on('raw', (_event, name: unknown, details: unknown) => {
+        const { watchedPath } = details as { watchedPath?: unknown };
+        if (typeof name !== 'string' || name === '' || typeof watchedPath !== 'string') return;
+        hint(path.basename(watchedPath) === name ? watchedPath : path.join(watchedPath, name));
+      });
       watcher.on('unlinkDir', (file: string) => {
         if (file === this.#root) void this.restart();
         else hint(file);
