@@ -1,5 +1,7 @@
 // Which known names a mistyped one could have meant. Pure, and bounded: names come from outside.
 
+/** A shorter part of a name says nothing. */
+const LEAST_PART = 3;
 /** Names listed at most. */
 const MOST = 3;
 /** Characters of a name that are compared; resource and driver names are shorter. */
@@ -25,7 +27,8 @@ export function nearNames(given: string, known: Iterable<string>): readonly stri
  * the lengths alone differ by more than `allowed`.
  */
 function distanceTo(name: string, wanted: string, allowed: number): number {
-  if (wanted !== '' && name !== '' && (name.includes(wanted) || wanted.includes(name))) return 1;
+  const [short, long] = name.length < wanted.length ? [name, wanted] : [wanted, name];
+  if (short.length >= LEAST_PART && long.includes(short)) return 1;
   if (Math.abs(name.length - wanted.length) > allowed) return Infinity;
   let row = Array.from({ length: wanted.length + 1 }, (_, index) => index);
   for (let done = 0; done < name.length; done++) {

@@ -6,6 +6,9 @@ const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 /** The same within JSON text, where JSON.stringify has dealt with line breaks and lone surrogates. */
 const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
+/** Code units that one column can take in text that somebody meant: letters with accents, emoji with modifiers. */
+const LONGEST_CHARACTER = 16;
+
 /** Makes every character visible, so that no name can forge a line or steer the terminal. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, (character) =>
@@ -26,13 +29,15 @@ export function widthOf(text: string): number {
 
 /** Cuts a visible text to a number of columns; the last one is an ellipsis where something was cut. */
 export function cut(text: string, columns: number): string {
-  if (text.length <= columns && widthOf(text) <= columns) return text;
+  // Nothing is measured that cannot be seen: a text may have megabytes.
+  const head = text.slice(0, columns * LONGEST_CHARACTER);
+  if (head === text && widthOf(text) <= columns) return text;
   let kept = '';
   let width = 0;
-  for (const character of text) {
-    width += widthOf(character);
+  for (const { segment } of new Intl.Segmenter().segment(head)) {
+    width += widthOf(segment);
     if (width > columns - 1) break;
-    kept += character;
+    kept += segment;
   }
   return `${kept}…`;
 }

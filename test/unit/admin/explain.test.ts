@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { explain } from '../../../src/admin/explain.js';
+import { REFUSALS, STATE_REASONS } from '../../../src/model/reasons.js';
+import { brokerEvent, pluginView } from '../../support/fake-admin-port.js';
+
+const SUBJECT = 'DevicePlugin/example.com/gpu';
+
+describe('explain', () => {
+  it('gives state, meaning and remedy of the primary incarnation, and lists it first', () => {
+    const fallback = pluginView({ primary: false, state: 'ready', reason: 'replaced', socket: '/old.sock' });
+    const view = explain(SUBJECT, [fallback, pluginView()], []);
+    assert.deepEqual(
+      { ...view, plugins: view?.plugins.map(({ socket }) => socket) },
+      {
+        subject: SUBJECT,
+        state: 'ready',
+        reason: 'registered',
+        why: STATE_REASONS.registered[0],
+        remedy: STATE_REASONS.registered[1],
+        plugins: [pluginView().socket, '/old.sock'],
+        events: [],
+      },
+    );
+  });
+
+  it('adds the sentence of the event that brought a bad state', () => {
+    const held = pluginView({ state: 'held', reason: 'connection-lost' });
+    const event = brokerEvent({ type: 'state', reason: 'connection-lost', message: 'the peer closed after 3 s' });
+    assert.equal(
+      explain(SUBJECT, [held], [event])?.why,
+      `${STATE_REASONS['connection-lost'][0]} Last: the peer closed after 3 s.`,
+    );
+  });
+
+  it('tells of a refusal that came after the present state', () => {
+    const event = brokerEvent({
+      type: 'refused',
+      reason: 'CALLER_NOT_ALLOWED',
+      time: '2030-01-01T00:00:01.000Z',
+      message: 'uid 7',
+    });
+    assert.match(
+      explain(SUBJECT, [pluginView()], [event])?.why ?? '',
+      /Since then a registration was refused with CALLER_NOT_ALLOWED: uid 7\.$/,
+    );
+  });
+
+  it('keeps quiet about a refusal that came before the present state', () => {
+    const event = brokerEvent({ type: 'refused', reason: 'NO_LISTENER', time: '2029-12-31T23:59:59.000Z' });
+    assert.equal(explain(SUBJECT, [pluginView()], [event])?.why, STATE_REASONS.registered[0]);
+  });
+
+  it('tells of a plugin that was only ever refused from its events', () => {
+    const event = brokerEvent({ type: 'refused', reason: 'NAME_INVALID', message: 'the name GPU has no domain' });
+    const view = explain(SUBJECT, [], [event]);
+    assert.equal(view?.state, 'rejected');
+    assert.equal(view.reason, 'NAME_INVALID');
+    assert.equal(view.why, `It never came in. ${REFUSALS.NAME_INVALID.about} Last: the name GPU has no domain.`);
+    assert.equal(view.remedy, REFUSALS.NAME_INVALID.remedy);
+  });
+
+  it('says nothing where nothing is known', () => {
+    assert.equal(explain(SUBJECT, [], []), undefined);
+  });
+
+  it('answers for a reason that this version does not know', () => {
+    assert.match(explain(SUBJECT, [pluginView({ reason: 'constructor' })], [])?.why ?? '', /constructor is not known/);
+  });
+});

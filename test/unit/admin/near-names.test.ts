@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { nearNames } from '../../../src/admin/near-names.js';
+
+const known = ['example.com/gpu', 'example.com/fpga', 'vendor.io/nic', 'vendor.io/nic-vf', 'x', '__proto__'];
+
+describe('nearNames', () => {
+  const rows = [
+    { given: 'example.com/gpa', then: ['example.com/gpu', 'example.com/fpga'] },
+    { given: 'gpu', then: ['example.com/gpu'] },
+    { given: 'VENDOR.IO/NIC', then: ['vendor.io/nic', 'vendor.io/nic-vf'] },
+    { given: 'nic-vf', then: ['vendor.io/nic-vf'] },
+    { given: 'constructor', then: [] },
+    { given: 'nothing-like-it', then: [] },
+    { given: 'y', then: ['x'] },
+  ];
+  for (const { given, then } of rows) {
+    it(`finds ${then.length === 0 ? 'nothing' : then.join(' and ')} for ${given}`, () => {
+      assert.deepEqual(nearNames(given, known), then);
+    });
+  }
+
+  it('names at most three', () => {
+    assert.equal(nearNames('gpu', ['gpu0', 'gpu1', 'gpu2', 'gpu3']).length, 3);
+  });
+
+  it('names each name once, however many plugins have it', () => {
+    assert.deepEqual(nearNames('gpu', ['gpu0', 'gpu0']), ['gpu0']);
+  });
+});

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { explanation } from '../../../../src/cli/commands/explain.js';
+import { limitTable } from '../../../../src/cli/commands/limits.js';
+import { pluginTable } from '../../../../src/cli/commands/plugins.js';
+import { resourceTable } from '../../../../src/cli/commands/resources.js';
+import { statusSummary } from '../../../../src/cli/commands/status.js';
+import { eventLine } from '../../../../src/cli/output/event-line.js';
+import { painter } from '../../../../src/cli/output/tones.js';
+import { brokerEvent, FakeAdminPort, limitView, pluginView, resourceView } from '../../../support/fake-admin-port.js';
+
+const plain = painter(false);
+const now = Date.parse('2030-01-01T00:01:30Z');
+const lines = (text: string): readonly string[] => text.trimEnd().split('\n');
+
+describe('what commands show to people', () => {
+  it('is a line for each incarnation of a plugin', () => {
+    const held = pluginView({ primary: false, state: 'held', reason: 'connection-lost', uid: -1, pid: -1 });
+    assert.deepEqual(lines(pluginTable([pluginView(), held], now, plain)), [
+      'NAME             TYPE          STATE  REASON           FOR    ROLE     UID   PID   REGISTERED  REFUSED  STRIKES  SOCKET',
+      'example.com/gpu  DevicePlugin  ready  registered       1m30s  primary  1000  4242           1        0        0  /run/pb/device-plugins/gpu.sock',
+      'example.com/gpu  DevicePlugin  held   connection-lost  1m30s  other    -     -              1        0        0  /run/pb/device-plugins/gpu.sock',
+    ]);
+  });
+
+  it('is a line for each resource', () => {
+    assert.deepEqual(lines(resourceTable([resourceView()], plain)), [
+      'NAME             STATE  CAPACITY  ALLOCATABLE  ALLOCATED  PLUGIN',
+      'example.com/gpu  ready         2            1          0  DevicePlugin/example.com/gpu',
+    ]);
+  });
+
+  it('is a line for each limit', () => {
+    const quarantined = limitView({
+      permits: 0,
+      strikes: 10,
+      quarantinedUntil: '2030-01-01T00:02:00Z',
+      exceeded: 20,
+      slowing: 'quarantined',
+    });
+    assert.deepEqual(
+      lines(limitTable([limitView({ plugin: '', limit: 'global.register' }), quarantined], now, plain)),
+      [
+        'LIMIT            PLUGIN                         UID  MODE     PERMITS  EVERY  NEXT  EXCEEDED  STRIKES  QUARANTINE  NOW          SET BY',
+        'global.register  (all)                         1000  enforce  4/5      2s     1s           0        0  -           -            flood',
+        'register         DevicePlugin/example.com/gpu  1000  enforce  0/5      2s     1s          20       10  30s         quarantined  flood',
+      ],
+    );
+  });
+
+  it('is a word instead of an empty table', () => {
+    assert.deepEqual(
+      [pluginTable([], now, plain), resourceTable([], plain), limitTable([], now, plain)],
+      ['no plugins\n', 'no resources\n', 'no limit was ever spent from\n'],
+    );
+  });
+
+  it('is a line for an event, with the plugin where it is not clear', () => {
+    assert.equal(
+      eventLine(brokerEvent({ message: 'it came\nin' }), true, plain),
+      '2030-01-01T00:00:00.000Z  registered  DevicePlugin/example.com/gpu  it came\\nin [registered]\n',
+    );
+  });
+
+  it('is why, what to do, and the timeline of one plugin', () => {
+    const view = {
+      subject: 'DevicePlugin/example.com/gpu',
+      state: 'rejected',
+      reason: 'NO_LISTENER',
+      why: 'It never came in.',
+      remedy: 'Serve first.',
+      plugins: [],
+      events: [brokerEvent({ type: 'refused', reason: 'NO_LISTENER', message: 'nobody listens' })],
+    };
+    assert.deepEqual(lines(explanation(view, now, plain)), [
+      'DevicePlugin/example.com/gpu is rejected (NO_LISTENER): It never came in. Serve first.',
+      '',
+      '2030-01-01T00:00:00.000Z  refused     nobody listens [NO_LISTENER]',
+    ]);
+  });
+});
+
+describe('the summary', () => {
+  const port = new FakeAdminPort();
+  port.resourceList = [resourceView(), resourceView({ capacity: 10, allocatable: 10 })];
+  port.pluginList = [pluginView(), pluginView({ state: 'gone' }), pluginView({ primary: false, state: 'held' })];
+
+  it('is short where all is well', () => {
+    assert.deepEqual(lines(statusSummary(port.status(), now, plain)), [
+      'plugin-broker 1.2.3 is ready (pid 77, up 1m30s)',
+      'checkpoint  ok, generation 9, 2.0 kB, written 1m30s ago',
+      'policy      defaults, read 1m30s ago',
+      'plugins     1 ready, 1 gone; 0 came from the checkpoint at start',
+      'resources   2, with 11 of 12 devices allocatable',
+    ]);
+  });
+
+  it('has problems first, each once', () => {
+    const status = port.status();
+    const degraded = {
+      ...status,
+      broker: { ...status.broker, phase: 'degraded' as const, problems: ['policy file: no such key foo'] },
+      policy: { ...status.policy, error: 'no such key foo' },
+    };
+    assert.deepEqual(lines(statusSummary(degraded, now, plain)).slice(0, 3), [
+      'plugin-broker 1.2.3 is degraded (pid 77, up 1m30s)',
+      '! policy file: no such key foo',
+      'checkpoint  ok, generation 9, 2.0 kB, written 1m30s ago',
+    ]);
+  });
+
+  it('names the plugins that are not ready, but never more than fit a screen', () => {
+    const quarantined = Array.from({ length: 14 }, (_, index) =>
+      pluginView({ name: `a.io/${index}`, state: 'quarantined' }),
+    );
+    const shown = lines(statusSummary({ ...port.status(), plugins: quarantined }, now, plain));
+    assert.equal(shown.filter((line) => line.startsWith('a.io/')).length, 10);
+    assert.equal(shown.at(-2), 'and 4 more: plugin-broker plugins');
+    assert.ok(shown.length < 24);
+  });
+});

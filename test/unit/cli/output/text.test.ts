@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { cut, pad, visible, visibleJson, widthOf } from '../../../../src/cli/output/text.js';
+
+/** Text with everything that could steer a terminal. */
+const hostile = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+    fc.constantFrom('\n', '\r', '\u001b[2J', '\u009b1m', '\u202e', '\u200d', '\ud800', '漢', '👩‍👩‍👧', 'é', '\u0301'),
+  ),
+});
+
+describe('visible', () => {
+  const rows = [
+    { text: 'plain', then: 'plain' },
+    { text: 'a\nb', then: 'a\\nb' },
+    { text: '\u001b[31mred', then: '\\u{1b}[31mred' },
+    { text: 'gpu\u202eupg', then: 'gpu\\u{202e}upg' },
+    { text: 'half \ud83d', then: 'half \\u{d83d}' },
+    { text: '漢字', then: '漢字' },
+  ];
+  for (const { text, then } of rows) {
+    it(`makes ${then} of ${JSON.stringify(text)}`, () => {
+      assert.equal(visible(text), then);
+    });
+  }
+
+  it('leaves nothing that could steer a terminal in any text', () => {
+    fc.assert(fc.property(hostile, (text) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(visible(text))));
+  });
+});
+
+describe('visibleJson', () => {
+  it('gives the same value, and no character that could steer a terminal', () => {
+    fc.assert(
+      fc.property(fc.array(hostile), fc.boolean(), (texts, oneLine) => {
+        const json = visibleJson(texts, oneLine);
+        assert.deepEqual(JSON.parse(json), texts);
+        assert.doesNotMatch(json.replaceAll('\n', ''), /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/);
+      }),
+    );
+  });
+
+  it('puts a whole value on one line when asked to', () => {
+    assert.doesNotMatch(visibleJson({ a: ['b\nc'], d: {} }, true), /\n/);
+  });
+});
+
+describe('cut', () => {
+  it('never gives more columns than asked for, and leaves what fits', () => {
+    fc.assert(
+      fc.property(hostile, fc.integer({ min: 1, max: 40 }), (raw, columns) => {
+        const text = visible(raw);
+        const short = cut(text, columns);
+        assert.ok(widthOf(short) <= columns, `${widthOf(short)} of ${columns}`);
+        if (widthOf(text) <= columns) assert.equal(short, text);
+      }),
+    );
+  });
+
+  it('marks where something was cut', () => {
+    assert.equal(cut('漢字漢字', 5), '漢字…');
+  });
+});
+
+describe('pad', () => {
+  it('fills to the width on the screen, not to the number of characters', () => {
+    assert.equal(pad('漢', 4, 'left'), '漢  ');
+    assert.equal(pad('7', 3, 'right'), '  7');
+  });
+});
