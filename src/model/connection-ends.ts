@@ -56,6 +56,18 @@ export const CONNECTION_ENDS = {
     'Look whether the peer is stopped or hangs.',
   ),
   IDLE: end('No call was open for guard.idle.', 'Nothing to do: a gRPC client connects again when it needs to.'),
+  CONNECTION_FLOOD: end(
+    'The process opens connections more often than flood.connections allows.',
+    'Find the process by uid and pid in the event; keep one connection instead of one for each call.',
+  ),
+  CONNECTIONS_PER_PROCESS: end(
+    'The process holds as many connections as flood.connections.perProcess allows.',
+    'Look whether it leaks connections, or raise flood.connections.perProcess.',
+  ),
+  CONNECTIONS_TOTAL: end(
+    'As many connections are open as flood.connections.total allows.',
+    'Look in `plugin-broker limits` who holds them, or raise flood.connections.total.',
+  ),
   TOO_OLD: end(
     'The connection reached guard.age and was asked to finish its calls.',
     'Nothing to do: a gRPC client connects again by itself.',

@@ -95,6 +95,22 @@ export interface LimitView {
   readonly source: string;
 }
 
+/** What one rule of the flood policy is doing, for dashboards: its buckets together. */
+export interface FloodRuleView {
+  /** `rules[2].flood` or `flood`. */
+  readonly source: string;
+  readonly mode: string;
+  /** Buckets under it now. */
+  readonly buckets: number;
+  /** Buckets whose callers are held or refused now. */
+  readonly slowed: number;
+  readonly quarantined: number;
+  /** Strikes that count now. */
+  readonly strikes: number;
+  /** Exceedings of the buckets that are there. */
+  readonly exceeded: number;
+}
+
 /** The answer of `status -o json`. */
 export interface StatusView {
   readonly broker: BrokerView;

@@ -1,0 +1,155 @@
+// What is kept of one plugin and uid: permits, penalty, and who did it.
+import { sameProcess, type Caller } from '../model/ids.js';
+import type { BucketSettings, FloodMode, FloodPolicy, PenaltySettings, PluginPolicy } from '../model/settings.js';
+import type { Limiter, OpenLimiter } from './limiter.js';
+import { CLEAN, exceed, quarantineLeftMs, settle, type Exceeding, type Penalty } from './penalty.js';
+import type { FloodKey, FloodSubject } from './ports.js';
+
+/** Offending processes kept; a crash loop has a new one each time, and only the latest can still have a session. */
+const MAX_OFFENDERS = 8;
+
+/** The longest path of a file, and more versions than any plugin offers. */
+const MAX_PATH = 4_096;
+const MAX_VERSIONS = 16;
+const isShort = (version: string): boolean => version.length <= 64;
+
+/** Whose bucket: one plugin's, or shared by all invalid names of a uid, or by those who came when all were taken. */
+export type BucketKind = 'plugin' | 'invalid-names' | 'others';
+
+/** A bucket of `register` with everything that hangs on it. */
+export class Bucket implements FloodKey {
+  readonly kind: BucketKind;
+  readonly type: string;
+  readonly name: string;
+  readonly uid: number;
+  readonly limiter: Limiter;
+  #policy: FloodPolicy;
+  #source = 'flood';
+  #penalty: Penalty = CLEAN;
+  #offenders: readonly Caller[] = [];
+  #last: FloodSubject | undefined;
+  /** How often `register` was exceeded since the bucket was made. */
+  exceeded = 0;
+  /** What the limit is doing to callers, and until when. */
+  slowing: { readonly word: string; readonly untilMs: number } | undefined;
+
+  constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, openLimiter: OpenLimiter) {
+    this.kind = kind;
+    this.type = key.type;
+    this.name = key.name;
+    this.uid = key.uid;
+    this.#policy = policy.flood;
+    this.limiter = openLimiter(bucketSettings(policy.flood));
+    this.adopt(policy, 0);
+  }
+
+  /** The flood policy of the last registration. */
+  get policy(): FloodPolicy {
+    return this.#policy;
+  }
+
+  /** Who set it: `rules[2].flood` or `flood`. */
+  get source(): string {
+    return this.#source;
+  }
+
+  /** Processes that exceeded a limit since the record was clean, newest last. */
+  get offenders(): readonly Caller[] {
+    return this.#offenders;
+  }
+
+  /** The last registration in the plugin's name, also of those that were refused: what is to be pulled. */
+  get last(): FloodSubject | undefined {
+    return this.#last;
+  }
+
+  /** How the bucket is called in messages. */
+  get who(): string {
+    if (this.kind === 'plugin') return `${this.type} ${this.name}`;
+    if (this.uid < 0) return this.kind === 'others' ? 'further plugins' : 'plugins with invalid names';
+    return this.kind === 'others'
+      ? `further plugins of uid ${String(this.uid)}`
+      : `plugins with invalid names of uid ${String(this.uid)}`;
+  }
+
+  /** How the bucket is called in events and views: `type/name`, or empty where it is nobody's in particular. */
+  get plugin(): string {
+    return this.kind === 'plugin' ? `${this.type}/${this.name}` : '';
+  }
+
+  /** Goes on under a policy. A change of mode begins with a clean record: what was only observed is never punished. */
+  adopt(policy: PluginPolicy, nowMs: number): void {
+    if (policy.flood.mode !== this.#policy.mode) this.pardon();
+    this.#source = policy.rule === undefined ? 'flood' : `rules[${String(policy.rule)}].flood`;
+    if (this.#policy === policy.flood) return;
+    this.#policy = policy.flood;
+    this.limiter.reload(bucketSettings(policy.flood));
+    this.#penalty = settle(this.#penalty, nowMs, policy.flood.penalty);
+  }
+
+  /** Notes a registration. Paths that no socket can have are dropped, because they can be as long as a message. */
+  named({ socket, endpoint, versions, ...subject }: FloodSubject): void {
+    this.#last = {
+      ...subject,
+      socket: socket.length > MAX_PATH ? '' : socket,
+      ...(endpoint === undefined || endpoint.length > MAX_PATH ? {} : { endpoint }),
+      ...(versions === undefined ? {} : { versions: versions.slice(0, MAX_VERSIONS).filter(isShort) }),
+    };
+  }
+
+  /** The record as it is by now. */
+  penalty(nowMs: number): Penalty {
+    this.#penalty = settle(this.#penalty, nowMs, this.#policy.penalty);
+    if (this.#penalty === CLEAN) this.#offenders = [];
+    return this.#penalty;
+  }
+
+  /** Takes over a record, of a checkpoint. */
+  restore(penalty: Penalty, offenders: readonly Caller[], last: FloodSubject | undefined): void {
+    this.#penalty = penalty;
+    this.#offenders = offenders;
+    this.#last = last;
+  }
+
+  /** Counts one exceeding by a process. */
+  exceed(nowMs: number, by: Caller | undefined, always: boolean): Exceeding {
+    const penalties: PenaltySettings = this.#policy.penalty;
+    const mode: FloodMode = this.#policy.mode;
+    const exceeding = exceed(this.penalty(nowMs), nowMs, penalties, mode, always);
+    this.#penalty = exceeding.penalty;
+    if (by !== undefined) {
+      const others = this.#offenders.filter((offender) => !sameProcess(offender, by));
+      this.#offenders = [...others, by].slice(-MAX_OFFENDERS);
+    }
+    return exceeding;
+  }
+
+  /** Forgets strikes and quarantine. Returns whether there were any. */
+  pardon(): boolean {
+    const had = this.#penalty.strikesAtMs.length > 0 || this.#penalty.quarantinedUntilMs !== undefined;
+    this.#penalty = CLEAN;
+    this.#offenders = [];
+    return had;
+  }
+
+  /**
+   * Milliseconds until the process may register again, or be pulled: an incarnation that never offended is not kept out
+   * of a pull (contract 4), whoever calls in its name.
+   */
+  quarantineLeftMs(nowMs: number, subject: Pick<FloodSubject, 'pulled' | 'caller'>): number {
+    const leftMs = quarantineLeftMs(this.#penalty, nowMs);
+    const { caller, pulled } = subject;
+    if (leftMs === 0 || !pulled || caller === undefined || this.#offenders.length === 0) return leftMs;
+    return this.#offenders.some((offender) => sameProcess(offender, caller)) ? leftMs : 0;
+  }
+
+  /** Whether nobody gains by making it anew: full and without strikes (contract 4). */
+  isForgettable(nowMs: number): boolean {
+    return this.limiter.isFull() && this.penalty(nowMs) === CLEAN;
+  }
+}
+
+/** What a limiter takes of a policy. */
+function bucketSettings({ register: { burst, intervalMs } }: FloodPolicy): BucketSettings {
+  return { burst, intervalMs };
+}

@@ -1,0 +1,112 @@
+// All buckets of `register`, bounded: only full, strike-less ones are evicted, newcomers past the cap share one per uid,
+// and plugins of the checkpoint keep theirs (contract 4).
+import type { PluginPolicy } from '../model/settings.js';
+import { Bucket, type BucketKind } from './bucket.js';
+import type { OpenLimiter } from './limiter.js';
+import type { FloodKey } from './ports.js';
+
+/** Uids that have shared buckets of their own; further ones share one bucket, so that no number of uids fills memory. */
+const MAX_SHARING_UIDS = 256;
+/** Buckets looked at for one to evict, so that a flood of names does not make each call walk over all of them. */
+const LOOK_AT = 16;
+/** The uid of a bucket that belongs to no uid in particular. */
+const ANY_UID = -1;
+
+/** What buckets need. */
+export interface BucketsPorts {
+  readonly openLimiter: OpenLimiter;
+  readonly now: () => number;
+  /** The most there may be, shared and pinned ones aside. */
+  readonly most: () => number;
+}
+
+/** Finds the bucket of a plugin and uid, and makes it when there is none. */
+export class Buckets {
+  readonly #ports: BucketsPorts;
+  readonly #own = new Map<string, Bucket>();
+  readonly #shared = new Map<string, Bucket>();
+  readonly #pinned = new Set<string>();
+
+  constructor(ports: BucketsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Buckets there are, shared ones too. */
+  get size(): number {
+    return this.#own.size + this.#shared.size;
+  }
+
+  /** The bucket of a plugin and uid, if it has one of its own. */
+  find(key: FloodKey): Bucket | undefined {
+    return this.#own.get(keyOf(key));
+  }
+
+  /** The bucket that counts for a plugin and uid; of a plugin with an invalid name the shared one of its uid. */
+  for(key: FloodKey, badName: boolean, policy: PluginPolicy): Bucket {
+    if (badName) return this.#share('invalid-names', key.uid, policy);
+    const text = keyOf(key);
+    const known = this.#own.get(text);
+    if (known !== undefined) return known;
+    const hasRoom = this.#own.size < this.#ports.most() || this.#pinned.has(text) || this.#evict(this.#own);
+    if (!hasRoom) return this.#share('others', key.uid, policy);
+    const made = new Bucket('plugin', key, policy, this.#ports.openLimiter);
+    this.#own.set(text, made);
+    return made;
+  }
+
+  /** The plugin keeps a bucket of its own, whoever else comes. The number of pins is bounded by who sets them. */
+  pin(key: FloodKey): void {
+    this.#pinned.add(keyOf(key));
+  }
+
+  /** Ends a pin. */
+  unpin(key: FloodKey): void {
+    this.#pinned.delete(keyOf(key));
+  }
+
+  /** All of them, in no order that means anything. */
+  *all(): IterableIterator<Bucket> {
+    yield* this.#own.values();
+    yield* this.#shared.values();
+  }
+
+  /** Closes all limiters. */
+  close(): void {
+    for (const bucket of this.all()) bucket.limiter.close();
+    this.#own.clear();
+    this.#shared.clear();
+  }
+
+  #share(kind: BucketKind, uid: number, policy: PluginPolicy): Bucket {
+    const known = this.#shared.get(`${kind} ${String(uid)}`);
+    if (known !== undefined) return known;
+    const hasRoom = this.#shared.size < 2 * MAX_SHARING_UIDS || this.#evict(this.#shared);
+    const sharer = hasRoom ? uid : ANY_UID;
+    const shared =
+      this.#shared.get(`${kind} ${String(sharer)}`) ??
+      new Bucket(kind, { type: '', name: '', uid: sharer }, policy, this.#ports.openLimiter);
+    this.#shared.set(`${kind} ${String(sharer)}`, shared);
+    return shared;
+  }
+
+  /** Makes room for one. Those that were looked at in vain go to the end, so that the next look begins elsewhere. */
+  #evict(buckets: Map<string, Bucket>): boolean {
+    const nowMs = this.#ports.now();
+    let looked = 0;
+    for (const [text, bucket] of buckets) {
+      buckets.delete(text);
+      if (!this.#pinned.has(text) && bucket.isForgettable(nowMs)) {
+        bucket.limiter.close();
+        return true;
+      }
+      buckets.set(text, bucket);
+      looked += 1;
+      if (looked === LOOK_AT) return false;
+    }
+    return false;
+  }
+}
+
+function keyOf({ type, name, uid }: FloodKey): string {
+  return `${type}/${name} ${String(uid)}`;
+}

@@ -1,0 +1,188 @@
+// How many connections one process may open and hold, and all together (contract 4): `flood.connections`.
+import type { Metrics } from '../kernel/metrics.js';
+import type { ConnectionEndCode } from '../model/connection-ends.js';
+import type { EventSink } from '../model/event.js';
+import type { Caller } from '../model/ids.js';
+import type { ConnectionLimit, FloodSettings } from '../model/settings.js';
+import type { LimitView } from '../model/views.js';
+import type { Limiter, OpenLimiter } from './limiter.js';
+import { figures } from './sentences.js';
+
+/** Processes counted apart; newcomers past that are counted together. */
+const MAX_PROCESSES = 4_096;
+/** The key of those whose process is not known, or not counted apart. */
+const ALL = 'all';
+/** Entries looked at for one that can be forgotten. */
+const LOOK_AT = 16;
+
+/** May a connection stay? A refused one is to be closed at once; a counted one is released once when it is closed. */
+export type ConnectionVerdict =
+  | { readonly ok: true; readonly release: () => void }
+  | { readonly ok: false; readonly code: ConnectionEndCode; readonly sentence: string };
+
+/** What a budget needs. */
+export interface ConnectionBudgetPorts {
+  readonly openLimiter: OpenLimiter;
+  readonly metrics: Metrics;
+  /** Gets an event for each refused connection: give it a sink that summarises repeats. */
+  readonly events: EventSink;
+}
+
+interface Entry {
+  readonly who: string;
+  readonly uid: number;
+  readonly limiter: Limiter;
+  open: number;
+  exceeded: number;
+}
+
+/** The bucket `connections`, per process. */
+export class ConnectionBudget {
+  readonly #ports: ConnectionBudgetPorts;
+  readonly #entries = new Map<string, Entry>();
+  #settings: FloodSettings;
+  #open = 0;
+
+  constructor(settings: FloodSettings, ports: ConnectionBudgetPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+  }
+
+  /** Connections that were let in and not released. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Processes that are remembered. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Counts a connection that was accepted; `caller` undefined: nothing is known of any process (no koffi). */
+  admit(caller: Caller | undefined): ConnectionVerdict {
+    const entry = this.#entryOf(caller);
+    const problem = this.#problem(entry, this.#settings.connections);
+    if (problem !== undefined) {
+      entry.exceeded += 1;
+      const isObserved = this.#settings.mode === 'observe';
+      this.#ports.metrics.floodExceeded('connections', isObserved ? 'observe' : 'disconnect');
+      const message = isObserved ? `${problem.sentence}; it may stay, because the mode is observe` : problem.sentence;
+      this.#ports.events.record({ type: 'connection', reason: problem.code, message });
+      if (!isObserved) return { ok: false, ...problem };
+    }
+    entry.open += 1;
+    this.#open += 1;
+    return { ok: true, release: this.#releaseOnce(entry) };
+  }
+
+  /** Goes on under other settings with the permits that are left. */
+  reload(settings: FloodSettings): void {
+    this.#settings = settings;
+    const { burst, intervalMs } = settings.connections;
+    for (const entry of this.#entries.values()) entry.limiter.reload({ burst, intervalMs });
+  }
+
+  /** Stops all limiters. */
+  close(): void {
+    for (const entry of this.#entries.values()) entry.limiter.close();
+    this.#entries.clear();
+  }
+
+  /** Processes that hold connections beyond what is usual, or were refused one. */
+  views(): LimitView[] {
+    const { mode, connections } = this.#settings;
+    const noticed = [...this.#entries.values()].filter((entry) => entry.exceeded > 0 && !this.#isForgettable(entry));
+    return noticed.map(({ uid, limiter, exceeded, who, open }) => ({
+      limit: 'connections',
+      plugin: '',
+      uid,
+      mode,
+      permits: limiter.permits(),
+      burst: connections.burst,
+      intervalMs: connections.intervalMs,
+      nextInMs: limiter.nextInMs(),
+      strikes: 0,
+      quarantinedUntil: '',
+      exceeded,
+      slowing: `${who}, ${String(open)} open`,
+      source: 'flood',
+    }));
+  }
+
+  #problem(
+    entry: Entry,
+    limit: ConnectionLimit,
+  ): { readonly code: ConnectionEndCode; readonly sentence: string } | undefined {
+    const { who } = entry;
+    if (this.#open >= limit.total) {
+      const sentence = `all ${String(limit.total)} connections of flood.connections.total are open; one of ${who} was closed`;
+      return { code: 'CONNECTIONS_TOTAL', sentence };
+    }
+    if (entry.open >= limit.perProcess) {
+      const sentence = `${who} holds the ${String(limit.perProcess)} connections that flood.connections.perProcess allows; a further one was closed`;
+      return { code: 'CONNECTIONS_PER_PROCESS', sentence };
+    }
+    if (entry.limiter.tryTake()) return undefined;
+    const sentence = `${who} connects more often than flood.connections allows (${figures(limit)}); the connection was closed`;
+    return { code: 'CONNECTION_FLOOD', sentence };
+  }
+
+  #entryOf(caller: Caller | undefined): Entry {
+    const own = keyOf(caller);
+    const known = this.#entries.get(own);
+    if (known !== undefined) return known;
+    const key = this.#entries.size < MAX_PROCESSES || this.#evict() ? own : ALL;
+    const shared = this.#entries.get(key);
+    if (shared !== undefined) return shared;
+    const { burst, intervalMs } = this.#settings.connections;
+    const entry: Entry = {
+      who: key === ALL ? 'everybody together' : whoIs(caller),
+      uid: key === ALL ? -1 : (caller?.uid ?? -1),
+      limiter: this.#ports.openLimiter({ burst, intervalMs }),
+      open: 0,
+      exceeded: 0,
+    };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  #evict(): boolean {
+    let looked = 0;
+    for (const [key, entry] of this.#entries) {
+      this.#entries.delete(key);
+      if (this.#isForgettable(entry)) {
+        entry.limiter.close();
+        return true;
+      }
+      this.#entries.set(key, entry);
+      looked += 1;
+      if (looked === LOOK_AT) return false;
+    }
+    return false;
+  }
+
+  #isForgettable(entry: Entry): boolean {
+    return entry.open === 0 && entry.limiter.isFull();
+  }
+
+  #releaseOnce(entry: Entry): () => void {
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      entry.open -= 1;
+      this.#open -= 1;
+    };
+  }
+}
+
+function keyOf(caller: Caller | undefined): string {
+  if (caller === undefined) return ALL;
+  if (caller.pid === undefined) return `uid ${String(caller.uid)}`;
+  return `pid ${String(caller.pid)} ${caller.startTime ?? ''}`;
+}
+
+function whoIs(caller: Caller | undefined): string {
+  const uid = `uid ${String(caller?.uid)}`;
+  return caller?.pid === undefined ? uid : `pid ${String(caller.pid)} (${uid})`;
+}

@@ -1,0 +1,268 @@
+// The flood policy at work (contract 4): asked by admission for each registration, by sessions for their pace, by the
+// accepting sockets for each connection.
+import type { Refusal } from '../model/reasons.js';
+import type { PluginPolicy, PolicySource } from '../model/settings.js';
+import type { FloodRuleView, LimitView } from '../model/views.js';
+import type { Bucket } from './bucket.js';
+import { Buckets } from './buckets.js';
+import { ConnectionBudget } from './connection-budget.js';
+import { globalView, registerView, ruleViews, updatesView } from './limit-views.js';
+import type { Limiter } from './limiter.js';
+import { CLEAN, quarantineLeftMs } from './penalty.js';
+import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
+import type { FloodKey, FloodPorts, FloodSubject, FloodVerdict } from './ports.js';
+import { Quarantines } from './quarantines.js';
+import { exceeded, type RegistrationLimit } from './registration-limit.js';
+import { quarantinedSentence } from './sentences.js';
+import { UpdatePacer, type PacedSession, type PacerPorts } from './update-pacer.js';
+
+const PASS: FloodVerdict = { kind: 'pass' };
+
+/** All limits, strikes and quarantines. */
+export class FloodGate {
+  /** The limit on connections. */
+  readonly connections: ConnectionBudget;
+  readonly #ports: FloodPorts;
+  readonly #buckets: Buckets;
+  readonly #quarantines: Quarantines;
+  readonly #pacers = new Set<UpdatePacer>();
+  readonly #pacerPorts: PacerPorts;
+  readonly #global: Limiter;
+  #policy: PolicySource;
+  #globalExceeded = 0;
+
+  constructor(policy: PolicySource, ports: FloodPorts) {
+    const { openLimiter, clock, metrics } = ports;
+    const { burst, intervalMs } = policy.flood.globalRegister;
+    this.#ports = ports;
+    this.#policy = policy;
+    this.#buckets = new Buckets({ openLimiter, now: () => clock.mono(), most: () => this.#policy.flood.maxBuckets });
+    this.#quarantines = new Quarantines(ports);
+    this.#global = openLimiter({ burst, intervalMs });
+    this.connections = new ConnectionBudget(policy.flood, ports);
+    this.#pacerPorts = {
+      openLimiter,
+      metrics,
+      now: () => clock.mono(),
+      events: ports.events,
+      struck: (session) => this.#struck(session),
+      closed: (pacer) => void this.#pacers.delete(pacer),
+    };
+  }
+
+  /** Quarantines that run now. */
+  get quarantines(): number {
+    return this.#quarantines.size;
+  }
+
+  /** Buckets of `register` that are kept. */
+  get buckets(): number {
+    return this.#buckets.size;
+  }
+
+  /** Why the plugin is kept out, if it is. Costs nothing else, so it is asked before any work is done. */
+  quarantined(subject: FloodSubject): Refusal | undefined {
+    const bucket = subject.badName ? undefined : this.#buckets.find(subject);
+    if (bucket === undefined) return undefined;
+    const banned = this.#banned(bucket, subject);
+    if (banned !== undefined && !subject.pulled) bucket.named(subject);
+    return banned;
+  }
+
+  /**
+   * Counts a registration: by its plugin's limit, then by the one of all together. A pull is not counted: nobody called.
+   * Where the broker calls (watcher door) each action means to wait, however long.
+   */
+  registration(subject: FloodSubject): FloodVerdict {
+    const policy = this.#policy.policyFor(subject.type, subject.name, subject.socket);
+    const bucket = this.#buckets.for(subject, subject.badName, policy);
+    this.#adopt(bucket, policy);
+    const banned = this.#banned(bucket, subject);
+    if (!subject.pulled) bucket.named(subject);
+    if (banned !== undefined) return { kind: 'refuse', refusal: banned };
+    if (subject.pulled) return PASS;
+    const own = this.#ask(this.#ownLimit(bucket), subject, bucket);
+    if (own.kind === 'refuse') return own;
+    const all = this.#ask(this.#globalLimit(), subject, bucket);
+    if (all.kind === 'pass' || (own.kind === 'delay' && all.kind === 'delay' && own.delayMs > all.delayMs)) return own;
+    return all;
+  }
+
+  /** The pace of one session's lists; close it with the session. */
+  openUpdates(session: PacedSession, policy: PluginPolicy): UpdatePacer {
+    const pacer = new UpdatePacer(session, policy, this.#pacerPorts);
+    this.#pacers.add(pacer);
+    return pacer;
+  }
+
+  /** A plugin of the checkpoint keeps a bucket of its own, however many others come. */
+  pin(key: FloodKey): void {
+    this.#buckets.pin(key);
+  }
+
+  /** Ends a pin, when the plugin leaves the checkpoint. */
+  unpin(key: FloodKey): void {
+    this.#buckets.unpin(key);
+  }
+
+  /** Forgets strikes and quarantine of a plugin, whoever called for it. Returns how many records there were. */
+  pardon(type: string, name: string): number {
+    let pardoned = 0;
+    for (const bucket of this.#buckets.all()) {
+      if (bucket.kind !== 'plugin' || bucket.type !== type || bucket.name !== name) continue;
+      if (!bucket.pardon()) continue;
+      bucket.slowing = undefined;
+      pardoned += 1;
+      this.#quarantines.ended(bucket, 'was lifted by an operator');
+    }
+    if (pardoned > 0) this.#ports.penaltiesChanged();
+    return pardoned;
+  }
+
+  /** Goes on under another policy: no limiter loses or gains a permit by it. */
+  reload(policy: PolicySource): void {
+    const { burst, intervalMs } = policy.flood.globalRegister;
+    this.#policy = policy;
+    this.#global.reload({ burst, intervalMs });
+    this.connections.reload(policy.flood);
+    for (const bucket of this.#buckets.all()) {
+      this.#adopt(bucket, policy.policyFor(bucket.type, bucket.name, bucket.last?.socket ?? ''));
+    }
+    for (const pacer of this.#pacers) {
+      const { type, name, socket } = pacer.session;
+      pacer.reload(policy.policyFor(type, name, socket));
+    }
+  }
+
+  /** Every bucket that was spent from, has strikes, or slows somebody. */
+  limits(): LimitView[] {
+    const moment = { nowMs: this.#ports.clock.mono(), wallMs: this.#ports.clock.wall() };
+    return [
+      globalView(this.#global, this.#policy.flood, this.#globalExceeded),
+      ...this.connections.views(),
+      ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
+      ...[...this.#pacers].map(updatesView),
+    ];
+  }
+
+  /** What each rule does, for dashboards. */
+  rules(): FloodRuleView[] {
+    return ruleViews(this.#buckets.all(), this.#ports.clock.mono());
+  }
+
+  /** Strikes and quarantines for the checkpoint. */
+  snapshot(): PenaltyRecord[] {
+    const { clock, bootMs } = this.#ports;
+    const nowMs = clock.mono();
+    const stamp = { bootMs: Math.round(bootMs()), wallMs: clock.wall() };
+    return [...this.#buckets.all()]
+      .filter((bucket) => bucket.kind === 'plugin' && bucket.policy.mode === 'enforce')
+      .filter((bucket) => bucket.penalty(nowMs) !== CLEAN)
+      .map((bucket) => toRecord(bucket, bucket.penalty(nowMs), nowMs, stamp));
+  }
+
+  /**
+   * Goes on with strikes and quarantines of a checkpoint. What is not a record of ours is skipped.
+   *
+   * @param isSameBoot whether the machine has not been started again since
+   */
+  restore(records: readonly unknown[], isSameBoot: boolean): void {
+    const { clock, bootMs } = this.#ports;
+    const nowMs = clock.mono();
+    const now = { bootMs: bootMs(), wallMs: clock.wall() };
+    const policyOf = ({ type, name }: FloodKey): PluginPolicy => this.#policy.policyFor(type, name, '');
+    for (const record of records) {
+      const restored = fromRecord(record, nowMs, now, isSameBoot, (key) => policyOf(key).flood.penalty);
+      if (restored === undefined || restored.penalty === CLEAN) continue;
+      const policy = this.#policy.policyFor(restored.type, restored.name, restored.last?.socket ?? '');
+      if (policy.flood.mode === 'observe') continue;
+      const bucket = this.#buckets.for(restored, false, policy);
+      if (bucket.kind !== 'plugin') continue;
+      bucket.restore(restored.penalty, restored.offenders, restored.last);
+      if (quarantineLeftMs(restored.penalty, nowMs) > 0) this.#quarantines.follow(bucket);
+    }
+  }
+
+  /** Stops all limiters and alarms. */
+  close(): void {
+    this.#quarantines.close();
+    this.#buckets.close();
+    this.#global.close();
+    this.connections.close();
+    for (const pacer of [...this.#pacers]) pacer.close();
+  }
+
+  #adopt(bucket: Bucket, policy: PluginPolicy): void {
+    const nowMs = this.#ports.clock.mono();
+    bucket.adopt(policy, nowMs);
+    if (quarantineLeftMs(bucket.penalty(nowMs), nowMs) === 0) this.#quarantines.ended(bucket, 'is over');
+  }
+
+  #ownLimit(bucket: Bucket): RegistrationLimit {
+    return {
+      limit: 'register',
+      code: 'FLOOD_REGISTER',
+      limiter: bucket.limiter,
+      settings: bucket.policy.register,
+      mode: bucket.policy.mode,
+      doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,
+      source: bucket.source,
+    };
+  }
+
+  #globalLimit(): RegistrationLimit {
+    const { globalRegister, mode } = this.#policy.flood;
+    return {
+      limit: 'global.register',
+      code: 'FLOOD_GLOBAL',
+      limiter: this.#global,
+      settings: globalRegister,
+      mode,
+      doing: 'all plugins together register',
+      source: 'flood',
+    };
+  }
+
+  #ask(asked: RegistrationLimit, subject: FloodSubject, bucket: Bucket): FloodVerdict {
+    if (asked.limiter.tryTake()) return PASS;
+    const { verdict, action, message } = exceeded(asked, subject.door === 'register');
+    this.#ports.metrics.floodExceeded(asked.limit, action);
+    // A refusal is told by whoever answers it.
+    if (verdict.kind !== 'refuse') {
+      const { plugin } = bucket;
+      this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, socket: subject.socket, message });
+    }
+    if (asked.limit === 'global.register') {
+      // Nobody's own doing, so no strike.
+      this.#globalExceeded += 1;
+      return verdict;
+    }
+    bucket.exceeded += 1;
+    const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
+    bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
+    const isKeptOut = this.#strike(bucket, subject, false);
+    const banned = isKeptOut ? this.#banned(bucket, subject) : undefined;
+    return banned === undefined ? verdict : { kind: 'refuse', refusal: banned };
+  }
+
+  /** Counts an exceeding against the plugin; returns whether a quarantine began with it. */
+  #strike(bucket: Bucket, by: Pick<FloodSubject, 'caller'>, always: boolean): boolean {
+    const { isStrike, quarantineMs } = bucket.exceed(this.#ports.clock.mono(), by.caller, always);
+    if (isStrike && bucket.policy.mode === 'enforce') this.#quarantines.struck();
+    if (quarantineMs === undefined) return false;
+    if (bucket.policy.mode === 'enforce') this.#quarantines.began(bucket, quarantineMs);
+    else this.#quarantines.wouldBegin(bucket, quarantineMs);
+    return bucket.policy.mode === 'enforce';
+  }
+
+  #struck(session: PacedSession): void {
+    const policy = this.#policy.policyFor(session.type, session.name, session.socket);
+    this.#strike(this.#buckets.for(session, false, policy), session, true);
+  }
+
+  #banned(bucket: Bucket, subject: FloodSubject): Refusal | undefined {
+    const retryAfterMs = Math.ceil(bucket.quarantineLeftMs(this.#ports.clock.mono(), subject));
+    if (retryAfterMs === 0) return undefined;
+    return { code: 'QUARANTINED', message: quarantinedSentence(bucket.who, retryAfterMs), retryAfterMs };
+  }
+}

@@ -1,0 +1,95 @@
+// The buckets as an operator sees them.
+import type { FloodSettings } from '../model/settings.js';
+import type { FloodRuleView, LimitView } from '../model/views.js';
+import type { Bucket } from './bucket.js';
+import type { Limiter } from './limiter.js';
+import { quarantineLeftMs } from './penalty.js';
+import type { UpdatePacer } from './update-pacer.js';
+
+/** Both times: differences are of one, what is shown is of the other. */
+export interface Moment {
+  readonly nowMs: number;
+  readonly wallMs: number;
+}
+
+/** The row of a bucket of `register`. */
+export function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitView {
+  const penalty = bucket.penalty(nowMs);
+  const leftMs = quarantineLeftMs(penalty, nowMs);
+  return {
+    ...limiterView('register', bucket.limiter),
+    plugin: bucket.plugin,
+    uid: bucket.uid,
+    mode: bucket.policy.mode,
+    strikes: penalty.strikesAtMs.length,
+    quarantinedUntil: leftMs > 0 ? new Date(wallMs + leftMs).toISOString() : '',
+    exceeded: bucket.exceeded,
+    slowing: slowingOf(bucket, leftMs, nowMs),
+    source: bucket.source,
+  };
+}
+
+/** The row of a session's bucket of `updates`. */
+export function updatesView(pacer: UpdatePacer): LimitView {
+  const { session, policy } = pacer;
+  return {
+    ...limiterView('updates', pacer.limiter),
+    plugin: `${session.type}/${session.name}`,
+    uid: session.uid,
+    mode: policy.flood.mode,
+    strikes: 0,
+    quarantinedUntil: '',
+    exceeded: pacer.exceeded,
+    slowing: pacer.isSlowed ? policy.flood.updates.onExceed : '',
+    source: pacer.source,
+  };
+}
+
+/** The row of `global.register`. */
+export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: number): LimitView {
+  return {
+    ...limiterView('global.register', limiter),
+    plugin: '',
+    uid: -1,
+    mode,
+    strikes: 0,
+    quarantinedUntil: '',
+    exceeded,
+    slowing: limiter.permits() > 0 || exceeded === 0 ? '' : 'everybody',
+    source: 'flood',
+  };
+}
+
+/** All buckets by the rule that set them, in the order in which they are met. */
+export function ruleViews(buckets: Iterable<Bucket>, nowMs: number): FloodRuleView[] {
+  const bySource = new Map<string, FloodRuleView>();
+  for (const bucket of buckets) {
+    const penalty = bucket.penalty(nowMs);
+    const leftMs = quarantineLeftMs(penalty, nowMs);
+    const sum = bySource.get(bucket.source);
+    bySource.set(bucket.source, {
+      source: bucket.source,
+      mode: bucket.policy.mode,
+      buckets: (sum?.buckets ?? 0) + 1,
+      slowed: (sum?.slowed ?? 0) + (slowingOf(bucket, leftMs, nowMs) === '' ? 0 : 1),
+      quarantined: (sum?.quarantined ?? 0) + (leftMs > 0 ? 1 : 0),
+      strikes: (sum?.strikes ?? 0) + penalty.strikesAtMs.length,
+      exceeded: (sum?.exceeded ?? 0) + bucket.exceeded,
+    });
+  }
+  return [...bySource.values()];
+}
+
+function slowingOf(bucket: Bucket, leftMs: number, nowMs: number): string {
+  if (leftMs > 0) return 'quarantined';
+  return bucket.slowing !== undefined && bucket.slowing.untilMs > nowMs ? bucket.slowing.word : '';
+}
+
+function limiterView(
+  limit: string,
+  limiter: Limiter,
+): Pick<LimitView, 'limit' | 'permits' | 'burst' | 'intervalMs' | 'nextInMs'> {
+  const { burst, intervalMs } = limiter.settings;
+  // Above one permit the next one is of no interest; and views have whole numbers.
+  return { limit, permits: limiter.permits(), burst, intervalMs, nextInMs: Math.ceil(limiter.nextInMs()) };
+}

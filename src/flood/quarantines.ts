@@ -1,0 +1,104 @@
+// Begins and ends quarantines: tells them, and rings when one is over.
+import type { Alarm } from '../kernel/clock.js';
+import type { Bucket } from './bucket.js';
+import { quarantineLeftMs } from './penalty.js';
+import type { FloodPorts, Quarantine } from './ports.js';
+import { quarantineBeganSentence } from './sentences.js';
+
+/** Strikes come one by one and are told together, so that a flood does not move to the disk. */
+const TELL_STRIKES_MS = 1_000;
+
+/** What quarantines need. */
+export type QuarantinesPorts = Pick<
+  FloodPorts,
+  'clock' | 'events' | 'log' | 'quarantineBegan' | 'quarantineEnded' | 'penaltiesChanged'
+>;
+
+/** The quarantines that run now; one alarm each. */
+export class Quarantines {
+  readonly #ports: QuarantinesPorts;
+  readonly #running = new Map<Bucket, Alarm>();
+  #strikesToTell: Alarm | undefined;
+
+  constructor(ports: QuarantinesPorts) {
+    this.#ports = ports;
+  }
+
+  /** How many run. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  /** A bucket got a strike. */
+  struck(): void {
+    this.#strikesToTell ??= this.#ports.clock.alarm(TELL_STRIKES_MS, () => {
+      this.#strikesToTell = undefined;
+      this.#ports.penaltiesChanged();
+    });
+  }
+
+  /** A quarantine of `lengthMs` began for a bucket. */
+  began(bucket: Bucket, lengthMs: number): void {
+    const { events, log } = this.#ports;
+    const sentence = quarantineBeganSentence(bucket.who, bucket.policy.penalty, lengthMs);
+    const message = `${sentence}; \`plugin-broker pardon\` lifts it`;
+    events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
+    log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
+    this.follow(bucket);
+    if (bucket.kind === 'plugin') this.#ports.quarantineBegan(quarantineOf(bucket, lengthMs));
+    this.#ports.penaltiesChanged();
+  }
+
+  /** The mode is `observe`: says what would have begun. */
+  wouldBegin(bucket: Bucket, lengthMs: number): void {
+    const sentence = quarantineBeganSentence(bucket.who, bucket.policy.penalty, lengthMs);
+    const message = `${sentence}, if ${bucket.source}.mode were enforce`;
+    this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
+    this.#ports.log.warn('flood.quarantine-observed', message, { plugin: bucket.plugin, uid: bucket.uid });
+  }
+
+  /** Waits for the end of a quarantine that runs. */
+  follow(bucket: Bucket): void {
+    const { clock } = this.#ports;
+    const leftMs = quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono());
+    this.#running.get(bucket)?.cancel();
+    this.#running.set(
+      bucket,
+      clock.alarm(leftMs, () => {
+        // An alarm may ring early: it holds no more than some weeks, and a timer counts in whole milliseconds.
+        if (quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono()) > 0) this.follow(bucket);
+        else this.ended(bucket, 'is over');
+      }),
+    );
+  }
+
+  /** A quarantine ended before its time, or now. Nothing happens if none ran. */
+  ended(bucket: Bucket, how: string): void {
+    const alarm = this.#running.get(bucket);
+    if (alarm === undefined) return;
+    alarm.cancel();
+    this.#running.delete(bucket);
+    const pulled = bucket.kind === 'plugin' ? '; the broker calls it back' : '';
+    const message = `the quarantine of ${bucket.who} ${how}${pulled}`;
+    this.#ports.events.record({ type: 'quarantine', ...aboutOf(bucket), message });
+    this.#ports.log.info('flood.quarantine-ended', message, { plugin: bucket.plugin, uid: bucket.uid });
+    if (bucket.kind === 'plugin') this.#ports.quarantineEnded(quarantineOf(bucket, 0));
+    this.#ports.penaltiesChanged();
+  }
+
+  /** Stops all alarms; nothing more is told. */
+  close(): void {
+    for (const alarm of this.#running.values()) alarm.cancel();
+    this.#running.clear();
+    this.#strikesToTell?.cancel();
+  }
+}
+
+function quarantineOf(bucket: Bucket, lengthMs: number): Quarantine {
+  const { type, name, uid, offenders, last } = bucket;
+  return { type, name, uid, lengthMs, offenders, last };
+}
+
+function aboutOf(bucket: Bucket): { readonly plugin: string; readonly socket: string } {
+  return { plugin: bucket.plugin, socket: bucket.last?.socket ?? '' };
+}

@@ -1,0 +1,61 @@
+// What a limit on registrations does with one that finds no permit (contract 4: onExceed).
+import type { FloodMode, RegisterLimit } from '../model/settings.js';
+import type { Limiter } from './limiter.js';
+import type { FloodVerdict } from './ports.js';
+import { figures, seconds } from './sentences.js';
+
+/** One of the two limits on registrations, as it applies to a caller. */
+export interface RegistrationLimit {
+  readonly limit: 'register' | 'global.register';
+  readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';
+  readonly limiter: Limiter;
+  readonly settings: RegisterLimit;
+  readonly mode: FloodMode;
+  /** `DevicePlugin vendor.com/gpu registers`, `all plugins together register`. */
+  readonly doing: string;
+  /** `flood` or `rules[2].flood`. */
+  readonly source: string;
+}
+
+/** What was done about it: the word of metrics and views. */
+export type ExceedAction = 'observe' | 'delay' | 'reject' | 'disconnect';
+
+/** The answer to an exceeding. */
+export interface Exceeded {
+  readonly verdict: FloodVerdict;
+  readonly action: ExceedAction;
+  /** Why, in words, and what was done; without a trailing period. */
+  readonly message: string;
+}
+
+/**
+ * Decides about a registration that found no permit. A delayed one has its turn reserved.
+ *
+ * @param isCalled somebody waits for an answer; otherwise the broker came by itself, and each action means to wait
+ */
+export function exceeded(asked: RegistrationLimit, isCalled: boolean): Exceeded {
+  const { limiter, settings, mode } = asked;
+  const why = `${asked.doing} more often than ${asked.source}.${asked.limit} allows (${figures(settings)})`;
+  if (mode === 'observe') {
+    return {
+      verdict: { kind: 'pass' },
+      action: 'observe',
+      message: `${why}; it may pass, because the mode is observe`,
+    };
+  }
+  const longestMs = isCalled ? settings.maxDelayMs : Number.POSITIVE_INFINITY;
+  const delayMs = isCalled && settings.onExceed !== 'delay' ? undefined : limiter.reserve(longestMs);
+  if (delayMs !== undefined) {
+    return {
+      verdict: { kind: 'delay', delayMs },
+      action: 'delay',
+      message: `${why}; it is held for ${seconds(delayMs)}`,
+    };
+  }
+  const retryAfterMs = Math.max(1, limiter.nextInMs());
+  const message = `${why}; try again in ${seconds(retryAfterMs)}`;
+  const refusal = { code: asked.code, message, retryAfterMs };
+  return settings.onExceed === 'disconnect'
+    ? { verdict: { kind: 'refuse', refusal: { ...refusal, disconnect: true } }, action: 'disconnect', message }
+    : { verdict: { kind: 'refuse', refusal }, action: 'reject', message };
+}

@@ -1,0 +1,25 @@
+// The words of the flood policy: which plugin, which limit with its figures, and how many seconds to wait.
+import type { BucketSettings, PenaltySettings } from '../model/settings.js';
+
+/** Seconds as people read them: 0.3 s, 2 s, 45 s; never less than is meant. */
+export function seconds(ms: number): string {
+  const tenths = Math.ceil(ms / 100);
+  return tenths < 100 ? `${String(tenths / 10)} s` : `${String(Math.ceil(ms / 1_000))} s`;
+}
+
+/** `burst 5, then one each 2 s`. */
+export function figures({ burst, intervalMs }: BucketSettings): string {
+  const each = intervalMs < 1_000 ? `${String(intervalMs)} ms` : seconds(intervalMs);
+  return `burst ${String(burst)}, then one each ${each}`;
+}
+
+/** What a caller in quarantine is told. */
+export function quarantinedSentence(who: string, leftMs: number): string {
+  return `${who} is in quarantine after too many strikes; it is let in again in ${seconds(leftMs)}`;
+}
+
+/** The beginning of a quarantine. */
+export function quarantineBeganSentence(who: string, penalty: PenaltySettings, lengthMs: number): string {
+  const { strikes, windowMs } = penalty;
+  return `${who} is kept out for ${seconds(lengthMs)} after ${String(strikes)} strikes within ${seconds(windowMs)}`;
+}

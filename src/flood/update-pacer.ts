@@ -1,0 +1,123 @@
+// The pace at which one session's lists are taken (contract 4): a permit for each turn. Coalescing is no strike; a
+// session that is to be disconnected gets one each time.
+import type { Metrics } from '../kernel/metrics.js';
+import type { EventSink } from '../model/event.js';
+import type { PluginPolicy, UpdateAction } from '../model/settings.js';
+import type { Limiter, OpenLimiter } from './limiter.js';
+import type { FloodSubject } from './ports.js';
+import { figures } from './sentences.js';
+
+/** Whose lists are paced: the plugin, and the process that sends them. */
+export type PacedSession = Pick<FloodSubject, 'type' | 'name' | 'uid' | 'socket' | 'caller'>;
+
+/** What a pacer needs. */
+export interface PacerPorts {
+  readonly openLimiter: OpenLimiter;
+  readonly metrics: Metrics;
+  readonly now: () => number;
+  readonly events: EventSink;
+  /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
+  readonly struck: (session: PacedSession) => void;
+  readonly closed: (pacer: UpdatePacer) => void;
+}
+
+/** The bucket `updates` of one session. */
+export class UpdatePacer {
+  readonly session: PacedSession;
+  readonly #ports: PacerPorts;
+  readonly #limiter: Limiter;
+  #policy: PluginPolicy;
+  /** A list waits for its permit: it is one exceeding, however often it is asked for meanwhile. */
+  #isWaiting = false;
+  #slowedAtMs: number | undefined;
+  #exceeded = 0;
+
+  constructor(session: PacedSession, policy: PluginPolicy, ports: PacerPorts) {
+    const { burst, intervalMs } = policy.flood.updates;
+    this.session = session;
+    this.#ports = ports;
+    this.#policy = policy;
+    this.#limiter = ports.openLimiter({ burst, intervalMs });
+  }
+
+  /** The bucket, for views. */
+  get limiter(): Limiter {
+    return this.#limiter;
+  }
+
+  /** The policy in force. */
+  get policy(): PluginPolicy {
+    return this.#policy;
+  }
+
+  /** Who set it: `rules[2].flood` or `flood`. */
+  get source(): string {
+    return this.#policy.rule === undefined ? 'flood' : `rules[${String(this.#policy.rule)}].flood`;
+  }
+
+  /** How often a list had to wait, or would have had to. */
+  get exceeded(): number {
+    return this.#exceeded;
+  }
+
+  /** Whether a list waits for its permit now. */
+  get isSlowed(): boolean {
+    return this.#isWaiting && this.#policy.flood.mode === 'enforce';
+  }
+
+  /** What is to be done when tryTake() says no. */
+  get onExceed(): UpdateAction {
+    return this.#policy.flood.updates.onExceed;
+  }
+
+  /** Spends a permit for a list that is there; always true where the mode is `observe`. */
+  tryTake(): boolean {
+    if (this.#limiter.tryTake()) {
+      this.#isWaiting = false;
+      return true;
+    }
+    const isObserved = this.#policy.flood.mode === 'observe';
+    if (!this.#isWaiting || isObserved) this.#exceed(isObserved);
+    this.#isWaiting = true;
+    return isObserved;
+  }
+
+  /** Milliseconds until the next permit. */
+  nextInMs(): number {
+    return this.#limiter.nextInMs();
+  }
+
+  /** Goes on under another policy with the permits it has. */
+  reload(policy: PluginPolicy): void {
+    const { burst, intervalMs } = policy.flood.updates;
+    this.#policy = policy;
+    this.#limiter.reload({ burst, intervalMs });
+  }
+
+  /** The session is over. Idempotent. */
+  close(): void {
+    this.#limiter.close();
+    this.#ports.closed(this);
+  }
+
+  #exceed(isObserved: boolean): void {
+    const { flood } = this.#policy;
+    this.#exceeded += 1;
+    this.#ports.metrics.floodExceeded('updates', isObserved ? 'observe' : flood.updates.onExceed);
+    if (flood.updates.onExceed === 'disconnect') this.#ports.struck(this.session);
+    const nowMs = this.#ports.now();
+    const isKnown = this.#slowedAtMs !== undefined && nowMs - this.#slowedAtMs < flood.penalty.windowMs;
+    this.#slowedAtMs = nowMs;
+    if (!isKnown) this.#tell(isObserved);
+  }
+
+  /** Once for as long as it goes on: the counters say how often. */
+  #tell(isObserved: boolean): void {
+    const { type, name, socket } = this.session;
+    const { updates } = this.#policy.flood;
+    const done = { coalesce: 'only the newest is taken on each turn', disconnect: 'its session is closed' };
+    const what = isObserved ? 'all are taken, because the mode is observe' : done[updates.onExceed];
+    const message = `${type} ${name} sends lists faster than ${this.source}.updates allows (${figures(updates)}); ${what}`;
+    this.#ports.events.record({ type: 'flood', plugin: `${type}/${name}`, socket, message });
+  }
+}
