@@ -1,0 +1,174 @@
+// csi.publish: kubernetes. Makes the Node and the CSINode of this node say what the drivers say. Every write carries the
+// resourceVersion it is based on, so that nobody's change is overwritten, and is a patch of our own fields, so that fields
+// this version does not know stay.
+import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.js';
+import type { NodeInfo } from '../../csi/node-info.js';
+import { asError } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import type { ApiClient } from './api-client.js';
+import { ApiFailure } from './api-failure.js';
+import type { Ledger } from './ledger.js';
+import { NODE_ID_ANNOTATION, planDrivers, planNode, topologyConflicts, type CsiNodeDriver } from './node-objects.js';
+
+/** The part of a Node that matters here. */
+interface NodeObject {
+  readonly metadata: {
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+}
+
+/** The part of a CSINode that matters here. */
+interface CsiNodeObject {
+  readonly metadata: {
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
+  };
+  readonly spec: { readonly drivers?: readonly CsiNodeDriver[] | null };
+}
+
+const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
+
+/** What the target is given. */
+export interface ApiTargetOptions {
+  readonly client: ApiClient;
+  readonly ledger: Ledger;
+  readonly nodeName: string;
+  readonly log: Log;
+}
+
+/** Publishes to the API server. */
+export class ApiTarget implements NodeFactsTarget {
+  readonly #client: ApiClient;
+  readonly #ledger: Ledger;
+  readonly #name: string;
+  readonly #log: Log;
+
+  constructor({ client, ledger, nodeName, log }: ApiTargetOptions) {
+    this.#client = client;
+    this.#ledger = ledger;
+    this.#name = nodeName;
+    this.#log = log;
+  }
+
+  async known(): Promise<readonly string[]> {
+    return [...(await this.#ledger.drivers())];
+  }
+
+  async apply(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ApplyOutcome> {
+    try {
+      await this.#remember(wanted.keys(), []);
+      const conflicts = await this.#round(wanted, unwanted, signal);
+      await this.#remember([], unwanted);
+      return { ok: true, conflicts };
+    } catch (failure) {
+      const retryAfterMs = failure instanceof ApiFailure ? failure.retryAfterMs : undefined;
+      const message = `the node facts of CSI drivers are not published: ${asError(failure).message}`;
+      return { ok: false, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    }
+  }
+
+  /** A disk that cannot be written must not keep a driver from being published. */
+  async #remember(added: Iterable<string>, removed: Iterable<string>): Promise<void> {
+    try {
+      await this.#ledger.change(added, removed);
+    } catch (failure) {
+      const why = asError(failure).message;
+      this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down: ${why}`);
+    }
+  }
+
+  /** In the kubelet's order: what goes leaves CSINode first and the Node last, what comes the other way round. */
+  async #round(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    if (wanted.size + unwanted.size === 0) return new Map();
+    const node = await this.#findNode(signal);
+    const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted);
+    const agreed = new Map([...wanted].filter(([driver]) => !conflicts.has(driver)));
+    let csiNode = await this.#findCsiNode(node, signal);
+    const change = planDrivers(csiNode?.spec.drivers ?? [], agreed, unwanted);
+    if (csiNode !== undefined && change.remove.length > 0) {
+      const gone = change.remove.map((driver) => ({ $patch: 'delete', name: driver }));
+      csiNode = await this.#patchCsiNode(csiNode, gone, signal);
+    }
+    if (node === undefined) {
+      if (wanted.size === 0) return conflicts;
+      throw new ApiFailure(404, `there is no node ${this.#name} yet; csi.nodeName must be the name of this node`);
+    }
+    await this.#patchNode(node, agreed, unwanted, signal);
+    if (change.add.length > 0) {
+      if (csiNode === undefined) await this.#createCsiNode(node, change.add, signal);
+      else await this.#patchCsiNode(csiNode, change.add, signal);
+    }
+    return conflicts;
+  }
+
+  async #findNode(signal: AbortSignal): Promise<NodeObject | undefined> {
+    const what = `get node ${this.#name}`;
+    return (await this.#client.find({ what, method: 'GET', path: this.#nodePath }, signal)) as NodeObject | undefined;
+  }
+
+  /** The CSINode of this node; one that belonged to an earlier node of the same name is deleted, as the kubelet does. */
+  async #findCsiNode(node: NodeObject | undefined, signal: AbortSignal): Promise<CsiNodeObject | undefined> {
+    const path = this.#csiNodePath;
+    const what = `get csinode ${this.#name}`;
+    const csiNode = (await this.#client.find({ what, method: 'GET', path }, signal)) as CsiNodeObject | undefined;
+    if (csiNode === undefined || node === undefined) return csiNode;
+    const { uid, resourceVersion, ownerReferences = [] } = csiNode.metadata;
+    if (!ownerReferences.some((owner) => owner.kind === 'Node' && owner.uid !== node.metadata.uid)) return csiNode;
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } };
+    await this.#client.find({ what: `delete csinode ${this.#name}`, method: 'DELETE', path, body }, signal);
+    return undefined;
+  }
+
+  async #patchNode(
+    node: NodeObject,
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { annotations = {}, labels = {}, resourceVersion } = node.metadata;
+    const change = planNode({ annotations, labels }, wanted, unwanted);
+    if (change === undefined) return;
+    const annotation = change.nodeIds === undefined ? {} : { annotations: { [NODE_ID_ANNOTATION]: change.nodeIds } };
+    const body = { metadata: { resourceVersion, labels: change.labels, ...annotation } };
+    await this.#client.call({ what: `patch node ${this.#name}`, method: 'PATCH', path: this.#nodePath, body }, signal);
+  }
+
+  async #patchCsiNode(csiNode: CsiNodeObject, drivers: readonly object[], signal: AbortSignal): Promise<CsiNodeObject> {
+    const body = { metadata: { resourceVersion: csiNode.metadata.resourceVersion }, spec: { drivers } };
+    const what = `patch csinode ${this.#name}`;
+    const patched = await this.#client.call({ what, method: 'PATCH', path: this.#csiNodePath, body }, signal);
+    return patched as CsiNodeObject;
+  }
+
+  async #createCsiNode(node: NodeObject, drivers: readonly CsiNodeDriver[], signal: AbortSignal): Promise<void> {
+    const name = this.#name;
+    const owner = { apiVersion: 'v1', kind: 'Node', name, uid: node.metadata.uid };
+    const body = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name, ownerReferences: [owner] },
+      spec: { drivers },
+    };
+    await this.#client.call({ what: `create csinode ${name}`, method: 'POST', path: CSI_NODES, body }, signal);
+  }
+
+  get #nodePath(): string {
+    return `/api/v1/nodes/${encodeURIComponent(this.#name)}`;
+  }
+
+  get #csiNodePath(): string {
+    return `${CSI_NODES}/${encodeURIComponent(this.#name)}`;
+  }
+}
