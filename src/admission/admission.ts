@@ -106,13 +106,20 @@ export class Admission {
   #checkName(request: RegistrationRequest, handler: PluginHandler | undefined): Refusal | undefined {
     const shown = JSON.stringify(request.name.slice(0, 128));
     if (handler === undefined) {
-      return { code: 'TYPE_UNKNOWN', message: `${shown}: the plugin type ${JSON.stringify(request.type.slice(0, 64))} is not served here` };
+      return {
+        code: 'TYPE_UNKNOWN',
+        message: `${shown}: the plugin type ${JSON.stringify(request.type.slice(0, 64))} is not served here`,
+      };
     }
-    if (request.name.length > MAX_NAME) return { code: 'NAME_INVALID', message: `the name ${shown}… has ${String(request.name.length)} characters` };
+    if (request.name.length > MAX_NAME)
+      return { code: 'NAME_INVALID', message: `the name ${shown}… has ${String(request.name.length)} characters` };
     const invalid = handler.validate(request.name, request.versions);
     if (invalid?.code === 'NAME_INVALID') return invalid;
     if (!this.#ports.policy.nameAllowed(request.name)) {
-      return { code: 'NAME_DENIED', message: `${request.name}: the name is not allowed by admission.allowNames and admission.denyNames` };
+      return {
+        code: 'NAME_DENIED',
+        message: `${request.name}: the name is not allowed by admission.allowNames and admission.denyNames`,
+      };
     }
     return invalid;
   }
@@ -136,13 +143,20 @@ export class Admission {
       } else {
         const outside = checkRoots(request, pinned, policy.paths, sockets);
         const listener = outside === undefined ? sockets.listenerOf(pinned) : undefined;
-        if (listener !== undefined && !('error' in listener) && listener.pid !== self.pid) return { endpoint: pinned, listener };
+        if (listener !== undefined && !('error' in listener) && listener.pid !== self.pid)
+          return { endpoint: pinned, listener };
         pinned.release();
         if (outside !== undefined) refusal = outside;
         else if (listener !== undefined && !('error' in listener)) {
-          refusal = { code: 'ENDPOINT_INVALID', message: `${request.name}: the endpoint ${full} is the broker's own socket` };
+          refusal = {
+            code: 'ENDPOINT_INVALID',
+            message: `${request.name}: the endpoint ${full} is the broker's own socket`,
+          };
         } else {
-          refusal = { code: 'NO_LISTENER', message: `${request.name}: nobody listens on ${full} (${listener?.error ?? ''})` };
+          refusal = {
+            code: 'NO_LISTENER',
+            message: `${request.name}: nobody listens on ${full} (${listener?.error ?? ''})`,
+          };
           mayChange = true;
         }
       }
@@ -155,14 +169,23 @@ export class Admission {
     const { roster } = this.#ports;
     const socketKey = incarnationKey((request.socket ?? endpoint).incarnation);
     if (request.expected !== undefined && request.expected !== socketKey) {
-      return { code: 'SOCKET_SWAPPED', message: `${request.name}: ${endpoint.path} is another incarnation than the one that is known` };
+      return {
+        code: 'SOCKET_SWAPPED',
+        message: `${request.name}: ${endpoint.path} is another incarnation than the one that is known`,
+      };
     }
     if (roster.isDeregistered(socketKey)) {
-      return { code: 'DEREGISTERED', message: `${request.name}: an operator has deregistered this incarnation of ${endpoint.path}` };
+      return {
+        code: 'DEREGISTERED',
+        message: `${request.name}: an operator has deregistered this incarnation of ${endpoint.path}`,
+      };
     }
     const claimant = roster.claimant(request.type, incarnationKey(endpoint.incarnation), request.name);
     if (claimant === undefined) return undefined;
-    return { code: 'ENDPOINT_CLAIMED', message: `${request.name}: the socket ${endpoint.path} already serves ${claimant}` };
+    return {
+      code: 'ENDPOINT_CLAIMED',
+      message: `${request.name}: the socket ${endpoint.path} already serves ${claimant}`,
+    };
   }
 
   async #checkDuplicate(
@@ -176,17 +199,26 @@ export class Admission {
     const incumbent = this.#ports.roster.incumbent(request.type, request.name);
     if (incumbent === undefined || incumbent.socketKey === incarnationKey(socket.incarnation)) return undefined;
     if (plugin.duplicates === 'reject') {
-      return { code: 'DUPLICATE_REJECTED', message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set` };
+      return {
+        code: 'DUPLICATE_REJECTED',
+        message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set`,
+      };
     }
     if ((await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
-    return { code: 'DUPLICATE_KEPT', message: `${request.name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set` };
+    return {
+      code: 'DUPLICATE_KEPT',
+      message: `${request.name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set`,
+    };
   }
 
   #checkCaps(request: RegistrationRequest): Refusal | undefined {
     const { roster, policy } = this.#ports;
     const { maxPlugins } = policy.settings;
     if (roster.livePlugins < maxPlugins || roster.isKnown(request.type, request.name)) return undefined;
-    return { code: 'CAP_PLUGINS', message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)` };
+    return {
+      code: 'CAP_PLUGINS',
+      message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)`,
+    };
   }
 
   #callerFrom(listener: Exclude<Listener, { error: string }>): Caller {

@@ -61,7 +61,12 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
 }
 
 /** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */
-export function checkRoots(request: RegistrationRequest, pinned: PinnedSocket, paths: Paths, sockets: SocketPort): Refusal | undefined {
+export function checkRoots(
+  request: RegistrationRequest,
+  pinned: PinnedSocket,
+  paths: Paths,
+  sockets: SocketPort,
+): Refusal | undefined {
   const roots = rootsFor(request, paths);
   for (const root of roots) {
     const real = sockets.realDirectory(root);

@@ -55,7 +55,10 @@ export interface SocketPort {
 /** What admission asks of the actual state. */
 export interface RosterPort {
   /** The instance that speaks for a plugin now, if any counts. */
-  incumbent(type: string, name: string): { readonly id: string; readonly socketKey: string; readonly endpointPath: string } | undefined;
+  incumbent(
+    type: string,
+    name: string,
+  ): { readonly id: string; readonly socketKey: string; readonly endpointPath: string } | undefined;
   /** The name of another plugin of the same type that this very endpoint serves. */
   claimant(type: string, endpointKey: string, name: string): string | undefined;
   /** An operator has kept this incarnation out. */

@@ -120,7 +120,11 @@ export class Broker {
     serveRegister(this.#plugins, {
       register: (call, caller) => this.core.registerDoor.register(call, caller),
       undecodable: (refusal, caller) => {
-        events.record({ type: 'refused', reason: refusal.code, message: `${refusal.message} (uid ${String(caller?.uid ?? '?')})` });
+        events.record({
+          type: 'refused',
+          reason: refusal.code,
+          message: `${refusal.message} (uid ${String(caller?.uid ?? '?')})`,
+        });
         parts.metrics.registration('DevicePlugin', 'refused', refusal.code);
       },
     });

@@ -35,7 +35,8 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
   const said = new Set<string>();
   /** Once per peer and cause: a flood of connections must not become a flood of log lines. */
   const sayOnce = (caller: Caller | undefined, code: string, message: string): void => {
-    const who = caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
+    const who =
+      caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
     const sentence = `connection of ${who} ended: ${message}`;
     ports.events.record({ type: 'connection', reason: code, message: sentence });
     const key = `${who}/${code}`;

@@ -235,7 +235,9 @@ export class Core {
 
   /** Closes what an operator names and keeps these incarnations out. Returns them. */
   closeAll(type: string, name: string): Instance[] {
-    const closed = this.roster.ofPlugin(type, name).filter((instance) => instance.state !== 'gone' && instance.state !== 'rejected');
+    const closed = this.roster
+      .ofPlugin(type, name)
+      .filter((instance) => instance.state !== 'gone' && instance.state !== 'rejected');
     for (const instance of closed) this.lifecycle.close(instance, 'deregistered', 'was closed by an operator');
     return closed;
   }
@@ -246,7 +248,10 @@ export class Core {
     this.restart.stop();
     this.lifecycle.stop();
     const closing = [...this.roster.all()].map((instance) =>
-      this.handlers.get(instance.type)?.deregister(instance.id, 'broker-stopping').catch(() => undefined),
+      this.handlers
+        .get(instance.type)
+        ?.deregister(instance.id, 'broker-stopping')
+        .catch(() => undefined),
     );
     await Promise.all(closing);
     for (const instance of [...this.roster.all()]) this.roster.remove(instance);
@@ -261,7 +266,10 @@ export class Core {
   }
 
   #deregister(instance: Instance): void {
-    void this.handlers.get(instance.type)?.deregister(instance.id, 'socket-removed').catch(() => undefined);
+    void this.handlers
+      .get(instance.type)
+      ?.deregister(instance.id, 'socket-removed')
+      .catch(() => undefined);
     const message = 'its registration socket was removed';
     this.lifecycle.report(instance.id, { state: 'held', reason: 'socket-removed', message });
     if (instance.state !== 'held') this.lifecycle.close(instance, 'socket-removed', message);
@@ -303,8 +311,15 @@ export class Core {
       events.record({ type: 'devices', plugin, message: before === undefined ? `first list: ${counts}` : counts });
     }
     if (duplicates.length > 0) {
-      const shown = duplicates.slice(0, 5).map((id) => JSON.stringify(id)).join(', ');
-      events.record({ type: 'devices', plugin, message: `the list names ids more than once, the last counts: ${shown}` });
+      const shown = duplicates
+        .slice(0, 5)
+        .map((id) => JSON.stringify(id))
+        .join(', ');
+      events.record({
+        type: 'devices',
+        plugin,
+        message: `the list names ids more than once, the last counts: ${shown}`,
+      });
     }
   }
 
@@ -315,9 +330,15 @@ export class Core {
     const type = instance.reason === 'registered' && before !== instance.state ? 'registered' : 'state';
     const message = `${instance.name} is ${instance.state}: ${instance.message}`;
     events.record({ type, reason: instance.reason, plugin, socket: instance.socketPath, message });
-    const fields = { plugin, socket: instance.socketPath, state: instance.state, reason: instance.reason, pid: instance.caller?.pid };
-    if (instance.state === 'held' || instance.state === 'quarantined') log.warn('plugin.state-changed', message, fields);
+    const fields = {
+      plugin,
+      socket: instance.socketPath,
+      state: instance.state,
+      reason: instance.reason,
+      pid: instance.caller?.pid,
+    };
+    if (instance.state === 'held' || instance.state === 'quarantined')
+      log.warn('plugin.state-changed', message, fields);
     else log.info('plugin.state-changed', message, fields);
   }
 }
-

@@ -110,7 +110,13 @@ export class Persistence {
     wallMs: number,
   ): Instance {
     const isHint = this.#store.isHint(entry);
-    const caller = { uid: entry.uid, gid: undefined, pid: entry.pid, startTime: undefined, source: 'peercred' } as const;
+    const caller = {
+      uid: entry.uid,
+      gid: undefined,
+      pid: entry.pid,
+      startTime: undefined,
+      source: 'peercred',
+    } as const;
     return {
       id: entryKey(entry),
       type: entry.type,

@@ -14,7 +14,10 @@ export function timeText(wallMs: number): string {
 }
 
 /** Strikes and quarantine of a plugin's caller, for its view. */
-export type FloodFacts = (instance: Instance) => { readonly strikes: number; readonly quarantinedUntil: number | undefined };
+export type FloodFacts = (instance: Instance) => {
+  readonly strikes: number;
+  readonly quarantinedUntil: number | undefined;
+};
 
 /** All incarnations, newest first within a plugin. */
 export function pluginViews(core: Core, flood: FloodFacts): PluginView[] {
@@ -26,7 +29,9 @@ export function pluginViews(core: Core, flood: FloodFacts): PluginView[] {
     seen.add(key);
     const primary = core.roster.primaryOf(type, name);
     for (const instance of core.roster.ofPlugin(type, name)) {
-      views.push(pluginView(instance, instance === primary, core.inventory.holding(instance.id)?.resource ?? '', flood));
+      views.push(
+        pluginView(instance, instance === primary, core.inventory.holding(instance.id)?.resource ?? '', flood),
+      );
     }
   }
   return views;
@@ -39,7 +44,10 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
     name: instance.name,
     primary,
     state: instance.state,
-    reason: instance.reason === 'registered' && !instance.isDurable && instance.state === 'ready' ? 'not-checkpointed' : instance.reason,
+    reason:
+      instance.reason === 'registered' && !instance.isDurable && instance.state === 'ready'
+        ? 'not-checkpointed'
+        : instance.reason,
     endpoint: instance.endpointPath,
     socket: instance.socketPath,
     uid: instance.caller?.uid ?? -1,
@@ -59,7 +67,10 @@ export function resourceViews(core: Core): ResourceView[] {
   return resources.map((resource) => resourceView(resource, core.roster.get(resource.owner.id)));
 }
 
-function resourceView({ name, owner, holding, capacity, allocatable }: Resource, instance: Instance | undefined): ResourceView {
+function resourceView(
+  { name, owner, holding, capacity, allocatable }: Resource,
+  instance: Instance | undefined,
+): ResourceView {
   return {
     name,
     plugin: instance === undefined ? '' : pluginKey(instance),

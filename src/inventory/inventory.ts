@@ -80,7 +80,8 @@ export class Inventory {
     if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch);
     const decoded = await this.#ports.decode(raw, maxDevices, signal);
     signal.throwIfAborted();
-    if (!decoded.ok) return this.#refuse(instanceId, resource, `the list of ${resource} is refused: ${decoded.sentence}`);
+    if (!decoded.ok)
+      return this.#refuse(instanceId, resource, `the list of ${resource} is refused: ${decoded.sentence}`);
     const { list, sha256 } = decoded;
     const holding = {
       instanceId,

@@ -22,9 +22,7 @@ export interface Resource {
 
 /** States in which healthy devices may be used: an orphaned plugin is connected and reports, only its path is lost. */
 function isUsable(speaker: Speaker): boolean {
-  return (
-    speaker.state === 'ready' || speaker.state === 'orphaned' || (speaker.state === 'restored' && !speaker.isHint)
-  );
+  return speaker.state === 'ready' || speaker.state === 'orphaned' || (speaker.state === 'restored' && !speaker.isHint);
 }
 
 /** States whose lists no longer count at all. */

@@ -40,8 +40,9 @@ export interface Caller {
   readonly source: 'peercred' | 'socket-file';
 }
 
-/** Whether two callers are the same process; by uid where a pid is unknown. */
+/** Whether two callers are the same process; by uid where a pid is unknown, by pid where a start time is. */
 export function sameProcess(a: Caller, b: Caller): boolean {
   if (a.pid === undefined || b.pid === undefined) return a.uid === b.uid;
-  return a.pid === b.pid && a.startTime === b.startTime;
+  if (a.pid !== b.pid) return false;
+  return a.startTime === undefined || b.startTime === undefined || a.startTime === b.startTime;
 }

@@ -5,7 +5,14 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
 import { incarnationKey, pluginKey, type Caller } from '../model/ids.js';
-import type { Enrolment, InstanceHandle, Outcome, PinnedSocket, PluginHandler, RegistrationRequest } from '../model/plugin.js';
+import type {
+  Enrolment,
+  InstanceHandle,
+  Outcome,
+  PinnedSocket,
+  PluginHandler,
+  RegistrationRequest,
+} from '../model/plugin.js';
 import { isTransient, Refused, type Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { instanceId, isConnected, type Instance } from './instance.js';
@@ -115,7 +122,11 @@ export class Enrolments {
     try {
       const accepted = await handler.register(this.#held(instance), this.#handle(id), signal);
       instance.counters.registrations += request.pulled ? 0 : 1;
-      roster.confirm(instance, accepted, wasRestored && (request.pulled || request.door === 'watcher') ? 'confirmed' : 'registered');
+      roster.confirm(
+        instance,
+        accepted,
+        wasRestored && (request.pulled || request.door === 'watcher') ? 'confirmed' : 'registered',
+      );
     } catch (failure) {
       const refusal = refusalFrom(failure, request);
       roster.reject(instance, refusal);

@@ -153,7 +153,8 @@ export class Lifecycle {
   #lost(instance: Instance): void {
     const listens = this.#ports.isListening(instance);
     if (isWorthPulling(instance) && listens) {
-      const pause = instance.reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * instance.policy.flood.updates.intervalMs : 0;
+      const pause =
+        instance.reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * instance.policy.flood.updates.intervalMs : 0;
       // The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer.
       const failures = this.#failures.get(instance.id) ?? 0;
       this.#failures.set(instance.id, failures + 1);
@@ -184,7 +185,9 @@ export class Lifecycle {
 
   #retire(instance: Instance): void {
     const { roster, reconciler } = this.#ports;
-    void this.#handler(instance)?.deregister(instance.id, 'replaced').catch(() => undefined);
+    void this.#handler(instance)
+      ?.deregister(instance.id, 'replaced')
+      .catch(() => undefined);
     reconciler.unwant(instance.id);
     this.#ports.dropLists(instance.id);
     instance.isServing = false;
@@ -226,9 +229,17 @@ export class Lifecycle {
     } else if (instance.reason === 'recycled') {
       return;
     } else if (key === undefined) {
-      roster.report(instance.id, { state: 'ready', reason: 'path-missing', message: 'its socket file vanished; it goes on serving' });
+      roster.report(instance.id, {
+        state: 'ready',
+        reason: 'path-missing',
+        message: 'its socket file vanished; it goes on serving',
+      });
     } else {
-      roster.report(instance.id, { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' });
+      roster.report(instance.id, {
+        state: 'orphaned',
+        reason: 'path-taken',
+        message: 'its path now belongs to another socket',
+      });
     }
   }
 

@@ -119,7 +119,11 @@ export class Restart {
     for (const id of [...this.#open]) {
       const instance = this.#ports.roster.get(id);
       if (instance?.state !== 'restored') continue;
-      lifecycle.report(id, { state: 'held', reason: 'not-answering', message: 'did not answer within restart.deadline' });
+      lifecycle.report(id, {
+        state: 'held',
+        reason: 'not-answering',
+        message: 'did not answer within restart.deadline',
+      });
     }
     this.#open.clear();
     this.#check();

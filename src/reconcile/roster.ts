@@ -103,7 +103,8 @@ export class Roster {
       this.#hold(known, enrolment);
       known.caller = enrolment.caller ?? known.caller;
       known.policy = enrolment.policy;
-      if (!isLive(known)) this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
+      if (!isLive(known))
+        this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
       return known;
     }
     const now = this.#clock.wall();

@@ -41,7 +41,14 @@ export class RegisterDoor {
     const closed = this.#ports.closedBecause();
     if (closed !== undefined) return { ok: false, refusal: closed };
     if (this.#waiting >= MAX_WAITING) {
-      return { ok: false, refusal: { code: 'BUSY', message: `${call.resourceName}: ${String(MAX_WAITING)} registrations are waiting already`, retryAfterMs: 1000 } };
+      return {
+        ok: false,
+        refusal: {
+          code: 'BUSY',
+          message: `${call.resourceName}: ${String(MAX_WAITING)} registrations are waiting already`,
+          retryAfterMs: 1000,
+        },
+      };
     }
     this.#waiting += 1;
     const budget = this.#ports.budgetMs();

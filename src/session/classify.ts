@@ -3,13 +3,19 @@ import { GRPC_STATUS, type Refusal, type RefusalCode } from '../model/reasons.js
 import type { FailedCall } from './ports.js';
 
 /** Words with which the HTTP/2 layer tells that its peer speaks something else. */
-const NOT_HTTP2 = /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings/i;
+const NOT_HTTP2 =
+  /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings/i;
 
 /**
  * @param what the call, as the kubelet's messages name it: `failed to get device plugin options`
  * @param subject the plugin and endpoint, for the sentence
  */
-export function classifyFailedCall(failure: FailedCall, what: string, subject: string, otherwise: RefusalCode): Refusal {
+export function classifyFailedCall(
+  failure: FailedCall,
+  what: string,
+  subject: string,
+  otherwise: RefusalCode,
+): Refusal {
   const say = (code: RefusalCode, why: string): Refusal => ({ code, message: `${subject}: ${what}: ${why}` });
   const { status, message } = failure;
   if (/ECONNREFUSED|ENOENT/.test(message)) return say('NO_LISTENER', 'nobody listens on the endpoint');

@@ -49,7 +49,10 @@ export class DevicePluginHandler implements PluginHandler {
     const wrong = checkResourceName(name);
     if (wrong !== undefined) return { code: 'NAME_INVALID', message: wrong };
     if (versions.some((version) => SUPPORTED_VERSIONS.some((supported) => supported === version))) return undefined;
-    const offered = versions.slice(0, 8).map((version) => JSON.stringify(version.slice(0, 64))).join(', ');
+    const offered = versions
+      .slice(0, 8)
+      .map((version) => JSON.stringify(version.slice(0, 64)))
+      .join(', ');
     return {
       code: 'VERSION_UNSUPPORTED',
       message: `${name}: requested API version ${offered === '' ? '(none)' : offered} is not supported; supported versions are ["${SUPPORTED_VERSIONS.join('", "')}"]`,
@@ -104,7 +107,9 @@ export class DevicePluginHandler implements PluginHandler {
     const moved = this.#recycle(enrolment);
     session.probe(
       moved ? 'recycled' : 'list-unwatched',
-      moved ? 'its socket was moved aside, so that it registers afresh' : 'alive; its socket could not be moved aside now',
+      moved
+        ? 'its socket was moved aside, so that it registers afresh'
+        : 'alive; its socket could not be moved aside now',
     );
   }
 

@@ -27,7 +27,8 @@ export function checkResourceName(name: string): string | undefined {
   if (!prefix.split('.').every((label) => LABEL.test(label))) {
     return wrong('its domain must be lower-case DNS labels joined by dots');
   }
-  if (resource.length > MAX_NAME_PART) return wrong(`its second part has more than ${String(MAX_NAME_PART)} characters`);
+  if (resource.length > MAX_NAME_PART)
+    return wrong(`its second part has more than ${String(MAX_NAME_PART)} characters`);
   if (!NAME_PART.test(resource)) {
     return wrong('its second part must be letters, digits, - _ . and begin and end with a letter or digit');
   }

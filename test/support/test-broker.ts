@@ -54,7 +54,13 @@ export async function startTestBroker(
       connection: () => ({ ok: true, release: () => undefined }),
     },
     peers: {
-      peerOf: () => ({ uid: process.getuid?.() ?? 0, gid: undefined, pid: undefined, startTime: undefined, source: 'socket-file' }),
+      peerOf: () => ({
+        uid: process.getuid?.() ?? 0,
+        gid: undefined,
+        pid: undefined,
+        startTime: undefined,
+        source: 'socket-file',
+      }),
       listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
     },
     store: {

@@ -1,5 +1,12 @@
 // Our side of calls to plugins: one channel per incarnation, raw bytes, one message pulled at a time.
-import { Channel, connectivityState, credentials, Metadata, status as Status, type ChannelOptions } from '@grpc/grpc-js';
+import {
+  Channel,
+  connectivityState,
+  credentials,
+  Metadata,
+  status as Status,
+  type ChannelOptions,
+} from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 

@@ -42,7 +42,10 @@ export function pluginDialler(maxMessageBytes: () => number, clock: Clock): Plug
 }
 
 /** Calls registration sockets, each call on a connection of its own: one opened minutes ago may be gone. */
-export function registrationClient(clock: Clock, callerOf: (socket: PinnedSocket) => Caller | undefined): RegistrationClient {
+export function registrationClient(
+  clock: Clock,
+  callerOf: (socket: PinnedSocket) => Caller | undefined,
+): RegistrationClient {
   const once = async (
     socket: PinnedSocket,
     method: string,
@@ -76,6 +79,9 @@ function decoded<T>(decode: () => T): T {
   try {
     return decode();
   } catch (problem) {
-    throw new CallFailed(GRPC_STATUS.INTERNAL, problem instanceof Error ? problem.message : 'the answer cannot be decoded');
+    throw new CallFailed(
+      GRPC_STATUS.INTERNAL,
+      problem instanceof Error ? problem.message : 'the answer cannot be decoded',
+    );
   }
 }

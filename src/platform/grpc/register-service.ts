@@ -1,6 +1,12 @@
 // v1beta1.Registration/Register on the wire: bytes in, one answer out. Decoding is ours, so that a request that cannot
 // be decoded is a refusal with a code like any other.
-import { Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceDefinition, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  Metadata,
+  type sendUnaryData,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import type { Caller } from '../../model/ids.js';
 import type { Outcome } from '../../model/plugin.js';
 import { REFUSALS, type Refusal } from '../../model/reasons.js';

@@ -118,7 +118,8 @@ function privateName(publicName: string): string {
 /** Removes private names that dead brokers left in the directory. */
 function sweepPrivate(directory: string, publicName: string): void {
   for (const name of readdirSync(directory)) {
-    if (name.startsWith(`${PRIVATE_PREFIX}${publicName.slice(0, 2)}`)) rmSync(path.join(directory, name), { force: true });
+    if (name.startsWith(`${PRIVATE_PREFIX}${publicName.slice(0, 2)}`))
+      rmSync(path.join(directory, name), { force: true });
   }
 }
 

@@ -91,7 +91,8 @@ void describe('the Register door', async () => {
       [{ endpoint: `${'x'.repeat(120)}.sock` }, /ENDPOINT_TOO_LONG/],
       [{ resourceName: 'example.com/other' }, /6 ALREADY_EXISTS: ENDPOINT_CLAIMED/],
     ];
-    for (const [over, expected] of rows) await assert.rejects(three?.register(broker.kubeletSocket, over) ?? Promise.resolve(), expected);
+    for (const [over, expected] of rows)
+      await assert.rejects(three?.register(broker.kubeletSocket, over) ?? Promise.resolve(), expected);
     assert.deepEqual(broker.counts(R), { capacity: 1, allocatable: 1 });
     assert.equal(three?.streams, 1);
   });

@@ -12,7 +12,12 @@ void describe('the watcher door', async () => {
   const plugins: FakePlugin[] = [];
   const registry = path.join(root, 'plugins_registry');
   const plugin = async (name: string, over: Partial<FakePluginOptions> = {}): Promise<FakePlugin> => {
-    const started = await FakePlugin.start({ door: 'watcher', socket: path.join(registry, name), resource: `example.com/${path.basename(name).replace(/\W.*/, '')}`, ...over });
+    const started = await FakePlugin.start({
+      door: 'watcher',
+      socket: path.join(registry, name),
+      resource: `example.com/${path.basename(name).replace(/\W.*/, '')}`,
+      ...over,
+    });
     plugins.push(started);
     return started;
   };
@@ -137,7 +142,11 @@ void describe('the watcher door', async () => {
   });
 
   void it('follows a symlink to a socket, and refuses one that leads out of its root', async () => {
-    const outside = await FakePlugin.start({ door: 'watcher', socket: path.join(root, 'outside.sock'), resource: 'example.com/outside' });
+    const outside = await FakePlugin.start({
+      door: 'watcher',
+      socket: path.join(root, 'outside.sock'),
+      resource: 'example.com/outside',
+    });
     plugins.push(outside);
     symlinkSync(outside.socket, path.join(registry, 'link.sock'));
     await eventually('refused', () => /^ENDPOINT_OUTSIDE: /.test(outside.notified[0] ?? ''));
@@ -149,7 +158,10 @@ void describe('the watcher door', async () => {
     const young = await plugin('twin-b.sock', { resource: 'example.com/twin', devices: healthy('a', 'b', 'c') });
     await eventually('young in', () => broker.counts('example.com/twin')?.allocatable === 3 && old.streams === 0);
     await old.stop();
-    await eventually('old gone', () => !broker.plugins().some(({ socket, state: s }) => socket === old.socket && s === 'held'));
+    await eventually(
+      'old gone',
+      () => !broker.plugins().some(({ socket, state: s }) => socket === old.socket && s === 'held'),
+    );
     assert.deepEqual(broker.counts('example.com/twin'), { capacity: 3, allocatable: 3 });
     assert.equal(young.streams, 1);
   });
