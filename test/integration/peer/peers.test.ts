@@ -1,112 +1,166 @@
+import { after, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync } from 'node:fs';
-import { createConnection, createServer, type Socket } from 'node:net';
+import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { chmodSync, closeSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, it } from 'node:test';
-import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
-import { loadNative } from '../../../src/platform/peer/native.js';
+import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { Peers, startTimeOf } from '../../../src/platform/peer/peers.js';
+import type { PinnedSocket } from '../../../src/model/plugin.js';
+import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+const folder = tempDir();
+const servers: Server[] = [];
+after(() => {
+  for (const server of servers) server.close();
+});
+
+async function listening(name: string, onSocket: (socket: Socket) => void, backlog?: number): Promise<string> {
+  const file = path.join(folder, name);
+  const server = createServer({ pauseOnConnect: true }, onSocket);
+  servers.push(server);
+  server.listen({ path: file, ...(backlog === undefined ? {} : { backlog }) });
+  await once(server, 'listening');
+  return file;
+}
 
 function pinned(file: string): PinnedSocket {
   const pin = pinSocket(file);
-  if ('problem' in pin) throw new Error(pin.problem);
+  assert.ok(!('problem' in pin));
   return pin;
 }
 
-const CONNECT =
-  "const s=require('net').connect(process.argv[1]);s.on('connect',()=>process.stdout.write('up'));process.stdin.on('end',()=>process.exit());process.stdin.resume()";
+const self = { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid };
+const hidden = (): undefined => undefined;
 
-void describe('peers', () => {
-  const folder = tempDir();
-  const file = path.join(folder, 's.sock');
-  const accepted: Socket[] = [];
-  const server = createServer((socket) => void accepted.push(socket));
-  server.listen(file);
-  after(() => {
-    for (const socket of accepted) socket.destroy();
-    server.close();
-  });
-  const native = loadNative();
-  const skip = native === undefined ? 'koffi is not installed: only the fallback can be tested here' : false;
-  const peers = new Peers(native);
-
-  void it('names the process behind a connection by uid, gid, pid and start time', { skip }, async () => {
-    const asOther = process.getuid?.() === 0 ? { uid: 54321, gid: 12345 } : {};
-    const child = spawn(process.execPath, ['-e', CONNECT, file], { ...asOther, stdio: ['pipe', 'pipe', 'inherit'] });
-    chmodSync(folder, 0o755);
-    chmodSync(file, 0o777);
-    await once(child.stdout, 'data');
-    const caller = peers.peerOf(accepted.at(-1) as Socket);
-    assert.equal(caller?.pid, child.pid);
-    assert.equal(caller?.uid, asOther.uid ?? process.getuid?.());
-    assert.equal(caller?.gid, asOther.gid ?? process.getgid?.());
-    assert.match(caller?.startTime ?? '', /^\d+$/);
-    assert.equal(caller?.source, 'peercred');
-    child.stdin.end();
-    await once(child, 'exit');
-  });
-
-  void it('names the process that listens, without waiting', { skip }, () => {
-    const socket = pinned(file);
-    assert.deepEqual(peers.listenerOf(socket), { uid: process.getuid?.(), gid: process.getgid?.(), pid: process.pid });
-    socket.release();
-  });
-
-  void it('says that nobody listens on the socket of a dead process', { skip }, async () => {
-    const dead = path.join(folder, 'dead.sock');
-    const child = spawn(process.execPath, [
-      '-e',
-      "require('net').createServer().listen(process.argv[1],()=>process.kill(process.pid,9))",
-      dead,
-    ]);
-    await once(child, 'exit');
-    const socket = pinned(dead);
-    assert.deepEqual(peers.listenerOf(socket), { error: 'ECONNREFUSED' });
-    socket.release();
-  });
-
-  void it('names the owner of the file when the queue of the listener is full', { skip }, async () => {
-    const full = path.join(folder, 'full.sock');
-    const child = spawn(
-      process.execPath,
-      [
-        '-e',
-        "require('net').createServer().listen({path:process.argv[1],backlog:1},()=>{process.stdout.write('up');setTimeout(()=>process.kill(process.pid,'SIGSTOP'),1)})",
-        full,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    await once(child.stdout, 'data');
-    const waiting: Socket[] = [];
-    for (let i = 0; i < 4; i += 1) waiting.push(createConnection(full).on('error', () => undefined));
-    const socket = pinned(full);
-    const facts = peers.listenerOf(socket);
-    assert.equal('uid' in facts ? facts.uid : undefined, process.getuid?.());
-    socket.release();
-    for (const one of waiting) one.destroy();
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  });
-
-  void it('falls back to the owner of the socket file without koffi', () => {
-    const missing = loadNative(() => {
-      throw new Error('not installed');
-    });
-    assert.equal(missing, undefined);
-    const without = new Peers(missing);
-    const socket = pinned(file);
-    assert.equal(without.isExact, false);
-    assert.deepEqual(without.listenerOf(socket), { uid: process.getuid?.(), gid: undefined, pid: undefined });
-    assert.equal(without.peerOf(accepted[0] as Socket), undefined);
-    socket.release();
-  });
-
-  void it('gives a process a start time of its own, and none to a dead pid', () => {
+describe('the caller of a connection', { skip: loadLibc() === undefined && 'koffi is not installed' }, () => {
+  it('is this very process where it connects to itself, with its start time', async () => {
+    const peers = new Peers();
+    const accepted: Socket[] = [];
+    const file = await listening('self', (socket) => accepted.push(socket));
+    const client = createConnection(file);
+    const socket = await eventually('an accepted connection', () => accepted[0]);
+    assert.deepEqual(peers.peerOf(socket), { ...self, startTime: startTimeOf(process.pid), source: 'peercred' });
     assert.match(startTimeOf(process.pid) ?? '', /^\d+$/);
-    assert.equal(startTimeOf(2 ** 22 + 1), undefined);
+    assert.deepEqual(peers.peerOf(client)?.pid, process.pid);
+    client.destroy();
+    socket.destroy();
+    await once(socket, 'close');
+    assert.equal(peers.peerOf(socket), undefined);
+  });
+
+  it(
+    'is another process, with another uid, where one connects',
+    { skip: self.uid !== 0 && 'needs root to start a process of another uid' },
+    async () => {
+      chmodSync(folder, 0o755);
+      const accepted: Socket[] = [];
+      const file = await listening('other', (socket) => accepted.push(socket));
+      chmodSync(file, 0o666);
+      const program = `require('net').connect(${JSON.stringify(file)}).on('error', () => {}).resume()`;
+      const child = spawn(process.execPath, ['-e', program], { uid: 54321, gid: 12345, stdio: 'ignore' });
+      const socket = await eventually('an accepted connection', () => accepted[0]);
+      const caller = new Peers().peerOf(socket);
+      assert.deepEqual([caller?.uid, caller?.gid, caller?.pid], [54321, 12345, child.pid]);
+      assert.equal(caller?.startTime, startTimeOf(child.pid ?? 0));
+      socket.destroy();
+      child.kill();
+    },
+  );
+
+  it('is known without its start time after its process has ended', async () => {
+    const accepted: Socket[] = [];
+    const file = await listening('ended', (socket) => accepted.push(socket));
+    const program = `require('net').connect(${JSON.stringify(file)}, () => process.exit(0))`;
+    const child = spawn(process.execPath, ['-e', program], { stdio: 'ignore' });
+    await once(child, 'exit');
+    const socket = await eventually('an accepted connection', () => accepted[0]);
+    const caller = new Peers().peerOf(socket);
+    assert.deepEqual([caller?.pid, caller?.startTime], [child.pid, undefined]);
+    socket.destroy();
+  });
+});
+
+describe('the listener of a socket', { skip: loadLibc() === undefined && 'koffi is not installed' }, () => {
+  it('is the process that listens on the pinned file, even after it was renamed or removed', async () => {
+    const file = await listening('pin', (socket) => socket.destroy());
+    const pin = pinned(file);
+    assert.deepEqual(new Peers().listenerOf(pin), self);
+    unlinkSync(file);
+    assert.deepEqual(new Peers().listenerOf(pin), self);
+    pin.release();
+  });
+
+  it('is nobody where the socket file is a leftover', async () => {
+    const file = path.join(folder, 'leftover');
+    const program = `require('net').createServer().listen(${JSON.stringify(file)}, () => process.kill(process.pid, 'SIGKILL'))`;
+    await once(spawn(process.execPath, ['-e', program], { stdio: 'ignore' }), 'exit');
+    const pin = pinned(file);
+    assert.deepEqual(new Peers().listenerOf(pin), { error: 'ECONNREFUSED' });
+    pin.release();
+  });
+
+  it('that accepts nobody is told as such, without waiting for it', async () => {
+    const file = await listening('full', (socket) => socket.destroy(), 1);
+    const pin = pinned(file);
+    const peers = new Peers();
+    const seen = Array.from({ length: 10 }, () => peers.listenerOf(pin));
+    assert.deepEqual(seen.at(-1), { error: 'EAGAIN' });
+    assert.deepEqual(seen[0], self);
+    pin.release();
+  });
+
+  it('leaves no descriptor behind, whatever comes of it', async () => {
+    const libc = loadLibc();
+    assert.ok(libc);
+    const file = await listening('count', (socket) => socket.destroy());
+    writeFileSync(path.join(folder, 'plain'), '');
+    const outcomes = [
+      [file, 'pid'],
+      [path.join(folder, 'missing'), 'ENOENT'],
+      [path.join(folder, 'plain'), 'ECONNREFUSED'],
+      [path.join(folder, 'x'.repeat(200)), 'ENAMETOOLONG'],
+    ] as const;
+    const nextDescriptor = (): number => {
+      const fd = openSync('/dev/null', 'r');
+      closeSync(fd);
+      return fd;
+    };
+    const before = nextDescriptor();
+    for (const [target, expected] of outcomes) {
+      const found = libc.listenerAt(target);
+      if ('error' in found) assert.equal(found.error, expected);
+      else assert.equal(expected, 'pid');
+    }
+    assert.equal(nextDescriptor(), before);
+  });
+});
+
+describe('without koffi', () => {
+  it('a caller is unknown, and the owner of the socket file stands in for its listener', async () => {
+    const peers = new Peers(hidden);
+    const accepted: Socket[] = [];
+    const file = await listening('hidden', (socket) => accepted.push(socket));
+    const client = createConnection(file);
+    const socket = await eventually('an accepted connection', () => accepted[0]);
+    const pin = pinned(file);
+    assert.equal(peers.isExact, false);
+    assert.equal(peers.peerOf(socket), undefined);
+    assert.deepEqual(peers.listenerOf(pin), { uid: self.uid, gid: undefined, pid: undefined });
+    pin.release();
+    client.destroy();
+    socket.destroy();
+  });
+
+  it('it is looked for once', () => {
+    let tries = 0;
+    const peers = new Peers(() => {
+      tries++;
+      return undefined;
+    });
+    assert.deepEqual([peers.isExact, peers.isExact, tries], [false, false, 1]);
   });
 });
