@@ -2,7 +2,6 @@
 // by serve.ts, and by tests.
 import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FloodPort, Listener } from '../admission/ports.js';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
@@ -17,6 +16,7 @@ import { incarnationKey } from '../model/ids.js';
 import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import type { UpdatePacer } from '../session/ports.js';
 import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
+import { nextTurn } from '../platform/time/next-turn.js';
 import { moveAside } from '../platform/fs/plugin-sockets.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
 import { GrpcDoor } from '../platform/grpc/grpc-door.js';
@@ -40,6 +40,7 @@ const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
 /** What the broker is made of. */
 export interface BrokerParts {
   readonly live: LiveSettings;
+  readonly self: { readonly uid: number; readonly pid: number };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -94,12 +95,12 @@ export class Broker {
       registrationClient: registrationClient(clock, (socket) => callerFrom(peers.listenerOf(socket))),
       mover: { moveAside },
       decode: async (raw, maxDevices, signal) => {
-        const slicing = { yieldTurn: () => nextTurn(), signal };
+        const slicing = { yieldTurn: nextTurn, signal };
         const decoded = await decodeDeviceList(raw, maxDevices, slicing);
         if (!decoded.ok) return { ok: false, sentence: decoded.message };
         return { ok: true, list: decoded.list, sha256: await hashDeviceList(raw, slicing) };
       },
-      nextTurn: () => nextTurn(),
+      nextTurn,
       persist: (instance) => store.persist(instance),
       listApplied: (holding, before) => store.listApplied(holding, before),
       isDeregistered: (key) => store.isDeregistered(key),
@@ -141,8 +142,8 @@ export class Broker {
       keyAt,
       acceptPlugin: this.#plugins.take,
       acceptAdmin: this.#operators.take,
-      socketAppeared: this.core.socketAppeared,
-      socketGone: this.core.socketGone,
+      socketAppeared: this.core.registrySockets.appeared,
+      socketGone: this.core.registrySockets.gone,
       lookAtPaths: () => this.core.lifecycle.checkPaths(),
       degraded: parts.degraded,
     });

@@ -10,16 +10,17 @@ import type { Random } from '../kernel/random.js';
 import { Inventory, type Holding, type ListDecoder } from '../inventory/inventory.js';
 import { resourcesOf, type Resource } from '../inventory/resources.js';
 import type { EventSink } from '../model/event.js';
-import { pluginKey } from '../model/ids.js';
 import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { AdmissionSettings, LivenessSettings, PluginPolicy, Settings } from '../model/settings.js';
 import { Enrolments } from '../reconcile/enrolment.js';
-import { isConnected, isLive, type Instance } from '../reconcile/instance.js';
+import { isLive, type Instance } from '../reconcile/instance.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
 import { Reconciler } from '../reconcile/reconciler.js';
 import { Restart } from '../reconcile/restart.js';
 import { Roster } from '../reconcile/roster.js';
+import { Narration } from './narration.js';
+import { RegistrySockets } from './registry-sockets.js';
 import type { RegistrationClient } from '../registration/ports.js';
 import { RegisterDoor } from '../registration/register-door.js';
 import { WatcherDoor } from '../registration/watcher-door.js';
@@ -38,6 +39,8 @@ export interface LiveSettings {
 /** The outside, as the core sees it. */
 export interface CorePorts {
   readonly live: LiveSettings;
+  /** The broker's own process, so that it never dials itself. */
+  readonly self: { readonly uid: number; readonly pid: number };
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -77,7 +80,8 @@ export class Core {
   readonly restart: Restart;
   readonly registerDoor: RegisterDoor;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
-  readonly #watcherDoor: WatcherDoor;
+  /** Follows the registry directory. */
+  readonly registrySockets: RegistrySockets;
   readonly #ports: CorePorts;
 
   constructor(ports: CorePorts) {
@@ -85,19 +89,16 @@ export class Core {
     const { live, clock, random, log, metrics, events } = ports;
     const { timeouts } = live.settings;
     this.roster = new Roster(clock);
+    const narration = new Narration(this.roster, events, log);
     this.inventory = new Inventory({
       decode: ports.decode,
       settings: () => live.admission,
       metrics,
       applied: (holding, before, list) => {
         ports.listApplied(holding, before);
-        this.#devicesChanged(holding, before, list.duplicates);
+        narration.devicesChanged(holding, before, list.duplicates);
       },
-      refused: (id, resource, sentence) => {
-        const plugin = this.#plugin(id);
-        events.record({ type: 'devices', reason: 'list-refused', plugin, message: sentence });
-        log.warn('inventory.list-refused', sentence, { plugin, resource });
-      },
+      refused: (id, resource, sentence) => narration.listRefused(id, resource, sentence),
     });
     const device = new DevicePluginHandler({
       dialler: ports.dialler,
@@ -136,7 +137,7 @@ export class Core {
         policyFor: (type, name, socket) => live.policyFor(type, name, socket),
       },
       clock,
-      self: { uid: process.getuid?.() ?? 0, pid: process.pid },
+      self: ports.self,
     });
     this.enrolments = new Enrolments({
       admit: (request, handler, signal) => admission.admit(request, handler, signal),
@@ -162,7 +163,7 @@ export class Core {
       keyAt: ports.keyAt,
       settled: ports.restartSettled,
     });
-    this.roster.onChange(({ instance, before, reasonBefore }) => this.#tell(instance, before, reasonBefore));
+    this.roster.onChange(narration.changed);
     this.lifecycle = new Lifecycle({
       roster: this.roster,
       reconciler: this.reconciler,
@@ -180,7 +181,7 @@ export class Core {
       budgetMs: () => timeouts.registerMs,
       closedBecause: ports.closedBecause,
     });
-    this.#watcherDoor = new WatcherDoor({
+    const watcherDoor = new WatcherDoor({
       enrol,
       client: ports.registrationClient,
       clock,
@@ -194,44 +195,14 @@ export class Core {
         if (this.roster.get(id)?.state === 'ready') this.lifecycle.report(id, { state: 'ready', reason, message });
       },
     });
+    const { roster, reconciler, lifecycle, handlers } = this;
+    this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door: watcherDoor });
   }
 
   /** Resources as the node would report them. */
   resources(): Map<string, Resource> {
     return resourcesOf(this.inventory.all(), (id) => this.roster.get(id));
   }
-
-  /** A registration socket appeared: it is a wish until its plugin is registered and told so. */
-  readonly socketAppeared = (socket: PinnedSocket): void => {
-    const held = socket.retain();
-    const key = this.#ports.keyAt(socket.path) ?? '';
-    this.reconciler.want({
-      key: `socket:${socket.path}`,
-      incarnation: `${socket.incarnation.dev}:${socket.incarnation.ino}:${socket.incarnation.birthNs}`,
-      attempt: async (signal) => {
-        const attempt = await this.#watcherDoor.attempt(held, signal);
-        this.#closeReplaced(socket.path, key);
-        return attempt;
-      },
-      dropped: () => held.release(),
-    });
-  };
-
-  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
-  readonly socketGone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
-    const { dev, ino, birthNs } = socket.incarnation;
-    const key = `${dev}:${ino}:${birthNs}`;
-    this.reconciler.unwant(`socket:${socket.path}`, key);
-    for (const instance of [...this.roster.all()]) {
-      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
-      if (hasSuccessor && isConnected(instance)) {
-        const message = 'its registration socket was replaced; the newcomer is being asked';
-        this.lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
-      } else {
-        this.#deregister(instance);
-      }
-    }
-  };
 
   /** Closes what an operator names and keeps these incarnations out. Returns them. */
   closeAll(type: string, name: string): Instance[] {
@@ -247,32 +218,13 @@ export class Core {
     this.reconciler.stop();
     this.restart.stop();
     this.lifecycle.stop();
-    const closing = [...this.roster.all()].map((instance) =>
-      this.handlers
+    for (const instance of [...this.roster.all()]) {
+      await this.handlers
         .get(instance.type)
         ?.deregister(instance.id, 'broker-stopping')
-        .catch(() => undefined),
-    );
-    await Promise.all(closing);
-    for (const instance of [...this.roster.all()]) this.roster.remove(instance);
-  }
-
-  /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
-  #closeReplaced(path: string, key: string): void {
-    for (const instance of [...this.roster.all()]) {
-      const isReplaced = instance.door === 'watcher' && instance.socketPath === path && instance.socketKey !== key;
-      if (isReplaced && instance.state === 'orphaned') this.#deregister(instance);
+        .catch(() => undefined);
     }
-  }
-
-  #deregister(instance: Instance): void {
-    void this.handlers
-      .get(instance.type)
-      ?.deregister(instance.id, 'socket-removed')
-      .catch(() => undefined);
-    const message = 'its registration socket was removed';
-    this.lifecycle.report(instance.id, { state: 'held', reason: 'socket-removed', message });
-    if (instance.state !== 'held') this.lifecycle.close(instance, 'socket-removed', message);
+    for (const instance of [...this.roster.all()]) this.roster.remove(instance);
   }
 
   #isListening(instance: Instance): boolean {
@@ -296,49 +248,5 @@ export class Core {
       },
       isKnown: (type, name) => roster.ofPlugin(type, name).some(isLive),
     };
-  }
-
-  #plugin(id: string): string {
-    const instance = this.roster.get(id);
-    return instance === undefined ? '' : pluginKey(instance);
-  }
-
-  #devicesChanged(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void {
-    const { events } = this.#ports;
-    const plugin = this.#plugin(holding.instanceId);
-    const counts = `${String(holding.healthy)} of ${String(holding.devices)} devices are healthy`;
-    if (holding.healthy !== before?.healthy || holding.devices !== before.devices) {
-      events.record({ type: 'devices', plugin, message: before === undefined ? `first list: ${counts}` : counts });
-    }
-    if (duplicates.length > 0) {
-      const shown = duplicates
-        .slice(0, 5)
-        .map((id) => JSON.stringify(id))
-        .join(', ');
-      events.record({
-        type: 'devices',
-        plugin,
-        message: `the list names ids more than once, the last counts: ${shown}`,
-      });
-    }
-  }
-
-  #tell(instance: Instance, before: string | undefined, reasonBefore: string | undefined): void {
-    const { events, log } = this.#ports;
-    if (instance.state === 'rejected' || (instance.state === before && instance.reason === reasonBefore)) return;
-    const plugin = pluginKey(instance);
-    const type = instance.reason === 'registered' && before !== instance.state ? 'registered' : 'state';
-    const message = `${instance.name} is ${instance.state}: ${instance.message}`;
-    events.record({ type, reason: instance.reason, plugin, socket: instance.socketPath, message });
-    const fields = {
-      plugin,
-      socket: instance.socketPath,
-      state: instance.state,
-      reason: instance.reason,
-      pid: instance.caller?.pid,
-    };
-    if (instance.state === 'held' || instance.state === 'quarantined')
-      log.warn('plugin.state-changed', message, fields);
-    else log.info('plugin.state-changed', message, fields);
   }
 }

@@ -92,7 +92,7 @@ export class Persistence {
       a.lastRegisteredAt < b.lastRegisteredAt ? -1 : 1,
     );
     const lists = await Promise.all(
-      entries.map(({ list }) => (list === undefined ? undefined : this.#store.readList(list))),
+      entries.map(({ list }) => (list === undefined ? Promise.resolve(undefined) : this.#store.readList(list))),
     );
     entries.forEach((entry, index) => {
       const instance = this.#instanceOf(entry, core, policyFor, wallMs);
@@ -133,8 +133,8 @@ export class Persistence {
       reason: entry.primary ? (isHint ? 'rebooted' : 'from-checkpoint') : 'replaced',
       message: isHint ? 'known from the checkpoint, a hint until it answers' : 'known from the checkpoint',
       stateSince: wallMs,
-      registeredAt: Date.parse(entry.lastRegisteredAt) || 0,
-      firstRegisteredAt: Date.parse(entry.firstRegisteredAt) || 0,
+      registeredAt: wallOf(entry.lastRegisteredAt),
+      firstRegisteredAt: wallOf(entry.firstRegisteredAt),
       version: entry.version,
       caller,
       policy: policyFor(entry.type, entry.name, entry.socketPath),
@@ -202,6 +202,12 @@ function healthyIn(raw: Buffer): number {
     throw problem;
   }
   return reader.list().healthy;
+}
+
+/** Epoch milliseconds of a recorded time; 0 when it cannot be read. */
+function wallOf(time: string): number {
+  const wall = Date.parse(time);
+  return Number.isNaN(wall) ? 0 : wall;
 }
 
 function incarnationFrom(key: string): Incarnation {

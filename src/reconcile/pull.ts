@@ -39,8 +39,10 @@ export function isFinal(refusal: Refusal): boolean {
 
 /**
  * The request with which an instance is pulled: what it said when it registered, for exactly that incarnation.
+ *
+ * @param expected the incarnation that is meant, when it is a successor at the same path
  */
-export function pullRequest(instance: Instance): RegistrationRequest {
+export function pullRequest(instance: Instance, expected = instance.socketKey): RegistrationRequest {
   const socket = instance.door === 'watcher' ? instance.enrolment?.socket : undefined;
   return {
     door: instance.door,
@@ -49,7 +51,7 @@ export function pullRequest(instance: Instance): RegistrationRequest {
     name: instance.name,
     versions: instance.versions,
     endpoint: instance.endpointPath,
-    expected: instance.socketKey,
+    expected,
     ...(socket === undefined ? {} : { socket }),
     ...(instance.caller === undefined ? {} : { caller: instance.caller }),
   };

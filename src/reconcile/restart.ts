@@ -103,7 +103,7 @@ export class Restart {
   #pullSuccessor(instance: Instance): void {
     const key = this.#ports.keyAt(instance.endpointPath);
     if (key === undefined || key === instance.endpointKey) return;
-    const { expected: _expected, ...request } = pullRequest(instance);
+    const request = pullRequest(instance, key);
     this.#ports.reconciler.want({
       key: `${instance.id}:successor`,
       incarnation: key,

@@ -68,14 +68,13 @@ export class UpdateTurns {
   /** A message that is already there, or undefined; the read that found none stays open for the next turn. */
   async #arrived(): Promise<Buffer | undefined> {
     const read = (this.#pending ??= this.#stream.read());
-    let message: Buffer | undefined;
-    let settled = false;
-    void read.then((value) => {
-      message = value;
-      settled = true;
-    });
-    for (let turn = 0; turn < 2 && !settled; turn += 1) await this.#nextTurn();
-    if (!settled || message === undefined) return undefined;
+    const none = Symbol('not arrived');
+    const soon = this.#nextTurn()
+      .then(() => this.#nextTurn())
+      .then(() => none);
+    const message = await Promise.race([read, soon]);
+    if (typeof message === 'symbol') return undefined;
+    if (message === undefined) return undefined; // the end: found again by the next read
     this.#pending = undefined;
     return message;
   }

@@ -42,6 +42,7 @@ export async function startTestBroker(
       policyFor: (type, name, socket) =>
         policy({ ...policyFor(type, name, socket), graceMs: settings.grace.deviceMs }, name),
     },
+    self: { uid: process.getuid?.() ?? 0, pid: 0 },
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

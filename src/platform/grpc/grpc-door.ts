@@ -12,6 +12,7 @@ import {
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Caller } from '../../model/ids.js';
+import { nextTurn } from '../time/next-turn.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
@@ -72,11 +73,7 @@ export class GrpcDoor {
   disconnect(metadata: { get(key: string): (string | Buffer)[] }): void {
     const id = Number(metadata.get(CONNECTION_KEY)[0]);
     // The answer is written in this turn of the loop; the connection ends in the next.
-    setImmediate(() => {
-      const open = this.#open.get(id);
-      open?.socket.end();
-      open?.socket.destroySoon();
-    });
+    void nextTurn().then(() => this.#open.get(id)?.socket.destroySoon());
   }
 
   /** Takes an accepted socket. */

@@ -17,6 +17,7 @@ void describe('the Register door', async () => {
     plugins.push(started);
     return started;
   };
+  const first = (): FakePlugin => plugins[0] as FakePlugin;
   after(async () => {
     await Promise.all(plugins.map((one) => one.stop()));
     await broker.stop();
@@ -34,14 +35,14 @@ void describe('the Register door', async () => {
   });
 
   void it('follows health: unhealthy devices count in capacity and not in allocatable', async () => {
-    plugins[0]?.setDevices([{ id: 'dev-0', health: 'Unhealthy' }, ...healthy('dev-1', 'dev-2')]);
+    first().setDevices([{ id: 'dev-0', health: 'Unhealthy' }, ...healthy('dev-1', 'dev-2')]);
     await eventually('3/2', () => broker.counts(R)?.capacity === 3 && broker.counts(R)?.allocatable === 2);
   });
 
   void it('answers the same incarnation again without a second stream', async () => {
-    for (let i = 0; i < 20; i += 1) await plugins[0]?.register(broker.kubeletSocket);
-    assert.equal(plugins[0]?.count('ListAndWatch'), 1);
-    assert.equal(plugins[0]?.streams, 1);
+    for (let i = 0; i < 20; i += 1) await first().register(broker.kubeletSocket);
+    assert.equal(first().count('ListAndWatch'), 1);
+    assert.equal(first().streams, 1);
     assert.equal(broker.plugins()[0]?.counters.registrations, 21);
   });
 
@@ -49,7 +50,7 @@ void describe('the Register door', async () => {
     const two = await plugin('two.sock', { devices: healthy('a', 'b', 'c', 'd') });
     await two.register(broker.kubeletSocket);
     await eventually('four devices', () => broker.counts(R)?.allocatable === 4);
-    await eventually('old stream closed', () => plugins[0]?.streams === 0);
+    await eventually('old stream closed', () => first().streams === 0);
     const states = broker.plugins().map(({ state, reason, primary }) => ({ state, reason, primary }));
     assert.deepEqual(states, [
       { state: 'ready', reason: 'registered', primary: true },
@@ -58,7 +59,7 @@ void describe('the Register door', async () => {
   });
 
   void it('does not let the late end of the old instance touch its successor', async () => {
-    await plugins[0]?.stop();
+    await first().stop();
     broker.broker.core.lifecycle.checkPaths();
     assert.deepEqual(broker.counts(R), { capacity: 4, allocatable: 4 });
   });

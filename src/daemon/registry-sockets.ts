@@ -1,0 +1,75 @@
+// What registration sockets that come and go mean to the reconciler and the roster (contract 2, Watcher).
+import { incarnationKey } from '../model/ids.js';
+import type { PinnedSocket, PluginHandler } from '../model/plugin.js';
+import { isConnected, type Instance } from '../reconcile/instance.js';
+import type { Lifecycle } from '../reconcile/lifecycle.js';
+import type { Reconciler } from '../reconcile/reconciler.js';
+import type { Roster } from '../reconcile/roster.js';
+import type { WatcherDoor } from '../registration/watcher-door.js';
+
+/** What is acted on. */
+export interface RegistrySocketPorts {
+  readonly roster: Roster;
+  readonly reconciler: Reconciler;
+  readonly lifecycle: Lifecycle;
+  readonly door: WatcherDoor;
+  readonly handlers: ReadonlyMap<string, PluginHandler>;
+}
+
+/** Turns sockets of the registry directory into wishes, and their removal into de-registrations. */
+export class RegistrySockets {
+  readonly #ports: RegistrySocketPorts;
+
+  constructor(ports: RegistrySocketPorts) {
+    this.#ports = ports;
+  }
+
+  /** A registration socket appeared: it is a wish until its plugin is registered and told so. */
+  readonly appeared = (socket: PinnedSocket): void => {
+    const held = socket.retain();
+    const key = incarnationKey(socket.incarnation);
+    this.#ports.reconciler.want({
+      key: `socket:${socket.path}`,
+      incarnation: key,
+      attempt: async (signal) => {
+        const attempt = await this.#ports.door.attempt(held, signal);
+        this.#closeReplaced(socket.path, key);
+        return attempt;
+      },
+      dropped: () => held.release(),
+    });
+  };
+
+  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
+  readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
+    const { roster, reconciler, lifecycle } = this.#ports;
+    const key = incarnationKey(socket.incarnation);
+    reconciler.unwant(`socket:${socket.path}`, key);
+    for (const instance of [...roster.all()]) {
+      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
+      if (hasSuccessor && isConnected(instance)) {
+        const message = 'its registration socket was replaced; the newcomer is being asked';
+        lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
+      } else {
+        this.#deregister(instance);
+      }
+    }
+  };
+
+  /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
+  #closeReplaced(path: string, key: string): void {
+    for (const instance of [...this.#ports.roster.all()]) {
+      const isReplaced = instance.door === 'watcher' && instance.socketPath === path && instance.socketKey !== key;
+      if (isReplaced && instance.state === 'orphaned') this.#deregister(instance);
+    }
+  }
+
+  #deregister(instance: Instance): void {
+    const { handlers, lifecycle } = this.#ports;
+    const handler = handlers.get(instance.type);
+    void handler?.deregister(instance.id, 'socket-removed').catch(() => undefined);
+    const message = 'its registration socket was removed';
+    if (instance.state === 'rejected') return;
+    lifecycle.report(instance.id, { state: 'held', reason: 'socket-removed', message });
+  }
+}
