@@ -1,8 +1,8 @@
 // From the bytes of a checkpoint to a document: envelope, format number, upgrades, members, in this order.
 import type { Incarnation } from '../model/ids.js';
-import { FORMAT } from './document.js';
 import type { CheckpointDocument, PluginEntry, StoredList, Tombstone, UnknownFields } from './document.js';
 import { unseal } from './envelope.js';
+import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 import { Malformed, Members } from './members.js';
 import { UPGRADES, upgrade } from './upgrades.js';
 import type { RawDocument, UpgradeStep } from './upgrades.js';
@@ -12,45 +12,6 @@ export type Decoded<T> =
   | { readonly kind: 'document'; readonly document: T }
   | { readonly kind: 'newer'; readonly format: number }
   | { readonly kind: 'damaged'; readonly problem: string };
-
-/** The members of a document that format 1 knows, in the order in which they are written. */
-export const DOCUMENT_MEMBERS = [
-  'format',
-  'generation',
-  'bootId',
-  'writtenAt',
-  'eventSeq',
-  'plugins',
-  'limits',
-  'tombstones',
-  'csi',
-  'sha256',
-] as const;
-/** The members of an entry of `plugins`. */
-export const ENTRY_MEMBERS = [
-  'type',
-  'name',
-  'door',
-  'endpoint',
-  'endpointPath',
-  'endpointSocket',
-  'socketPath',
-  'socket',
-  'bootId',
-  'uid',
-  'pid',
-  'versions',
-  'version',
-  'options',
-  'primary',
-  'firstRegisteredAt',
-  'lastRegisteredAt',
-  'registrations',
-  'facts',
-  'list',
-] as const;
-/** The members of an entry of `tombstones`. */
-export const TOMBSTONE_MEMBERS = ['type', 'name', 'incarnation', 'time'] as const;
 
 const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
 const entryMembers: ReadonlySet<string> = new Set(ENTRY_MEMBERS);

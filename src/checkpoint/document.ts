@@ -2,9 +2,6 @@
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Incarnation } from '../model/ids.js';
 
-/** The number of the format this version writes; docs/checkpoint-format.md describes it. */
-export const FORMAT = 1;
-
 /** How many tombstones are kept; beyond it the oldest are dropped. */
 export const MAX_TOMBSTONES = 1024;
 

@@ -1,8 +1,8 @@
 // From a document to the bytes of a checkpoint. Entries are immutable, so the text of each is made once and kept with it:
 // a commit pays for what changed, not for what there is.
-import { FORMAT } from './document.js';
 import type { CheckpointDocument, PluginEntry, Tombstone, UnknownFields } from './document.js';
 import { seal } from './envelope.js';
+import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 
 /** Encodes documents; remembers the text of parts it has seen for as long as the parts live. */
 export class CheckpointEncoder {
@@ -45,16 +45,18 @@ function lines(items: readonly string[]): string {
 }
 
 function entryText(entry: PluginEntry): string {
-  const { extra, ...known } = entry;
-  return objectText(known, extra);
+  return objectText(entry, ENTRY_MEMBERS, entry.extra);
 }
 
 function tombstoneText(tombstone: Tombstone): string {
-  const { extra, ...known } = tombstone;
-  return objectText(known, extra);
+  return objectText(tombstone, TOMBSTONE_MEMBERS, tombstone.extra);
 }
 
-/** fromEntries makes own members of any name, also of `__proto__`. */
-function objectText(known: object, extra: UnknownFields | undefined): string {
-  return JSON.stringify(extra === undefined ? known : Object.fromEntries([...Object.entries(known), ...extra]));
+/** The members of `part` in the order of the format, then those of newer versions; fromEntries takes any name. */
+function objectText<T extends object>(
+  part: T,
+  names: readonly (keyof T & string)[],
+  extra: UnknownFields = new Map(),
+): string {
+  return JSON.stringify(Object.fromEntries([...names.map((name) => [name, part[name]] as const), ...extra]));
 }

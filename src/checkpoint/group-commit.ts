@@ -102,7 +102,7 @@ export class GroupCommit {
 
   #newGroup(limitMs: number): Group {
     const { promise, resolve } = withResolvers<Durability>();
-    const deadline = this.#ports.clock.alarm(limitMs, () => this.#late(group, limitMs));
+    const deadline = this.#ports.clock.alarm(limitMs, () => this.#late(group));
     const settle = (fate: Durability): void => {
       deadline.cancel();
       resolve(fate);
@@ -111,9 +111,9 @@ export class GroupCommit {
     return group;
   }
 
-  #late(group: Group, limitMs: number): void {
+  #late(group: Group): void {
     if (this.#next === group) this.#next = undefined;
-    this.#fail(this.#changes, `the disk did not take the checkpoint within ${limitMs} ms`);
+    this.#fail(this.#changes, `the disk did not take it within ${this.#ports.deadlineMs} ms`);
     group.settle('not-durable');
   }
 

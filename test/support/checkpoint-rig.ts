@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { decodeCheckpoint } from '../../src/checkpoint/decode.js';
+import type { CheckpointDocument, PluginFacts } from '../../src/checkpoint/document.js';
+import { emptyDocument } from '../../src/checkpoint/document.js';
+import type { ReceivedList } from '../../src/checkpoint/draft.js';
+import { CheckpointEncoder } from '../../src/checkpoint/encode.js';
+import type { FilePort } from '../../src/checkpoint/file-port.js';
+import type { Codec } from '../../src/checkpoint/ports.js';
+import { CheckpointStore, type StorePorts } from '../../src/checkpoint/store.js';
+import type { Clock } from '../../src/kernel/clock.js';
+import { silentLog } from '../../src/kernel/log.js';
+import { noMetrics } from '../../src/kernel/metrics.js';
+import { seededRandom } from '../../src/kernel/random.js';
+import type { EventDraft } from '../../src/model/event.js';
+import type { CheckpointView } from '../../src/model/views.js';
+import { deviceListFiles } from '../../src/platform/store/device-list-files.js';
+import { oneAtATime } from '../../src/platform/store/file-lane.js';
+import { LowdbFile } from '../../src/platform/store/lowdb-file.js';
+
+/** A store with everything that surrounds it, and what it told. */
+export interface Rig {
+  readonly store: CheckpointStore;
+  readonly events: EventDraft[];
+  readonly views: CheckpointView[];
+}
+
+/** Encodes and decodes as the daemon does. */
+export function checkpointCodec(): Codec<CheckpointDocument> {
+  const encoder = new CheckpointEncoder();
+  return { encode: (document) => encoder.encode(document), decode: decodeCheckpoint };
+}
+
+/** A store in `folder`, wired as in the daemon, not opened yet. */
+export function checkpointRig(files: FilePort, folder: string, clock: Clock, more: Partial<StorePorts> = {}): Rig {
+  const events: EventDraft[] = [];
+  const views: CheckpointView[] = [];
+  const bootId = more.bootId ?? 'boot-1';
+  const lane = oneAtATime(files);
+  const store = new CheckpointStore({
+    file: new LowdbFile(lane, `${folder}/checkpoint.json`, checkpointCodec(), clock, emptyDocument(bootId)),
+    lists: deviceListFiles(lane, `${folder}/devices`),
+    settings: { writeDeadlineMs: 2000, listIntervalMs: 1000, inlineListBytes: 1024 },
+    bootId,
+    eventSeq: () => 0,
+    clock,
+    random: seededRandom(1),
+    events: { record: (event) => void events.push(event) },
+    log: silentLog,
+    metrics: noMetrics,
+    onStateChange: (view) => void views.push(view),
+    ...more,
+  });
+  return { store, events, views };
+}
+
+/** A registration of `name`; the same `life` is the same socket. */
+export function facts(name: string, life = 1, more: Partial<PluginFacts> = {}): PluginFacts {
+  const socket = { dev: '66305', ino: String(1000 + life), birthNs: '1893456000000000000' };
+  const path = `/var/lib/plugin-broker/device-plugins/${name.replaceAll('/', '_')}.sock`;
+  return {
+    type: 'DevicePlugin',
+    name,
+    door: 'register',
+    endpoint: path.slice(path.lastIndexOf('/') + 1),
+    endpointPath: path,
+    endpointSocket: socket,
+    socketPath: path,
+    socket,
+    uid: 0,
+    versions: ['v1beta1'],
+    version: 'v1beta1',
+    options: { preStartRequired: false, getPreferredAllocationAvailable: false },
+    primary: true,
+    firstRegisteredAt: '2030-01-01T00:00:00.000Z',
+    lastRegisteredAt: '2030-01-01T00:00:00.000Z',
+    registrations: 1,
+    facts: {},
+    ...more,
+  };
+}
+
+/** A list of so many bytes; the same `fill` is the same list. */
+export function list(bytes: number, fill: number): ReceivedList {
+  const raw = Buffer.alloc(bytes, fill);
+  return { raw, sha256: createHash('sha256').update(raw).digest('hex'), devices: bytes >> 4 };
+}

@@ -1,0 +1,217 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
+import { drive, spell, STATE, tell } from '../../support/checkpoint-story.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeDisk, type Fault } from '../../support/fake-disk.js';
+
+const FAULTS: readonly Fault[] = ['ENOSPC', 'EROFS', 'EIO', 'EMFILE', 'EACCES'];
+
+async function usedDisk(): Promise<FakeDisk> {
+  const disk = new FakeDisk();
+  await disk.makeDirectory('/root');
+  await disk.syncDirectory('/');
+  await tell(disk);
+  return disk.afterPowerCut();
+}
+
+/** What a start finds on a disk. */
+async function contentsOf(disk: FakeDisk): Promise<string> {
+  const { store } = checkpointRig(disk, STATE, new FakeClock());
+  await store.open();
+  return spell(store.contents);
+}
+
+describe('a fault of the disk', () => {
+  for (const fault of FAULTS) {
+    it(`${fault} at any single operation is survived in memory and made good on the disk`, async () => {
+      const last = await operationsOfALife();
+      for (let at = 1; at <= last; at += 1) {
+        const disk = await usedDisk();
+        disk.failAt(at, fault);
+        const { chapters } = await tell(disk);
+        const clock = new FakeClock();
+        const { store } = checkpointRig(disk, STATE, clock);
+        await drive(clock, store.open());
+        const where = `${fault} at ${String(at)}: ${disk.operations[at - 1] ?? ''}`;
+        assert.ok(spell(store.contents) === chapters.at(-1), `${where}: the last change is on the disk`);
+        store.close();
+      }
+    });
+
+    it(`${fault} that lasts is told, and everything is on the disk once it is over`, async () => {
+      const disk = await usedDisk();
+      const clock = new FakeClock();
+      const { store, views, events } = checkpointRig(disk, STATE, clock);
+      await store.open();
+      disk.failAll(fault);
+      assert.equal(
+        await drive(
+          clock,
+          store.update((draft) => draft.put(facts('a.b/one', 7))),
+        ),
+        'not-durable',
+      );
+      const asked = clock.mono();
+      assert.equal(
+        await drive(
+          clock,
+          store.update((draft) => draft.put(facts('a.b/two', 8))),
+        ),
+        'not-durable',
+      );
+      assert.equal(clock.mono(), asked, 'nobody waits for a disk that is known to fail');
+      assert.equal(views.at(-1)?.state, 'not-writable');
+      assert.match(views.at(-1)?.reason ?? '', new RegExp(`not on the disk: ${fault}`));
+      assert.equal(events.at(-1)?.reason, 'not-checkpointed');
+      assert.ok(store.contents.plugins.size >= 2);
+      await clock.advance(20_000);
+      assert.equal(views.length, 1, 'it is told once');
+      disk.failAll(undefined);
+      await clock.advance(6000);
+      assert.deepEqual([views.at(-1)?.state, store.view().state, store.view().reason], ['ok', 'ok', '']);
+      assert.equal(await contentsOf(disk.afterPowerCut()), spell(store.contents));
+      assert.equal(
+        await drive(
+          clock,
+          store.update((draft) => draft.setLimits([1])),
+        ),
+        'durable',
+      );
+      store.close();
+      assert.equal(clock.pending, 0);
+    });
+  }
+
+  it('of a moment while the checkpoint is read is waited out', async () => {
+    const disk = await usedDisk();
+    const before = await contentsOf(disk);
+    disk.failAt(disk.operations.length + 1, 'EMFILE');
+    disk.failAt(disk.operations.length + 2, 'EMFILE');
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    const { view } = await drive(clock, store.open());
+    assert.deepEqual([view.state, spell(store.contents)], ['ok', before]);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('that keeps the checkpoint from being read is no licence to write over it', async () => {
+    const disk = await usedDisk();
+    const before = disk.peek(`${STATE}/checkpoint.json`);
+    disk.failAll('EMFILE');
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    const { view } = await drive(clock, store.open());
+    assert.equal(view.state, 'not-writable');
+    disk.failAll(undefined);
+    assert.equal(await store.update((draft) => draft.put(facts('a.b/c'))), 'not-durable');
+    assert.equal(await store.flush(5000), 'not-durable');
+    await clock.advance(60_000);
+    assert.ok(disk.peek(`${STATE}/checkpoint.json`)?.equals(before ?? Buffer.alloc(0)));
+  });
+
+  it('that hangs at start keeps nobody waiting longer than the deadline', async () => {
+    const disk = await usedDisk();
+    disk.failAll('hang');
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    const { view } = await drive(clock, store.open());
+    assert.equal(clock.mono(), 2000);
+    assert.equal(view.state, 'not-writable');
+    assert.match(
+      view.reason,
+      /did not give the checkpoint within 2000 ms; it is not touched until the broker is restarted/,
+    );
+    disk.failAll(undefined);
+    await clock.settle();
+    assert.equal(clock.pending, 0);
+  });
+
+  it('that hangs at any single operation takes one thread, and leaves a state that was', async () => {
+    const last = await operationsOfALife();
+    for (let at = 2; at <= last; at += 1) {
+      const disk = await usedDisk();
+      disk.failAt(at, 'hang');
+      const { chapters, acknowledged } = await tell(disk, new FakeClock(), 500);
+      const where = `hang at ${String(at)}: ${disk.operations[at - 1] ?? ''}`;
+      assert.equal(disk.hanging, 1, where);
+      assert.equal(disk.mostOutstanding, 1, where);
+      disk.release();
+      const { store } = checkpointRig(disk, STATE, new FakeClock());
+      const { view } = await store.open();
+      assert.equal(view.state, 'ok', where);
+      assert.ok(chapters.lastIndexOf(spell(store.contents)) >= acknowledged, where);
+    }
+  });
+
+  it('that hangs in the middle of a write leaves the store well once it ends', async () => {
+    const disk = await usedDisk();
+    const clock = new FakeClock();
+    const { store, views } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    disk.failAll('hang');
+    const asked = clock.mono();
+    assert.equal(
+      await drive(
+        clock,
+        store.update((draft) => draft.put(facts('a.b/one', 7))),
+      ),
+      'not-durable',
+    );
+    assert.equal(clock.mono() - asked, 2000);
+    assert.equal(await store.update((draft) => draft.put(facts('a.b/two', 8))), 'not-durable');
+    await clock.advance(60_000);
+    assert.equal(disk.hanging, 1);
+    assert.ok(store.isWriting, 'the lock must not be given away now');
+    assert.equal(await drive(clock, store.flush(5000)), 'not-durable');
+    disk.failAll(undefined);
+    await clock.advance(100);
+    assert.deepEqual(
+      views.map(({ state }) => state),
+      ['not-writable', 'ok'],
+    );
+    assert.equal(await contentsOf(disk.afterPowerCut()), spell(store.contents));
+    assert.equal(disk.mostOutstanding, 1);
+    store.close();
+    assert.equal(clock.pending, 0);
+  });
+
+  it('the state folder removed under a running broker is made again with the next change', async () => {
+    const disk = await usedDisk();
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    disk.removeFolder(STATE);
+    assert.equal(
+      await drive(
+        clock,
+        store.update((draft) => draft.put(facts('a.b/one', 7))),
+      ),
+      'durable',
+    );
+    assert.equal(await contentsOf(disk.afterPowerCut()), spell(store.contents));
+    store.close();
+  });
+
+  it('no space for a large device list loses no registration', async () => {
+    const disk = await usedDisk();
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    disk.failAll('ENOSPC');
+    await drive(
+      clock,
+      store.update((draft) => draft.put(facts('a.b/one', 7))),
+    );
+    disk.failAll(undefined);
+    await clock.advance(6000);
+    assert.match(await contentsOf(disk.afterPowerCut()), /a\.b\/one/);
+    store.close();
+  });
+});
+
+async function operationsOfALife(): Promise<number> {
+  const disk = await usedDisk();
+  await tell(disk);
+  return disk.operations.length;
+}
