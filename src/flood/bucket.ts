@@ -30,6 +30,8 @@ export class Bucket implements FloodKey {
   #last: FloodSubject | undefined;
   /** How often `register` was exceeded since the bucket was made. */
   exceeded = 0;
+  /** Until when it would be in quarantine if the mode were `enforce`. */
+  wouldBeOutUntilMs = 0;
   /** What the limit is doing to callers, and until when. */
   slowing: { readonly word: string; readonly untilMs: number } | undefined;
 

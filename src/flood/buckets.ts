@@ -3,12 +3,11 @@
 import type { PluginPolicy } from '../model/settings.js';
 import { Bucket, type BucketKind } from './bucket.js';
 import type { OpenLimiter } from './limiter.js';
+import { makeRoom } from './make-room.js';
 import type { FloodKey } from './ports.js';
 
 /** Uids that have shared buckets of their own; further ones share one bucket, so that no number of uids fills memory. */
 const MAX_SHARING_UIDS = 256;
-/** Buckets looked at for one to evict, so that a flood of names does not make each call walk over all of them. */
-const LOOK_AT = 16;
 /** The uid of a bucket that belongs to no uid in particular. */
 const ANY_UID = -1;
 
@@ -89,21 +88,11 @@ export class Buckets {
     return shared;
   }
 
-  /** Makes room for one. Those that were looked at in vain go to the end, so that the next look begins elsewhere. */
   #evict(buckets: Map<string, Bucket>): boolean {
     const nowMs = this.#ports.now();
-    let looked = 0;
-    for (const [text, bucket] of buckets) {
-      buckets.delete(text);
-      if (!this.#pinned.has(text) && bucket.isForgettable(nowMs)) {
-        bucket.limiter.close();
-        return true;
-      }
-      buckets.set(text, bucket);
-      looked += 1;
-      if (looked === LOOK_AT) return false;
-    }
-    return false;
+    const evicted = makeRoom(buckets, (bucket, text) => !this.#pinned.has(text) && bucket.isForgettable(nowMs));
+    evicted?.limiter.close();
+    return evicted !== undefined;
   }
 }
 

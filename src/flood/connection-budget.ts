@@ -6,14 +6,13 @@ import type { Caller } from '../model/ids.js';
 import type { ConnectionLimit, FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
+import { makeRoom } from './make-room.js';
 import { figures } from './sentences.js';
 
 /** Processes counted apart; newcomers past that are counted together. */
 const MAX_PROCESSES = 4_096;
 /** The key of those whose process is not known, or not counted apart. */
 const ALL = 'all';
-/** Entries looked at for one that can be forgotten. */
-const LOOK_AT = 16;
 
 /** May a connection stay? A refused one is to be closed at once; a counted one is released once when it is closed. */
 export type ConnectionVerdict =
@@ -147,18 +146,9 @@ export class ConnectionBudget {
   }
 
   #evict(): boolean {
-    let looked = 0;
-    for (const [key, entry] of this.#entries) {
-      this.#entries.delete(key);
-      if (this.#isForgettable(entry)) {
-        entry.limiter.close();
-        return true;
-      }
-      this.#entries.set(key, entry);
-      looked += 1;
-      if (looked === LOOK_AT) return false;
-    }
-    return false;
+    const evicted = makeRoom(this.#entries, (entry) => this.#isForgettable(entry));
+    evicted?.limiter.close();
+    return evicted !== undefined;
   }
 
   #isForgettable(entry: Entry): boolean {

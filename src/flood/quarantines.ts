@@ -46,11 +46,14 @@ export class Quarantines {
     log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
     this.follow(bucket);
     if (bucket.kind === 'plugin') this.#ports.quarantineBegan(quarantineOf(bucket, lengthMs));
-    this.#ports.penaltiesChanged();
+    this.#changed();
   }
 
-  /** The mode is `observe`: says what would have begun. */
+  /** The mode is `observe`: says what would have begun, once for as long as it would have lasted. */
   wouldBegin(bucket: Bucket, lengthMs: number): void {
+    const nowMs = this.#ports.clock.mono();
+    if (nowMs < bucket.wouldBeOutUntilMs) return;
+    bucket.wouldBeOutUntilMs = nowMs + lengthMs;
     const sentence = quarantineBeganSentence(bucket.who, bucket.policy.penalty, lengthMs);
     const message = `${sentence}, if ${bucket.source}.mode were enforce`;
     this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
@@ -83,6 +86,12 @@ export class Quarantines {
     this.#ports.events.record({ type: 'quarantine', ...aboutOf(bucket), message });
     this.#ports.log.info('flood.quarantine-ended', message, { plugin: bucket.plugin, uid: bucket.uid });
     if (bucket.kind === 'plugin') this.#ports.quarantineEnded(quarantineOf(bucket, 0));
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#strikesToTell?.cancel();
+    this.#strikesToTell = undefined;
     this.#ports.penaltiesChanged();
   }
 

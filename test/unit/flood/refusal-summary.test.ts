@@ -35,7 +35,7 @@ describe('refusal summary', () => {
     }
     const messages = told.messages('refused');
     assert.ok(messages.length < 20, `${messages.length} lines in an hour`);
-    assert.match(messages.at(-1) ?? "", /^300 more in 300 s/);
+    assert.match(messages.at(-1) ?? '', /^300 more in 300 s/);
   });
 
   it('tells one in full again once a window passed without', async () => {

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ConnectionVerdict } from '../../../src/flood/connection-budget.js';
+import type { Caller } from '../../../src/model/ids.js';
+import { FLOOD, FloodWorld, policySource, processOf } from '../../support/flood-world.js';
+
+const byUid = (uid: number): Caller => ({
+  uid,
+  gid: undefined,
+  pid: undefined,
+  startTime: undefined,
+  source: 'socket-file',
+});
+const small = (over = {}, mode: 'enforce' | 'observe' = 'enforce') =>
+  policySource({ mode, connections: { ...FLOOD.connections, ...over } });
+const codeOf = (verdict: ConnectionVerdict): string => (verdict.ok ? 'ok' : verdict.code);
+
+describe('connections', () => {
+  it('of one process are bounded in rate, and come back with time', async () => {
+    const world = new FloodWorld(small({ burst: 3 }));
+    const connect = (): string => {
+      const verdict = world.gate.connections.admit(processOf(7, 1_000));
+      if (verdict.ok) verdict.release();
+      return codeOf(verdict);
+    };
+    assert.deepEqual([connect(), connect(), connect(), connect()], ['ok', 'ok', 'ok', 'CONNECTION_FLOOD']);
+    assert.equal(world.counts.get('connections disconnect'), 1);
+    assert.deepEqual(world.events.messages('connection'), [
+      'pid 7 (uid 1000) connects more often than flood.connections allows (burst 3, then one each 20 ms); the connection was closed',
+    ]);
+    await world.clock.advance(20);
+    assert.deepEqual([connect(), connect()], ['ok', 'CONNECTION_FLOOD']);
+  });
+
+  it('of one process are bounded in number, and those of another are not felt', () => {
+    const world = new FloodWorld(small({ perProcess: 2 }));
+    const { connections } = world.gate;
+    const first = connections.admit(processOf(7));
+    assert.deepEqual(
+      [connections.admit(processOf(7)), connections.admit(processOf(7)), connections.admit(processOf(8))].map(codeOf),
+      ['ok', 'CONNECTIONS_PER_PROCESS', 'ok'],
+    );
+    assert.ok(first.ok);
+    first.release();
+    first.release();
+    assert.equal(connections.open, 2);
+    assert.deepEqual([connections.admit(processOf(7)), connections.admit(processOf(7))].map(codeOf), [
+      'ok',
+      'CONNECTIONS_PER_PROCESS',
+    ]);
+  });
+
+  it('of a pid that is used again are those of another process', () => {
+    const world = new FloodWorld(small({ perProcess: 1 }));
+    const { connections } = world.gate;
+    assert.equal(codeOf(connections.admit(processOf(7))), 'ok');
+    assert.equal(codeOf(connections.admit({ ...processOf(7), startTime: 'later' })), 'ok');
+  });
+
+  it('are counted per uid where pids are unknown, and all together where nothing is known', () => {
+    const world = new FloodWorld(small({ perProcess: 1 }));
+    const { connections } = world.gate;
+    const callers = [byUid(1), byUid(1), byUid(2), undefined, undefined];
+    assert.deepEqual(
+      callers.map((caller) => codeOf(connections.admit(caller))),
+      ['ok', 'CONNECTIONS_PER_PROCESS', 'ok', 'ok', 'CONNECTIONS_PER_PROCESS'],
+    );
+  });
+
+  it('are bounded in all', () => {
+    const world = new FloodWorld(small({ total: 3 }));
+    const codes = [1, 2, 3, 4].map((pid) => codeOf(world.gate.connections.admit(processOf(pid))));
+    assert.deepEqual(codes, ['ok', 'ok', 'ok', 'CONNECTIONS_TOTAL']);
+  });
+
+  it('may all stay where the mode is observe, and are counted', () => {
+    const world = new FloodWorld(small({ perProcess: 1 }, 'observe'));
+    const { connections } = world.gate;
+    assert.deepEqual(
+      [1, 1, 1].map((pid) => codeOf(connections.admit(processOf(pid)))),
+      ['ok', 'ok', 'ok'],
+    );
+    assert.equal(world.counts.get('connections observe'), 2);
+    assert.match(world.events.messages('connection')[0] ?? '', /it may stay, because the mode is observe$/);
+  });
+
+  it('of 10,000 processes leave memory bounded', () => {
+    const world = new FloodWorld();
+    for (let pid = 1; pid <= 10_000; pid += 1) {
+      const verdict = world.gate.connections.admit(processOf(pid));
+      if (verdict.ok) verdict.release();
+    }
+    assert.ok(world.gate.connections.size <= 4_097);
+  });
+
+  it('of processes that are done are forgotten when others need the room', async () => {
+    const world = new FloodWorld();
+    for (let round = 0; round < 3; round += 1) {
+      for (let pid = 1; pid <= 4_000; pid += 1) {
+        const verdict = world.gate.connections.admit(processOf(pid + round * 4_000));
+        assert.ok(verdict.ok);
+        verdict.release();
+      }
+      await world.clock.advance(20);
+    }
+    assert.ok(world.gate.connections.size <= 4_096);
+  });
+
+  it('are shown for processes that were refused one, and not for others', () => {
+    const world = new FloodWorld(small({ perProcess: 1 }));
+    world.gate.connections.admit(processOf(7));
+    assert.deepEqual(world.gate.connections.views(), []);
+    world.gate.connections.admit(processOf(7));
+    const [view] = world.gate.connections.views();
+    assert.deepEqual([view?.limit, view?.exceeded, view?.slowing], ['connections', 1, 'pid 7 (uid 0), 1 open']);
+  });
+
+  it('go on with their permits after a reload', () => {
+    const world = new FloodWorld(small({ burst: 2 }));
+    const { connections } = world.gate;
+    connections.admit(processOf(7));
+    connections.admit(processOf(7));
+    world.gate.reload(small({ burst: 100 }));
+    assert.equal(codeOf(connections.admit(processOf(7))), 'CONNECTION_FLOOD');
+  });
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { UpdatePacer } from '../../../src/flood/update-pacer.js';
+import type { PolicySource } from '../../../src/model/settings.js';
+import { FLOOD, FloodWorld, policySource, processOf, subjectOf } from '../../support/flood-world.js';
+
+function open(policy: PolicySource): { world: FloodWorld; pacer: UpdatePacer } {
+  const world = new FloodWorld(policy);
+  return { world, pacer: world.gate.openUpdates(subjectOf(), policy.policyFor('', '', '')) };
+}
+
+const takeAll = (pacer: UpdatePacer): number => {
+  let taken = 0;
+  while (pacer.tryTake()) taken += 1;
+  return taken;
+};
+
+const DISCONNECT = policySource({ updates: { ...FLOOD.updates, onExceed: 'disconnect' } });
+
+describe('the pace of lists', () => {
+  it('is a burst and then one each interval', async () => {
+    const { world, pacer } = open(policySource());
+    assert.equal(takeAll(pacer), 10);
+    assert.equal(pacer.nextInMs(), 250);
+    await world.clock.advance(250);
+    assert.equal(takeAll(pacer), 1);
+  });
+
+  it('counts a list that waits once, however often it is asked for, and gives no strike for coalescing', async () => {
+    const { world, pacer } = open(policySource());
+    for (let list = 0; list < 100; list += 1) {
+      takeAll(pacer);
+      for (let time = 0; time < 5; time += 1) pacer.tryTake();
+      await world.clock.advance(250);
+    }
+    assert.equal(world.counts.get('updates coalesce'), 100);
+    assert.deepEqual([world.began.length, world.gate.buckets], [0, 0]);
+  });
+
+  it('tells a flood once for as long as it goes on', async () => {
+    const { world, pacer } = open(policySource());
+    const flood = async (): Promise<void> => {
+      for (let second = 0; second < 300; second += 1) {
+        takeAll(pacer);
+        await world.clock.advance(1_000);
+      }
+    };
+    await flood();
+    assert.deepEqual(world.events.messages('flood'), [
+      'DevicePlugin vendor.com/gpu sends lists faster than flood.updates allows (burst 10, then one each 250 ms); only the newest is taken on each turn',
+    ]);
+    await world.clock.advance(60_000);
+    await flood();
+    assert.equal(world.events.messages('flood').length, 2);
+  });
+
+  it('makes each disconnect a strike, and the tenth a quarantine with the process that sent', () => {
+    const { world } = open(DISCONNECT);
+    for (let session = 0; session < 10; session += 1) {
+      const pacer = world.gate.openUpdates(subjectOf({ caller: processOf(9) }), DISCONNECT.policyFor('', '', ''));
+      assert.equal(pacer.onExceed, 'disconnect');
+      takeAll(pacer);
+      pacer.close();
+    }
+    assert.equal(world.counts.get('updates disconnect'), 10);
+    assert.equal(world.began.length, 1);
+    assert.deepEqual(
+      world.began[0]?.offenders.map((offender) => offender.pid),
+      [9],
+    );
+  });
+
+  it('lets every list pass where the mode is observe, and counts those that would have waited', () => {
+    const policy = policySource({ mode: 'observe', updates: { ...FLOOD.updates, onExceed: 'disconnect' } });
+    const { world, pacer } = open(policy);
+    for (let list = 0; list < 100; list += 1) assert.ok(pacer.tryTake());
+    assert.equal(world.counts.get('updates observe'), 90);
+    assert.equal(world.gate.quarantines, 0);
+    assert.match(world.events.messages('flood')[0] ?? '', /all are taken, because the mode is observe$/);
+  });
+
+  it('is shown while the session lives', () => {
+    const { world, pacer } = open(policySource());
+    const shown = () => world.gate.limits().find((limit) => limit.limit === 'updates');
+    takeAll(pacer);
+    const { plugin, uid, permits, nextInMs, exceeded, slowing, source } = shown()!;
+    assert.deepEqual([plugin, uid, permits, nextInMs], ['DevicePlugin/vendor.com/gpu', 0, 0, 250]);
+    assert.deepEqual([exceeded, slowing, source], [1, 'coalesce', 'flood']);
+    pacer.close();
+    pacer.close();
+    assert.equal(shown(), undefined);
+    assert.ok(!pacer.tryTake());
+  });
+});
