@@ -11,7 +11,7 @@ import type {
 } from '../model/settings.js';
 import type { ConfigForm } from './file-form.js';
 import { RulePolicy } from './policy.js';
-import type { CompileGlob, Surroundings } from './ports.js';
+import type { CompileGlob, Matches, Surroundings } from './ports.js';
 import { resolveSettings } from './resolve.js';
 
 /** One configuration, resolved and ready to be used. */
@@ -19,6 +19,7 @@ export interface Generation {
   readonly form: ConfigForm;
   readonly settings: Settings;
   readonly policy: PolicySource;
+  readonly nameAllowed: (name: string) => boolean;
 }
 
 /**
@@ -35,7 +36,22 @@ export function makeGeneration(
   const { settings, problems } = resolveSettings(form, rootFlag, around);
   if (settings === undefined) throw new Error(`a form with ${problems.length} problems cannot be used`);
   const parts = { flood: settings.flood, floodForm: form.flood, rules: form.rules, grace: settings.grace };
-  return { form, settings, policy: new RulePolicy(parts, compile) };
+  return {
+    form,
+    settings,
+    policy: new RulePolicy(parts, compile),
+    nameAllowed: nameCheck(settings.admission, compile),
+  };
+}
+
+/** Whether a name matches one of the allowed globs and none of the denied ones. */
+function nameCheck(admission: AdmissionSettings, compile: CompileGlob): (name: string) => boolean {
+  const compiled = (globs: readonly string[]): Matches[] => globs.map((glob) => compile(glob, 'name'));
+  let globs: { readonly allow: readonly Matches[]; readonly deny: readonly Matches[] } | undefined;
+  return (name) => {
+    globs ??= { allow: compiled(admission.allowNames), deny: compiled(admission.denyNames) };
+    return globs.allow.some((matches) => matches(name)) && !globs.deny.some((matches) => matches(name));
+  };
 }
 
 /**
@@ -57,6 +73,8 @@ export function takeWhileRunning(current: ConfigForm, next: ConfigForm): ConfigF
 
 /** The policy as every stage sees it: always the newest. Stages read it when they decide and keep nothing of it. */
 export class LiveConfig implements PolicySource {
+  /** As of start: what is baked into sockets, servers and files. */
+  readonly settings: Settings;
   readonly #source: string;
   readonly #listeners = new Set<() => void>();
   #current: Generation;
@@ -64,6 +82,7 @@ export class LiveConfig implements PolicySource {
   #error = '';
 
   constructor(first: Generation, source: string, loadedAt: string) {
+    this.settings = first.settings;
     this.#current = first;
     this.#source = source;
     this.#loadedAt = loadedAt;
@@ -75,6 +94,10 @@ export class LiveConfig implements PolicySource {
 
   policyFor(type: string, name: string, socket: string): PluginPolicy {
     return this.#current.policy.policyFor(type, name, socket);
+  }
+
+  nameAllowed(name: string): boolean {
+    return this.#current.nameAllowed(name);
   }
 
   get admission(): AdmissionSettings {

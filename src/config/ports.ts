@@ -30,6 +30,8 @@ export type CompileGlob = (pattern: string, kind: 'name' | 'socket') => Matches;
 export interface Surroundings extends RootFacts {
   /** The name of this node for `csi.nodeName: auto`. */
   readonly nodeName: string;
+  /** Whether the kernel can be asked who calls (koffi is installed). Asked only where the configuration needs it. */
+  readonly knowsCallers: () => boolean;
   /** The directory relative paths of the command line are relative to. */
   readonly workingDirectory: string;
 }

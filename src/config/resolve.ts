@@ -27,7 +27,7 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
   const settings: Settings = {
     paths,
     http: resolveHttp(form.http.listen, problems),
-    admission: resolveAdmission(form, problems),
+    admission: resolveAdmission(form, around, problems),
     guard: plain('guard'),
     discovery: plain('discovery'),
     flood: resolveFlood(form.flood, problems),
@@ -56,8 +56,15 @@ export function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodS
   };
 }
 
-function resolveAdmission(form: ConfigForm, problems: ConfigProblem[]): AdmissionSettings {
+function resolveAdmission(form: ConfigForm, around: Surroundings, problems: ConfigProblem[]): AdmissionSettings {
   const { allowUids, ...rest } = form.admission;
+  if (allowUids !== 'any' && !around.knowsCallers()) {
+    problems.push({
+      path: ['admission', 'allowUids'],
+      message: 'uids cannot be checked without the optional package koffi',
+      remedy: 'install koffi, or write any',
+    });
+  }
   return {
     ...resolveSection<Omit<AdmissionSettings, 'allowUids'>>(rest, ['admission'], problems),
     allowUids: allowUids === 'any' ? undefined : allowUids,

@@ -13,5 +13,6 @@ export const somewhere: Surroundings = {
   home: '/home/ann',
   xdgStateHome: undefined,
   nodeName: 'node-1',
+  knowsCallers: () => true,
   workingDirectory: '/work',
 };

@@ -157,7 +157,8 @@ describe('aliases', () => {
   it('stand for what was written, and take the defaults of where they stand', async () => {
     const file = path.join(tempDir(), 'b.yaml');
     writeFileSync(file, 'flood:\n  register: &some { burst: 9 }\n  global: { register: *some }\n');
-    const { settings } = await loadSettings({ configFile: file, root: '/r' }, systemClock);
+    const { live } = await loadSettings({ configFile: file, root: '/r' }, systemClock);
+    const { settings } = live;
     assert.deepEqual([settings.flood.register.burst, settings.flood.register.intervalMs], [9, 2000]);
     assert.deepEqual([settings.flood.globalRegister.burst, settings.flood.globalRegister.intervalMs], [9, 5]);
   });

@@ -91,6 +91,18 @@ describe('a reload', () => {
     assert.notEqual(live.current.settings.http.listen, undefined);
   });
 
+  it('changes which names are allowed', async () => {
+    const { live, give, reload } = reloading();
+    assert.deepEqual([live.nameAllowed('a.b/c'), live.nameAllowed('csi.x')], [true, true]);
+    give({ admission: { ...admission, allowNames: ['a.b/*', 'csi.*'], denyNames: ['*/secret'] } });
+    await reload.reload('SIGHUP');
+    const names = ['a.b/c', 'csi.x', 'z.b/c', 'a.b/secret'];
+    assert.deepEqual(
+      names.map((name) => live.nameAllowed(name)),
+      [true, true, false, false],
+    );
+  });
+
   it('of a file that says the same in other words changes nothing', async () => {
     const { live, give, reload } = reloading();
     const before = live.current;

@@ -144,6 +144,17 @@ describe('what needs more than one key to judge', () => {
     );
   });
 
+  it('a list of uids is a problem where the kernel cannot be asked who calls, and any is none', () => {
+    const blind = { ...somewhere, knowsCallers: () => false };
+    const form = formWith({ admission: { ...admission, allowUids: [0] } });
+    assert.deepEqual(
+      resolveSettings(form, '/r', blind).problems.map(({ path }) => path),
+      [['admission', 'allowUids']],
+    );
+    assert.deepEqual(resolveSettings(form, '/r', somewhere).settings?.admission.allowUids, [0]);
+    assert.deepEqual(resolveSettings(formWith(), '/r', blind).problems, []);
+  });
+
   it('a duration that no timer can hold is a problem wherever it stands', () => {
     const rules = [{ match: { name: '*' }, grace: '999h', flood: { register: { interval: '900h' } } }];
     assert.deepEqual(problemsOf({ rules, liveness: { interval: '600h', timeout: '1s', failures: 1 } }), [
