@@ -38,6 +38,15 @@ export interface Admitted {
 /** A verdict: let in, or why not. */
 export type Verdict = Admitted | { readonly admitted: false; readonly refusal: Refusal };
 
+/** An endpoint and the process behind it. */
+interface Reached {
+  readonly endpoint: PinnedSocket;
+  readonly listener: Exclude<Listener, { error: string }>;
+}
+
+/** What a plugin that registers a moment too early looks like. */
+const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NO_ANSWER']);
+
 const refuse = (refusal: Refusal): Verdict => ({ admitted: false, refusal });
 
 /** The one admission. */
@@ -125,44 +134,34 @@ export class Admission {
   }
 
   /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
-  async #endpoint(
-    request: RegistrationRequest,
-    signal: AbortSignal,
-  ): Promise<{ endpoint: PinnedSocket; listener: Exclude<Listener, { error: string }> } | Refusal> {
-    const { clock, sockets, policy, self } = this.#ports;
+  async #endpoint(request: RegistrationRequest, signal: AbortSignal): Promise<Reached | Refusal> {
+    const { clock, policy } = this.#ports;
     const full = endpointPath(request, policy.paths);
     if (typeof full !== 'string') return full;
     const until = clock.mono() + (request.pulled ? 0 : SERVE_WITHIN_MS);
     for (;;) {
-      const pinned = sockets.pin(full);
-      let refusal: Refusal;
-      let mayChange = false;
-      if ('problem' in pinned) {
-        refusal = pinRefusal(request.name, full, pinned);
-        mayChange = pinned.problem === 'missing';
-      } else {
-        const outside = checkRoots(request, pinned, policy.paths, sockets);
-        const listener = outside === undefined ? sockets.listenerOf(pinned) : undefined;
-        if (listener !== undefined && !('error' in listener) && listener.pid !== self.pid)
-          return { endpoint: pinned, listener };
-        pinned.release();
-        if (outside !== undefined) refusal = outside;
-        else if (listener !== undefined && !('error' in listener)) {
-          refusal = {
-            code: 'ENDPOINT_INVALID',
-            message: `${request.name}: the endpoint ${full} is the broker's own socket`,
-          };
-        } else {
-          refusal = {
-            code: 'NO_LISTENER',
-            message: `${request.name}: nobody listens on ${full} (${listener?.error ?? ''})`,
-          };
-          mayChange = true;
-        }
-      }
-      if (!mayChange || clock.mono() >= until) return refusal;
+      const reached = this.#reach(request, full);
+      if (!('code' in reached) || !MAY_CHANGE.has(reached.code) || clock.mono() >= until) return reached;
       await sleep(clock, LOOK_AGAIN_MS, signal);
     }
+  }
+
+  #reach(request: RegistrationRequest, full: string): Reached | Refusal {
+    const { sockets, policy, self } = this.#ports;
+    const { name } = request;
+    const endpoint = sockets.pin(full);
+    if ('problem' in endpoint) return pinRefusal(name, full, endpoint);
+    const found = checkRoots(request, endpoint, policy.paths, sockets) ?? sockets.listenerOf(endpoint);
+    if ('uid' in found && found.pid !== self.pid) return { endpoint, listener: found };
+    endpoint.release();
+    if ('code' in found) return found;
+    if ('uid' in found) {
+      return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint ${full} is the broker's own socket` };
+    }
+    if (found.error === 'EAGAIN') {
+      return { code: 'NO_ANSWER', message: `${name}: ${full} has a listener whose queue is full: it accepts nobody` };
+    }
+    return { code: 'NO_LISTENER', message: `${name}: nobody listens on ${full} (${found.error})` };
   }
 
   #checkIncarnation(request: RegistrationRequest, endpoint: PinnedSocket): Refusal | undefined {

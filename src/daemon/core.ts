@@ -232,7 +232,8 @@ export class Core {
     if ('problem' in pinned) return false;
     const { dev, ino, birthNs } = pinned.incarnation;
     const isSame = `${dev}:${ino}:${birthNs}` === instance.endpointKey;
-    const listens = isSame && !('error' in this.#ports.listenerOf(pinned));
+    const found = isSame ? this.#ports.listenerOf(pinned) : { error: 'another socket' };
+    const listens = 'uid' in found || found.error === 'EAGAIN';
     pinned.release();
     return listens;
   }

@@ -1,0 +1,294 @@
+// The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
+import { CheckpointStore } from '../checkpoint/store.js';
+import { FloodGate } from '../flood/flood-gate.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { Random } from '../kernel/random.js';
+import type { LiveConfig } from '../config/live-config.js';
+import type { BrokerEvent, EventSink } from '../model/event.js';
+import type { EventQuery } from '../admin/admin-port.js';
+import type { BrokerView, StatusView } from '../model/views.js';
+import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
+import type { CheckpointDocument } from '../checkpoint/document.js';
+import type { OpenLimiter } from '../flood/limiter.js';
+import { wipeSockets } from '../platform/fs/plugin-sockets.js';
+import { isLive } from '../reconcile/instance.js';
+import { adminPort } from './admin.js';
+import { Broker, type BrokerParts } from './broker.js';
+import { KUBELET_SOCKET } from './doors.js';
+import { Persistence } from './persistence.js';
+import { quarantineBegan, quarantineEnded } from './quarantine.js';
+import { timeText } from './views.js';
+
+/** Everything is on disk within this when the broker stops, or it is given up (contract 6). */
+const FLUSH_MS = 5000;
+/** Strikes that changed are written at most this often. */
+const PENALTIES_KEY = 'limits';
+
+/** Events with memory: what was recorded can be read again and followed. */
+export interface JournalPort extends EventSink {
+  /** The highest number given out. */
+  readonly seq: number;
+  follow(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+}
+
+/** What the daemon is made of. */
+export interface DaemonParts {
+  readonly version: string;
+  readonly live: LiveConfig;
+  readonly nameAllowed: (name: string) => boolean;
+  readonly self: { readonly uid: number; readonly pid: number };
+  readonly bootId: string;
+  /** Milliseconds since the machine started. */
+  readonly bootMs: () => number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly journal: JournalPort;
+  readonly openLimiter: OpenLimiter;
+  readonly file: DocumentFile<CheckpointDocument>;
+  readonly lists: ListFiles;
+  readonly peers: BrokerParts['peers'];
+  readonly handlers: (core: { readonly store: CheckpointStore }) => BrokerParts['handlers'];
+  /** The phase changed, or what is degraded: for systemd and logs. */
+  readonly phaseChanged: (view: BrokerView) => void;
+}
+
+/** A running broker with its store, policy and state. */
+export class Daemon {
+  readonly broker: Broker;
+  readonly flood: FloodGate;
+  readonly store: CheckpointStore;
+  readonly connectionCounts = { accepted: 0, refused: 0, ended: 0 };
+  readonly #parts: DaemonParts;
+  readonly #persistence: Persistence;
+  readonly #startedAt: number;
+  readonly #startedMono: number;
+  readonly #problems = new Map<string, string>();
+  #isStopping = false;
+  #isRestored = false;
+
+  constructor(parts: DaemonParts) {
+    const { live, clock, random, log, metrics, journal, bootId } = parts;
+    this.#parts = parts;
+    this.#startedAt = clock.wall();
+    this.#startedMono = clock.mono();
+    this.store = new CheckpointStore({
+      file: parts.file,
+      lists: parts.lists,
+      settings: live.current.settings.checkpoint,
+      bootId,
+      eventSeq: () => journal.seq,
+      clock,
+      random,
+      events: journal,
+      log,
+      metrics,
+      onStateChange: () => this.#storeChanged(),
+    });
+    this.#persistence = new Persistence(this.store);
+    this.flood = new FloodGate(live, {
+      openLimiter: parts.openLimiter,
+      clock,
+      events: journal,
+      metrics,
+      log,
+      bootMs: parts.bootMs,
+      quarantineBegan: (quarantine) => quarantineBegan(this.broker.core, quarantine),
+      quarantineEnded: (quarantine) => quarantineEnded(this.broker.core, quarantine),
+      penaltiesChanged: () => this.store.updateSoon(PENALTIES_KEY, (draft) => draft.setLimits(this.flood.snapshot())),
+    });
+    live.onChange(() => this.flood.reload(live));
+    this.broker = new Broker(this.#brokerParts());
+    this.#persistence.follow(this.broker.core);
+  }
+
+  /** The broker's own facts. */
+  view(): BrokerView {
+    const problems = [...this.#problems.values(), ...this.#policyProblems()];
+    const settled = this.#isRestored && this.broker.core.restart.isSettled;
+    const phase = this.#isStopping ? 'stopping' : !settled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
+    return {
+      version: this.#parts.version,
+      pid: this.#parts.self.pid,
+      phase,
+      startedAt: timeText(this.#startedAt),
+      bootId: this.#parts.bootId,
+      restoredPlugins: this.broker.core.restart.restored,
+      problems,
+    };
+  }
+
+  /** Everything that `status` shows beside plugins and resources. */
+  head(): Pick<StatusView, 'broker' | 'checkpoint' | 'policy'> {
+    return { broker: this.view(), checkpoint: this.store.view(), policy: this.#parts.live.view() };
+  }
+
+  /**
+   * Opens everything: what the checkpoint knows is served before any plugin is dialled (contract 6).
+   *
+   * @throws PathTaken when a path is not ours
+   */
+  async start(): Promise<void> {
+    const { live, clock, log, journal } = this.#parts;
+    const { paths, restart } = live.current.settings;
+    const opened = await this.store.open();
+    const { core } = this.broker;
+    this.flood.restore(this.store.contents.limits, !opened.rebooted);
+    await this.#persistence.restore(core, (type, name, socket) => live.policyFor(type, name, socket), clock.wall());
+    this.#isRestored = true;
+    await this.broker.serveOperators(
+      adminPort({
+        core,
+        flood: this.flood,
+        persistence: this.#persistence,
+        clock,
+        events: journal,
+        follow: (query, signal) => journal.follow(query, signal),
+        head: () => this.head(),
+      }),
+    );
+    await this.broker.bind();
+    const isCold = opened.view.state === 'empty';
+    if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
+      this.#wipe(paths.devicePlugins);
+    this.#storeChanged();
+    await this.broker.open();
+    log.info('broker.started', `plugin-broker ${this.#parts.version} serves ${paths.root}`, {
+      pid: this.#parts.self.pid,
+    });
+    journal.record({
+      type: 'broker',
+      message: `plugin-broker ${this.#parts.version} started with pid ${String(this.#parts.self.pid)}`,
+    });
+    this.#told();
+  }
+
+  /** Stops accepting, finishes calls, writes everything. broker.sock answers until `close`. */
+  async stop(why: string): Promise<void> {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    const { log, journal } = this.#parts;
+    this.#told();
+    log.info('broker.stopping', `the broker is stopping: ${why}`);
+    journal.record({ type: 'broker', message: `the broker is stopping: ${why}` });
+    await this.broker.stop();
+    await this.store.update((draft) => draft.setLimits(this.flood.snapshot()));
+    await this.store.flush(FLUSH_MS);
+    // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
+    this.store.close();
+    await this.broker.closeCore();
+    this.flood.close();
+  }
+
+  /** Ends the admin API. */
+  close(): void {
+    this.broker.closeOperators();
+  }
+
+  #brokerParts(): BrokerParts {
+    const { live, clock, random, log, metrics, journal, peers, self } = this.#parts;
+    const { settings } = live.current;
+    return {
+      live: {
+        settings,
+        get admission() {
+          return live.admission;
+        },
+        get liveness() {
+          return live.liveness;
+        },
+        nameAllowed: this.#parts.nameAllowed,
+        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
+      },
+      self,
+      clock,
+      random,
+      log,
+      metrics,
+      events: journal,
+      flood: {
+        quarantined: (subject) => this.flood.quarantined(subject),
+        registration: (subject) => this.flood.registration(subject),
+        openPacer: (enrolment) => {
+          const { type, name, policy, caller, socket } = enrolment;
+          const session = { type, name, uid: caller?.uid ?? self.uid, socket: socket.path, caller };
+          return this.flood.openUpdates(session, policy);
+        },
+        connection: (caller) => {
+          const verdict = this.flood.connections.admit(caller);
+          return verdict.ok ? verdict : { ok: false, code: verdict.code, message: verdict.sentence };
+        },
+      },
+      peers,
+      store: {
+        persist: (instance) => this.#persistence.persist(instance),
+        listApplied: (holding, before) => this.#persistence.listApplied(holding, before),
+        isDeregistered: (key) => this.#persistence.isDeregistered(key),
+      },
+      handlers: this.#parts.handlers({ store: this.store }),
+      countConnection: (what) => (this.connectionCounts[what] += 1),
+      restartSettled: (confirmed, total) => this.#settled(confirmed, total),
+      degraded: (what, why) => this.#problem(what, why),
+    };
+  }
+
+  #settled(confirmed: number, total: number): void {
+    const seconds = (this.#parts.clock.mono() - this.#startedMono) / 1000;
+    this.#parts.metrics.restored(seconds);
+    if (total > 0) {
+      const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s`;
+      this.#parts.log.info('broker.restored', message);
+      this.#parts.journal.record({ type: 'broker', message });
+    }
+    this.#told();
+  }
+
+  #storeChanged(): void {
+    const { state, reason } = this.store.view();
+    const isWrong = state === 'not-writable' || state === 'newer-format';
+    this.#problem('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
+    if (!isWrong) this.#persistence.caughtUp();
+  }
+
+  #problem(what: string, why: string | undefined): void {
+    const before = this.#problems.get(what);
+    if (before === why) return;
+    if (why === undefined) this.#problems.delete(what);
+    else this.#problems.set(what, why);
+    const { log, journal } = this.#parts;
+    if (what !== 'checkpoint') {
+      const message = why ?? `${what} can be watched again`;
+      log[why === undefined ? 'info' : 'error']('broker.degraded', message);
+      journal.record({ type: 'discovery', message });
+    }
+    this.#told();
+  }
+
+  #policyProblems(): string[] {
+    const { error, source } = this.#parts.live.view();
+    return error === '' ? [] : [`the policy file ${source} is not in force: ${error}`];
+  }
+
+  #told(): void {
+    this.#parts.phaseChanged(this.view());
+  }
+
+  /** As the kubelet at its start: plugins that watch for the loss of their own socket register again. */
+  #wipe(directory: string): void {
+    const removed = wipeSockets(directory, new Set([KUBELET_SOCKET]));
+    if (removed.length === 0) return;
+    const message = `${String(removed.length)} plugin sockets were removed, so that their plugins register again (restart.wipeSockets)`;
+    this.#parts.log.info('broker.sockets-wiped', message, { sockets: removed.slice(0, 32) });
+    this.#parts.journal.record({ type: 'broker', message });
+  }
+}
+
+/** Plugins that count now, for the line that systemd shows. */
+export function livePlugins(daemon: Daemon): number {
+  let live = 0;
+  for (const instance of daemon.broker.core.roster.all()) if (isLive(instance)) live += 1;
+  return live;
+}
