@@ -62,6 +62,7 @@ function failed(
   if (status === GRPC_STATUS.UNIMPLEMENTED) return refuse('NOT_SERVED', `is not served on the endpoint: ${details}`);
   if (/ECONNREFUSED|ENOENT/.test(details))
     return refuse('NO_LISTENER', `failed: nobody listens on the endpoint${tries}`);
+  if (status === GRPC_STATUS.DATA_LOSS) return refuse('NODE_INFO_INVALID', `answered what cannot be read: ${details}`);
   if (NOT_HTTP2.test(details)) return refuse('NOT_GRPC', `failed: the endpoint does not speak gRPC (${details})`);
   return refuse('NODE_INFO_FAILED', `failed with ${statusName(status)}: ${details}${tries}`);
 }

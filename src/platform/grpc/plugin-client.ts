@@ -7,7 +7,7 @@ import {
   status as Status,
   type ChannelOptions,
 } from '@grpc/grpc-js';
-import type { Clock } from '../../kernel/clock.js';
+import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 
 /** A call that failed: the status the peer or the transport gave, and its words. */
@@ -56,6 +56,8 @@ function channelOptions(maxMessageBytes: number): ChannelOptions {
     'grpc.max_reconnect_backoff_ms': 1000,
     'grpc.service_config_disable_resolution': 1,
     'grpc.enable_http_proxy': 0,
+    // A channel without a call would end its connection after half an hour: that is not a plugin that was lost.
+    'grpc.client_idle_timeout_ms': LONGEST_ALARM_MS,
   };
 }
 
@@ -126,6 +128,43 @@ export class PluginChannel {
     call.sendMessageWithContext({}, request);
     call.halfClose();
     return stream;
+  }
+
+  /**
+   * Connects without a call.
+   *
+   * @param limitMs milliseconds until a peer that accepts but does not speak HTTP/2 counts as not answering
+   * @throws CallFailed UNAVAILABLE, DEADLINE_EXCEEDED, or CANCELLED when the signal aborts
+   */
+  connect(limitMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (end: () => void): void => {
+        alarm.cancel();
+        signal.removeEventListener('abort', onAbort);
+        isSettled = true;
+        end();
+      };
+      const fail = (status: number, details: string): void => settle(() => reject(new CallFailed(status, details)));
+      const onAbort = (): void => fail(GRPC_STATUS.CANCELLED, 'given up');
+      let isSettled = false;
+      const alarm = this.#clock.alarm(limitMs, () => {
+        fail(GRPC_STATUS.DEADLINE_EXCEEDED, `no connection within ${String(limitMs)} ms`);
+      });
+      const look = (): void => {
+        if (isSettled) return;
+        if (this.#closed || signal.aborted) {
+          onAbort();
+          return;
+        }
+        const state = this.#channel.getConnectivityState(true);
+        if (state === connectivityState.READY) settle(resolve);
+        else if (state === connectivityState.TRANSIENT_FAILURE) {
+          fail(GRPC_STATUS.UNAVAILABLE, 'nobody who speaks gRPC listens on it');
+        } else this.#channel.watchConnectivityState(state, NEVER, look);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      look();
+    });
   }
 
   /** Calls back once when an established connection is gone. For sessions without an open stream. */

@@ -1,0 +1,35 @@
+// NodeGetInfo on a kept connection: the adapter of the CSI handler's port.
+import type { CsiNodeClient, OpenCsiNodeClient } from '../../csi/csi-node-client.js';
+import { asError } from '../../kernel/clock.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+import { csiNodeService, NodeGetInfoRequest, NodeGetInfoResponse } from '../wire/services/csi.js';
+import { WireError } from '../wire/wire-error.js';
+import { CallFailed } from './plugin-client.js';
+import { ServiceConnection, type ServiceConnectionPorts } from './service-connection.js';
+
+const REQUEST = NodeGetInfoRequest.encode({});
+/** A node id and a few labels. */
+const MAX_ANSWER_BYTES = 256 * 1024;
+
+/** Opens clients of CSI drivers. */
+export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBytes'>): OpenCsiNodeClient {
+  return (endpoint, listener): CsiNodeClient => {
+    const connection = new ServiceConnection(endpoint, listener, { ...ports, maxMessageBytes: MAX_ANSWER_BYTES });
+    return {
+      nodeGetInfo: async (limitMs, signal) => {
+        try {
+          const bytes = await connection.unary(csiNodeService.NodeGetInfo.path, REQUEST, limitMs, signal);
+          const { nodeId, maxVolumesPerNode, accessibleTopology } = NodeGetInfoResponse.decode(bytes);
+          const segments = accessibleTopology?.segments ?? new Map<string, string>();
+          return { ok: true, answer: { nodeId, maxVolumesPerNode, segments } };
+        } catch (failure) {
+          // An answer that cannot be decoded will not be better the next time.
+          const status = failure instanceof WireError ? GRPC_STATUS.DATA_LOSS : GRPC_STATUS.INTERNAL;
+          const { message } = asError(failure);
+          return { ok: false, status: failure instanceof CallFailed ? failure.status : status, details: message };
+        }
+      },
+      close: () => connection.close(),
+    };
+  };
+}

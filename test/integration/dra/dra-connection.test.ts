@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { seededRandom } from '../../../src/kernel/random.js';
+import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
+import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { draPluginV1Service } from '../../../src/platform/wire/services/dra.js';
+import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { eventually } from '../../support/eventually.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+describe('the connection of a DRA endpoint', () => {
+  it('is up without any call, keeps one connection, and follows the service as it goes and comes back', async () => {
+    const socket = path.join(tempDir(), 'dra.sock');
+    const calls: string[] = [];
+    const note = (): void => void calls.push('called');
+    const attach: Parameters<typeof PluginServer.listen>[1] = (server) => {
+      server.addService(draPluginV1Service, { NodePrepareResources: note, NodeUnprepareResources: note });
+    };
+    const first = await PluginServer.listen(socket, attach);
+    const pinned = pinSocket(socket);
+    if ('problem' in pinned) assert.fail(pinned.problem);
+    const story: string[] = [];
+    const open = draConnections({ clock: systemClock, random: seededRandom(1), pin: pinSocket });
+    const connection = open(pinned, { up: () => story.push('up'), lost: () => story.push('lost') });
+    pinned.release();
+    await eventually('up', () => story.length === 1);
+    assert.equal(first.connections, 1);
+    await first.close();
+    await eventually('lost', () => story.includes('lost'));
+    const second = await PluginServer.listen(socket, attach);
+    await eventually('up again', () => story.at(-1) === 'up');
+    connection.close();
+    await eventually('closed', () => second.connections === 0);
+    await second.close();
+    assert.deepEqual(calls, []);
+    assert.equal(story.at(-1), 'up');
+  });
+});
