@@ -23,7 +23,7 @@ export type ConnectionVerdict =
 export interface ConnectionBudgetPorts {
   readonly openLimiter: OpenLimiter;
   readonly metrics: Metrics;
-  /** Gets an event for each refused connection: give it a sink that summarises repeats. */
+  /** Gets an event for each connection that is only observed (whoever closes one tells that): summarise repeats. */
   readonly events: EventSink;
 }
 
@@ -65,9 +65,9 @@ export class ConnectionBudget {
       entry.exceeded += 1;
       const isObserved = this.#settings.mode === 'observe';
       this.#ports.metrics.floodExceeded('connections', isObserved ? 'observe' : 'disconnect');
-      const message = isObserved ? `${problem.sentence}; it may stay, because the mode is observe` : problem.sentence;
-      this.#ports.events.record({ type: 'connection', reason: problem.code, message });
       if (!isObserved) return { ok: false, ...problem };
+      const message = `${problem.sentence}, if flood.mode were enforce`;
+      this.#ports.events.record({ type: 'connection', reason: problem.code, message });
     }
     entry.open += 1;
     this.#open += 1;
@@ -114,15 +114,15 @@ export class ConnectionBudget {
   ): { readonly code: ConnectionEndCode; readonly sentence: string } | undefined {
     const { who } = entry;
     if (this.#open >= limit.total) {
-      const sentence = `all ${String(limit.total)} connections of flood.connections.total are open; one of ${who} was closed`;
+      const sentence = `all ${String(limit.total)} connections of flood.connections.total are open; one of ${who} is closed`;
       return { code: 'CONNECTIONS_TOTAL', sentence };
     }
     if (entry.open >= limit.perProcess) {
-      const sentence = `${who} holds the ${String(limit.perProcess)} connections that flood.connections.perProcess allows; a further one was closed`;
+      const sentence = `${who} holds the ${String(limit.perProcess)} connections that flood.connections.perProcess allows; a further one is closed`;
       return { code: 'CONNECTIONS_PER_PROCESS', sentence };
     }
     if (entry.limiter.tryTake()) return undefined;
-    const sentence = `${who} connects more often than flood.connections allows (${figures(limit)}); the connection was closed`;
+    const sentence = `${who} connects more often than flood.connections allows (${figures(limit)}); the connection is closed`;
     return { code: 'CONNECTION_FLOOD', sentence };
   }
 

@@ -24,10 +24,12 @@ describe('connections', () => {
       return codeOf(verdict);
     };
     assert.deepEqual([connect(), connect(), connect(), connect()], ['ok', 'ok', 'ok', 'CONNECTION_FLOOD']);
-    assert.equal(world.counts.get('connections disconnect'), 1);
-    assert.deepEqual(world.events.messages('connection'), [
-      'pid 7 (uid 1000) connects more often than flood.connections allows (burst 3, then one each 20 ms); the connection was closed',
-    ]);
+    const refused = world.gate.connections.admit(processOf(7, 1_000));
+    const sentence =
+      'pid 7 (uid 1000) connects more often than flood.connections allows (burst 3, then one each 20 ms); the connection is closed';
+    assert.deepEqual(refused, { ok: false, code: 'CONNECTION_FLOOD', sentence });
+    assert.deepEqual(world.events.all, [], 'whoever closes it tells it');
+    assert.equal(world.counts.get('connections disconnect'), 2);
     await world.clock.advance(20);
     assert.deepEqual([connect(), connect()], ['ok', 'CONNECTION_FLOOD']);
   });
@@ -81,7 +83,7 @@ describe('connections', () => {
       ['ok', 'ok', 'ok'],
     );
     assert.equal(world.counts.get('connections observe'), 2);
-    assert.match(world.events.messages('connection')[0] ?? '', /it may stay, because the mode is observe$/);
+    assert.match(world.events.messages('connection')[0] ?? '', /a further one is closed, if flood\.mode were enforce$/);
   });
 
   it('of 10,000 processes leave memory bounded', () => {
