@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Broker } from './support/broker.js';
-import { Child } from './support/child.js';
+import { Child, type Program } from '../support/child.js';
 import { liveThrough } from './support/plugin-story.js';
-import { buildGo, type Program } from './support/programs.js';
+import { buildGo } from './support/programs.js';
 import { missing } from './support/tools.js';
 
 const STYLES = [

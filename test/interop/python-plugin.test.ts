@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Broker } from './support/broker.js';
 import { liveThrough } from './support/plugin-story.js';
-import { python, type Program } from './support/programs.js';
+import { python } from './support/programs.js';
+import type { Program } from '../support/child.js';
 import { missing } from './support/tools.js';
 
 describe('a Python plugin on the C implementation of gRPC', { skip: missing('python') }, () => {

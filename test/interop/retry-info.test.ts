@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Broker } from './support/broker.js';
-import { Child } from './support/child.js';
-import { buildGo, type Program } from './support/programs.js';
+import { Child, type Program } from '../support/child.js';
+import { buildGo } from './support/programs.js';
 import { missing } from './support/tools.js';
 
 /** No permit but the first, and a call beyond it is refused instead of held. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { distFile } from '../../support/dist.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { Child } from './child.js';
+import { Child, type Ending } from '../../support/child.js';
 
 /** What `resources -o json` says of one resource, as far as these tests look. */
 export interface ResourceJson {
@@ -89,7 +89,7 @@ export class Broker {
   }
 
   /** Stops it as an operator does; gives the exit code or the signal. */
-  stop(): Promise<number | NodeJS.Signals> {
+  stop(): Promise<Ending> {
     return this.#child.stop();
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Broker } from './broker.js';
-import { Child } from './child.js';
-import type { Program } from './programs.js';
+import { Child } from '../../support/child.js';
+import type { Program } from '../../support/child.js';
 
 /** One plugin and how it comes in. */
 export interface Arrival {

@@ -1,16 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import type { Program } from '../../support/child.js';
 import { buildRoot } from '../../support/dist.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { PYTHON } from './tools.js';
-
-/** A program with what it is always started with. */
-export interface Program {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}
 
 const sources = (...parts: readonly string[]): string => path.join(buildRoot(), 'test', 'interop', ...parts);
 const proto = (...parts: readonly string[]): string => path.join(buildRoot(), 'proto', ...parts);
