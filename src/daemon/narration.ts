@@ -29,7 +29,9 @@ export class Narration {
     const type = reason === 'registered' && before !== state ? 'registered' : 'state';
     const message = `${instance.name} is ${state}: ${instance.message}`;
     this.#events.record({ type, reason, plugin, socket, message });
-    const level = state === 'held' || state === 'quarantined' ? 'warn' : 'info';
+    // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
+    const isPassing = state === 'restored' || state === 'connecting';
+    const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
     this.#log[level]('plugin.state-changed', message, { plugin, socket, state, reason, pid: instance.caller?.pid });
   };
 
