@@ -1,0 +1,142 @@
+// What is counted, and how it is read. Counting costs a map access; prom-client, for Node's own figures, is loaded with
+// the first scrape.
+import type { Metrics } from '../../kernel/metrics.js';
+import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../model/ids.js';
+import { PLUGIN_STATES } from '../../model/plugin.js';
+import { METRICS, type MetricSpec } from './metric-names.js';
+import { Durations, Tally, line, type Sample } from './series.js';
+
+/** What is degraded can be one of these. */
+export const DEGRADABLE = ['checkpoint', 'policy', 'discovery'] as const;
+
+/** The truth at the moment of a scrape. */
+export interface MetricsSnapshot {
+  /** One entry for each incarnation. */
+  readonly plugins: Iterable<{ readonly type: string; readonly state: string }>;
+  readonly devices: Iterable<{ readonly resource: string; readonly healthy: number; readonly unhealthy: number }>;
+  readonly quarantined: number;
+  readonly openConnections: number;
+  readonly degraded: readonly (typeof DEGRADABLE)[number][];
+}
+
+/** The default metrics of the process, as text; loaded when first asked for. */
+export type ProcessMetrics = () => Promise<string>;
+
+const TYPES = [DEVICE_PLUGIN, CSI_PLUGIN, DRA_PLUGIN, 'other'] as const;
+/** The content type of the text format. */
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** The counters of the daemon. */
+export class BrokerMetrics implements Metrics {
+  readonly #registrations = new Tally();
+  readonly #registrationSeconds = new Durations();
+  readonly #updates = new Tally();
+  readonly #floodExceeded = new Tally();
+  readonly #checkpointWrites = new Tally();
+  readonly #checkpointWriteSeconds = new Durations();
+  readonly #connections = new Tally();
+  #restoreSeconds: number | undefined;
+
+  registration(type: string, result: 'accepted' | 'refused', reason: string): void {
+    this.#registrations.add([knownType(type), result, reason]);
+  }
+
+  registrationSeconds(type: string, seconds: number): void {
+    this.#registrationSeconds.observe([knownType(type)], seconds);
+  }
+
+  update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count = 1): void {
+    this.#updates.add([resource, result], count);
+  }
+
+  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register', action: string): void {
+    this.#floodExceeded.add([limit, action]);
+  }
+
+  checkpointWrite(result: 'ok' | 'failed', seconds: number): void {
+    this.#checkpointWrites.add([result]);
+    this.#checkpointWriteSeconds.observe([], seconds);
+  }
+
+  restored(seconds: number): void {
+    this.#restoreSeconds = seconds;
+  }
+
+  /** A connection to kubelet.sock was accepted, was refused by its budget, or was ended by the guard. */
+  connection(result: 'accepted' | 'refused' | 'ended'): void {
+    this.#connections.add([result]);
+  }
+
+  /** Everything in the text format, without Node's own figures. */
+  render(snapshot: MetricsSnapshot): string {
+    const restored = this.#restoreSeconds === undefined ? [] : [{ labels: [], value: this.#restoreSeconds }];
+    return [
+      ...block(METRICS.registrations, this.#registrations.samples()),
+      ...histogram(METRICS.registrationSeconds, this.#registrationSeconds),
+      ...block(METRICS.plugins, pluginSamples(snapshot)),
+      ...block(METRICS.devices, deviceSamples(snapshot)),
+      ...block(METRICS.updates, this.#updates.samples()),
+      ...block(METRICS.floodExceeded, this.#floodExceeded.samples()),
+      ...block(METRICS.quarantined, [{ labels: [], value: snapshot.quarantined }]),
+      ...block(METRICS.checkpointWrites, this.#checkpointWrites.samples()),
+      ...histogram(METRICS.checkpointWriteSeconds, this.#checkpointWriteSeconds),
+      ...block(METRICS.restoreSeconds, restored),
+      ...block(METRICS.connections, [{ labels: ['open'], value: snapshot.openConnections }]),
+      ...block(METRICS.connectionsTotal, this.#connections.samples()),
+      ...block(METRICS.degraded, degradedSamples(snapshot)),
+      '',
+    ].join('\n');
+  }
+}
+
+/** Node's default metrics through prom-client. */
+export function processMetrics(): ProcessMetrics {
+  let loading: Promise<{ metrics(): Promise<string> }> | undefined;
+  const load = async (): Promise<{ metrics(): Promise<string> }> => {
+    const { Registry, collectDefaultMetrics } = await import('prom-client');
+    const registry = new Registry();
+    collectDefaultMetrics({ register: registry });
+    return registry;
+  };
+  return async () => {
+    loading ??= load();
+    return (await loading).metrics();
+  };
+}
+
+function knownType(type: string): string {
+  return TYPES.find((known) => known === type) ?? 'other';
+}
+
+/** Every known type and state has a series, so that an alert on it never looks at nothing. */
+function pluginSamples({ plugins }: MetricsSnapshot): readonly Sample[] {
+  const tally = new Tally();
+  for (const type of TYPES.slice(0, 3)) for (const state of PLUGIN_STATES) tally.add([type, state], 0);
+  for (const { type, state } of plugins) tally.add([knownType(type), state]);
+  return tally.samples();
+}
+
+function deviceSamples({ devices }: MetricsSnapshot): readonly Sample[] {
+  const tally = new Tally();
+  for (const { resource, healthy, unhealthy } of devices) {
+    tally.add([resource, 'Healthy'], healthy);
+    tally.add([resource, 'Unhealthy'], unhealthy);
+  }
+  return tally.samples();
+}
+
+function degradedSamples({ degraded }: MetricsSnapshot): readonly Sample[] {
+  return DEGRADABLE.map((what) => ({ labels: [what], value: degraded.includes(what) ? 1 : 0 }));
+}
+
+function head({ name, kind, help }: MetricSpec): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${kind}`];
+}
+
+function block(spec: MetricSpec, samples: readonly Sample[]): string[] {
+  return [...head(spec), ...samples.map(({ labels, value }) => line(spec.name, spec.labels, labels, value))];
+}
+
+function histogram(spec: MetricSpec, durations: Durations): string[] {
+  return [...head(spec), ...durations.lines(spec.name, spec.labels)];
+}

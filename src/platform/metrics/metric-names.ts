@@ -1,0 +1,86 @@
+// Every metric of ours (contract 11): name, kind, labels, meaning. Dashboards and documentation are compared with it.
+
+/** What one metric is. */
+export interface MetricSpec {
+  readonly name: string;
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly string[];
+  readonly help: string;
+}
+
+const P = 'plugin_broker';
+
+/** All metrics by a short key. Node's default metrics come beside them. */
+export const METRICS = {
+  registrations: {
+    name: `${P}_registrations_total`,
+    kind: 'counter',
+    labels: ['type', 'result', 'reason'],
+    help: 'Registrations that ended, by verdict; reason is a code of the table, or empty',
+  },
+  registrationSeconds: {
+    name: `${P}_registration_seconds`,
+    kind: 'histogram',
+    labels: ['type'],
+    help: 'From the first byte of a registration to its answer',
+  },
+  plugins: { name: `${P}_plugins`, kind: 'gauge', labels: ['type', 'state'], help: 'Incarnations of plugins by state' },
+  devices: {
+    name: `${P}_devices`,
+    kind: 'gauge',
+    labels: ['resource', 'health'],
+    help: 'Devices of a resource: Healthy, or Unhealthy for everything else',
+  },
+  updates: {
+    name: `${P}_updates_total`,
+    kind: 'counter',
+    labels: ['resource', 'result'],
+    help: 'Device lists: applied, equal to the one before, coalesced away, or refused',
+  },
+  floodExceeded: {
+    name: `${P}_flood_exceeded_total`,
+    kind: 'counter',
+    labels: ['limit', 'action'],
+    help: 'Limits that were exceeded, and what was done about it',
+  },
+  quarantined: { name: `${P}_quarantined`, kind: 'gauge', labels: [], help: 'Plugins in quarantine' },
+  checkpointWrites: {
+    name: `${P}_checkpoint_writes_total`,
+    kind: 'counter',
+    labels: ['result'],
+    help: 'Checkpoint writes by result',
+  },
+  checkpointWriteSeconds: {
+    name: `${P}_checkpoint_write_seconds`,
+    kind: 'histogram',
+    labels: [],
+    help: 'How long a checkpoint write took until it was durable or failed',
+  },
+  restoreSeconds: {
+    name: `${P}_restore_seconds`,
+    kind: 'gauge',
+    labels: [],
+    help: 'From start to all plugins of the checkpoint confirmed, or the deadline',
+  },
+  connections: {
+    name: `${P}_connections`,
+    kind: 'gauge',
+    labels: ['state'],
+    help: 'Connections to kubelet.sock: open now',
+  },
+  connectionsTotal: {
+    name: `${P}_connections_total`,
+    kind: 'counter',
+    labels: ['result'],
+    help: 'Connections to kubelet.sock: accepted, refused by their budget, ended by the guard',
+  },
+  degraded: {
+    name: `${P}_degraded`,
+    kind: 'gauge',
+    labels: ['what'],
+    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery',
+  },
+} as const satisfies Record<string, MetricSpec>;
+
+/** The names alone. */
+export const METRIC_NAMES: readonly string[] = Object.values(METRICS).map(({ name }) => name);

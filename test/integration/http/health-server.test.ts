@@ -1,0 +1,152 @@
+import { after, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { connect, createServer } from 'node:net';
+import { silentLog, type Log } from '../../../src/kernel/log.js';
+import { healthPages, type Phase } from '../../../src/platform/http/health-pages.js';
+import {
+  plainText,
+  startHealthServer,
+  type HealthServer,
+  type Pages,
+} from '../../../src/platform/http/health-server.js';
+import { BrokerMetrics, processMetrics } from '../../../src/platform/metrics/broker-metrics.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { eventually } from '../../support/eventually.js';
+
+const open: HealthServer[] = [];
+after(() => {
+  for (const server of open) server.close();
+});
+
+async function serving(pages: Pages, port = 0, log: Log = silentLog): Promise<number> {
+  const server = startHealthServer({ listen: { host: '127.0.0.1', port } }, pages, systemClock, log);
+  assert.ok(server);
+  open.push(server);
+  return eventually('it listens', () => server.address?.port);
+}
+
+interface Got {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: NodeJS.Dict<string | string[]>;
+}
+
+async function get(port: number, path: string, method = 'GET'): Promise<Got> {
+  const sent = request({ port, host: '127.0.0.1', path, method, agent: false });
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [
+    NodeJS.ReadableStream & { statusCode: number; headers: Got['headers'] },
+  ];
+  let body = '';
+  response.on('data', (chunk: Buffer) => (body += chunk.toString()));
+  await once(response, 'end');
+  return { status: response.statusCode, body, headers: response.headers };
+}
+
+function brokerPages(phase: () => Phase): Pages {
+  const snapshot = () => ({ plugins: [], devices: [], quarantined: 0, openConnections: 0, degraded: [] });
+  return healthPages({ phase, metrics: new BrokerMetrics(), snapshot, process: processMetrics() });
+}
+
+describe('the pages', () => {
+  it('say ready or not, and degraded is ready', async () => {
+    let now: Phase = { phase: 'restoring', problems: [] };
+    const port = await serving(brokerPages(() => now));
+    assert.equal((await get(port, '/healthz')).status, 200);
+    const seen: [number, string][] = [];
+    for (const phase of ['restoring', 'ready', 'degraded', 'stopping'] as const) {
+      now = { phase, problems: phase === 'degraded' ? ['the policy file is bad'] : [] };
+      const { status, body } = await get(port, '/readyz?verbose');
+      seen.push([status, body]);
+    }
+    assert.deepEqual(seen, [
+      [503, 'restoring\n'],
+      [200, 'ready\n'],
+      [200, 'degraded\nthe policy file is bad\n'],
+      [503, 'stopping\n'],
+    ]);
+  });
+
+  it('have our figures and those of the process, in the type that Prometheus asks for', async () => {
+    const port = await serving(brokerPages(() => ({ phase: 'ready', problems: [] })));
+    for (const round of [1, 2]) {
+      const { status, body, headers } = await get(port, '/metrics');
+      assert.equal(status, 200, `round ${round}`);
+      assert.match(String(headers['content-type']), /^text\/plain; version=0\.0\.4/);
+      assert.match(body, /^plugin_broker_quarantined 0$/m);
+      assert.match(body, /^process_resident_memory_bytes \d+/m);
+      assert.match(body, /^nodejs_eventloop_lag_seconds /m);
+    }
+  });
+});
+
+describe('the server', () => {
+  it('answers GET and HEAD, and nothing but its pages', async () => {
+    const port = await serving(new Map([['/x', () => plainText(200, 'there')]]));
+    assert.equal((await get(port, '/x')).body, 'there\n');
+    const head = await get(port, '/x', 'HEAD');
+    assert.deepEqual([head.status, head.body, head.headers['content-length']], [200, '', '6']);
+    const post = await get(port, '/x', 'POST');
+    assert.deepEqual([post.status, post.headers['allow']], [405, 'GET, HEAD']);
+    for (const path of ['/', '/x/', '/../x', '/__proto__', '/constructor'])
+      assert.equal((await get(port, path)).status, 404, path);
+  });
+
+  it('makes a page once for all who ask at the same time, and says when it cannot', async () => {
+    let made = 0;
+    let finish = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (finish = resolve));
+    const slow = async () => {
+      made++;
+      await gate;
+      return plainText(200, 'done');
+    };
+    const failing = () => Promise.reject(new Error('no'));
+    const port = await serving(
+      new Map([
+        ['/slow', slow],
+        ['/failing', failing],
+      ]),
+    );
+    const asked = Array.from({ length: 20 }, () => get(port, '/slow'));
+    await get(port, '/other');
+    await eventually('all have asked', () => made === 1);
+    finish();
+    assert.ok((await Promise.all(asked)).every(({ status }) => status === 200));
+    assert.ok(made < 20);
+    assert.equal((await get(port, '/failing')).status, 500);
+  });
+
+  it('goes on after bytes that are no HTTP, and after peers that vanish', async () => {
+    const port = await serving(new Map([['/x', () => plainText(200, 'there')]]));
+    for (const bytes of ['\0\0\0\n\n', `GET /x HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 'GET /x HTTP/1.1\r\n']) {
+      const peer = connect(port, '127.0.0.1');
+      peer.on('error', () => undefined);
+      peer.write(bytes);
+      await once(peer, 'connect');
+      peer.destroy();
+    }
+    assert.equal((await get(port, '/x')).status, 200);
+  });
+
+  it('whose address is taken says so once, and serves as soon as it is free', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const warned: string[] = [];
+    const log: Log = { ...silentLog, warn: (_event, message) => void warned.push(message) };
+    const started = serving(new Map([['/x', () => plainText(200, 'there')]]), port, log);
+    await eventually('a warning', () => warned.length > 0);
+    assert.match(warned[0] ?? '', new RegExp(`127\\.0\\.0\\.1:${port} cannot be used \\(EADDRINUSE\\)`));
+    holder.close();
+    assert.equal(await started, port);
+    assert.equal((await get(port, '/x')).status, 200);
+    assert.equal(warned.length, 1);
+  });
+
+  it('does not exist when it is off', () => {
+    assert.equal(startHealthServer({ listen: undefined }, new Map(), systemClock, silentLog), undefined);
+  });
+});
