@@ -66,7 +66,7 @@ const READS_CLOCK = {
 };
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'dist/', 'build/', 'coverage/', 'test/golden/'] },
+  { ignores: ['node_modules/', 'dist/', 'build/', 'coverage/', 'src/generated/', 'test/golden/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['**/*.ts'],

@@ -1,7 +1,7 @@
 // Turns the zod schema of the configuration into what the daemon starts with: plain code that says yes or no and fills
 // in the defaults, and the defaults themselves, because importing zod would be a good part of its start. With --schema
 // it also writes config/plugin-broker.schema.json, the same schema for editors; a test compares the two.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -33,7 +33,9 @@ function writeIfChanged(file, text) {
   }
   if (before === text) return;
   mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, text);
+  // Renamed into place: another build may be reading it.
+  writeFileSync(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
 }
 
 /** What is for people alone would only make the compiled form larger. */

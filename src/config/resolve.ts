@@ -48,7 +48,7 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
 }
 
 /** The flood settings of a form; problems are added to `problems`. */
-export function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodSettings {
+function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodSettings {
   const { global, ...rest } = form;
   return {
     ...resolveSection<Omit<FloodSettings, 'globalRegister'>>(rest, ['flood'], problems),

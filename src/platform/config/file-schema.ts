@@ -188,7 +188,7 @@ const rule = section({
 });
 
 /** The file. Every key has a default; unknown keys are errors. */
-export const fileSchema = section({
+const fileSchema = section({
   paths: paths.prefault({}).describe('Where things are; sockets at most 107 bytes long'),
   http: section({ listen: text.default('127.0.0.1:9720').describe('host:port of metrics and health, or off') })
     .prefault({})
@@ -264,14 +264,14 @@ export const fileSchema = section({
     .describe('Logs on stderr'),
 });
 
-/** Checks a document that came from outside and fills in the defaults. */
-export function parseForm(document: unknown): z.ZodSafeParseResult<z.output<typeof fileSchema>> {
-  return fileSchema.safeParse(document);
-}
-
 type Satisfies<Wanted, Given extends Wanted> = Given;
 /** The schema and the written form of the settings say the same: a compile error here means that they drifted apart. */
-export type FormOfSchema = Satisfies<ConfigForm, z.output<typeof fileSchema>>;
+type FormOfSchema = Satisfies<ConfigForm, z.output<typeof fileSchema>>;
+
+/** Checks a document that came from outside and fills in the defaults. */
+export function parseForm(document: unknown): z.ZodSafeParseResult<FormOfSchema> {
+  return fileSchema.safeParse(document);
+}
 
 /** The schema for editors and for the compiled check. */
 export function jsonSchema(): object {

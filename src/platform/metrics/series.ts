@@ -33,7 +33,7 @@ export class Tally {
 }
 
 /** Upper bounds of the buckets of every duration, in seconds. */
-export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 /** Counts durations by bucket and labels. */
 export class Durations {
