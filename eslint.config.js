@@ -36,7 +36,8 @@ const PROCESS_IMPORTS = [{ name: 'node:process', message: PROCESS.message }];
 /** Shapes that no file of ours has. */
 const NOWHERE = [
   {
-    selector: "PropertyDefinition[accessibility='private'], MethodDefinition[accessibility='private'][kind!='constructor']",
+    selector:
+      "PropertyDefinition[accessibility='private'], MethodDefinition[accessibility='private'][kind!='constructor']",
     message: 'use #private',
   },
   {

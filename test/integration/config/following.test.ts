@@ -2,32 +2,28 @@ import { after, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { loadSettings, type FollowedConfig, type LoadedConfig } from '../../../src/load-config.js';
-import { silentLog } from '../../../src/kernel/log.js';
-import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { followConfig, loadLive, type FollowedConfig } from '../../support/followed-config.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-const events = { record: () => undefined };
 const open: FollowedConfig[] = [];
 after(() => Promise.all(open.map((followed) => followed.close())));
 
-async function follow(configFile: string): Promise<{ loaded: LoadedConfig; followed: FollowedConfig }> {
-  const loaded = await loadSettings({ configFile, root: '/r' }, systemClock);
-  const followed = await loaded.follow({ clock: systemClock, log: silentLog, events });
+async function follow(file?: string): Promise<FollowedConfig> {
+  const followed = await followConfig(file);
   open.push(followed);
-  return { loaded, followed };
+  return followed;
 }
 
 const burst = (permits: number) => `flood: { register: { burst: ${permits} } }\n`;
-const inForce = (loaded: LoadedConfig, permits: number) =>
+const inForce = (loaded: FollowedConfig, permits: number) =>
   eventually(`a burst of ${permits}`, () => loaded.live.flood.register.burst === permits);
 
 describe('a followed file', () => {
   it('counts as soon as it was written in place, replaced by a rename, or removed and written again', async () => {
     const file = path.join(tempDir(), 'b.yaml');
     writeFileSync(file, burst(6));
-    const { loaded } = await follow(file);
+    const loaded = await follow(file);
     assert.equal(loaded.live.flood.register.burst, 6);
     writeFileSync(file, burst(7));
     await inForce(loaded, 7);
@@ -56,7 +52,7 @@ describe('a followed file', () => {
     };
     swapIn(11);
     symlinkSync('..data/b.yaml', path.join(folder, 'b.yaml'));
-    const { loaded } = await follow(path.join(folder, 'b.yaml'));
+    const loaded = await follow(path.join(folder, 'b.yaml'));
     for (const generation of [12, 13, 14]) {
       swapIn(generation);
       await inForce(loaded, generation);
@@ -67,16 +63,14 @@ describe('a followed file', () => {
     const [here, there] = [tempDir(), tempDir()];
     writeFileSync(path.join(there, 'real.yaml'), burst(3));
     symlinkSync(path.join(there, 'real.yaml'), path.join(here, 'b.yaml'));
-    const { loaded } = await follow(path.join(here, 'b.yaml'));
+    const loaded = await follow(path.join(here, 'b.yaml'));
     writeFileSync(path.join(there, 'real.yaml'), burst(4));
     await inForce(loaded, 4);
   });
 
   it('is read again on request, and the defaults too', async () => {
-    const loaded = await loadSettings({ root: '/r' }, systemClock);
-    const followed = await loaded.follow({ clock: systemClock, log: silentLog, events });
-    open.push(followed);
-    assert.equal((await followed.reload('SIGHUP')).kind, 'unchanged');
+    const loaded = await follow();
+    assert.equal((await loaded.reload()).kind, 'unchanged');
     assert.equal(loaded.live.view().source, 'defaults');
   });
 });
@@ -157,8 +151,7 @@ describe('aliases', () => {
   it('stand for what was written, and take the defaults of where they stand', async () => {
     const file = path.join(tempDir(), 'b.yaml');
     writeFileSync(file, 'flood:\n  register: &some { burst: 9 }\n  global: { register: *some }\n');
-    const { live } = await loadSettings({ configFile: file, root: '/r' }, systemClock);
-    const { settings } = live;
+    const { settings } = await loadLive(file);
     assert.deepEqual([settings.flood.register.burst, settings.flood.register.intervalMs], [9, 2000]);
     assert.deepEqual([settings.flood.globalRegister.burst, settings.flood.globalRegister.intervalMs], [9, 5]);
   });
@@ -171,21 +164,19 @@ describe('a broken file', () => {
   for (const [kind, text, told] of BROKEN) {
     it(`with ${kind} keeps the old policy and names line, key and remedy`, async () => {
       writeFileSync(file, burst(6));
-      const loaded = await loadSettings({ configFile: file, root: '/r' }, systemClock);
-      const followed = await loaded.follow({ clock: systemClock, log: silentLog, events });
-      open.push(followed);
+      const loaded = await follow(file);
       const before = loaded.live.current;
       writeFileSync(file, text);
-      assert.equal((await followed.reload('SIGHUP')).kind, 'refused');
+      assert.equal((await loaded.reload()).kind, 'refused');
       assert.equal(loaded.live.current, before);
       assert.match(loaded.live.view().error, told);
-      await assert.rejects(loadSettings({ configFile: file, root: '/r' }, systemClock), { name: 'ConfigInvalid' });
+      await assert.rejects(loadLive(file), { name: 'ConfigInvalid' });
     });
   }
 
   it('shows all its problems at once, in the order of the file', async () => {
     writeFileSync(file, 'log: {level: loud}\nflood:\n  mode: x\n  burst: 5\nrules:\n- match: {nam: a}\n');
-    await assert.rejects(loadSettings({ configFile: file }, systemClock), (thrown: Error) => {
+    await assert.rejects(loadLive(file), (thrown: Error) => {
       const keys = thrown.message.split('\n').map((line) => /: ([\w.[\]]+): /.exec(line)?.[1]);
       assert.deepEqual(keys, ['log.level', 'flood.mode', 'flood.burst', 'rules[0].match.nam']);
       return true;
@@ -200,7 +191,7 @@ describe('a broken file', () => {
       [path.join(folder, 'none'), /ENOENT/],
       [long, /1 MiB/],
     ] as const) {
-      await assert.rejects(loadSettings({ configFile: name }, systemClock), told);
+      await assert.rejects(loadLive(name), told);
     }
   });
 });

@@ -1,0 +1,48 @@
+// The configuration as serve.ts puts it together, for tests.
+import { LiveConfig } from '../../src/config/live-config.js';
+import { loadGeneration } from '../../src/config/load-config.js';
+import { PolicyReload, type ReloadOutcome } from '../../src/config/policy-reload.js';
+import { silentLog } from '../../src/kernel/log.js';
+import { watchConfigFile } from '../../src/platform/config/config-watch.js';
+import { compileGlob } from '../../src/platform/config/globs.js';
+import { surroundings } from '../../src/platform/config/surroundings.js';
+import { defaultSource, yamlFile } from '../../src/platform/config/yaml-file.js';
+import { systemClock } from '../../src/platform/time/system-clock.js';
+
+/** A configuration that is being followed. */
+export interface FollowedConfig {
+  readonly live: LiveConfig;
+  reload(): Promise<ReloadOutcome>;
+  close(): Promise<void>;
+}
+
+/**
+ * Loads a file, or the defaults, below the root /r.
+ *
+ * @throws ConfigInvalid
+ */
+export async function loadLive(file?: string): Promise<LiveConfig> {
+  const source = file === undefined ? defaultSource : yamlFile(file);
+  return new LiveConfig(await loadGeneration(source, '/r', surroundings(), compileGlob), source.name, 'at start');
+}
+
+/** Loads it and follows the file. */
+export async function followConfig(file?: string): Promise<FollowedConfig> {
+  const live = await loadLive(file);
+  const reload = new PolicyReload({
+    source: file === undefined ? defaultSource : yamlFile(file),
+    live,
+    rootFlag: '/r',
+    around: surroundings(),
+    compile: compileGlob,
+    clock: systemClock,
+    log: silentLog,
+    events: { record: () => undefined },
+  });
+  const onChange = (): void => void reload.reload('the file changed');
+  const close =
+    file === undefined
+      ? () => Promise.resolve()
+      : await watchConfigFile({ file, clock: systemClock, log: silentLog, onChange });
+  return { live, reload: () => reload.reload('SIGHUP'), close };
+}
