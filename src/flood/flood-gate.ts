@@ -227,22 +227,22 @@ export class FloodGate {
     if (asked.limiter.tryTake()) return PASS;
     const { verdict, action, message } = exceeded(asked, subject.door === 'register');
     this.#ports.metrics.floodExceeded(asked.limit, action);
+    if (asked.limit === 'register') {
+      const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
+      bucket.exceeded += 1;
+      bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
+      const banned = this.#strike(bucket, subject, false) ? this.#banned(bucket, subject) : undefined;
+      if (banned !== undefined) return { kind: 'refuse', refusal: banned };
+    } else {
+      // Nobody's own doing, so no strike.
+      this.#globalExceeded += 1;
+    }
     // A refusal is told by whoever answers it.
     if (verdict.kind !== 'refuse') {
       const { plugin } = bucket;
       this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, socket: subject.socket, message });
     }
-    if (asked.limit === 'global.register') {
-      // Nobody's own doing, so no strike.
-      this.#globalExceeded += 1;
-      return verdict;
-    }
-    bucket.exceeded += 1;
-    const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
-    bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
-    const isKeptOut = this.#strike(bucket, subject, false);
-    const banned = isKeptOut ? this.#banned(bucket, subject) : undefined;
-    return banned === undefined ? verdict : { kind: 'refuse', refusal: banned };
+    return verdict;
   }
 
   /** Counts an exceeding against the plugin; returns whether a quarantine began with it. */
