@@ -5,14 +5,18 @@ import { lstatSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-
-/** The longest path a unix socket address can hold, in bytes. */
-const MAX_PATH_BYTES = 107;
+import { LONGEST_SOCKET_PATH } from '../model/root.js';
 
 /** What answers connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
 export const SPEECHES = ['grpc', 'http1', 'garbage', 'silent', 'dead'] as const;
 /** One of SPEECHES. */
 export type Speech = (typeof SPEECHES)[number];
+
+/** How a socket is closed. */
+export interface CloseOptions {
+  readonly keepFile?: boolean;
+  readonly graceMs?: number;
+}
 
 /** A listening plugin socket. */
 export class PluginServer {
@@ -49,9 +53,9 @@ export class PluginServer {
     speech: Speech = 'grpc',
   ): Promise<PluginServer> {
     const bytes = Buffer.byteLength(socketPath);
-    if (bytes > MAX_PATH_BYTES) {
+    if (bytes > LONGEST_SOCKET_PATH) {
       throw new Error(
-        `cannot listen on ${socketPath}: the path has ${bytes} bytes, a unix socket address holds ${MAX_PATH_BYTES}`,
+        `cannot listen on ${socketPath}: the path has ${bytes} bytes, a unix socket address holds ${LONGEST_SOCKET_PATH}`,
       );
     }
     const server = new Server({ 'grpc.enable_channelz': 0 });
@@ -77,15 +81,29 @@ export class PluginServer {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Stops serving. The socket file is removed if it is still ours, unless it is to be left behind as by a killed process. */
-  async close({ keepFile = false }: { readonly keepFile?: boolean } = {}): Promise<void> {
+  /**
+   * Stops serving. The socket file is removed if it is still ours, unless it is to be left behind as by a killed process.
+   *
+   * @param options.graceMs how long calls that are ending have until their connections are cut
+   */
+  async close({ keepFile = false, graceMs = 0 }: CloseOptions = {}): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (!keepFile && this.isInPlace()) rmSync(this.path, { force: true });
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
+    if (graceMs > 0) await this.#drain(graceMs);
     this.#server.forceShutdown();
     this.cutConnections();
     await closed;
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+      this.#server.tryShutdown(() => resolve());
+    });
+    clearTimeout(timer);
   }
 
   /** Binds under another name and renames: a closing listener removes the name it was bound to, whoever owns that by then. */

@@ -1,0 +1,86 @@
+// Calls that a simulated plugin answers late, wrongly or never.
+import { status } from '@grpc/grpc-js';
+import { count, duration } from '../sim-option.js';
+
+/** Methods that can be disturbed. */
+const METHODS: readonly string[] = [
+  'GetDevicePluginOptions',
+  'ListAndWatch',
+  'GetPreferredAllocation',
+  'Allocate',
+  'PreStartContainer',
+  'GetInfo',
+  'NotifyRegistrationStatus',
+];
+
+/** What happens to a method: to its first calls, or to all. */
+export interface Fault {
+  readonly method: string;
+  readonly first: number;
+  readonly act:
+    | { readonly kind: 'delay'; readonly ms: number }
+    | { readonly kind: 'never' }
+    | { readonly kind: 'garbage' }
+    | { readonly kind: 'status'; readonly code: number; readonly details: string };
+}
+
+/**
+ * Reads `METHOD=delay:500ms | never | garbage | status:CODE[:TEXT]`, with `@N` at the end for the first N calls only.
+ *
+ * @param before faults given so far
+ */
+export function parseFault(text: string, before: unknown): Fault[] {
+  const [, method = '', kind = '', rest = '', first = ''] = /^(\w+)=(\w+)(?::(.*?))?(?:@(\d+))?$/.exec(text) ?? [];
+  if (!METHODS.includes(method)) throw new Error(`${text} names none of the methods ${METHODS.join(', ')}`);
+  const fault = { method, first: first === '' ? Infinity : count(first), act: parseAct(kind, rest) };
+  return [...(before as readonly Fault[]), fault];
+}
+
+function parseAct(kind: string, rest: string): Fault['act'] {
+  if (kind === 'delay') return { kind, ms: duration(rest) };
+  if (kind === 'never' || kind === 'garbage') return { kind };
+  if (kind !== 'status') throw new Error(`${kind} is none of delay, never, garbage, status`);
+  const [name = '', ...words] = rest.split(':');
+  const code: unknown = Object.hasOwn(status, name) ? status[name as keyof typeof status] : undefined;
+  if (typeof code !== 'number') throw new Error(`${name} is no gRPC status such as UNAVAILABLE`);
+  return { kind, code, details: words.length === 0 ? 'simulated failure' : words.join(':') };
+}
+
+/** A failure of a call with a gRPC status. */
+export class CallFault extends Error {
+  readonly code: number;
+  constructor(code: number, details: string) {
+    super(details);
+    this.code = code;
+  }
+}
+
+/** Counts calls and disturbs those that are to be. */
+export class Faults {
+  readonly #faults: readonly Fault[];
+  readonly #calls = new Map<string, number>();
+
+  constructor(faults: readonly Fault[]) {
+    this.#faults = faults;
+  }
+
+  /**
+   * Stands before the answer of a call: settles when it may be given.
+   *
+   * @returns undecodable bytes to answer with instead, or undefined
+   * @throws CallFault to end the call with a status
+   */
+  async before(method: string): Promise<Buffer | undefined> {
+    const calls = (this.#calls.get(method) ?? 0) + 1;
+    this.#calls.set(method, calls);
+    let answer: Buffer | undefined;
+    for (const { method: disturbed, first, act } of this.#faults) {
+      if (disturbed !== method || calls > first) continue;
+      if (act.kind === 'status') throw new CallFault(act.code, act.details);
+      if (act.kind === 'garbage') answer = Buffer.alloc(64, 0xff);
+      else if (act.kind === 'never') await new Promise(() => undefined);
+      else await new Promise((resolve) => setTimeout(resolve, act.ms));
+    }
+    return answer;
+  }
+}

@@ -1,0 +1,66 @@
+// The call with which a simulated plugin makes itself known.
+import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../../platform/wire/services/retry-info.js';
+import type { LoadedMethod } from '../protos.js';
+
+/** How a Register call ended. */
+export type RegisterOutcome =
+  | { readonly kind: 'registered' }
+  /** Nobody could be reached at the socket, or nobody answered. */
+  | { readonly kind: 'unreachable'; readonly details: string }
+  | { readonly kind: 'refused'; readonly code: number; readonly details: string; readonly retryAfterMs: number };
+
+/**
+ * Registers once, on a connection of its own.
+ *
+ * @param socket the kubelet's socket
+ * @param timeoutMs deadline of connecting and calling together
+ * @param signal cuts it short, as `unreachable`
+ */
+export async function registerOnce(
+  socket: string,
+  method: LoadedMethod,
+  request: object,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<RegisterOutcome> {
+  const client = new Client(`unix:${socket}`, credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_channelz': 0,
+    'grpc.enable_retries': 0,
+  });
+  const stop = (): void => client.close();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    return await call(client, method, request, Date.now() + timeoutMs);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    client.close();
+  }
+}
+
+function call(client: Client, method: LoadedMethod, request: object, deadline: number): Promise<RegisterOutcome> {
+  return new Promise((resolve) => {
+    // A status that came from the other side has headers with it; one that grpc-js made itself has none.
+    let isAnswered = false;
+    const done = (failure: ServiceError | null): void => {
+      if (failure === null) resolve({ kind: 'registered' });
+      else if (isAnswered || failure.metadata.get('content-type').length > 0) {
+        resolve({ kind: 'refused', code: failure.code, details: failure.details, retryAfterMs: retryAfter(failure) });
+      } else resolve({ kind: 'unreachable', details: failure.details });
+    };
+    const { path, requestSerialize, responseDeserialize } = method;
+    const running = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, done);
+    running.on('metadata', () => (isAnswered = true));
+  });
+}
+
+function retryAfter(failure: ServiceError): number {
+  const [details] = failure.metadata.get(STATUS_DETAILS_KEY);
+  if (!Buffer.isBuffer(details)) return 0;
+  try {
+    return decodeRetryInfo(details) ?? 0;
+  } catch {
+    return 0;
+  }
+}

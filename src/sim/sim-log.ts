@@ -1,0 +1,46 @@
+// What a simulated plugin says of itself: one JSON object a line, for tests and other programs to wait on.
+
+/** Facts of one line. */
+export type SimFacts = Readonly<Record<string, unknown>>;
+
+/** Lines of one event that are written in one second; what is more is only counted. */
+const LINES_PER_SECOND = 20;
+
+/** Writes lines `{time, pid, event, …}`. A flood of one event becomes one line `{event, more}` each second. */
+export class SimLog {
+  readonly #write: (line: string) => void;
+  readonly #written = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param write takes one line with its end */
+  constructor(write: (line: string) => void) {
+    this.#write = write;
+    this.#timer = setInterval(() => this.#nextSecond(), 1_000);
+    this.#timer.unref();
+  }
+
+  /** Something happened. */
+  say(event: string, facts: SimFacts = {}): void {
+    const written = (this.#written.get(event) ?? 0) + 1;
+    this.#written.set(event, written);
+    if (written <= LINES_PER_SECOND) this.#line(event, facts);
+  }
+
+  /** Writes what was only counted, and ends. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#nextSecond();
+  }
+
+  #nextSecond(): void {
+    for (const [event, written] of this.#written) {
+      if (written > LINES_PER_SECOND) this.#line(event, { more: written - LINES_PER_SECOND });
+    }
+    this.#written.clear();
+  }
+
+  #line(event: string, facts: SimFacts): void {
+    const time = new Date().toISOString();
+    this.#write(`${JSON.stringify({ time, pid: process.pid, event, ...facts })}\n`);
+  }
+}

@@ -1,0 +1,51 @@
+// Options of simulated plugins, as data: the command line is made from them, and tests take their defaults.
+
+/** One option. */
+export interface SimOption<Key extends string = string> {
+  /** Under which name the value is found: the flag's name in camel case. */
+  readonly key: Key;
+  /** As commander takes it: `--devices <count>`; without an argument it is a switch. */
+  readonly flags: string;
+  readonly help: string;
+  readonly default?: unknown;
+  readonly choices?: readonly string[];
+  /** Makes the value from its text and, for options that may be repeated, from the value so far. Throws an Error with a sentence. */
+  readonly parse?: (text: string, before: unknown) => unknown;
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['s', 1_000],
+  ['m', 60_000],
+]);
+
+/** A duration such as 250ms, 2s or 5m, in milliseconds. */
+export function duration(text: string): number {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
+  const factor = UNITS.get(unit);
+  if (factor === undefined) throw new Error(`${text} is no duration: write it as 250ms, 2s or 5m`);
+  return Number(number) * factor;
+}
+
+/** A whole number from 0. */
+export function count(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new Error(`${text} is no whole number`);
+  return Number(text);
+}
+
+/** Several words of a fixed set, separated by commas. */
+export function wordsOf<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
+  return (text) =>
+    text.split(',').map((word) => {
+      const found = known.find((name) => name === word);
+      if (found === undefined) throw new Error(`${word} is none of ${known.join(', ')}`);
+      return found;
+    });
+}
+
+/** The values that hold when nothing is said. */
+export function defaultsOf(options: readonly SimOption[]): Record<string, unknown> {
+  return Object.fromEntries(
+    options.filter((option) => option.default !== undefined).map((option) => [option.key, option.default]),
+  );
+}
