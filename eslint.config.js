@@ -111,8 +111,17 @@ export default tseslint.config(
       'n/no-unsupported-features/es-builtins': 'error',
       'n/no-unsupported-features/node-builtins': [
         'error',
-        // Both work on every supported version and were merely marked experimental in the older ones.
-        { ignores: ['import.meta.dirname', 'import.meta.filename', 'test', 'test.describe', 'test.it'] },
+        // These work on every supported version and were merely marked experimental in the older ones.
+        {
+          ignores: [
+            'import.meta.dirname',
+            'import.meta.filename',
+            'inspector/promises',
+            'test',
+            'test.describe',
+            'test.it',
+          ],
+        },
       ],
       'n/prefer-node-protocol': 'error',
       'no-restricted-exports': [
@@ -161,6 +170,10 @@ export default tseslint.config(
       '@typescript-eslint/no-non-null-assertion': 'off',
       // Fakes keep the shape of their port: asynchronous without awaiting, methods that do nothing.
       '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/strict-boolean-expressions': [
+        'error',
+        { allowNullableBoolean: true, allowNumber: false, allowString: false },
+      ],
       'max-lines': ['error', { max: 500 }],
     },
   },

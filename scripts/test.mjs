@@ -25,9 +25,9 @@ if (files.length === 0) {
   console.error(`no tests found for: ${process.argv.slice(2).join(' ')}`);
   process.exit(1);
 }
-const child = spawn(
-  process.execPath,
-  ['--enable-source-maps', '--test', '--test-reporter=spec', ...files],
-  { stdio: 'inherit', cwd: root, env: { ...process.env, NODE_NO_WARNINGS: '1' } },
-);
+const child = spawn(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...files], {
+  stdio: 'inherit',
+  cwd: root,
+  env: { ...process.env, NODE_NO_WARNINGS: '1' },
+});
 child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

@@ -65,7 +65,11 @@ export class FakeClock implements Clock {
     let first: Pending | undefined;
     for (const candidate of this.#pending) {
       if (candidate.at > until) continue;
-      if (first === undefined || candidate.at < first.at || (candidate.at === first.at && candidate.order < first.order)) {
+      if (
+        first === undefined ||
+        candidate.at < first.at ||
+        (candidate.at === first.at && candidate.order < first.order)
+      ) {
         first = candidate;
       }
     }
