@@ -3,7 +3,7 @@ import { readdirSync, rmSync, chmodSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { buildConfigValidator } from './build-config-validator.mjs';
+import { buildConfigSchema } from './build-config-schema.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const under = (...parts) => path.join(root, ...parts);
@@ -50,7 +50,7 @@ const bundle = (name, alias = {}) =>
   });
 
 // Before anything that imports it.
-await buildConfigValidator();
+await buildConfigSchema();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([
   ...entries.map((name) => bundle(name, name === 'serve' ? withoutProtoLoader : {})),

@@ -50,8 +50,7 @@ export async function parseYaml(text: string): Promise<ReadResult> {
       'use fewer aliases',
     );
   }
-  // The defaults are filled into a copy that shares nothing: aliases stand for one and the same object.
-  const form = completeForm(JSON.parse(JSON.stringify(value)));
+  const form = completeForm(value);
   if (form !== undefined) return { form, locate };
   const { explainForm } = await import('./explain.js');
   const problems = explainForm(value);

@@ -1,9 +1,10 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { completeForm, defaultForm } from '../../../src/platform/config/compiled-form.js';
 import { explainForm } from '../../../src/platform/config/explain.js';
-import { parseForm } from '../../../src/platform/config/file-schema.js';
+import { jsonSchema, parseForm } from '../../../src/platform/config/file-schema.js';
 
 type Path = (string | number)[];
 
@@ -85,7 +86,27 @@ const oddValues = fc.oneof(
   fc.jsonValue(),
 );
 
-describe('the two schemas', () => {
+/** Every object of a JSON Schema that is a schema itself. */
+function schemasIn(schema: object): Record<string, unknown>[] {
+  return Object.entries(schema).reduce<Record<string, unknown>[]>(
+    (found, [key, value]: [string, unknown]) => {
+      const inner =
+        key === 'properties'
+          ? Object.values(value as object)
+          : key === 'anyOf'
+            ? (value as object[])
+            : key === 'items'
+              ? [value as object]
+              : [];
+      return [...found, ...inner.flatMap((one) => schemasIn(one as object))];
+    },
+    [schema as Record<string, unknown>],
+  );
+}
+
+const isForm = new Ajv2020({ strict: false, unicodeRegExp: false }).compile(jsonSchema());
+
+describe('the schema and its compiled form', () => {
   it('give the same verdict and the same form for every mutation of a good document', () => {
     const seed = fc.constantFrom(...seeds);
     fc.assert(
@@ -117,12 +138,27 @@ describe('the two schemas', () => {
           const { data, error } = parseForm(structuredClone(document));
           const compiled = completeForm(structuredClone(document));
           assert.equal(compiled !== undefined, error === undefined, JSON.stringify(document));
+          assert.equal(isForm(document), error === undefined, JSON.stringify(document));
           if (error === undefined) assert.deepEqual(compiled, data);
           else assert.ok(explainForm(document).length > 0);
         },
       ),
       { numRuns: 2000 },
     );
+  });
+
+  it('use only the words of JSON Schema that the compiled form knows', () => {
+    const known =
+      '$schema title description type default properties required additionalProperties items anyOf enum const pattern minimum maximum';
+    const schemas = schemasIn(jsonSchema());
+    assert.ok(schemas.length > 100);
+    for (const schema of schemas) {
+      assert.deepEqual(
+        Object.keys(schema).filter((word) => !known.split(' ').includes(word)),
+        [],
+      );
+      assert.equal(schema['additionalProperties'], schema['type'] === 'object' ? false : undefined);
+    }
   });
 
   it('agree about the defaults', () => {
