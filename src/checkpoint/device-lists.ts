@@ -8,12 +8,15 @@ import type { ListFiles } from './ports.js';
 /** Files removed after one commit: more would make the next one wait. */
 const REMOVALS_PER_COMMIT = 64;
 
+/** Bytes written before one commit, or a single list that is larger. */
+const BYTES_AT_ONCE = 4 * 1024 * 1024;
+
 /** Knows which lists are files, which wait to become files, and which are not named any more. */
 export class DeviceLists {
   readonly #files: ListFiles;
   readonly #inlineBytes: number;
-  /** Bytes that no commit has written yet, by hash. */
-  readonly #waiting = new Map<string, Buffer>();
+  /** The newest list of an entry that is not on the disk yet, by entryKey. */
+  readonly #waiting = new Map<string, ReceivedList>();
   /** Files there are: written or named by what was read, or found lying about and not to be relied on. */
   readonly #present = new Map<string, 'whole' | 'found'>();
   #hasLooked = false;
@@ -25,12 +28,24 @@ export class DeviceLists {
     this.#inlineBytes = inlineBytes;
   }
 
-  /** Takes a list that the next commit will name. */
-  keep({ raw, sha256, devices }: ReceivedList): StoredList {
-    const list = { sha256, bytes: raw.length, devices };
-    if (raw.length <= this.#inlineBytes) return { ...list, inline: raw.toString('base64') };
-    if (this.#present.get(sha256) !== 'whole') this.#waiting.set(sha256, raw);
-    return list;
+  /** Whether lists wait to be written. */
+  get areWaiting(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  /**
+   * Takes the newest list of an entry.
+   *
+   * @returns what the entry may say of it, or undefined when its bytes must be written first
+   */
+  offer(key: string, list: ReceivedList): StoredList | undefined {
+    const isInline = list.raw.length <= this.#inlineBytes;
+    if (!isInline && this.#present.get(list.sha256) !== 'whole') {
+      this.#waiting.set(key, list);
+      return undefined;
+    }
+    this.#waiting.delete(key);
+    return isInline ? { ...stored(list), inline: list.raw.toString('base64') } : stored(list);
   }
 
   /** Counts the lists of a document that was read as present. */
@@ -42,31 +57,43 @@ export class DeviceLists {
   /** The bytes of a list; undefined when its file is missing or damaged, and the devices are unknown. */
   async read(list: StoredList): Promise<Buffer | undefined> {
     if (list.inline !== undefined) return Buffer.from(list.inline, 'base64');
-    const waiting = this.#waiting.get(list.sha256);
-    if (waiting !== undefined) return waiting;
     const bytes = await this.#files.read(list.sha256, list.bytes);
     if (bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === list.sha256) return bytes;
     this.#present.delete(list.sha256);
     return undefined;
   }
 
-  /** Writes the files a document names and that are not there yet. Rejects when one could not be written. */
-  async prepare(document: CheckpointDocument): Promise<void> {
-    const missing = new Map<string, Buffer>();
-    for (const sha256 of filesNamedBy(document.plugins)) {
-      const bytes = this.#waiting.get(sha256);
-      if (bytes !== undefined) missing.set(sha256, bytes);
+  /**
+   * Writes some of the lists that wait, those that have waited longest first.
+   *
+   * @param plugins the entries in memory; lists of others are dropped
+   * @returns what entries may say now, by key; entries that said something newer meanwhile are left out
+   */
+  async writeSome(atMost: number, plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlyMap<string, StoredList>> {
+    for (const key of this.#waiting.keys()) if (!plugins.has(key)) this.#waiting.delete(key);
+    const batch: [key: string, list: ReceivedList][] = [];
+    let bytes = 0;
+    for (const [key, list] of this.#waiting) {
+      bytes += list.raw.length;
+      if (batch.length === atMost || (batch.length > 0 && bytes > BYTES_AT_ONCE)) break;
+      batch.push([key, list]);
     }
-    if (missing.size === 0) return;
-    await this.#files.write(missing);
-    for (const sha256 of missing.keys()) {
-      this.#present.set(sha256, 'whole');
-      this.#waiting.delete(sha256);
+    const written = new Map<string, StoredList>();
+    if (batch.length === 0) return written;
+    // A folder that had to be made has none of the files any more that were known to be in it.
+    if (await this.#files.write(new Map(batch.map(([, { sha256, raw }]) => [sha256, raw])))) this.#present.clear();
+    for (const [key, list] of batch) {
+      this.#present.set(list.sha256, 'whole');
+      const waiting = this.#waiting.get(key);
+      if (waiting === undefined) continue;
+      if (waiting === list) this.#waiting.delete(key);
+      written.set(key, stored(list));
     }
+    return written;
   }
 
   /**
-   * Forgets and removes what nobody names once `document` is on the disk.
+   * Removes the files that nobody names once `document` is on the disk.
    *
    * @param plugins the entries in memory, which may name more by now
    */
@@ -80,8 +107,6 @@ export class DeviceLists {
       }
       this.#hasLooked = true;
     }
-    const inMemory = filesNamedBy(plugins.values());
-    for (const sha256 of this.#waiting.keys()) if (!inMemory.has(sha256)) this.#waiting.delete(sha256);
     const unnamed = [...this.#present.keys()].filter((sha256) => !named.has(sha256) && !before.has(sha256));
     for (const sha256 of unnamed.slice(0, REMOVALS_PER_COMMIT)) {
       // Asked anew each time: the list may have come back while another file was being removed.
@@ -90,11 +115,10 @@ export class DeviceLists {
       await this.#files.remove(sha256);
     }
   }
+}
 
-  /** The folder may have vanished: no file in it counts as present any more. */
-  forgetFiles(): void {
-    this.#present.clear();
-  }
+function stored({ raw, sha256, devices }: ReceivedList): StoredList {
+  return { sha256, bytes: raw.length, devices };
 }
 
 function filesNamedBy(plugins: Iterable<PluginEntry>): Set<string> {

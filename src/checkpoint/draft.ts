@@ -12,6 +12,9 @@ export interface ReceivedList {
   readonly devices: number;
 }
 
+/** Takes a list; gives what the entry may say of it at once, if anything. */
+export type OfferList = (key: string, list: ReceivedList) => StoredList | undefined;
+
 /** The contents of the checkpoint as they can be read at any time. */
 export interface Contents {
   /** By entryKey, in the order in which they came. */
@@ -25,16 +28,16 @@ export interface Contents {
 /** The contents as a mutation sees them. Late news of an entry that is gone change nothing. */
 export class Draft implements Contents {
   readonly #bootId: string;
-  readonly #keep: (list: ReceivedList) => StoredList;
+  readonly #offer: OfferList;
   readonly #plugins = new Map<string, PluginEntry>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #csi = new Map<string, unknown>();
   #limits: readonly unknown[] = [];
 
-  /** @param keep takes the bytes of a list and gives what the document says of it */
-  constructor(bootId: string, keep: (list: ReceivedList) => StoredList) {
+  /** @param offer takes the newest list of an entry */
+  constructor(bootId: string, offer: OfferList) {
     this.#bootId = bootId;
-    this.#keep = keep;
+    this.#offer = offer;
   }
 
   get plugins(): ReadonlyMap<string, PluginEntry> {
@@ -70,11 +73,21 @@ export class Draft implements Contents {
     if (entry !== undefined) this.#plugins.set(key, { ...entry, ...facts });
   }
 
-  /** The last list of an entry, which is known to be alive by it. */
+  /**
+   * The last list of an entry, which is known to be alive by it. The entry names a large one only when it is a file on
+   * the disk, a little later; until then it names the one before.
+   */
   setList(key: string, list: ReceivedList): void {
     const entry = this.#plugins.get(key);
     if (entry === undefined) return;
-    this.#plugins.set(key, { ...entry, bootId: this.#bootId, list: this.#keep(list) });
+    const stored = this.#offer(key, list);
+    this.#plugins.set(key, { ...entry, bootId: this.#bootId, ...(stored === undefined ? {} : { list: stored }) });
+  }
+
+  /** A list that was offered is on the disk. */
+  nameList(key: string, list: StoredList): void {
+    const entry = this.#plugins.get(key);
+    if (entry !== undefined) this.#plugins.set(key, { ...entry, list });
   }
 
   /** Forgets an entry. */

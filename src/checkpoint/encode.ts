@@ -1,47 +1,52 @@
-// From a document to the bytes of a checkpoint. Entries are immutable, so the text of each is made once and kept with it:
-// a commit pays for what changed, not for what there is.
+// From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and kept with
+// it: a commit pays for what changed, and for copying the rest.
 import type { CheckpointDocument, PluginEntry, Tombstone, UnknownFields } from './document.js';
 import { seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 
-/** Encodes documents; remembers the text of parts it has seen for as long as the parts live. */
+/** Ends every item of a list but the last. */
+const NEXT = ',\n';
+
+/** Encodes documents; remembers the bytes of parts it has seen for as long as the parts live. */
 export class CheckpointEncoder {
-  readonly #texts = new WeakMap<object, string>();
+  readonly #known = new WeakMap<object, Buffer>();
 
   /** One JSON object with `format` first, one plugin a line, and a checksum at the end. */
   encode(document: CheckpointDocument): Buffer {
-    const members = [
-      member('generation', JSON.stringify(document.generation)),
-      member('bootId', JSON.stringify(document.bootId)),
-      member('writtenAt', JSON.stringify(document.writtenAt)),
-      member('eventSeq', JSON.stringify(document.eventSeq)),
-      member('plugins', lines(document.plugins.map((entry) => this.#text(entry, entryText)))),
-      member(
-        'limits',
-        this.#text(document.limits, (limits) => lines(limits.map((limit) => JSON.stringify(limit)))),
-      ),
-      member('tombstones', lines(document.tombstones.map((tombstone) => this.#text(tombstone, tombstoneText)))),
-      member('csi', JSON.stringify(Object.fromEntries(document.csi))),
+    const { generation, bootId, writtenAt, eventSeq, plugins, limits, tombstones, csi, extra } = document;
+    return seal(FORMAT, [
+      Buffer.from(Object.entries({ generation, bootId, writtenAt, eventSeq }).map(memberText).join('')),
+      ...this.#list('plugins', plugins, entryText),
+      ...this.#list('limits', limits, JSON.stringify),
+      ...this.#list('tombstones', tombstones, tombstoneText),
+      Buffer.from([['csi', Object.fromEntries(csi)] as const, ...extra].map(memberText).join('')),
+    ]);
+  }
+
+  #list<T>(name: string, items: readonly T[], textOf: (item: T) => string): Buffer[] {
+    if (items.length === 0) return [Buffer.from(memberText([name, []]))];
+    const lines = items.map((item) => this.#line(item, textOf));
+    const last = lines.pop() ?? Buffer.alloc(0);
+    return [
+      Buffer.from(`${JSON.stringify(name)}:[\n`),
+      ...lines,
+      last.subarray(0, last.length - NEXT.length),
+      Buffer.from(`\n]${NEXT}`),
     ];
-    for (const [name, value] of document.extra) members.push(member(name, JSON.stringify(value)));
-    return seal(FORMAT, members.join(''));
   }
 
-  #text<T extends object>(part: T, make: (part: T) => string): string {
-    const known = this.#texts.get(part);
+  #line<T>(item: T, textOf: (item: T) => string): Buffer {
+    const isObject = typeof item === 'object' && item !== null;
+    const known = isObject ? this.#known.get(item) : undefined;
     if (known !== undefined) return known;
-    const text = make(part);
-    this.#texts.set(part, text);
-    return text;
+    const line = Buffer.from(textOf(item) + NEXT);
+    if (isObject) this.#known.set(item, line);
+    return line;
   }
 }
 
-function member(name: string, json: string): string {
-  return `${JSON.stringify(name)}:${json},\n`;
-}
-
-function lines(items: readonly string[]): string {
-  return items.length === 0 ? '[]' : `[\n${items.join(',\n')}\n]`;
+function memberText([name, value]: readonly [string, unknown]): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(value)}${NEXT}`;
 }
 
 function entryText(entry: PluginEntry): string {
@@ -53,10 +58,8 @@ function tombstoneText(tombstone: Tombstone): string {
 }
 
 /** The members of `part` in the order of the format, then those of newer versions; fromEntries takes any name. */
-function objectText<T extends object>(
-  part: T,
-  names: readonly (keyof T & string)[],
-  extra: UnknownFields = new Map(),
-): string {
-  return JSON.stringify(Object.fromEntries([...names.map((name) => [name, part[name]] as const), ...extra]));
+function objectText<T extends object>(part: T, names: readonly (keyof T & string)[], extra?: UnknownFields): string {
+  const members: Record<string, unknown> = {};
+  for (const name of names) members[name] = part[name];
+  return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
 }

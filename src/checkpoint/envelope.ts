@@ -16,11 +16,19 @@ export type Opened =
 /**
  * Puts the members of a JSON object between format number and checksum; the result is one JSON object.
  *
- * @param members text of the members, each ended by a comma and a line feed
+ * @param members text of the members in any number of pieces, each member ended by a comma and a line feed
  */
-export function seal(format: number, members: string): Buffer {
-  const body = Buffer.from(`${HEAD}${format},\n${members}${SEAL}`);
-  return Buffer.concat([body, Buffer.from(createHash('sha256').update(body).digest('hex') + END)]);
+export function seal(format: number, members: readonly Uint8Array[]): Buffer {
+  const pieces = [Buffer.from(`${HEAD}${format},\n`), ...members, Buffer.from(SEAL)];
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const bytes = Buffer.allocUnsafeSlow(length + SEAL_BYTES);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  bytes.write(createHash('sha256').update(bytes.subarray(0, length)).digest('hex') + END, length, 'latin1');
+  return bytes;
 }
 
 /**

@@ -20,8 +20,8 @@ export interface CommitPorts {
   readonly random: Random;
   /** Callers are answered after this many milliseconds, whatever the disk does. */
   readonly deadlineMs: number;
-  /** Makes all changes up to now durable. What it writes is fixed before it returns for the first time. */
-  readonly write: () => Promise<void>;
+  /** Makes all changes up to now durable; so many callers wait for it. */
+  readonly write: (callers: number) => Promise<void>;
   /** Follows a successful write; the next one waits for it. Never rejects. */
   readonly afterwards: () => Promise<void>;
   /** The state changed: a sentence when changes are not on the disk, undefined when all are again. */
@@ -71,7 +71,17 @@ export class GroupCommit {
       this.#owed = this.#changes;
       return Promise.resolve('not-durable');
     }
-    return this.#join(this.#ports.deadlineMs);
+    const group = (this.#next ??= this.#newGroup(this.#ports.deadlineMs));
+    group.callers += 1;
+    this.#begin();
+    return group.fate;
+  }
+
+  /** Counts a change that nobody waits for; it is written with the next ones, or by itself. */
+  touch(): void {
+    this.#changes += 1;
+    if (this.#failure !== undefined) this.#owed = this.#changes;
+    else if (!this.#isClosed) this.#begin();
   }
 
   /** Tries at once to make everything durable, also while writes fail. Never rejects. */
@@ -80,7 +90,9 @@ export class GroupCommit {
     if (this.#written === this.#changes && this.#running === undefined) return Promise.resolve('durable');
     this.#pause?.cancel();
     this.#pause = undefined;
-    return this.#join(limitMs);
+    const group = (this.#next ??= this.#newGroup(limitMs));
+    this.#begin();
+    return group.fate;
   }
 
   /** Writes no more. A write that runs goes on by itself; whoever waits is told that its change is not durable. */
@@ -93,11 +105,8 @@ export class GroupCommit {
     this.#next = undefined;
   }
 
-  #join(limitMs: number): Promise<Durability> {
-    const group = (this.#next ??= this.#newGroup(limitMs));
-    group.callers += 1;
+  #begin(): void {
     if (this.#running === undefined && this.#pause === undefined) void this.#run();
-    return group.fate;
   }
 
   #newGroup(limitMs: number): Group {
@@ -125,7 +134,7 @@ export class GroupCommit {
     const startedAt = clock.mono();
     let isWritten = false;
     try {
-      await write();
+      await write(group.callers);
       isWritten = true;
       this.#written = changes;
       this.#failures = 0;

@@ -32,8 +32,8 @@ export interface DocumentFile<T> {
 
 /** Device lists as immutable files named by the hash of their bytes. */
 export interface ListFiles {
-  /** Resolves when all lists, by hash, survive a power cut. */
-  write(lists: ReadonlyMap<string, Buffer>): Promise<void>;
+  /** Resolves when all lists, by hash, survive a power cut. True: the folder had to be made, and was empty before. */
+  write(lists: ReadonlyMap<string, Buffer>): Promise<boolean>;
   /** The contents under a hash, not checked; undefined when there is no file or it cannot be read. */
   read(sha256: string, maxBytes: number): Promise<Buffer | undefined>;
   /** The hashes of all files there are. */

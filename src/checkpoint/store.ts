@@ -1,6 +1,6 @@
 // The durable store as the rest of the broker sees it: contents in memory, changes that tell when they are on the disk,
 // and a state that says whether the disk can be trusted. Nothing that happens to the disk is fatal.
-import { withDeadline, type Clock } from '../kernel/clock.js';
+import { asError, withDeadline, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
@@ -10,7 +10,6 @@ import type { CheckpointView } from '../model/views.js';
 import { DeviceLists } from './device-lists.js';
 import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
-import { errnoOf } from './file-port.js';
 import { judge } from './findings.js';
 import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
@@ -44,6 +43,10 @@ export interface OpenedCheckpoint {
   readonly rebooted: boolean;
 }
 
+/** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
+const LISTS_BESIDE_CALLERS = 4;
+const LISTS_ALONE = 64;
+
 /** A checkpoint that is only read, because of its format or because the disk hung at start. */
 type Frozen = 'newer-format' | 'not-writable';
 
@@ -64,13 +67,13 @@ export class CheckpointStore {
   constructor(ports: StorePorts) {
     this.#ports = ports;
     this.#lists = new DeviceLists(ports.lists, ports.settings.inlineListBytes);
-    this.#draft = new Draft(ports.bootId, (list) => this.#lists.keep(list));
+    this.#draft = new Draft(ports.bootId, (key, list) => this.#lists.offer(key, list));
     this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
     this.#commit = new GroupCommit({
       clock: ports.clock,
       random: ports.random,
       deadlineMs: ports.settings.writeDeadlineMs,
-      write: () => this.#write(),
+      write: (callers) => this.#write(callers),
       afterwards: () => this.#afterwards(),
       onFailure: (failure) => this.#failed(failure === undefined ? undefined : `${failure}; it is tried again`),
       onAttempt: (result, seconds) => ports.metrics.checkpointWrite(result, seconds),
@@ -110,7 +113,7 @@ export class CheckpointStore {
     try {
       await withDeadline(clock, settings.writeDeadlineMs, late, () => file.read());
     } catch (failure) {
-      this.#freeze(`${sentenceOf(failure)}; it is not touched until the broker is restarted`);
+      this.#freeze(`${asError(failure).message}; it is not touched until the broker is restarted`);
       return { view: this.view(), eventSeq: 0, hints: false, rebooted: false };
     }
     this.#take(file.found);
@@ -133,7 +136,8 @@ export class CheckpointStore {
 
   /**
    * Changes the contents at once. Resolves when that is on the disk, or with `not-durable` when it is not within
-   * `checkpoint.writeDeadline`; it is written later then, as soon as the disk lets us. Never rejects.
+   * `checkpoint.writeDeadline`; it is written later then, as soon as the disk lets us. Large device lists follow a
+   * moment later in any case. Never rejects.
    */
   update(mutate: (draft: Draft) => void): Promise<Durability> {
     mutate(this.#draft);
@@ -145,13 +149,21 @@ export class CheckpointStore {
    * changes that wait only the last is made.
    */
   updateSoon(key: string, mutate: (draft: Draft) => void): void {
-    this.#pacer.soon(key, () => void this.update(mutate));
+    this.#pacer.soon(key, () => {
+      mutate(this.#draft);
+      if (this.#frozen === undefined) this.#commit.touch();
+    });
   }
 
   /** Makes all changes, waiting ones too, and tries to have everything on the disk within `limitMs`. Never rejects. */
-  flush(limitMs: number): Promise<Durability> {
+  async flush(limitMs: number): Promise<Durability> {
     this.#pacer.flush();
-    return this.#frozen === undefined ? this.#commit.flush(limitMs) : Promise.resolve('not-durable');
+    if (this.#frozen !== undefined) return 'not-durable';
+    const until = this.#ports.clock.mono() + limitMs;
+    let fate: Durability;
+    do fate = await this.#commit.flush(Math.max(0, until - this.#ports.clock.mono()));
+    while (fate === 'durable' && this.#lists.areWaiting);
+    return fate;
   }
 
   /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */
@@ -175,22 +187,28 @@ export class CheckpointStore {
     this.#failed(failure);
   }
 
-  async #write(): Promise<void> {
+  async #write(callers: number): Promise<void> {
+    let failure: Error | undefined;
+    try {
+      await this.#writeLists(callers > 0 ? LISTS_BESIDE_CALLERS : LISTS_ALONE);
+    } catch (thrown) {
+      // A list that cannot be written keeps no registration off the disk; it is told, and tried again.
+      failure = asError(thrown);
+    }
     const document = this.#nextGeneration();
     this.#ports.file.data = document;
-    try {
-      await this.#lists.prepare(document);
-      await this.#ports.file.write();
-    } catch (failure) {
-      // Where the folder itself is gone, the files in it are gone too.
-      if (errnoOf(failure) === 'ENOENT') this.#lists.forgetFiles();
-      throw failure;
-    }
+    await this.#ports.file.write();
     this.#durable = document;
     if (this.#start === 'empty' && this.#startReason === '') {
       this.#start = 'ok';
       this.#ports.onStateChange(this.view());
     }
+    if (failure !== undefined) throw failure;
+  }
+
+  async #writeLists(atMost: number): Promise<void> {
+    for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
+    if (this.#lists.areWaiting) this.#commit.touch();
   }
 
   async #afterwards(): Promise<void> {
@@ -199,7 +217,7 @@ export class CheckpointStore {
     } catch (failure) {
       this.#ports.log.warn(
         'checkpoint.leftovers',
-        `device lists nobody names could not be removed: ${sentenceOf(failure)}`,
+        `device lists nobody names could not be removed: ${asError(failure).message}`,
       );
     }
   }
@@ -229,8 +247,4 @@ export class CheckpointStore {
       extra: data.extra,
     };
   }
-}
-
-function sentenceOf(failure: unknown): string {
-  return failure instanceof Error ? failure.message : String(failure);
 }

@@ -25,7 +25,7 @@ function withExtra<T extends object>(item: T, fields: UnknownFields): T & { extr
 const incarnation = fc.record({ dev: names, ino: names, birthNs: names }, { noNullPrototype: true });
 const storedList = fc.record(
   {
-    sha256: fc.string({ unit: fc.constantFrom(...'0123456789abcdef'), minLength: 64, maxLength: 64 }),
+    sha256: fc.string({ unit: fc.constantFrom(...Array.from('0123456789abcdef')), minLength: 64, maxLength: 64 }),
     bytes: count,
     devices: count,
     inline: fc.base64String({ maxLength: 16 }),

@@ -24,6 +24,9 @@ const STORY: readonly (readonly ((draft: Draft) => void)[])[] = [
   [(draft) => draft.change(entryKey(gpu), { primary: false })],
 ];
 
+/** The last lists of the plugins that are left at the end of the story. */
+export const LISTS_AT_THE_END = { 'vendor.com/gpu': list(100, 1).sha256, 'vendor.com/nic': list(5000, 2).sha256 };
+
 /** What a story left behind. */
 export interface Told {
   /** The contents after each change, in order; the first is what was found at the start. */
@@ -32,9 +35,19 @@ export interface Told {
   readonly acknowledged: number;
 }
 
-/** Contents as one string that can be compared: members in the order of their names. */
+/** The hash of the last list of each plugin, by name. */
+export function listsOf(contents: Contents): Record<string, string | undefined> {
+  return Object.fromEntries([...contents.plugins.values()].map((entry) => [entry.name, entry.list?.sha256]));
+}
+
+/**
+ * Contents as one string that can be compared: members in the order of their names. Without large device lists, which
+ * follow the change that brought them.
+ */
 export function spell(contents: Contents): string {
-  const plugins = [...contents.plugins.values()];
+  const plugins = [...contents.plugins.values()].map(({ list: last, ...entry }) =>
+    last?.inline === undefined ? entry : { ...entry, list: last },
+  );
   return JSON.stringify(
     [plugins, contents.limits, [...contents.tombstones.values()], [...contents.csi]],
     (_, value: unknown) =>
@@ -46,11 +59,11 @@ export function spell(contents: Contents): string {
 
 /** Waits for a promise while the clock goes on. */
 export async function drive<T>(clock: FakeClock, work: Promise<T>, stepMs = 2): Promise<T> {
-  let isDone = false;
-  const done = (): void => void (isDone = true);
+  const progress = { isDone: false };
+  const done = (): void => void (progress.isDone = true);
   work.then(done, done);
   await clock.settle();
-  for (let step = 0; !isDone; step += 1) {
+  for (let step = 0; !progress.isDone; step += 1) {
     if (step > 20_000) throw new Error('it never settles');
     await clock.advance(stepMs);
   }

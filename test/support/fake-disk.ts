@@ -234,6 +234,10 @@ export class FakeDisk implements FilePort {
     return inode;
   }
 
+  #mustHavePower(name: string): void {
+    if (this.#isDark) throw errno('EIO', `${name}: the power is off`);
+  }
+
   /** @param partly what a failing write leaves behind */
   async #operation<T>(name: string, work: () => T, partly?: () => void): Promise<T> {
     this.operations.push(name);
@@ -243,14 +247,15 @@ export class FakeDisk implements FilePort {
     try {
       await Promise.resolve();
       if (number >= this.#cutBefore) this.#isDark = true;
-      if (this.#isDark) throw errno('EIO', `${name}: the power is off`);
+      this.#mustHavePower(name);
       const fault = this.#faults.get(number) ?? this.#everything;
       if (fault === 'hang') await new Promise<void>((goOn) => this.#hanging.push(goOn));
       else if (fault !== undefined) {
         partly?.();
         throw errno(fault, name);
       }
-      if (this.#isDark) throw errno('EIO', `${name}: the power is off`);
+      // The power may have gone while the operation hung.
+      this.#mustHavePower(name);
       return work();
     } finally {
       this.#outstanding -= 1;

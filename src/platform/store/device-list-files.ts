@@ -15,12 +15,14 @@ export function deviceListFiles(files: FilePort, folder: string): ListFiles {
   return {
     write: async (lists) => {
       const fresh = path.join(folder, 'list.tmp');
-      if (await makeFolder(files, folder)) await files.syncDirectory(path.dirname(folder));
+      const isNew = await makeFolder(files, folder);
+      if (isNew) await files.syncDirectory(path.dirname(folder));
       for (const [sha256, bytes] of lists) {
         await writeWhole(files, fresh, bytes);
         await files.rename(fresh, path.join(folder, sha256));
       }
       await files.syncDirectory(folder);
+      return isNew;
     },
     read: (sha256, maxBytes) => files.read(path.join(folder, sha256), maxBytes).catch(() => undefined),
     hashes: async () => (await files.list(folder)).filter((name) => NAME.test(name)),

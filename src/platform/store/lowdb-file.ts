@@ -2,7 +2,7 @@
 // files for good ones.
 import path from 'node:path';
 import { Low, type Adapter } from 'lowdb';
-import { sleep, type Clock } from '../../kernel/clock.js';
+import { asError, sleep, type Clock } from '../../kernel/clock.js';
 import type { FilePort } from '../../checkpoint/file-port.js';
 import type { Codec, DocumentFile, Found } from '../../checkpoint/ports.js';
 import { Generations } from './generations.js';
@@ -78,7 +78,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
       bytes = await this.#patiently(file);
     } catch (failure) {
       if (PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
-      return { kind: 'unusable', problem: `${name} cannot be read: ${sentenceOf(failure)}` };
+      return { kind: 'unusable', problem: `${name} cannot be read: ${asError(failure).message}` };
     }
     if (bytes === undefined) return { kind: 'missing' };
     const decoded = this.#codec.decode(bytes);
@@ -104,7 +104,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
       return `it is kept as ${await this.#generations.moveAside(file)}`;
     } catch (failure) {
       this.#inTheWay.add(file);
-      return `it could not be moved aside: ${sentenceOf(failure)}`;
+      return `it could not be moved aside: ${asError(failure).message}`;
     }
   }
 }
@@ -135,8 +135,4 @@ export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
 
 function unlessMissing(failure: unknown): void {
   if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
-}
-
-function sentenceOf(failure: unknown): string {
-  return failure instanceof Error ? failure.message : String(failure);
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { seal, SEAL_BYTES, unseal } from '../../../src/checkpoint/envelope.js';
 
-const sealed = seal(1, '"generation":7,\n"bootId":"b",\n');
+const sealed = seal(1, [Buffer.from('"generation":7,\n"bootId":"b",\n')]);
 
 describe('the envelope of a checkpoint', () => {
   it('is one JSON object with format first and the checksum last', () => {
@@ -53,7 +53,7 @@ describe('the envelope of a checkpoint', () => {
   });
 
   it('tells a newer format from damage by a checksum that fits', () => {
-    assert.deepEqual(unseal(seal(2, '"generation":7,\n')), { kind: 'sealed', format: 2 });
+    assert.deepEqual(unseal(seal(2, [Buffer.from('"generation":7,\n')])), { kind: 'sealed', format: 2 });
     const relabelled = Buffer.from(sealed.toString().replace('"format":1', '"format":2'));
     assert.equal(unseal(relabelled).kind, 'damaged');
   });

@@ -1,7 +1,8 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
-import { drive, spell, STATE, tell } from '../../support/checkpoint-story.js';
+import { entryKey } from '../../../src/checkpoint/document.js';
+import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
+import { drive, LISTS_AT_THE_END, listsOf, spell, STATE, tell } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk, type Fault } from '../../support/fake-disk.js';
 
@@ -35,6 +36,10 @@ describe('a fault of the disk', () => {
         await drive(clock, store.open());
         const where = `${fault} at ${String(at)}: ${disk.operations[at - 1] ?? ''}`;
         assert.ok(spell(store.contents) === chapters.at(-1), `${where}: the last change is on the disk`);
+        assert.deepEqual(listsOf(store.contents), LISTS_AT_THE_END, where);
+        for (const { list } of store.contents.plugins.values()) {
+          assert.ok(list !== undefined && (await store.readList(list)) !== undefined, where);
+        }
         store.close();
       }
     });
@@ -107,7 +112,7 @@ describe('a fault of the disk', () => {
     assert.equal(await store.update((draft) => draft.put(facts('a.b/c'))), 'not-durable');
     assert.equal(await store.flush(5000), 'not-durable');
     await clock.advance(60_000);
-    assert.ok(disk.peek(`${STATE}/checkpoint.json`)?.equals(before ?? Buffer.alloc(0)));
+    assert.equal(disk.peek(`${STATE}/checkpoint.json`)?.equals(before ?? Buffer.alloc(0)), true);
   });
 
   it('that hangs at start keeps nobody waiting longer than the deadline', async () => {
@@ -193,19 +198,33 @@ describe('a fault of the disk', () => {
     store.close();
   });
 
-  it('no space for a large device list loses no registration', async () => {
+  it('that keeps large device lists off the disk keeps no registration off it', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
-    const { store } = checkpointRig(disk, STATE, clock);
+    const { store, views } = checkpointRig(disk, STATE, clock);
     await store.open();
-    disk.failAll('ENOSPC');
+    const create = disk.create.bind(disk);
+    disk.create = (file) =>
+      file.includes('/devices/')
+        ? Promise.reject(Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }))
+        : create(file);
+    const [one, two] = [facts('a.b/one', 7), facts('a.b/two', 8)];
     await drive(
       clock,
-      store.update((draft) => draft.put(facts('a.b/one', 7))),
+      store.update((draft) => draft.put(one)),
     );
-    disk.failAll(undefined);
+    store.updateSoon('a.b/one', (draft) => draft.setList(entryKey(one), list(9000, 9)));
+    await clock.settle();
+    assert.deepEqual([views.at(-1)?.state, store.view().state], ['not-writable', 'not-writable']);
+    void store.update((draft) => draft.put(two));
     await clock.advance(6000);
-    assert.match(await contentsOf(disk.afterPowerCut()), /a\.b\/one/);
+    assert.match(await contentsOf(disk.afterPowerCut()), /a\.b\/one.*a\.b\/two/);
+    disk.create = create;
+    await clock.advance(6000);
+    assert.equal(store.view().state, 'ok');
+    const next = checkpointRig(disk.afterPowerCut(), STATE, clock).store;
+    await next.open();
+    assert.equal(listsOf(next.contents)['a.b/one'], list(9000, 9).sha256);
     store.close();
   });
 });

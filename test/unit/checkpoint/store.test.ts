@@ -8,7 +8,7 @@ import { FORMAT } from '../../../src/checkpoint/format.js';
 import type { Metrics } from '../../../src/kernel/metrics.js';
 import { noMetrics } from '../../../src/kernel/metrics.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
-import { drive, spell, STATE } from '../../support/checkpoint-story.js';
+import { drive, listsOf, spell, STATE } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 
@@ -55,7 +55,7 @@ const DAMAGE: readonly { readonly kind: string; readonly of: (bytes: Buffer) => 
   },
   { kind: 'somebody else’s JSON', of: () => Buffer.from('[]\n') },
   { kind: 'edited by hand', of: (bytes) => Buffer.from(bytes.toString().replace('"uid":0', '"uid":1')) },
-  { kind: 'a sealed document with a member missing', of: () => seal(FORMAT, '"generation":9,\n') },
+  { kind: 'a sealed document with a member missing', of: () => seal(FORMAT, [Buffer.from('"generation":9,\n')]) },
 ];
 
 describe('opening the checkpoint', () => {
@@ -105,7 +105,7 @@ describe('opening the checkpoint', () => {
       for (const entry of store.contents.plugins.values()) assert.ok(store.isHint(entry));
       const aside = disk.names(STATE).filter((name) => name.includes('corrupt'));
       assert.equal(aside.length, 1);
-      assert.ok(disk.peek(`${STATE}/${aside[0] ?? ''}`)?.equals(damaged));
+      assert.equal(disk.peek(`${STATE}/${aside[0] ?? ''}`)?.equals(damaged), true);
     });
   }
 
@@ -169,7 +169,7 @@ describe('opening the checkpoint', () => {
 
   it('leaves a newer format alone and serves from memory', async () => {
     const disk = await usedDisk();
-    const newer = seal(FORMAT + 1, '"anything":{"at":"all"},\n');
+    const newer = seal(FORMAT + 1, [Buffer.from('"anything":{"at":"all"},\n')]);
     disk.plant(FILE, newer);
     const { store, events } = checkpointRig(disk, STATE, new FakeClock());
     const { view, hints } = await store.open();
@@ -178,7 +178,7 @@ describe('opening the checkpoint', () => {
     assert.equal(await store.update((draft) => draft.put(gpu)), 'not-durable');
     assert.equal(await store.flush(5000), 'not-durable');
     assert.equal(store.contents.plugins.size, 1);
-    assert.ok(disk.peek(FILE)?.equals(newer));
+    assert.equal(disk.peek(FILE)?.equals(newer), true);
     assert.equal(store.view().state, 'newer-format');
   });
 
@@ -216,7 +216,7 @@ describe('opening the checkpoint', () => {
       ),
       'not-durable',
     );
-    assert.ok(disk.peek(FILE)?.equals(damaged));
+    assert.equal(disk.peek(FILE)?.equals(damaged), true);
     disk.rename = rename;
     await clock.advance(6000);
     assert.equal(store.view().state, 'recovered');
@@ -344,7 +344,8 @@ describe('device lists of the checkpoint', () => {
     assert.deepEqual([stored[0]?.devices, stored[1]?.devices], [small.devices, large.devices]);
     for (const [index, { raw }] of [small, large].entries()) {
       const kept = stored[index];
-      assert.ok(kept !== undefined && (await next.readList(kept))?.equals(raw));
+      assert.ok(kept !== undefined);
+      assert.deepEqual(await next.readList(kept), raw);
     }
   });
 
@@ -364,7 +365,7 @@ describe('device lists of the checkpoint', () => {
       assert.ok(kept !== undefined);
       assert.equal(await next.readList(kept), undefined);
       assert.equal(await next.update((draft) => draft.setList(entryKey(gpu), large)), 'durable');
-      assert.ok(disk.peek(name)?.equals(large.raw));
+      assert.equal(disk.peek(name)?.equals(large.raw), true);
     }
   });
 
@@ -392,6 +393,39 @@ describe('device lists of the checkpoint', () => {
     assert.ok(kept !== undefined && (await next.readList(kept)) !== undefined);
   });
 
+  it('in great number are written in small portions, and registrations do not wait for all of them', async () => {
+    const disk = await newDisk();
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    const plugins = Array.from({ length: 40 }, (_, life) => facts(`vendor.com/r${life}`, life));
+    await store.update((draft) => {
+      for (const plugin of plugins) draft.put(plugin);
+    });
+    void store.update((draft) => {
+      for (const [fill, plugin] of plugins.entries()) draft.setList(entryKey(plugin), list(2000, fill));
+    });
+    assert.equal(await store.update((draft) => draft.put(gpu)), 'durable');
+    assert.ok(disk.names(`${STATE}/devices`).length <= 8, 'the registration did not wait for all lists');
+    assert.equal(await drive(clock, store.flush(5000)), 'durable');
+    assert.equal(disk.names(`${STATE}/devices`).length, 40);
+    assert.ok(Object.values(listsOf(store.contents)).filter((sha256) => sha256 !== undefined).length === 40);
+    assert.ok(
+      written(disk.afterPowerCut()).plugins.every(({ name, list: last }) => last !== undefined || name === gpu.name),
+    );
+  });
+
+  it('of a folder that was removed are written again when they come again', async () => {
+    const disk = await usedDisk();
+    const { store } = checkpointRig(disk, STATE, new FakeClock());
+    await store.open();
+    await store.update((draft) => draft.setList(entryKey(gpu), list(2000, 1)));
+    disk.removeFolder(`${STATE}/devices`);
+    await store.update((draft) => draft.setList(entryKey(nic), list(2000, 2)));
+    await store.update((draft) => draft.setList(entryKey(gpu), list(2000, 1)));
+    assert.equal(disk.names(`${STATE}/devices`).length, 2);
+  });
+
   it('that come and go while files are being removed are never lost', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
@@ -408,6 +442,10 @@ describe('device lists of the checkpoint', () => {
     const next = checkpointRig(disk.afterPowerCut(), STATE, new FakeClock()).store;
     await next.open();
     assert.equal(spell(next.contents), spell(store.contents));
+    assert.deepEqual(listsOf(next.contents), {
+      [gpu.name]: list(3000, 59 % 3).sha256,
+      [nic.name]: list(3000, 0).sha256,
+    });
     for (const { list: kept } of next.contents.plugins.values()) {
       assert.ok(kept !== undefined && (await next.readList(kept)) !== undefined);
     }

@@ -38,7 +38,7 @@ describe('upgrades of the format', () => {
   });
 
   it('are applied to a file of an older format when it is read', () => {
-    const older = seal(1, members.replace('"generation":3', '"revision":3'));
+    const older = seal(1, [Buffer.from(members.replace('"generation":3', '"revision":3'))]);
     assert.equal(decodeCheckpoint(older).kind, 'damaged');
     const step: UpgradeStep = ({ revision, ...rest }) => ({ ...rest, generation: revision });
     const decoded = decodeCheckpoint(older, new Map([[1, step]]), 2);
@@ -47,11 +47,11 @@ describe('upgrades of the format', () => {
   });
 
   it('never touch a file of a newer format', () => {
-    assert.deepEqual(decodeCheckpoint(seal(FORMAT + 1, members)), { kind: 'newer', format: FORMAT + 1 });
+    assert.deepEqual(decodeCheckpoint(seal(FORMAT + 1, [Buffer.from(members)])), { kind: 'newer', format: FORMAT + 1 });
   });
 
   it('call a file damaged when nothing leads from its format to this one', () => {
-    assert.deepEqual(decodeCheckpoint(seal(1, members), new Map(), 2), {
+    assert.deepEqual(decodeCheckpoint(seal(1, [Buffer.from(members)]), new Map(), 2), {
       kind: 'damaged',
       problem: 'nothing upgrades its format 1',
     });
