@@ -27,7 +27,7 @@ module.exports = {
     },
     {
       name: 'stages-do-not-know-each-other',
-      comment: 'A stage says what it needs as an interface of its own; daemon.ts passes the neighbour in.',
+      comment: 'A stage says what it needs as an interface of its own; daemon/ passes the neighbour in.',
       severity: 'error',
       from: { path: `^src/(${STAGES})/` },
       to: { path: `^src/(${STAGES})/`, pathNot: '^src/$1/' },
@@ -57,14 +57,27 @@ module.exports = {
       name: 'platform-does-not-know-who-uses-it',
       severity: 'error',
       from: { path: '^src/platform/' },
-      to: { path: `^src/((${PROGRAMS})/|[^/]+$)` },
+      to: { path: `^src/((${PROGRAMS}|daemon)/|[^/]+$)` },
     },
     {
       name: 'programs-do-not-know-stages',
       comment: 'A program talks to a running broker. What it needs of a stage is passed in by its entry.',
       severity: 'error',
       from: { path: `^src/(${PROGRAMS})/` },
-      to: { path: `^src/((${STAGES})/|[^/]+$)` },
+      to: { path: `^src/((${STAGES}|daemon)/|[^/]+$)` },
+    },
+    {
+      name: 'daemon-only-wires',
+      comment: 'daemon/ puts stages and adapters together. It is no program, and I/O of its own would be an adapter.',
+      severity: 'error',
+      from: { path: '^src/daemon/' },
+      to: { path: `^src/((${PROGRAMS})/|[^/]+$)` },
+    },
+    {
+      name: 'daemon-does-no-io',
+      severity: 'error',
+      from: { path: '^src/daemon/' },
+      to: { dependencyTypes: [...PACKAGES, 'core'], pathNot: PURE_CORE, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'programs-do-not-know-each-other',

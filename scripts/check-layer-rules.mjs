@@ -25,10 +25,10 @@ const SOUND = {
   'src/sim/device.ts': "import { open } from '../platform/grpc/server.js';\nexport const sim = open;\n",
   'src/cli/commands.ts': "import { sim } from '../sim/device.js';\nexport const commands = [sim];\n",
   'src/session/cycle.ts': "import type { Bad } from './bad-cycle.js';\nexport type Back = Bad;\n",
-  'src/daemon.ts':
-    "import { admit } from './admission/admission.js';\nimport { session } from './session/session.js';\n" +
-    "import { open } from './platform/grpc/server.js';\nexport const daemon = [admit, session, open];\n",
-  'src/serve.ts': "import { daemon } from './daemon.js';\nexport const serve = daemon;\n",
+  'src/daemon/daemon.ts':
+    "import { admit } from '../admission/admission.js';\nimport { session } from '../session/session.js';\n" +
+    "import { open } from '../platform/grpc/server.js';\nexport const daemon = [admit, session, open];\n",
+  'src/serve.ts': "import { daemon } from './daemon/daemon.js';\nexport const serve = daemon;\n",
   'test/unit/admission.test.ts':
     "import { admit } from '../../src/admission/admission.js';\nexport const test = admit;\n",
 };
@@ -81,9 +81,24 @@ const VIOLATIONS = [
     text: "import { sim } from '../sim/device.js';\nexport const bad = sim;\n",
   },
   {
+    rule: 'daemon-only-wires',
+    file: 'src/daemon/bad-program.ts',
+    text: "import { sim } from '../sim/device.js';\nexport const bad = sim;\n",
+  },
+  {
+    rule: 'daemon-does-no-io',
+    file: 'src/daemon/bad-io.ts',
+    text: "import { connect } from 'node:net';\nexport const bad = connect;\n",
+  },
+  {
     rule: 'programs-do-not-know-stages',
     file: 'src/sim/bad.ts',
     text: "import { admit } from '../admission/admission.js';\nexport const bad = admit;\n",
+  },
+  {
+    rule: 'programs-do-not-know-stages',
+    file: 'src/verify/bad-daemon.ts',
+    text: "import { daemon } from '../daemon/daemon.js';\nexport const bad = daemon;\n",
   },
   {
     rule: 'programs-do-not-know-each-other',
