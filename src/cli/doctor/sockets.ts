@@ -66,9 +66,9 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
   const folders = entries.filter(({ entry }) => entry.isDirectory() && entry.name.endsWith('.sock'));
   const why = 'made by a mount of a socket that did not exist; remove it, and mount its directory instead';
   report(
-    folders.map(({ file }) => file),
-    'directory',
-    `called like a socket, ${why}`,
+    folders.map(({ file }) => file).filter((file) => file !== kubeletSocket),
+    'path',
+    `called like a socket, but a directory, ${why}`,
   );
   const living = having('listening').length;
   if (findings.length === 0)

@@ -3,12 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Unreachable } from '../../platform/grpc/admin-failure.js';
 import { untilInterrupted } from '../exit.js';
 import type { Terminal } from '../terminal.js';
-import { cut } from './text.js';
+import { cut, widthOf } from './text.js';
 
 const HOME = '\u001b[H';
 const CLEAR_SCREEN = '\u001b[2J';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
+
+/** The colours that we put there ourselves; kept by String.split because of the group. */
+const COLOUR = /(\u001b\[[0-9;]*m)/;
 
 /** How a command shows its result. */
 export interface Showing {
@@ -67,9 +70,16 @@ function screen(terminal: Terminal, text: string): string {
   return HOME + shown.map((line) => `${fitted(line, columns)}${CLEAR_LINE}\n`).join('') + CLEAR_BELOW;
 }
 
-/** Cuts a line; one with colours is left to the terminal where it fits without them. */
+/** Cuts a line and keeps its colours: they end where they would have. */
 function fitted(line: string, columns: number): string {
-  const plain = line.replace(/\u001b\[[0-9;]*m/g, '');
-  const short = cut(plain, columns);
-  return short === plain ? line : short;
+  let room = columns;
+  return line
+    .split(COLOUR)
+    .map((part, index) => {
+      if (index % 2 === 1) return part;
+      const kept = room > 0 ? cut(part, room) : '';
+      room = kept === part ? room - widthOf(part) : 0;
+      return kept;
+    })
+    .join('');
 }

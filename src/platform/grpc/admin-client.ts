@@ -215,7 +215,7 @@ export class AdminClient {
   #failure(thrown: unknown): unknown {
     if (this.#signal.aborted) return this.#signal.reason;
     if (!isServiceError(thrown)) return thrown;
-    if (thrown.code === status.UNAVAILABLE) return unreachableBecause(this.#socket, 'lost');
+    if (isLost(thrown)) return unreachableBecause(this.#socket, 'lost');
     if (thrown.code === status.DEADLINE_EXCEEDED) return unreachableBecause(this.#socket, 'silent');
     return new AdminFailure(status[thrown.code] as keyof typeof status, thrown.details);
   }
@@ -236,6 +236,12 @@ function tryConnect(socket: string): Promise<void> {
       reject(unreachableBecause(socket, failure.code ?? failure.message));
     });
   });
+}
+
+/** The connection ended, or the server ended the call by a reset, as one does that is being stopped. */
+function isLost({ code, details }: ServiceError): boolean {
+  if (code === status.UNAVAILABLE || code === status.CANCELLED) return true;
+  return code === status.INTERNAL && details.startsWith('Received RST_STREAM');
 }
 
 function isServiceError(thrown: unknown): thrown is ServiceError {

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { before, describe, it } from 'node:test';
+import { runHere } from '../../support/captured-terminal.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const folder = tempDir();
+const missing = (shell: string): string | false =>
+  existsSync(`/usr/bin/${shell}`) || existsSync(`/bin/${shell}`) ? false : `NOT TESTED: there is no ${shell}`;
+
+function shell(program: string, script: string): string {
+  const { status, stdout, stderr } = spawnSync(program, ['-c', script], { encoding: 'utf8', cwd: folder });
+  assert.deepEqual([status, stderr], [0, '']);
+  return stdout;
+}
+
+describe('completion bash', { skip: missing('bash') }, () => {
+  const script = path.join(folder, 'completion.bash');
+  before(async () => writeFileSync(script, (await runHere(['completion', 'bash'])).stdout));
+
+  /** What bash offers for the last of some words. */
+  function offered(...words: readonly string[]): readonly string[] {
+    const typed = words.map((word) => `'${word}'`).join(' ');
+    const ask = `source '${script}'; COMP_WORDS=(plugin-broker ${typed}); COMP_CWORD=${words.length}; _plugin_broker`;
+    return shell('bash', `${ask}; printf '%s\\n' "\${COMPREPLY[@]}"`).trim().split('\n');
+  }
+
+  const rows: readonly { words: readonly string[]; has: readonly string[]; hasNot?: readonly string[] }[] = [
+    { words: [''], has: ['serve', 'status', 'doctor', 'completion', '--version'], hasNot: ['--watch'] },
+    { words: ['p'], has: ['plugins', 'pardon'], hasNot: ['status'] },
+    { words: ['plugins', '--'], has: ['--watch', '--output', '--root'], hasNot: ['--follow'] },
+    { words: ['plugins', '-o', ''], has: ['table', 'json'], hasNot: ['--watch'] },
+    { words: ['events', '--output', 'j'], has: ['json'], hasNot: ['table'] },
+    { words: ['completion', ''], has: ['bash', 'zsh', 'fish'] },
+    { words: ['status', '--root', ''], has: [''], hasNot: ['--watch'] },
+  ];
+  for (const { words, has, hasNot = [] } of rows) {
+    it(`offers ${has[0] === '' ? 'file names' : has.join(', ')} after "${words.join(' ')}"`, () => {
+      const candidates = offered(...words);
+      for (const word of has) assert.ok(candidates.includes(word), `${word} in ${candidates.join(' ')}`);
+      for (const word of hasNot) assert.ok(!candidates.includes(word), `${word} in ${candidates.join(' ')}`);
+    });
+  }
+
+  it('is loaded by sourcing it', () => {
+    assert.match(shell('bash', `source '${script}'; complete -p plugin-broker`), /-F _plugin_broker plugin-broker/);
+  });
+});
+
+describe('completion zsh', { skip: missing('zsh') }, () => {
+  it('is a script that zsh can read', async () => {
+    const file = path.join(folder, '_plugin-broker');
+    writeFileSync(file, (await runHere(['completion', 'zsh'])).stdout);
+    shell('zsh', `zsh -n '${file}'`);
+  });
+});
+
+describe('completion fish', { skip: missing('fish') }, () => {
+  it('is a script that fish can read', async () => {
+    const file = path.join(folder, 'plugin-broker.fish');
+    writeFileSync(file, (await runHere(['completion', 'fish'])).stdout);
+    shell('fish', `fish -n '${file}'`);
+  });
+});
+
+describe('completion', () => {
+  it('names every command and option of the help in each shell', async () => {
+    const scripts = await Promise.all(['bash', 'zsh', 'fish'].map((name) => runHere(['completion', name])));
+    for (const { stdout } of scripts) {
+      for (const word of ['check-config', 'deregister', 'takeover', 'interval', 'follow']) {
+        assert.ok(stdout.includes(word), word);
+      }
+    }
+  });
+});

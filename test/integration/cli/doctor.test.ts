@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { chmodSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { examineMachine } from '../../../src/cli/commands/doctor.js';
+import type { Finding } from '../../../src/cli/doctor/finding.js';
+import type { Scope } from '../../../src/cli/doctor/scope.js';
+import { readConfig } from '../../../src/cli-config.js';
+import { runHere } from '../../support/captured-terminal.js';
+import { FakeAdminPort } from '../../support/fake-admin-port.js';
+import { run } from '../../support/program.js';
+import { serveAdmin } from '../../support/served-admin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const SUBDIRECTORIES = ['device-plugins', 'plugins_registry', 'plugins', 'state', 'proc'];
+
+/** A machine made of files: a root as serve makes it, and a proc file system with nothing in it. */
+async function machine(change: Partial<Scope> = {}): Promise<{ readonly root: string; readonly scope: Scope }> {
+  const root = tempDir();
+  for (const name of SUBDIRECTORIES) mkdirSync(path.join(root, name), { mode: 0o700 });
+  const read = await readConfig(undefined, root);
+  assert.ok(read.ok);
+  const scope: Scope = {
+    settings: read.settings,
+    proc: path.join(root, 'proc'),
+    kubeletDevicePlugins: path.join(root, 'device-plugins'),
+    uid: process.geteuid?.() ?? 0,
+    daemon: undefined,
+    whyNoDaemon: 'the daemon cannot be reached',
+    hasNativeCalls: true,
+    ...change,
+  };
+  return { root, scope };
+}
+
+async function found(scope: Scope, name: string): Promise<readonly string[]> {
+  const findings = await examineMachine(scope);
+  return findings.filter((each) => each.name === name).map(({ verdict, message }) => `${verdict}: ${message}`);
+}
+
+/** A socket with a listener, or with none: its listener is gone, the file is not. */
+async function makeSocket(file: string, isAlive: boolean): Promise<void> {
+  const server = createServer((peer) => peer.destroy());
+  const bound = isAlive ? file : `${file}.bound`;
+  await new Promise<void>((resolve) => server.listen(bound, resolve));
+  if (isAlive) {
+    after(() => server.close());
+    return;
+  }
+  linkSync(bound, file); // closing the listener removes only the name it was bound to
+  await new Promise((resolve) => server.close(resolve));
+}
+
+describe('doctor', () => {
+  it('finds nothing to fail on a root as serve makes it', async () => {
+    const { scope } = await machine();
+    const failed = (await examineMachine(scope)).filter(({ verdict }) => verdict === 'fail');
+    assert.deepEqual(failed, []);
+  });
+
+  it('finds a file where a directory should be', async () => {
+    const { root, scope } = await machine();
+    rmSync(path.join(root, 'plugins_registry'), { recursive: true });
+    writeFileSync(path.join(root, 'plugins_registry'), '');
+    assert.match((await found(scope, 'directory pluginsRegistry')).join(), /^fail: .* is not a directory; remove it/);
+  });
+
+  it('accepts that a directory is not there yet', async () => {
+    const { root, scope } = await machine();
+    rmSync(path.join(root, 'state'), { recursive: true });
+    assert.match((await found(scope, 'directory state')).join(), /^ok: .* is not there yet; serve makes it/);
+  });
+
+  it('finds a state directory that is open to others', async () => {
+    const { root, scope } = await machine();
+    chmodSync(path.join(root, 'state'), 0o755);
+    assert.match((await found(scope, 'directory state')).join(), /^warn: .*mode 755\); chmod 700 it/);
+  });
+
+  it('finds a door that everybody may put sockets into', async () => {
+    const { root, scope } = await machine();
+    chmodSync(path.join(root, 'device-plugins'), 0o777);
+    assert.match((await found(scope, 'directory devicePlugins')).join(), /^warn: everybody may put sockets into/);
+  });
+
+  it('finds a directory that belongs to another user', async () => {
+    const { scope } = await machine({ uid: 4_000_000 });
+    assert.match((await found(scope, 'directory plugins')).join(), /^fail: uid 4000000 may not .* chown or chmod it/);
+  });
+
+  it('finds sockets without a listener, and names them', async () => {
+    const { root, scope } = await machine();
+    const nested = path.join(root, 'plugins_registry', 'deep');
+    mkdirSync(nested);
+    await makeSocket(path.join(root, 'device-plugins', 'dead.sock'), false);
+    await makeSocket(path.join(nested, 'dead-too'), false);
+    await makeSocket(path.join(root, 'device-plugins', '.hidden'), false);
+    await makeSocket(path.join(root, 'device-plugins', 'alive.sock'), true);
+    assert.deepEqual(await found(scope, 'plugin sockets'), [
+      `warn: 2 sockets without a listener: start the plugins they belong to, or remove them: ${root}/device-plugins/dead.sock, ${nested}/dead-too`,
+    ]);
+  });
+
+  it('finds a directory that was mounted in the place of a socket', async () => {
+    const { root, scope } = await machine();
+    mkdirSync(path.join(root, 'device-plugins', 'gpu.sock'));
+    mkdirSync(path.join(root, 'device-plugins', 'kubelet.sock'));
+    assert.match((await found(scope, 'plugin sockets')).join(), /^warn: 1 path called like a socket, but a directory/);
+    assert.match((await found(scope, 'kubelet.sock')).join(), /^fail: .*kubelet\.sock is a directory .*; remove it/);
+  });
+
+  it('finds another daemon on kubelet.sock', async () => {
+    const { root, scope } = await machine();
+    await makeSocket(path.join(root, 'device-plugins', 'kubelet.sock'), true);
+    assert.match(
+      (await found(scope, 'kubelet.sock')).join(),
+      /^fail: somebody listens .* stop that daemon \(a kubelet\?\)/,
+    );
+    const ours = { ...scope, daemon: new FakeAdminPort().status() };
+    assert.match((await found(ours, 'kubelet.sock')).join(), /^ok: .* answers$/);
+  });
+
+  it('accepts a kubelet.sock that a dead daemon left', async () => {
+    const { root, scope } = await machine();
+    await makeSocket(path.join(root, 'device-plugins', 'kubelet.sock'), false);
+    assert.match((await found(scope, 'kubelet.sock')).join(), /^ok: nobody listens .* serve replaces it$/);
+  });
+
+  it('finds that the sockets of a running daemon were removed', async () => {
+    const { scope } = await machine({ daemon: new FakeAdminPort().status() });
+    assert.match((await found(scope, 'admin socket')).join(), /^fail: .* was removed; restart the daemon$/);
+  });
+
+  it('passes on what a degraded daemon says of itself', async () => {
+    const status = new FakeAdminPort().status();
+    const problems = ['the disk is full', 'the policy file is bad'];
+    const { scope } = await machine({ daemon: { ...status, broker: { ...status.broker, problems } } });
+    assert.deepEqual(
+      (await found(scope, 'daemon')).map((line) => line.replace(/ is ready.*: /, '… ')),
+      [
+        'fail: plugin-broker 1.2.3 (pid 77)… the disk is full',
+        'fail: plugin-broker 1.2.3 (pid 77)… the policy file is bad',
+      ],
+    );
+  });
+
+  it('counts the inotify use of the user against the limits of the kernel', async () => {
+    const { root, scope } = await machine();
+    const settings = path.join(root, 'proc/sys/fs/inotify');
+    mkdirSync(settings, { recursive: true });
+    writeFileSync(path.join(settings, 'max_user_watches'), '66\n');
+    writeFileSync(path.join(settings, 'max_user_instances'), '128\n');
+    const process_ = path.join(root, 'proc/4711');
+    mkdirSync(path.join(process_, 'fd'), { recursive: true });
+    mkdirSync(path.join(process_, 'fdinfo'));
+    symlinkSync('anon_inode:inotify', path.join(process_, 'fd/7'));
+    symlinkSync('/dev/null', path.join(process_, 'fd/8'));
+    writeFileSync(path.join(process_, 'fdinfo/7'), `pos:\t0\n${'inotify wd:1 ino:2\n'.repeat(3)}`);
+    assert.match(
+      (await found(scope, 'inotify watches')).join(),
+      /^warn: user \d+ has 3 of 66 inotify watches in use; raise it/,
+    );
+    assert.match(
+      (await found(scope, 'inotify instances')).join(),
+      /^ok: user \d+ has 1 of 128 inotify instances in use$/,
+    );
+  });
+
+  it('compares the limit of open files with what the configuration can need', async () => {
+    const { root, scope } = await machine();
+    const limits = path.join(root, 'proc/self');
+    mkdirSync(limits);
+    const line = (soft: string): string =>
+      `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}   4096   files\n`;
+    writeFileSync(path.join(limits, 'limits'), line('1024'));
+    assert.match((await found(scope, 'open files')).join(), /^warn: 1024 files may be open, .*raise LimitNOFILE/);
+    writeFileSync(path.join(limits, 'limits'), line('unlimited'));
+    assert.match((await found(scope, 'open files')).join(), /^ok: /);
+  });
+
+  it('finds sockets that are mounted by themselves, spaces in their paths and all', async () => {
+    const { root, scope } = await machine();
+    const mounted = path.join(root, 'device-plugins', 'my plugin.sock');
+    await makeSocket(mounted, true);
+    mkdirSync(path.join(root, 'proc/self'));
+    const line = (point: string): string => `36 35 98:0 / ${point.replaceAll(' ', '\\040')} rw - ext4 /dev/root rw\n`;
+    const lines = [line('/'), line(mounted), line(path.join(root, 'device-plugins'))];
+    writeFileSync(path.join(root, 'proc/self/mountinfo'), lines.join(''));
+    assert.deepEqual(await found(scope, 'mounts'), [
+      `fail: ${mounted} is mounted by itself; mount its directory instead, because a mounted socket stays the old one after a restart`,
+    ]);
+  });
+
+  it('finds a kubelet that uses the same directory', async () => {
+    const { root, scope } = await machine();
+    mkdirSync(path.join(root, 'proc/99'));
+    writeFileSync(path.join(root, 'proc/99/comm'), 'kubelet\n');
+    assert.match(
+      (await found(scope, 'how plugins reach us')).join(),
+      /^fail: a kubelet runs here \(pid 99\), and it uses/,
+    );
+    const apart = { ...scope, kubeletDevicePlugins: path.join(root, 'plugins') };
+    assert.match((await found(apart, 'how plugins reach us')).join(), /^ok: a kubelet runs here \(pid 99\); .* mount /);
+  });
+
+  it('says how plugins reach a root of its own, and sees through links', async () => {
+    const { root, scope } = await machine();
+    const elsewhere = { ...scope, kubeletDevicePlugins: path.join(root, 'elsewhere') };
+    assert.match(
+      (await found(elsewhere, 'how plugins reach us')).join(),
+      /^warn: plugins with .* do not find us; mount/,
+    );
+    symlinkSync(path.join(root, 'device-plugins'), path.join(root, 'elsewhere'));
+    assert.match((await found(elsewhere, 'how plugins reach us')).join(), /^ok: plugins find us in/);
+  });
+
+  it('says what is lost without koffi', async () => {
+    const { scope } = await machine({ hasNativeCalls: false });
+    assert.match((await found(scope, 'callers')).join(), /^warn: koffi cannot be loaded/);
+    const { settings } = scope;
+    const strict = { ...scope, settings: { ...settings, admission: { ...settings.admission, allowUids: [0] } } };
+    assert.match((await found(strict, 'callers')).join(), /^fail: .*allowUids cannot be kept/);
+  });
+});
+
+describe('the doctor command', () => {
+  it('ends with 1 and the failed checks when the config is bad, and goes on with the defaults', async () => {
+    const root = tempDir();
+    const file = path.join(root, 'broker.yaml');
+    writeFileSync(file, 'nonsense: 1\n');
+    const ended = await runHere(['doctor', '--config', file, '--root', root, '-o', 'json']);
+    assert.equal(ended.code, 1);
+    assert.equal(ended.stderr, 'plugin-broker: 1 check failed\n');
+    const { checks } = JSON.parse(ended.stdout) as { checks: readonly Finding[] };
+    assert.match(checks[0]?.message ?? '', /broker\.yaml:1:1: nonsense: there is no such key/);
+    assert.ok(checks.length > 10);
+    assert.deepEqual(Object.keys(checks[0] ?? {}), ['name', 'verdict', 'message']);
+  });
+
+  it('ends with 0 beside a running daemon', async () => {
+    const root = tempDir();
+    const served = await serveAdmin(path.join(root, 'broker.sock'), new FakeAdminPort());
+    for (const name of SUBDIRECTORIES) mkdirSync(path.join(root, name), { mode: 0o700 });
+    await makeSocket(path.join(root, 'device-plugins', 'kubelet.sock'), true);
+    const { code, stdout, stderr } = await run(['doctor', '--root', root]);
+    served.cut();
+    assert.deepEqual([code, stderr], [0, ''], stdout);
+    assert.match(stdout, /^ok {4}daemon: plugin-broker 1\.2\.3 \(pid 77\) is ready with 0 plugins$/m);
+  });
+});

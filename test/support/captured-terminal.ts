@@ -1,0 +1,44 @@
+import { readConfig } from '../../src/cli-config.js';
+import { run } from '../../src/cli/program.js';
+import type { Terminal } from '../../src/cli/terminal.js';
+
+/** A terminal that keeps what is written to it. */
+export class CapturedTerminal implements Terminal {
+  stdout = '';
+  stderr = '';
+  readonly isTerminal = false;
+  readonly hasColours = false;
+  readonly interrupt = new AbortController();
+
+  write(text: string): void {
+    this.stdout += text;
+  }
+
+  complain(line: string): void {
+    this.stderr += `${line}\n`;
+  }
+
+  size(): { readonly columns: number; readonly rows: number } {
+    return { columns: 80, rows: 24 };
+  }
+
+  now(): number {
+    return Date.parse('2030-01-01T00:01:00Z');
+  }
+
+  interruption(): AbortSignal {
+    return this.interrupt.signal;
+  }
+}
+
+/** What the program is given by its entry. */
+export const programParts = { version: '0.0.0', readConfig, serve: (): void => undefined };
+
+/** Runs one command line within the test process: everything but the process itself is real. */
+export async function runHere(
+  args: readonly string[],
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  const terminal = new CapturedTerminal();
+  const code = await run(args, terminal, programParts);
+  return { code, stdout: terminal.stdout, stderr: terminal.stderr };
+}
