@@ -25,7 +25,7 @@ export interface SimProcess {
 }
 
 /** The process that runs this. */
-export function simProcess(): SimProcess {
+function simProcess(): SimProcess {
   return {
     write: (line) => void process.stdout.write(line),
     die: (code) => process.exit(code),
