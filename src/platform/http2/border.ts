@@ -13,6 +13,7 @@ import { Guard } from './guard.js';
 import { Inbound } from './inbound.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { Outbound } from './outbound.js';
+import { Retirement } from './retirement.js';
 
 /** Why the border ended a connection. */
 export interface BorderEnd {
@@ -56,12 +57,11 @@ export class Border extends Duplex {
   readonly #outbound: Outbound;
   readonly #brake: Brake;
   readonly #alarm: LazyAlarm;
+  readonly #retirement = new Retirement();
   /** No deadline can begin and pass within less. */
   readonly #shortestMs: number;
   #unreadSince: number | undefined;
   #halfClosedSince: number | undefined;
-  #retiringSince: number | undefined;
-  #isRetirementSaid = false;
   #throttleMs: number | undefined;
   #readAgainAt = 0;
   #suspect: ConnectionEndCode | undefined;
@@ -105,10 +105,8 @@ export class Border extends Duplex {
    * that are not finished within half a minute are cut off.
    */
   retire(): void {
-    if (this.#retiringSince !== undefined || this.destroyed) return;
-    this.#retiringSince = this.#options.clock.mono();
+    if (!this.#retirement.begin(this.#options.clock.mono()) || this.destroyed) return;
     this.#check();
-    this.#goOnRetiring();
   }
 
   override _read(): void {
@@ -154,7 +152,7 @@ export class Border extends Duplex {
       const passing = this.#inbound.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
       this.#expect(now);
-      this.#goOnRetiring();
+      this.#goOnRetiring(now);
     } catch (fault) {
       this.#cutOff(fault);
     }
@@ -174,7 +172,7 @@ export class Border extends Duplex {
     const { guard } = this.#options;
     if (this.#socket.writableLength >= Math.max(1, guard.unreadBytes)) this.#unreadSince ??= now;
     this.#expect(now);
-    this.#goOnRetiring();
+    this.#goOnRetiring(now);
     if (this.#outbound.refusal !== undefined) {
       this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${this.#outbound.refusal}`));
     }
@@ -221,17 +219,16 @@ export class Border extends Duplex {
     else this.#brake.letGo(HOLD.THROTTLED);
   }
 
-  /** Says GOAWAY as soon as it fits between two frames of the server, and closes when no call is open. */
-  #goOnRetiring(): void {
-    if (this.#retiringSince === undefined || this.destroyed || !this.#outbound.isBetweenFrames) return;
-    if (!this.#isRetirementSaid) {
-      this.#isRetirementSaid = true;
+  #goOnRetiring(now: number): void {
+    const step = this.#retirement.step(now, this.#outbound.isBetweenFrames && !this.destroyed, this.#calls.size);
+    if (step === 'ask') {
       this.#socket.write(requestToLeave());
+      this.#alarm.ringAt(this.#retirement.mayCloseAt ?? Infinity);
+    } else if (step === 'close') {
+      this.#halfClosed();
+      this.#socket.write(farewell('TOO_OLD', 'please connect again', this.#calls.lastId));
+      this.#socket.end(() => this.destroy());
     }
-    if (this.#calls.size > 0 || this.#halfClosedSince !== undefined) return;
-    this.#halfClosed();
-    this.#socket.write(farewell('TOO_OLD', 'please connect again', this.#calls.lastId));
-    this.#socket.end(() => this.destroy());
   }
 
   /** Something happened that may have begun a deadline: makes sure that the alarm is not later than it. */
@@ -245,6 +242,9 @@ export class Border extends Duplex {
       if (now >= this.#readAgainAt) this.#readAgain(this.#throttleMs);
       this.#alarm.ringAt(this.#readAgainAt > now ? this.#readAgainAt : Infinity);
     }
+    this.#goOnRetiring(now);
+    const { mayCloseAt } = this.#retirement;
+    if (mayCloseAt !== undefined && mayCloseAt > now) this.#alarm.ringAt(mayCloseAt);
     const deadline = nextDeadline(this.#standing(), this.#options.guard);
     if (deadline.at > now) {
       this.#suspect = undefined;
@@ -252,7 +252,7 @@ export class Border extends Duplex {
     } else if (this.#suspect !== deadline.code) {
       this.#suspect = deadline.code;
       this.#alarm.ringAt(now + SECOND_LOOK_MS);
-    } else if (deadline.code === 'TOO_OLD' && this.#retiringSince === undefined) {
+    } else if ((deadline.code === 'TOO_OLD' || deadline.code === 'IDLE') && this.#retirement.since === undefined) {
       this.#report(deadline);
       this.retire();
     } else {
@@ -270,7 +270,7 @@ export class Border extends Duplex {
       starvedSince: this.#calls.starvedSince(),
       unreadSince: this.#unreadSince,
       halfClosedSince: this.#halfClosedSince,
-      retiringSince: this.#retiringSince,
+      retiringSince: this.#retirement.since,
       isHeldBack: this.#brake.isOn,
     };
   }
@@ -281,7 +281,8 @@ export class Border extends Duplex {
       cause instanceof PeerFault
         ? cause
         : { code: 'PROTOCOL' as const, message: `the border failed: ${String(cause)}` };
-    if (this.#outbound.isBetweenFrames && this.#socket.writableLength === 0) {
+    const maySpeak = this.#outbound.isBetweenFrames && this.#outbound.refusal === undefined;
+    if (maySpeak && this.#socket.writableLength === 0) {
       this.#socket.write(farewell(code, message, this.#calls.lastId));
     }
     this.destroy();

@@ -48,7 +48,7 @@ export function nextDeadline(standing: Standing, settings: GuardSettings): Deadl
   if (!hasBegun) consider(acceptedAt, settings.prefaceMs, 'SLOW_PREFACE', 'the peer did not begin to speak HTTP/2 for');
   consider(standing.blockSince, settings.headersMs, 'SLOW_HEADERS', 'the peer did not finish a header block for');
   consider(standing.halfOpenSince, settings.halfOpenMs, 'HALF_OPEN_CALL', 'the peer did not complete a request for');
-  consider(standing.idleSince, settings.idleMs, 'IDLE', 'no call was open for');
+  if (retiringSince === undefined) consider(standing.idleSince, settings.idleMs, 'IDLE', 'no call was open for');
   return first;
 }
 

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Calls } from '../../../../src/platform/http2/calls.js';
+import { PeerFault } from '../../../../src/platform/http2/fault.js';
+
+void describe('calls', () => {
+  void it('are open until both sides have ended, in either order', () => {
+    const calls = new Calls(0);
+    calls.open(1, 10);
+    calls.open(3, 11);
+    assert.equal(calls.requested(1, 12), false);
+    assert.equal(calls.answered(1, 13), true);
+    assert.equal(calls.answered(3, 14), false);
+    assert.equal(calls.size, 1);
+    assert.equal(calls.requested(3, 15), true);
+    assert.equal(calls.size, 0);
+    assert.equal(calls.idleSince, 15);
+  });
+
+  void it('are opened by rising odd ids only', () => {
+    const calls = new Calls(0);
+    assert.equal(calls.opens(2), false);
+    calls.open(5, 0);
+    assert.equal(calls.opens(5), false);
+    assert.equal(calls.opens(3), false);
+    assert.equal(calls.opens(7), true);
+    assert.equal(calls.lastId, 5);
+  });
+
+  void it('that are unknown change nothing', () => {
+    const calls = new Calls(0);
+    assert.equal(calls.requested(9, 1), false);
+    assert.equal(calls.answered(9, 1), false);
+    calls.reset(9, 1);
+    calls.granted(9, 10);
+    calls.sent(9, 10, 1);
+    assert.equal(calls.idleSince, 0);
+  });
+
+  void it('half open are counted from the oldest whose request is not complete', () => {
+    const calls = new Calls(0);
+    calls.open(1, 10);
+    calls.open(3, 20);
+    assert.equal(calls.halfOpenSince(), 10);
+    calls.requested(1, 30);
+    assert.equal(calls.halfOpenSince(), 20);
+    calls.reset(3, 40);
+    assert.equal(calls.halfOpenSince(), undefined);
+  });
+
+  void it('starve while the window of their stream is less than a drop', () => {
+    const calls = new Calls(0);
+    calls.beginWith(1000, 0);
+    calls.open(1, 5);
+    assert.equal(calls.starvedSince(), undefined);
+    calls.sent(1, 900, 7);
+    assert.equal(calls.starvedSince(), 7);
+    calls.granted(1, 100);
+    assert.equal(calls.starvedSince(), 7);
+    calls.granted(1, 100);
+    assert.equal(calls.starvedSince(), undefined);
+  });
+
+  void it('starve while the window of the connection is less than a drop, but not before they were opened', () => {
+    const calls = new Calls(0);
+    calls.open(1, 1);
+    calls.sent(1, 65_535, 2);
+    calls.reset(1, 3);
+    assert.equal(calls.starvedSince(), undefined);
+    calls.open(3, 50);
+    assert.equal(calls.starvedSince(), 50);
+    calls.granted(0, 65_535);
+    assert.equal(calls.starvedSince(), undefined);
+  });
+
+  void it('change their window with the initial one of the peer', () => {
+    const calls = new Calls(0);
+    calls.open(1, 0);
+    calls.beginWith(0, 4);
+    assert.equal(calls.starvedSince(), 4);
+    calls.open(3, 5);
+    calls.beginWith(65_535, 6);
+    assert.equal(calls.starvedSince(), undefined);
+  });
+
+  void it('that were answered do not starve', () => {
+    const calls = new Calls(0);
+    calls.beginWith(0, 0);
+    calls.open(1, 1);
+    calls.answered(1, 2);
+    assert.equal(calls.starvedSince(), undefined);
+  });
+
+  void it('may exceed what the server allows only by what was under way', () => {
+    const calls = new Calls(0);
+    calls.limit(128);
+    let id = 1;
+    for (; id < 2 * (128 + 1024); id += 2) calls.open(id, 0);
+    assert.throws(
+      () => calls.open(id, 0),
+      (thrown: unknown) => thrown instanceof PeerFault && thrown.code === 'CALL_FLOOD',
+    );
+  });
+});
