@@ -25,16 +25,22 @@ export interface Fault {
 }
 
 /**
- * Reads `METHOD=delay:500ms | never | garbage | status:CODE[:TEXT]`, with `@N` at the end for the first N calls only.
+ * Makes a reader of `METHOD=delay:500ms | never | garbage | status:CODE[:TEXT]`, with `@N` at the end for the first N
+ * calls only. The reader takes one such text and the faults given so far.
  *
- * @param before faults given so far
+ * @param methods those that can be disturbed
  */
-export function parseFault(text: string, before: unknown): Fault[] {
-  const [, method = '', kind = '', rest = '', first = ''] = /^(\w+)=(\w+)(?::(.*?))?(?:@(\d+))?$/.exec(text) ?? [];
-  if (!METHODS.includes(method)) throw new Error(`${text} names none of the methods ${METHODS.join(', ')}`);
-  const fault = { method, first: first === '' ? Infinity : count(first), act: parseAct(kind, rest) };
-  return [...(before as readonly Fault[]), fault];
+export function faultParser(methods: readonly string[]): (text: string, before: unknown) => Fault[] {
+  return (text, before) => {
+    const [, method = '', kind = '', rest = '', first = ''] = /^(\w+)=(\w+)(?::(.*?))?(?:@(\d+))?$/.exec(text) ?? [];
+    if (!methods.includes(method)) throw new Error(`${text} names none of the methods ${methods.join(', ')}`);
+    const fault = { method, first: first === '' ? Infinity : count(first), act: parseAct(kind, rest) };
+    return [...(before as readonly Fault[]), fault];
+  };
 }
+
+/** Reads a fault of a device plugin. */
+export const parseFault = faultParser(METHODS);
 
 function parseAct(kind: string, rest: string): Fault['act'] {
   if (kind === 'delay') return { kind, ms: duration(rest) };

@@ -1,0 +1,137 @@
+// The registrar's side of the talk with the CSI driver: connect, ask for the name, notice when the driver goes away.
+import { Client, connectivityState, credentials, type ChannelOptions, type ServiceError } from '@grpc/grpc-js';
+import { backoffMs } from '../kernel/backoff.js';
+import { sleep, type Clock } from '../kernel/clock.js';
+import { driverNameProblem } from '../model/driver-name.js';
+import { csiIdentityService } from '../platform/wire/services/csi.js';
+import { Exit, failed } from './exit.js';
+import type { RegistrarLog } from './registrar-log.js';
+
+/** How long the driver has to come up, as with the original. */
+const CONNECT_WITHIN_MS = 30_000;
+const STILL_CONNECTING_EVERY_MS = 10_000;
+
+const OPTIONS: ChannelOptions = {
+  'grpc.use_local_subchannel_pool': 1,
+  'grpc.enable_retries': 0,
+  'grpc.enable_channelz': 0,
+  'grpc.initial_reconnect_backoff_ms': 500,
+  'grpc.max_reconnect_backoff_ms': 1000,
+  'grpc.service_config_disable_resolution': 1,
+};
+
+/** How the name is asked for. */
+export interface NameQuery {
+  /** Deadline of one query. */
+  readonly timeoutMs: number;
+  /** A query that failed is repeated for this long; 0: never. */
+  readonly retryMs: number;
+}
+
+/** A connection to a CSI driver. */
+export class DriverClient {
+  readonly address: string;
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #log: RegistrarLog;
+
+  constructor(address: string, clock: Clock, log: RegistrarLog) {
+    this.address = address;
+    this.#clock = clock;
+    this.#log = log;
+    const target = address.startsWith('/') ? `unix:${address}` : address;
+    this.#client = new Client(target, credentials.createInsecure(), OPTIONS);
+  }
+
+  /**
+   * Waits for the driver.
+   *
+   * @throws Exit after 30 s; the signal's reason when it aborts
+   */
+  async connect(signal: AbortSignal): Promise<void> {
+    this.#log.info(1, 'Connecting to the CSI driver', { address: this.address });
+    for (let waitedMs = 0; waitedMs < CONNECT_WITHIN_MS; waitedMs += STILL_CONNECTING_EVERY_MS) {
+      if (await this.#isReadyWithin(STILL_CONNECTING_EVERY_MS, signal)) return;
+      this.#log.warning('Still connecting to the CSI driver', { address: this.address });
+    }
+    throw failed(
+      'DriverUnreachable',
+      `nobody answers at ${this.address} after ${CONNECT_WITHIN_MS / 1000} s; is the CSI driver running, and its directory mounted here`,
+    );
+  }
+
+  /**
+   * Asks for the driver's name.
+   *
+   * @throws Exit when the driver answers with an error, an empty name, or one that is not a driver name
+   */
+  async name(query: NameQuery, signal: AbortSignal): Promise<string> {
+    const until = this.#clock.mono() + query.retryMs;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#askName(query.timeoutMs);
+      } catch (failure) {
+        if (!(failure instanceof Exit) || this.#clock.mono() >= until) throw failure;
+        this.#log.warning('The query for the driver name is repeated', { error: failure.message });
+        await sleep(this.#clock, backoffMs(attempt, { firstMs: 200, maxMs: 2000 }, 1), signal);
+      }
+    }
+  }
+
+  /** Calls back once when the connection ends. */
+  onLost(lost: () => void): void {
+    const channel = this.#client.getChannel();
+    const state = channel.getConnectivityState(false);
+    if (state === connectivityState.SHUTDOWN) return;
+    if (state !== connectivityState.READY) lost();
+    else channel.watchConnectivityState(state, Infinity, (failure) => failure === undefined && this.onLost(lost));
+  }
+
+  /** Ends the connection. */
+  close(): void {
+    this.#client.close();
+  }
+
+  #isReadyWithin(limitMs: number, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason as Error);
+      if (signal.aborted) onAbort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#client.waitForReady(Date.now() + limitMs, (failure) => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(failure === undefined);
+      });
+    });
+  }
+
+  async #askName(timeoutMs: number): Promise<string> {
+    const { path, requestSerialize, responseDeserialize } = csiIdentityService.GetPluginInfo;
+    const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
+      const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
+        if (answer !== undefined) resolve(answer);
+        else
+          reject(
+            failed(
+              'NameQueryFailed',
+              `the CSI driver at ${this.address} did not tell its name: ${String(failure?.message)}`,
+            ),
+          );
+      };
+      this.#client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        {},
+        { deadline: Date.now() + timeoutMs },
+        answered,
+      );
+    });
+    // The name becomes part of a path: with a slash in it the socket would be made somewhere else.
+    const problem = driverNameProblem(name);
+    if (problem === undefined) return name;
+    throw failed(
+      'NameInvalid',
+      `the name ${JSON.stringify(name.slice(0, 80))} of the CSI driver at ${this.address} ${problem}`,
+    );
+  }
+}

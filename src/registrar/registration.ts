@@ -1,0 +1,117 @@
+// One driver registered: its socket, the service on it, and what the kubelet said.
+import type { sendUnaryData, ServerUnaryCall, ServiceError } from '@grpc/grpc-js';
+import { Client, credentials } from '@grpc/grpc-js';
+import type { Socket } from 'node:net';
+import type { Clock } from '../kernel/clock.js';
+import { CSI_PLUGIN } from '../model/ids.js';
+import { GrpcDoor } from '../platform/grpc/grpc-door.js';
+import { createBorder } from '../platform/http2/border.js';
+import { pluginRegistrationService } from '../platform/wire/services/plugin-registration.js';
+import { GUARD, MAX_REQUEST_BYTES, STREAMS } from './limits.js';
+import type { RegistrarLog } from './registrar-log.js';
+import { RegistrationSocket } from './registration-socket.js';
+
+/** The version that the original names, whatever the driver speaks. */
+const SUPPORTED_VERSIONS = ['1.0.0'];
+
+/** What a registration needs. */
+export interface RegistrationParts {
+  readonly driver: string;
+  readonly endpoint: string;
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: RegistrarLog;
+  /** The kubelet refused the driver; called after it got its answer. */
+  readonly refused: (error: string) => void;
+}
+
+interface Status {
+  readonly pluginRegistered: boolean;
+  readonly error: string;
+}
+
+/** A driver that offers itself to the kubelet. */
+export class Registration {
+  readonly driver: string;
+  readonly socket: RegistrationSocket;
+  /** The last word of the kubelet; undefined before the first. */
+  isRegistered: boolean | undefined;
+  readonly counts = { getInfo: 0, accepted: 0, refused: 0 };
+  readonly #parts: RegistrationParts;
+  readonly #door: GrpcDoor;
+
+  constructor(parts: RegistrationParts) {
+    this.#parts = parts;
+    this.driver = parts.driver;
+    this.#door = new GrpcDoor({
+      accept: (socket) => this.#accept(socket),
+      streams: STREAMS,
+      maxRequestBytes: MAX_REQUEST_BYTES,
+    });
+    this.socket = new RegistrationSocket(parts.directory, parts.driver, this.#door.take);
+    this.#door.serve(pluginRegistrationService, {
+      GetInfo: (_call: ServerUnaryCall<object, object>, reply: sendUnaryData<object>) => reply(null, this.#info()),
+      NotifyRegistrationStatus: (call: ServerUnaryCall<Status, object>, reply: sendUnaryData<object>) => {
+        reply(null, {});
+        this.#notified(call.request);
+      },
+    });
+  }
+
+  /** Whether the service answers on the socket, as a kubelet would see it. Rejects with what went wrong. */
+  async probe(timeoutMs: number): Promise<void> {
+    const client = new Client(`unix:${this.socket.path}`, credentials.createInsecure(), {
+      'grpc.use_local_subchannel_pool': 1,
+      'grpc.enable_channelz': 0,
+    });
+    const { path, requestSerialize, responseDeserialize } = pluginRegistrationService.GetInfo;
+    try {
+      const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
+        const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
+          if (answer === undefined) reject(failure ?? new Error('no answer'));
+          else resolve(answer);
+        };
+        const deadline = Date.now() + timeoutMs;
+        client.makeUnaryRequest(path, requestSerialize, responseDeserialize, {}, { deadline }, answered);
+      });
+      if (name !== this.driver) throw new Error(`invalid driver name ${JSON.stringify(name)}`);
+    } finally {
+      client.close();
+    }
+  }
+
+  /** Lets calls in flight finish, then ends all connections. The socket file stays. */
+  async close(drainMs: number): Promise<void> {
+    this.socket.close();
+    await this.#door.drain(drainMs, (ms) => new Promise((resolve) => this.#parts.clock.alarm(ms, resolve)));
+  }
+
+  #info(): object {
+    const { driver, endpoint, log } = this.#parts;
+    this.counts.getInfo += 1;
+    log.info(4, 'Received GetInfo call', { driver });
+    return { type: CSI_PLUGIN, name: driver, endpoint, supportedVersions: SUPPORTED_VERSIONS };
+  }
+
+  #notified({ pluginRegistered, error }: Status): void {
+    const { driver, log, refused } = this.#parts;
+    this.isRegistered = pluginRegistered;
+    log.info(0, 'Received NotifyRegistrationStatus call', { driver, registered: pluginRegistered, error });
+    if (pluginRegistered) this.counts.accepted += 1;
+    else {
+      this.counts.refused += 1;
+      refused(error);
+    }
+  }
+
+  #accept(socket: Socket): { caller: undefined; stream: ReturnType<typeof createBorder>; slowDown: () => void } {
+    const { clock, log, driver } = this.#parts;
+    // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
+    const stream = createBorder(socket, {
+      guard: GUARD,
+      clock,
+      onEnd: ({ code, message }) => log.warning('A connection was ended', { driver, code, why: message }),
+    });
+    return { caller: undefined, stream, slowDown: () => undefined };
+  }
+}

@@ -1,0 +1,46 @@
+// Everything that can be said to `sim dra`.
+import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
+import { defaultsOf, wordsOf, type SimOption } from '../sim-option.js';
+
+const SERVED = ['v1', 'v1beta1'] as const;
+
+/** What a simulated DRA driver is told; durations are milliseconds. */
+export interface DraSimOptions extends DriverSimOptions {
+  /** Names its sockets apart from those of another instance of the driver, as a rolling update does. */
+  readonly instance?: string;
+  readonly services: string;
+  readonly serve: readonly (typeof SERVED)[number][];
+  readonly pluginType: string;
+}
+
+/** The options in the order in which help shows them. */
+export const DRA_SIM_OPTIONS: readonly SimOption<keyof DraSimOptions>[] = [
+  ...placeOptions('dra.sim.example.com'),
+  {
+    key: 'instance',
+    flags: '--instance <uid>',
+    help: 'put this into the names of the sockets, as a rolling update does',
+  },
+  {
+    key: 'services',
+    flags: '--services <names>',
+    help: 'services to offer, with commas',
+    default: 'v1.DRAPlugin,v1beta1.DRAPlugin',
+  },
+  {
+    key: 'serve',
+    flags: '--serve <versions>',
+    help: 'services that are really there, with commas: v1, v1beta1',
+    parse: wordsOf(SERVED),
+    default: [...SERVED],
+  },
+  { key: 'pluginType', flags: '--plugin-type <type>', help: 'type that GetInfo names', default: 'DRAPlugin' },
+  ...lifeOptions(['NodePrepareResources', 'NodeUnprepareResources']),
+];
+
+/** Options with all defaults, for programs that start a simulation by themselves. */
+export function draSimOptions(
+  given: Partial<DraSimOptions> & Pick<DraSimOptions, 'plugins' | 'registry'>,
+): DraSimOptions {
+  return { ...(defaultsOf(DRA_SIM_OPTIONS) as unknown as DraSimOptions), ...given };
+}

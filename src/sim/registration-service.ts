@@ -1,0 +1,62 @@
+// The registration service that drivers serve themselves when nobody does it for them, and its answers.
+import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
+import type { Faults, CallFault } from './device/faults.js';
+import { loadServices } from './protos.js';
+import type { SimFacts } from './sim-log.js';
+
+/** What GetInfo answers. */
+export interface RegistrationInfo {
+  readonly type: string;
+  readonly name: string;
+  readonly endpoint: string;
+  readonly supportedVersions: readonly string[];
+}
+
+/** What a served method sees and does besides its answer. */
+export interface ServiceHooks {
+  readonly faults: Faults;
+  readonly say: (event: string, facts?: SimFacts) => void;
+}
+
+/** Answers of the registration service. */
+export interface RegistrationAnswers {
+  readonly info: RegistrationInfo;
+  /** What plugin_registered=false is answered with: nothing, or an error as the DRA helper library does. */
+  readonly onRefusal: 'answer' | 'error';
+  readonly onNotifyFalse: () => void;
+}
+
+/** A handler of one method: disturbed as faults say, otherwise answered with what `answer` gives. */
+export function disturbed(
+  method: string,
+  { faults, say }: ServiceHooks,
+  answer: (request: Record<string, unknown>) => object,
+) {
+  return (call: ServerUnaryCall<Record<string, unknown>, object>, reply: sendUnaryData<object>): void => {
+    say('called', { method });
+    faults
+      .before(method)
+      .then((garbage) => garbage ?? answer(call.request))
+      .then(
+        (value) => reply(null, value),
+        (failure: unknown) => reply(failure as CallFault),
+      );
+  };
+}
+
+/** Adds the registration service to a server. */
+export function attachRegistration(server: Server, hooks: ServiceHooks, answers: RegistrationAnswers): void {
+  const api = loadServices('pluginregistration/v1/pluginregistration.proto', {
+    'pluginregistration.Registration': ['GetInfo', 'NotifyRegistrationStatus'],
+  });
+  server.addService(api['pluginregistration.Registration'], {
+    GetInfo: disturbed('GetInfo', hooks, () => answers.info),
+    NotifyRegistrationStatus: disturbed('NotifyRegistrationStatus', hooks, ({ pluginRegistered, error }) => {
+      hooks.say('notified', { registered: pluginRegistered, error });
+      if (pluginRegistered === true) return {};
+      answers.onNotifyFalse();
+      if (answers.onRefusal === 'answer') return {};
+      throw Object.assign(new Error(`registration failed: ${String(error)}`), { code: status.UNKNOWN });
+    }),
+  });
+}
