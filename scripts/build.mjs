@@ -30,13 +30,31 @@ const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].f
 /** grpc-js wants proto-loader for channelz and load reports, which the daemon has switched off: a third of its start-up. */
 const withoutProtoLoader = { '@grpc/proto-loader': under('src', 'platform', 'grpc', 'absent-proto-loader.ts') };
 
+/** What is imported on demand, as it is written there, and what the bundle of its own gives. */
+const onDemand = new Map([
+  ['yaml', { name: 'yaml', gives: "export { LineCounter, parse, parseDocument, stringify } from 'yaml'" }],
+  ['pino-pretty', { name: 'pino-pretty', gives: "export { prettyFactory } from 'pino-pretty'" }],
+  ['prom-client', { name: 'prom-client', gives: "export { Registry, collectDefaultMetrics } from 'prom-client'" }],
+  ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
+]);
+
+/** Leaves out of a bundle what is imported on demand: code that never runs costs its reading at each start all the same. */
+const leaveOutOnDemand = {
+  name: 'leave-out-on-demand',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /./ }, ({ path: wanted, kind }) => {
+      const found = kind === 'dynamic-import' ? onDemand.get(wanted) : undefined;
+      return found && { path: `./lazy/${found.name}.cjs`, external: true };
+    });
+  },
+};
+
 /** One bundle in dist/. */
-const bundle = (name, alias = {}) =>
+const bundle = (name, input, alias = {}) =>
   build({
     ...common,
-    entryPoints: { [name]: under('src', `${name}.ts`) },
-    outdir: out('dist'),
-    outExtension: { '.js': '.cjs' },
+    ...input,
+    outfile: out('dist', `${name}.cjs`),
     bundle: true,
     format: 'cjs',
     minify: true,
@@ -45,6 +63,7 @@ const bundle = (name, alias = {}) =>
     sourcesContent: false,
     external,
     alias,
+    plugins: [leaveOutOnDemand],
     define: { 'import.meta.url': '__bundleUrl' },
     banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
   });
@@ -53,7 +72,12 @@ const bundle = (name, alias = {}) =>
 await buildConfigSchema();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([
-  ...entries.map((name) => bundle(name, name === 'serve' ? withoutProtoLoader : {})),
+  ...entries.map((name) =>
+    bundle(name, { entryPoints: [under('src', `${name}.ts`)] }, name === 'serve' ? withoutProtoLoader : {}),
+  ),
+  ...[...onDemand.values()].map(({ name, gives }) =>
+    bundle(`lazy/${name}`, { stdin: { contents: gives, resolveDir: root } }),
+  ),
   build({
     ...common,
     entryPoints: [...sources(under('src')), ...sources(under('test'))],

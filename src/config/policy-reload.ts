@@ -86,7 +86,7 @@ export class PolicyReload {
         { cause },
       );
     } else {
-      const message = `The policy of ${source.name} is in force (${cause}): ${named(changes).join(', ')}`;
+      const message = `the policy of ${source.name} is in force (${cause}): ${named(changes).join(', ')}`;
       log.info('config.reloaded', message, facts);
       events.record({ type: 'policy', message });
     }
@@ -105,7 +105,7 @@ export class PolicyReload {
     const more = lines.length > 1 ? ` (and ${lines.length - 1} more problems)` : '';
     const error = `${lines[0] ?? 'unreadable'}${more}`;
     live.reject(error);
-    const message = `The old policy stays in force, because ${source.name} cannot be used (${cause}): ${error}`;
+    const message = `the old policy stays in force, because ${source.name} cannot be used (${cause}): ${error}`;
     log.error('config.reload-refused', message, { cause, problems: lines.slice(0, NAMED_CHANGES) });
     events.record({ type: 'policy', message });
     return { kind: 'refused', problems };

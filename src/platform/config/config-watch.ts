@@ -49,7 +49,7 @@ export async function watchConfigFile({ file, clock, log, onChange }: ConfigWatc
     if (hasFailed) return;
     hasFailed = true;
     const why = error instanceof Error ? error.message : String(error);
-    log.warn('config.watch-failed', `Changes of ${file} may not be noticed (${why}); send SIGHUP after a change`, {
+    log.warn('config.watch-failed', `changes of ${file} may not be noticed (${why}); send SIGHUP after a change`, {
       file,
     });
   });

@@ -250,7 +250,7 @@ const fileSchema = section({
     nodeName: text.default('auto').describe('The name of the Node object; auto: $NODE_NAME, else the host name'),
     kubeconfig: text
       .default('auto')
-      .describe('A kubeconfig file; auto: in-cluster, else $KUBECONFIG or ~/.kube/config'),
+      .describe('A kubeconfig file; auto: the service account of the pod that the broker runs in'),
   })
     .prefault({})
     .describe('CSI drivers'),

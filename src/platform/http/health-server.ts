@@ -118,7 +118,7 @@ class PageServer implements HealthServer {
     try {
       return await running;
     } catch (failure) {
-      this.#log.error('http.page-failed', `The page ${path} could not be made: ${String(failure)}`);
+      this.#log.error('http.page-failed', `the page ${path} could not be made: ${String(failure)}`);
       return plainText(500, 'this page could not be made; see the log');
     } finally {
       this.#running.delete(path);
@@ -127,7 +127,7 @@ class PageServer implements HealthServer {
 
   #listening(): void {
     const where = this.address === undefined ? '' : `${this.address.address}:${this.address.port}`;
-    this.#log.info('http.listening', `Metrics and health are served on ${where}`, { address: where });
+    this.#log.info('http.listening', `metrics and health are served on ${where}`, { address: where });
   }
 
   #failed(failure: NodeJS.ErrnoException): void {
@@ -136,7 +136,7 @@ class PageServer implements HealthServer {
       const { host, port } = this.#listen;
       this.#log.warn(
         'http.not-listening',
-        `Metrics and health are not served, because ${host}:${port} cannot be used (${failure.code ?? failure.message}); it is tried again each second; change http.listen or set it to off`,
+        `metrics and health are not served, because ${host}:${port} cannot be used (${failure.code ?? failure.message}); it is tried again each second; change http.listen or set it to off`,
       );
     }
     if (this.#server.listening) return;

@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { parse } from 'yaml';
 
 /** Where the configuration is. */
 export interface ApiConfigSource {
@@ -32,7 +31,7 @@ export async function loadApiConfig({ kubeconfig, clusterRoot }: ApiConfigSource
   const config = new KubeConfig();
   if (kubeconfig !== undefined) {
     config.loadFromFile(kubeconfig);
-    followTokenFiles(config, kubeconfig);
+    await followTokenFiles(config, kubeconfig);
   } else if (process.env['KUBERNETES_SERVICE_HOST'] !== undefined) config.loadFromCluster(clusterRoot ?? '');
   else throw new Error('csi.publish is kubernetes, but csi.kubeconfig is not set and this process runs in no pod');
   const cluster = config.getCurrentCluster();
@@ -49,7 +48,8 @@ export async function loadApiConfig({ kubeconfig, clusterRoot }: ApiConfigSource
 }
 
 /** The library overlooks `tokenFile` of a kubeconfig, with which tokens are rotated. */
-function followTokenFiles(config: KubeConfig, file: string): void {
+async function followTokenFiles(config: KubeConfig, file: string): Promise<void> {
+  const { parse } = await import('yaml');
   const document = parse(readFileSync(file, 'utf8')) as { users?: { name?: string; user?: { tokenFile?: string } }[] };
   for (const { name, user } of document.users ?? []) {
     if (user?.tokenFile === undefined) continue;

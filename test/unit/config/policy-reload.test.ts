@@ -119,7 +119,7 @@ describe('a reload', () => {
     assert.equal((await reload.reload('the file changed')).kind, 'refused');
     assert.equal(live.current, before);
     assert.equal(live.view().error, 'b.yaml:3:2: flood.mode: "x" is not a mode; write one (and 1 more problems)');
-    assert.match(said.join('\n'), /error config\.reload-refused: The old policy stays in force/);
+    assert.match(said.join('\n'), /error config\.reload-refused: the old policy stays in force/);
     assert.ok(said.includes('event policy'));
     give({});
     await reload.reload('the file changed');
