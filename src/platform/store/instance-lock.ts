@@ -1,0 +1,190 @@
+// One broker per root: the lock is a unix socket in `state/` on which its holder listens, so that it is free the moment
+// the holder is dead, however it died, and can say who it is while it lives.
+import { mkdir, unlink } from 'node:fs/promises';
+import type net from 'node:net';
+import path from 'node:path';
+import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
+import type { Random } from '../../kernel/random.js';
+import { stayAwake } from '../time/stay-awake.js';
+import { lockId, place, sweep, throughGate } from './lock-file.js';
+import { answering, askHolder, type Holder, type Reply } from './lock-talk.js';
+
+/** How long starters take turns at a free lock. One needs milliseconds. */
+const GATE_MS = 2000;
+/** Somebody was faster: a moment later it holds the lock. */
+const FASTER_PAUSE_MS = 10;
+/** How often a holder that is about to go is asked again, should its going be missed. */
+const ASK_AGAIN_MS = 250;
+/** How long the disk may take in all, beyond the time that a holder is waited for. */
+const DISK_MS = 5000;
+
+/** How the lock is asked for. */
+export interface LockWish {
+  /** How long a holder that is stopping is waited for. */
+  readonly waitMs: number;
+  /** Ask a holder to stop, whatever its phase. */
+  readonly takeover: boolean;
+}
+
+/** What the lock needs. */
+export interface LockPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Who we are, for others who ask. */
+  readonly holder: () => Holder;
+  /** A successor asks us to stop; may be called more than once. */
+  readonly onTakeover: () => void;
+}
+
+/** What came of asking for the lock. */
+export type LockOutcome =
+  | { readonly kind: 'held'; readonly lock: InstanceLock }
+  /** Somebody else has it: one sentence for the operator. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** There can be no lock (read-only disk, no permission), so there is nobody who holds it either. */
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+/** The lock while we hold it. */
+export interface InstanceLock {
+  /** Gives it up; whoever waits for it gets it at once. Must not be called while a write hangs. Idempotent. */
+  release(): Promise<void>;
+}
+
+/**
+ * Takes the lock of a state folder, which is made where it is missing.
+ *
+ * @param signal gives up; the promise rejects with its reason, and nothing is held
+ */
+export async function acquireInstanceLock(
+  folder: string,
+  wish: LockWish,
+  ports: LockPorts,
+  signal?: AbortSignal,
+): Promise<LockOutcome> {
+  const { clock } = ports;
+  const late = (): Error => new Error('the disk does not answer');
+  const attempt = new Attempt(path.join(folder, 'lock'), wish, ports);
+  // Nothing else does yet: a broker that waits for its predecessor has no other socket.
+  const sleepNow = stayAwake();
+  try {
+    return await withDeadline(clock, wish.waitMs + DISK_MS, late, (ending) => attempt.run(folder, ending), signal);
+  } catch (failure) {
+    if (signal?.aborted === true) throw asError(signal.reason);
+    return { kind: 'unavailable', reason: `there is no lock on ${folder}: ${asError(failure).message}` };
+  } finally {
+    sleepNow();
+  }
+}
+
+class Attempt {
+  readonly #lock: string;
+  readonly #wish: LockWish;
+  readonly #ports: LockPorts;
+  readonly #until: number;
+  #gateUntil: number | undefined;
+
+  constructor(lock: string, wish: LockWish, ports: LockPorts) {
+    this.#lock = lock;
+    this.#wish = wish;
+    this.#ports = ports;
+    this.#until = ports.clock.mono() + wish.waitMs;
+  }
+
+  async run(folder: string, signal: AbortSignal): Promise<LockOutcome> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (;;) {
+      signal.throwIfAborted();
+      const reply = await this.#ask();
+      if (reply.kind === 'nobody' || reply.kind === 'dead') {
+        const lock = await this.#tryTake();
+        if (lock === undefined) await sleep(this.#ports.clock, FASTER_PAUSE_MS, signal);
+        else if (signal.aborted) await lock.release();
+        else return { kind: 'held', lock };
+        continue;
+      }
+      const refusal = await this.#wait(reply, signal);
+      if (refusal !== undefined) return { kind: 'refused', message: refusal };
+    }
+  }
+
+  /** Through the gate while somebody may be in it for our reason; after that somebody else sits on its name. */
+  #tryTake(): Promise<InstanceLock | undefined> {
+    const { clock } = this.#ports;
+    this.#gateUntil ??= clock.mono() + GATE_MS;
+    return clock.mono() < this.#gateUntil ? throughGate(this.#lock, () => this.#take()) : this.#take();
+  }
+
+  #ask(): Promise<Reply> {
+    return askHolder(this.#lock, this.#wish.takeover ? 'stop' : 'ask', this.#ports.clock);
+  }
+
+  /** Waits for a holder that is about to go; gives a sentence when it is not, or takes too long. */
+  async #wait(reply: Extract<Reply, { kind: 'holder' | 'silent' }>, signal: AbortSignal): Promise<string | undefined> {
+    const { clock } = this.#ports;
+    const folder = path.dirname(this.#lock);
+    const seconds = this.#wish.waitMs / 1000;
+    const left = this.#until - clock.mono();
+    if (reply.kind === 'silent') {
+      if (left <= 0)
+        return `another broker holds ${folder} but does not answer: look whether its process is stopped, and end it`;
+      await sleep(clock, Math.min(ASK_AGAIN_MS, left), signal);
+      return undefined;
+    }
+    const { pid, phase } = reply.holder;
+    try {
+      if (phase !== 'stopping' && !this.#wish.takeover) {
+        return `another broker (pid ${pid}, ${phase}) holds ${folder}: stop it first, or start with --takeover`;
+      }
+      if (left <= 0)
+        return `the broker with pid ${pid} was asked to stop, but still holds ${folder} after ${seconds} s`;
+      await Promise.race([reply.gone, sleep(clock, Math.min(ASK_AGAIN_MS, left), signal)]);
+      return undefined;
+    } finally {
+      reply.hangUp();
+    }
+  }
+
+  /** Takes the lock, unless somebody was faster. */
+  async #take(): Promise<InstanceLock | undefined> {
+    const { clock, random, holder, onTakeover } = this.#ports;
+    const dead = await lockId(this.#lock);
+    const reply = await askHolder(this.#lock, 'ask', clock);
+    if (reply.kind === 'holder') reply.hangUp();
+    if (reply.kind === 'holder' || reply.kind === 'silent') return undefined;
+    const connections = new Set<net.Socket>();
+    const server = answering(holder, onTakeover, clock);
+    server.on('connection', (socket) => {
+      connections.add(socket);
+      socket.once('close', () => connections.delete(socket));
+    });
+    const name = `${holder().pid}-${Math.floor(random.next() * 0x1_0000_0000).toString(36)}`;
+    const own = await place(server, this.#lock, reply.kind === 'dead' ? dead : undefined, name).catch(
+      (failure: unknown) => {
+        server.close();
+        throw failure;
+      },
+    );
+    if (own === undefined) {
+      server.close();
+      return undefined;
+    }
+    await sweep(this.#lock).catch(() => undefined);
+    return { release: () => release(server, connections, this.#lock, own) };
+  }
+}
+
+/** The name goes first, while we still answer: nobody takes it for a dead one, and removes it when it is another's. */
+async function release(
+  server: net.Server,
+  connections: ReadonlySet<net.Socket>,
+  lock: string,
+  own: string,
+): Promise<void> {
+  if (!server.listening) return;
+  try {
+    if ((await lockId(lock)) === own) await unlink(lock);
+  } finally {
+    server.close();
+    for (const socket of connections) socket.destroy();
+  }
+}

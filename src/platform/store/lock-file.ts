@@ -1,0 +1,108 @@
+// The lock's place in the file system: taken only when nobody has it, and given back only by whoever has it.
+import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+
+/** Sockets on their way to become the lock. */
+const PRIVATE = '.lock-';
+
+/** Listens on `path`, or rejects with the errno. */
+export function listen(server: net.Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (failure: Error): void => {
+      server.off('listening', listening);
+      reject(failure);
+    };
+    const listening = (): void => {
+      server.off('error', failed);
+      // An accept that fails for want of descriptors is no reason to die.
+      server.on('error', () => undefined);
+      resolve();
+    };
+    server.once('error', failed);
+    server.once('listening', listening);
+    server.listen(path);
+  });
+}
+
+/**
+ * Puts the socket of a listening server in place as the lock: at no time is there a lock that nobody listens on.
+ *
+ * @param server not listening yet
+ * @param dead the socket file of a dead holder that may be removed, by lockId
+ * @returns the lockId it has now, or undefined when somebody else was faster
+ */
+export async function place(
+  server: net.Server,
+  lock: string,
+  dead: string | undefined,
+  name: string,
+): Promise<string | undefined> {
+  const folder = path.dirname(lock);
+  const own = path.join(folder, PRIVATE + name);
+  await listen(server, own);
+  try {
+    await chmod(own, 0o600);
+    if (dead !== undefined && !(await removeDead(lock, dead, `${own}.dead`))) return undefined;
+    await link(own, lock);
+    return await lockId(own);
+  } catch (failure) {
+    if (hasCode(failure, 'EEXIST') || hasCode(failure, 'ENOENT')) return undefined;
+    throw failure;
+  } finally {
+    await unlink(own).catch(() => undefined);
+  }
+}
+
+/** Removes the lock if it still is the one that was seen; one that came meanwhile is put back. */
+async function removeDead(lock: string, dead: string, aside: string): Promise<boolean> {
+  await rename(lock, aside);
+  const isDead = (await lockId(aside)) === dead;
+  if (!isDead) await link(aside, lock).catch(() => undefined);
+  await unlink(aside);
+  return isDead;
+}
+
+/** Removes what starters that died on the way have left. */
+export async function sweep(lock: string): Promise<void> {
+  const folder = path.dirname(lock);
+  for (const name of await readdir(folder)) {
+    if (name.startsWith(PRIVATE)) await unlink(path.join(folder, name)).catch(() => undefined);
+  }
+}
+
+/** Which file has a name: inode numbers are used again, the birth time tells lives apart. */
+export async function lockId(file: string): Promise<string | undefined> {
+  try {
+    const { dev, ino, birthtimeNs } = await lstat(file, { bigint: true });
+    return `${dev}:${ino}:${birthtimeNs}`;
+  } catch (failure) {
+    if (hasCode(failure, 'ENOENT')) return undefined;
+    throw failure;
+  }
+}
+
+/**
+ * Lets one starter at a time look at the lock and take it. The gate is an abstract socket name, which the kernel frees
+ * when its process ends; it spans a network namespace, and where it cannot be had `work` is done without it.
+ *
+ * @returns undefined when somebody else is in the gate
+ */
+export async function throughGate<T>(lock: string, work: () => Promise<T>): Promise<T | undefined> {
+  const { dev, ino } = await lstat(path.dirname(lock), { bigint: true });
+  const gate = net.createServer((socket) => socket.destroy());
+  try {
+    await listen(gate, `\0plugin-broker-${dev}-${ino}`);
+  } catch (failure) {
+    if (hasCode(failure, 'EADDRINUSE')) return undefined;
+  }
+  try {
+    return await work();
+  } finally {
+    gate.close();
+  }
+}
+
+function hasCode(failure: unknown, code: string): boolean {
+  return failure instanceof Error && (failure as NodeJS.ErrnoException).code === code;
+}

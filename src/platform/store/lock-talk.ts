@@ -1,0 +1,101 @@
+// What two brokers on one root say to each other over the lock: who are you, and would you stop.
+import net from 'node:net';
+import type { Clock } from '../../kernel/clock.js';
+
+/** `ask`: who holds the lock. `stop`: the same, and please give it up. */
+export type Question = 'ask' | 'stop';
+
+/** Who holds the lock. */
+export interface Holder {
+  readonly pid: number;
+  /** restoring, ready, degraded or stopping. */
+  readonly phase: string;
+}
+
+/** What came of a question. */
+export type Reply =
+  | { readonly kind: 'holder'; readonly holder: Holder; readonly gone: Promise<void>; readonly hangUp: () => void }
+  /** Somebody listens but says nothing: stopped, hanging, or overrun. */
+  | { readonly kind: 'silent' }
+  /** A file is there, but its process is dead. */
+  | { readonly kind: 'dead' }
+  | { readonly kind: 'nobody' };
+
+/** A process on this machine answers in less than a millisecond, unless it is busy. */
+const ANSWER_MS = 1000;
+/** Questions and answers are one short line. */
+const MAX_LINE = 256;
+const MAX_CALLERS = 16;
+/** Longer than anyone waits for the lock: a caller that stays on the line notices our end at once. */
+const LINE_MS = 15_000;
+
+/**
+ * Asks whoever listens on a lock. Rejects when the lock cannot be looked at at all (EACCES).
+ */
+export function askHolder(path: string, question: Question, clock: Clock): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(path);
+    const gone = new Promise<void>((ended) => socket.once('close', () => ended()));
+    const finish = (reply: Reply): void => {
+      alarm.cancel();
+      if (reply.kind !== 'holder') socket.destroy();
+      resolve(reply);
+    };
+    const alarm = clock.alarm(ANSWER_MS, () => finish({ kind: 'silent' }));
+    let heard = '';
+    socket.setEncoding('utf8');
+    socket.on('connect', () => socket.write(`${question}\n`));
+    socket.on('data', (text: string) => {
+      heard = (heard + text).slice(0, MAX_LINE);
+      const end = heard.indexOf('\n');
+      if (end < 0) return;
+      const holder = parseHolder(heard.slice(0, end));
+      if (holder === undefined) finish({ kind: 'silent' });
+      else finish({ kind: 'holder', holder, gone, hangUp: () => socket.destroy() });
+    });
+    socket.on('end', () => finish({ kind: 'silent' }));
+    socket.on('error', (failure: NodeJS.ErrnoException) => {
+      if (failure.code === 'ENOENT') finish({ kind: 'nobody' });
+      else if (failure.code === 'ECONNREFUSED') finish({ kind: 'dead' });
+      else if (failure.code === 'EACCES' || failure.code === 'EPERM') {
+        alarm.cancel();
+        reject(failure);
+      } else finish({ kind: 'silent' });
+    });
+  });
+}
+
+/** Answers questions until it is closed. */
+export function answering(holder: () => Holder, onStop: () => void, clock: Clock): net.Server {
+  const server = net.createServer((socket) => {
+    const alarm = clock.alarm(LINE_MS, () => socket.destroy());
+    let heard = '';
+    socket.setEncoding('utf8');
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => alarm.cancel());
+    socket.on('data', (text: string) => {
+      heard += text;
+      const end = heard.indexOf('\n');
+      if (end < 0) {
+        if (heard.length > MAX_LINE) socket.destroy();
+        return;
+      }
+      const question = heard.slice(0, end);
+      heard = '';
+      if (question === 'stop') onStop();
+      else if (question !== 'ask') socket.destroy();
+      socket.write(`${JSON.stringify(holder())}\n`);
+    });
+  });
+  server.maxConnections = MAX_CALLERS;
+  return server;
+}
+
+function parseHolder(line: string): Holder | undefined {
+  try {
+    const { pid, phase } = JSON.parse(line) as { readonly pid?: unknown; readonly phase?: unknown };
+    return typeof pid === 'number' && typeof phase === 'string' ? { pid, phase } : undefined;
+  } catch {
+    return undefined;
+  }
+}

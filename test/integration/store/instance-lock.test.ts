@@ -1,0 +1,269 @@
+import { after, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { acquireInstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { eventually } from '../../support/eventually.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const PROGRAM = fileURLToPath(new URL('./lock-holder.js', import.meta.url));
+const children = new Set<ChildProcess>();
+after(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+interface Said {
+  readonly kind: string;
+  readonly message?: string;
+  readonly reason?: string;
+}
+
+/** A process that asks for the lock. */
+class Starter {
+  readonly said: Said[] = [];
+  readonly child: ChildProcess;
+
+  constructor(folder: string, waitMs = 0, manner: 'polite' | 'takeover' = 'polite') {
+    this.child = spawn(process.execPath, [PROGRAM, folder, String(waitMs), manner], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    children.add(this.child);
+    assert.ok(this.child.stdout);
+    createInterface({ input: this.child.stdout }).on('line', (line) => this.said.push(JSON.parse(line) as Said));
+  }
+
+  hears(kind: string): Promise<Said> {
+    return eventually(`it says ${kind}`, () => this.said.find((said) => said.kind === kind));
+  }
+
+  outcome(): Promise<Said> {
+    return eventually('it says what came of it', () => this.said.find(({ kind }) => kind !== 'asked'));
+  }
+
+  tell(line: string): void {
+    this.child.stdin?.write(`${line}\n`);
+  }
+
+  async kill(): Promise<void> {
+    const gone = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await gone;
+    children.delete(this.child);
+  }
+}
+
+function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
+  const holder = (): { pid: number; phase: string } => ({ pid: process.pid, phase: 'ready' });
+  const ports = { clock: systemClock, random: { next: () => Math.random() }, holder, onTakeover: () => undefined };
+  return acquireInstanceLock(folder, { waitMs, takeover }, ports, signal);
+}
+
+async function held(folder: string): Promise<Extract<LockOutcome, { kind: 'held' }>> {
+  const outcome = await ask(folder);
+  assert.ok(outcome.kind === 'held', JSON.stringify(outcome));
+  return outcome;
+}
+
+describe('the lock of a state folder', () => {
+  it('is refused to a second broker in one sentence that names the holder', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = await held(folder);
+    const second = new Starter(folder, 10_000);
+    const { kind, message } = await second.outcome();
+    assert.equal(kind, 'refused');
+    assert.equal(
+      message,
+      `another broker (pid ${String(process.pid)}, ready) holds ${folder}: stop it first, or start with --takeover`,
+    );
+    await first.lock.release();
+    await second.kill();
+  });
+
+  it('makes the folder for us alone and leaves nothing but the lock in it', async () => {
+    const folder = `${tempDir()}/state`;
+    const { lock } = await held(folder);
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    assert.equal(statSync(`${folder}/lock`).mode & 0o777, 0o600);
+    await lock.release();
+    await lock.release();
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it('is free as soon as its holder was killed', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    assert.equal((await first.outcome()).kind, 'held');
+    await first.kill();
+    assert.deepEqual(readdirSync(folder), ['lock'], 'the file of the dead is still there');
+    const { lock } = await held(folder);
+    await lock.release();
+  });
+
+  it('is waited for while its holder is stopping', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    first.tell('stopping');
+    const second = new Starter(folder, 10_000);
+    await eventually('the second waits', async () => {
+      // It has asked, and was not refused.
+      const outcome = await ask(folder);
+      return outcome.kind === 'refused' && outcome.message.includes('after 0 s');
+    });
+    assert.deepEqual(second.said, []);
+    first.tell('release');
+    await second.hears('held');
+    await second.kill();
+  });
+
+  it('is refused when its holder does not stop in time', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    first.tell('stopping');
+    await eventually('the holder is stopping', async () => {
+      const outcome = await ask(folder);
+      return outcome.kind === 'refused' && outcome.message.includes('was asked to stop');
+    });
+    const outcome = await ask(folder, 300);
+    assert.ok(outcome.kind === 'refused');
+    assert.match(outcome.message, /^the broker with pid \d+ was asked to stop, but still holds .* after 0.3 s$/);
+    await first.kill();
+  });
+
+  it('is given up to a successor that takes over', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    const second = new Starter(folder, 10_000, 'takeover');
+    await second.hears('held');
+    await first.hears('asked');
+    await first.hears('released');
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    await second.kill();
+  });
+
+  it('is not taken from a holder that is frozen, and the sentence says so', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    first.child.kill('SIGSTOP');
+    const outcome = await ask(folder, 100, true);
+    assert.ok(outcome.kind === 'refused');
+    assert.match(outcome.message, /holds .* but does not answer: look whether its process is stopped, and end it$/);
+    first.child.kill('SIGCONT');
+    await first.kill();
+  });
+
+  it('is held by exactly one of many who start at once, also over the file of a dead holder', async () => {
+    const folder = `${tempDir()}/state`;
+    for (let round = 0; round < 3; round += 1) {
+      const starters = Array.from({ length: 6 }, () => new Starter(folder));
+      const outcomes = await Promise.all(starters.map((starter) => starter.outcome()));
+      assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['held', ...Array<string>(5).fill('refused')]);
+      assert.deepEqual(readdirSync(folder), ['lock']);
+      await Promise.all(starters.map((starter) => starter.kill()));
+    }
+  });
+
+  it('is held by exactly one of many who ask at once in one process', async () => {
+    const folder = `${tempDir()}/state`;
+    for (let round = 0; round < 20; round += 1) {
+      const outcomes = await Promise.all(Array.from({ length: 12 }, () => ask(folder)));
+      const winners = outcomes.filter((outcome) => outcome.kind === 'held');
+      assert.equal(winners.length, 1, JSON.stringify(outcomes));
+      await winners[0]?.lock.release();
+      if (round % 2 === 1) await leaveDeadSocket(`${folder}/lock`);
+    }
+    assert.deepEqual(readdirSync(folder), ['lock']);
+  });
+
+  it('is taken where something else lies in its place, and what starters left behind is swept', async () => {
+    const folder = `${tempDir()}/state`;
+    mkdirSync(folder);
+    writeFileSync(`${folder}/lock`, 'what is this');
+    await leaveDeadSocket(`${folder}/.lock-1-a`);
+    const { lock } = await held(folder);
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    await lock.release();
+  });
+
+  it('never removes the lock of somebody else when it is released', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = await held(folder);
+    rmSync(`${folder}/lock`);
+    const second = await held(folder);
+    await first.lock.release();
+    assert.equal((await ask(folder)).kind, 'refused');
+    await second.lock.release();
+  });
+
+  it('cannot be had where the folder cannot be made, and that is told', async () => {
+    const root = tempDir();
+    writeFileSync(`${root}/state`, 'a file');
+    const outcome = await ask(`${root}/state`);
+    assert.ok(outcome.kind === 'unavailable');
+    assert.match(outcome.reason, /^there is no lock on .*: EEXIST/);
+    mkdirSync(`${root}/other/lock`, { recursive: true });
+    const other = await ask(`${root}/other`);
+    assert.equal(other.kind, 'unavailable', JSON.stringify(other));
+  });
+
+  it(
+    'cannot be had by who may not enter the folder',
+    { skip: process.getuid?.() === 0 ? 'root may' : false },
+    async () => {
+      const folder = `${tempDir()}/state`;
+      mkdirSync(folder);
+      chmodSync(folder, 0);
+      assert.equal((await ask(folder)).kind, 'unavailable');
+    },
+  );
+
+  it('is not held by who gave up while waiting', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    const giveUp = new AbortController();
+    const waiting = ask(folder, 10_000, true, giveUp.signal);
+    await first.hears('asked');
+    giveUp.abort(new Error('enough'));
+    await assert.rejects(waiting, /enough/);
+    await first.hears('released');
+    const { lock } = await held(folder);
+    await lock.release();
+  });
+
+  it('answers those who talk nonsense with silence, and stays', async () => {
+    const folder = `${tempDir()}/state`;
+    const { lock } = await held(folder);
+    for (const nonsense of ['\n', 'GET / HTTP/1.1\n', 'x'.repeat(10_000)]) {
+      const socket = net.connect(`${folder}/lock`);
+      socket.on('error', () => undefined);
+      socket.write(nonsense);
+      await once(socket, 'close');
+    }
+    const mute = net.connect(`${folder}/lock`);
+    await once(mute, 'connect');
+    const outcome = await ask(folder);
+    assert.equal(outcome.kind, 'refused');
+    await lock.release();
+    await once(mute, 'close');
+  });
+});
+
+/** A socket file on which nobody listens, as a killed process leaves it. */
+async function leaveDeadSocket(file: string): Promise<void> {
+  const server = net.createServer().listen(`${file}.x`);
+  await once(server, 'listening');
+  // Node removes the name it bound when it closes; under another name the file stays.
+  linkSync(`${file}.x`, file);
+  server.close();
+  await once(server, 'close');
+}
