@@ -40,7 +40,7 @@ export class Quarantines {
   /** A quarantine of `lengthMs` began for a bucket. */
   began(bucket: Bucket, lengthMs: number): void {
     const { events, log } = this.#ports;
-    const sentence = quarantineBeganSentence(bucket.who, bucket.policy.penalty, lengthMs);
+    const sentence = quarantineBeganSentence(bucket.who, 'is', bucket.policy.penalty, lengthMs);
     const message = `${sentence}; \`plugin-broker pardon\` lifts it`;
     events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
@@ -54,7 +54,7 @@ export class Quarantines {
     const nowMs = this.#ports.clock.mono();
     if (nowMs < bucket.wouldBeOutUntilMs) return;
     bucket.wouldBeOutUntilMs = nowMs + lengthMs;
-    const sentence = quarantineBeganSentence(bucket.who, bucket.policy.penalty, lengthMs);
+    const sentence = quarantineBeganSentence(bucket.who, 'would be', bucket.policy.penalty, lengthMs);
     const message = `${sentence}, if ${bucket.source}.mode were enforce`;
     this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     this.#ports.log.warn('flood.quarantine-observed', message, { plugin: bucket.plugin, uid: bucket.uid });

@@ -18,8 +18,12 @@ export function quarantinedSentence(who: string, leftMs: number): string {
   return `${who} is in quarantine after too many strikes; it is let in again in ${seconds(leftMs)}`;
 }
 
-/** The beginning of a quarantine. */
-export function quarantineBeganSentence(who: string, penalty: PenaltySettings, lengthMs: number): string {
-  const { strikes, windowMs } = penalty;
-  return `${who} is kept out for ${seconds(lengthMs)} after ${String(strikes)} strikes within ${seconds(windowMs)}`;
+/** The beginning of a quarantine; `is` says whether it begins, or would if it were not only observed. */
+export function quarantineBeganSentence(
+  who: string,
+  is: 'is' | 'would be',
+  { strikes, windowMs }: PenaltySettings,
+  lengthMs: number,
+): string {
+  return `${who} ${is} kept out for ${seconds(lengthMs)} after ${String(strikes)} strikes within ${seconds(windowMs)}`;
 }

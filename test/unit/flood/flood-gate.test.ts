@@ -135,7 +135,10 @@ describe('the flood gate at the Register door', () => {
     assert.match(first ?? '', /allows \(burst 5, then one each 2 s\); it may pass, because the mode is observe$/);
     const [quarantine, ...repeated] = world.events.messages('quarantine');
     assert.deepEqual(repeated, [], 'once for as long as it would have lasted');
-    assert.match(quarantine ?? '', /is kept out for 60 s after 10 strikes within 60 s, if flood\.mode were enforce$/);
+    assert.match(
+      quarantine ?? '',
+      /would be kept out for 60 s after 10 strikes within 60 s, if flood\.mode were enforce$/,
+    );
     assert.deepEqual([world.began.length, world.gate.quarantines, world.gate.snapshot().length], [0, 0, 0]);
   });
 
