@@ -84,8 +84,8 @@ export class Border extends Duplex {
     socket.on('end', () => this.#peerClosed());
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
-    const { headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs } = options.guard;
-    this.#shortestMs = Math.min(headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs);
+    const { headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs, ageMs } = options.guard;
+    this.#shortestMs = Math.min(headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs, ageMs);
     this.#expect(now);
   }
 

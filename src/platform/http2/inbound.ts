@@ -119,6 +119,7 @@ export class Inbound {
       }
       at += size;
     }
+    if (passedTo === 0 && at === bytes.length) return bytes;
     if (at > passedTo) out.push(bytes.subarray(passedTo, at));
     return out.length === 1 ? (out[0] ?? NOTHING) : Buffer.concat(out);
   }

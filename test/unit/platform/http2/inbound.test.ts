@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Calls } from '../../../../src/platform/http2/calls.js';
+import { PeerFault } from '../../../../src/platform/http2/fault.js';
+import { encodeFrame, FLAG, FRAME, PREFACE } from '../../../../src/platform/http2/frames.js';
+import { Guard } from '../../../../src/platform/http2/guard.js';
+import { Inbound } from '../../../../src/platform/http2/inbound.js';
+import { Outbound } from '../../../../src/platform/http2/outbound.js';
+import { guardSettings } from '../../../support/http2/guard-settings.js';
+import { indexed, literal, sizeUpdate } from '../../../support/http2/hpack-writer.js';
+import { MirrorServer } from '../../../support/http2/mirror-server.js';
+import { number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
+import { trailers } from '../../../support/http2/border-bed.js';
+
+const NONE = Buffer.alloc(0);
+const ACK = encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, NONE);
+const OPEN_BLOCK = encodeFrame(FRAME.HEADERS, 0, 1, requestBlock('localhost'));
+
+function bed() {
+  const calls = new Calls(0);
+  const guard = new Guard(guardSettings, 0);
+  const inbound = new Inbound(guardSettings, guard, calls);
+  const outbound = new Outbound(guard, calls, (announced) => inbound.serverAnnounced(announced));
+  return { calls, inbound, outbound };
+}
+
+void describe('what a client sends', () => {
+  const faults: readonly { readonly why: string; readonly sends: readonly Buffer[]; readonly says: RegExp }[] = [
+    { why: 'HTTP/1.1', sends: [Buffer.from('GET / HTTP/1.1\r\n')], says: /does not begin as HTTP\/2 does/ },
+    { why: 'a preface with a wrong end', sends: [PREFACE.subarray(0, 23), Buffer.from('x')], says: /does not begin/ },
+    {
+      why: 'PING before SETTINGS',
+      sends: [PREFACE, encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8))],
+      says: /first frame/,
+    },
+    { why: 'an acknowledgement before SETTINGS', sends: [PREFACE, ACK], says: /first frame/ },
+    {
+      why: 'PING inside a header block',
+      sends: [PREFACE, settings(), OPEN_BLOCK, settings()],
+      says: /inside a header/,
+    },
+    {
+      why: 'HEADERS inside a header block',
+      sends: [PREFACE, settings(), OPEN_BLOCK, OPEN_BLOCK],
+      says: /inside a header/,
+    },
+    {
+      why: 'PUSH_PROMISE',
+      sends: [PREFACE, settings(), encodeFrame(FRAME.PUSH_PROMISE, 0, 1, Buffer.alloc(4))],
+      says: /PUSH_PROMISE/,
+    },
+    {
+      why: 'a frame larger than the server takes',
+      sends: [PREFACE, settings(), encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_385))],
+      says: /a frame of 16385 bytes/,
+    },
+  ];
+  for (const { why, sends, says } of faults) {
+    void it(`is a fault when it is ${why}`, () => {
+      const { inbound } = bed();
+      const last = sends.length - 1;
+      for (const part of sends.slice(0, last)) inbound.take(part, 0);
+      assert.throws(
+        () => inbound.take(sends[last]!, 0),
+        (thrown: unknown) => thrown instanceof PeerFault && thrown.code === 'PROTOCOL' && says.test(thrown.message),
+      );
+    });
+  }
+
+  void it('may be as large as the server says', () => {
+    const { inbound, outbound } = bed();
+    outbound.see(settings([5, 20_000]), 0);
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    const large = encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(20_000));
+    assert.equal(inbound.take(large, 0), large);
+  });
+
+  void it('follows a table size of the server from its acknowledgement on', () => {
+    const { inbound, outbound } = bed();
+    const server = new MirrorServer();
+    outbound.see(settings([1, 100]), 0);
+    server.announced(100);
+    const first = literal(1, 'x'.repeat(200), 'incremental');
+    const rest = Buffer.concat([indexed(3), indexed(6), literal(4, '/p')]);
+    const headers = (stream: number, ...parts: Buffer[]): Buffer => request(stream, Buffer.concat([...parts, rest]));
+    for (const part of [
+      Buffer.concat([PREFACE, settings()]),
+      headers(1, first),
+      headers(3, indexed(62)),
+      ACK,
+      headers(5, sizeUpdate(100), literal(1, 'small', 'incremental')),
+      headers(7, indexed(62)),
+    ]) {
+      server.take(inbound.take(part, 0));
+    }
+    const authorities = server.requests.map((fields) => fields.find(({ name }) => name === ':authority')?.value);
+    assert.deepEqual(authorities, ['x'.repeat(200), 'x'.repeat(200), 'small', 'small']);
+  });
+
+  void it('is a fault when it ignores a smaller table size that it has acknowledged', () => {
+    const { inbound, outbound } = bed();
+    outbound.see(settings([1, 0]), 0);
+    inbound.take(Buffer.concat([PREFACE, settings(), ACK]), 0);
+    assert.throws(() => inbound.take(request(1, requestBlock('localhost')), 0), PeerFault);
+  });
+
+  void it('and what is answered complete a call only together', () => {
+    const { inbound, outbound, calls } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    const whole = request(1, requestBlock('localhost'));
+    inbound.take(whole.subarray(0, -1), 5);
+    assert.equal(calls.halfOpenSince(), 5);
+    inbound.take(whole.subarray(-1), 6);
+    assert.equal(calls.halfOpenSince(), undefined);
+    outbound.see(trailers(1).subarray(0, 9), 7);
+    assert.equal(calls.size, 1);
+    outbound.see(trailers(1).subarray(9), 8);
+    assert.equal(calls.idleSince, 8);
+  });
+
+  void it('or what the server sends may reset a call', () => {
+    const { inbound, outbound, calls } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    const reset = (stream: number): Buffer => encodeFrame(FRAME.RST_STREAM, 0, stream, number32(0));
+    for (const stream of [1, 3])
+      inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, stream, requestBlock('a')), 0);
+    inbound.take(reset(1), 1);
+    assert.equal(calls.size, 1);
+    for (let times = 0; times < 200; times++) outbound.see(reset(3), 2); // without an error: nothing to count
+    assert.equal(calls.idleSince, 2);
+  });
+
+  void it('stays out of the way of the server until a frame has come whole, DATA apart', () => {
+    const { inbound } = bed();
+    assert.equal(inbound.take(PREFACE.subarray(0, 20), 0).length, 0);
+    assert.equal(inbound.take(PREFACE.subarray(20), 0).length, PREFACE.length);
+    const whole = Buffer.concat([settings(), request(1, requestBlock('localhost'))]);
+    const dataAt = 9 + 9 + requestBlock('localhost').length + 9;
+    let passed = 0;
+    for (let at = 0; at < whole.length; at++) {
+      passed += inbound.take(whole.subarray(at, at + 1), 0).length;
+      if (at >= dataAt) assert.equal(passed, at + 1);
+    }
+    assert.equal(passed, whole.length);
+  });
+});
