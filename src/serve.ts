@@ -1,37 +1,66 @@
-// `plugin-broker serve`: the edge between the daemon and its process. Arguments, signals, exit codes; nothing else.
+// `plugin-broker serve`: the edge between the daemon and its process. Arguments, lock, signals, exit codes.
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { CheckpointEncoder } from './checkpoint/encode.js';
-import { decodeCheckpoint } from './checkpoint/decode.js';
-import { emptyDocument } from './checkpoint/document.js';
 import { loadGeneration } from './config/load-config.js';
 import { LiveConfig } from './config/live-config.js';
 import { PolicyReload } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
-import { Daemon } from './daemon/daemon.js';
+import { assemble, bootIdOfMachine } from './daemon/assemble.js';
+import type { Daemon } from './daemon/daemon.js';
 import { memoryJournal } from './daemon/memory-journal.js';
-import { noMetrics } from './kernel/metrics.js';
+import { serveHealth, tellSystemd } from './daemon/serving.js';
+import { asError } from './kernel/clock.js';
+import type { Log } from './kernel/log.js';
+import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
 import { surroundings } from './platform/config/surroundings.js';
 import { defaultSource, yamlFile } from './platform/config/yaml-file.js';
 import { PathTaken } from './platform/grpc/unix-listener.js';
-import { bottleneckLimiters } from './platform/limits/bottleneck-limiter.js';
 import { openLog } from './platform/log/pino-log.js';
-import { Peers } from './platform/peer/peers.js';
-import { deviceListFiles } from './platform/store/device-list-files.js';
-import { oneAtATime } from './platform/store/file-lane.js';
-import { LowdbFile } from './platform/store/lowdb-file.js';
-import { nodeFiles } from './platform/store/node-files.js';
-import { systemClock } from './platform/time/system-clock.js';
-import { systemRandom } from './platform/time/system-random.js';
+import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
+import { loadLibc } from './platform/peer/libc.js';
+import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
+import { openNotifier } from './platform/systemd/notifier.js';
+import { systemClock as clock } from './platform/time/system-clock.js';
+import { systemRandom as random } from './platform/time/system-random.js';
 
 const EXIT = { ok: 0, failed: 1, usage: 2, config: 78 } as const;
+/** A predecessor that is stopping is given this long (contract 6). */
+const WAIT_FOR_LOCK_MS = 10_000;
+/** Log lines are given this long to leave at the end. */
+const LAST_LINES_MS = 1000;
+/** A successor that waits is answered for until it answers itself, at most this long (contract 6). */
+const LINGER_MS = 10_000;
+
+interface Arguments {
+  readonly config: string | undefined;
+  readonly root: string | undefined;
+  readonly takeover: boolean;
+  /** For tests and `verify`: pretends to be in another boot of the machine. */
+  readonly bootId: string | undefined;
+}
+
+function readArguments(): Arguments {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      config: { type: 'string' },
+      root: { type: 'string' },
+      takeover: { type: 'boolean', default: false },
+      'boot-id': { type: 'string' },
+    },
+  });
+  return { config: values.config, root: values.root, takeover: values.takeover, bootId: values['boot-id'] };
+}
 
 async function main(): Promise<number> {
-  const args = readArguments();
-  if (args === undefined) return EXIT.usage;
-  const clock = systemClock;
+  let args: Arguments;
+  try {
+    args = readArguments();
+  } catch (failure) {
+    process.stderr.write(`${asError(failure).message}; see plugin-broker serve --help\n`);
+    return EXIT.usage;
+  }
   const source = args.config === undefined ? defaultSource : yamlFile(args.config);
   const around = surroundings();
   let first;
@@ -42,81 +71,149 @@ async function main(): Promise<number> {
     for (const problem of failure.problems) process.stderr.write(`${problemText(problem, failure.file)}\n`);
     return EXIT.config;
   }
-  const { settings } = first;
-  const { log, flush, setLevel } = await openLog(settings.log, clock);
+  const { log, flush, setLevel } = await openLog(first.settings.log, clock);
+  guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());
   live.onChange(() => setLevel(live.logLevel));
+  const code = await run(args, live, log, { source, around });
+  await flush(LAST_LINES_MS);
+  return code;
+}
+
+async function run(
+  args: Arguments,
+  live: LiveConfig,
+  log: Log,
+  config: Pick<ConstructorParameters<typeof PolicyReload>[0], 'source' | 'around'>,
+): Promise<number> {
+  const { settings } = live.current;
   const journal = memoryJournal(clock);
-  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  const files = oneAtATime(nodeFiles);
-  const encoder = new CheckpointEncoder();
-  const daemon = new Daemon({
-    version: JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version as string,
+  const metrics = new BrokerMetrics();
+  const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
+  const daemon = assemble({
+    version: versionOfProgram(),
     live,
-    nameAllowed: () => true,
     self: { uid: process.getuid?.() ?? 0, pid: process.pid },
-    bootId,
-    bootMs: () => Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000,
+    bootId: args.bootId ?? bootIdOfMachine(),
     clock,
-    random: systemRandom,
+    random,
     log,
-    metrics: noMetrics,
     journal,
-    openLimiter: bottleneckLimiters(clock),
-    file: new LowdbFile(
-      files,
-      path.join(settings.paths.state, 'checkpoint.json'),
-      { encode: (document) => encoder.encode(document), decode: (bytes) => decodeCheckpoint(bytes) },
-      clock,
-      emptyDocument(bootId),
-    ),
-    lists: deviceListFiles(files, path.join(settings.paths.state, 'devices')),
-    peers: new Peers(),
-    handlers: () => [],
-    phaseChanged: () => undefined,
+    metrics,
+    phaseChanged: tellSystemd(notifier),
   });
+  const stopping = new Stopping(daemon);
+  const outcome = await acquireInstanceLock(
+    settings.paths.state,
+    { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
+    { clock, random, holder: () => stopping.holder(), onTakeover: () => stopping.begin('a successor takes over') },
+  );
+  if (outcome.kind === 'refused') {
+    log.error('broker.not-started', outcome.message);
+    return EXIT.failed;
+  }
+  if (outcome.kind === 'unavailable') log.warn('broker.no-lock', `${outcome.reason}; the broker serves without it`);
+  const lock = outcome.kind === 'held' ? outcome.lock : undefined;
+  try {
+    await daemon.start();
+  } catch (failure) {
+    await lock?.release();
+    if (!(failure instanceof PathTaken)) throw failure;
+    log.error('broker.not-started', failure.message);
+    return EXIT.failed;
+  }
+  const health = serveHealth(daemon, metrics, settings.http, clock, log);
   const reload = new PolicyReload({
-    source,
+    ...config,
     live,
     rootFlag: args.root,
-    around,
     compile: compileGlob,
     clock,
     log,
     events: journal,
   });
-  try {
-    await daemon.start();
-  } catch (failure) {
-    if (!(failure instanceof PathTaken)) throw failure;
-    log.error('broker.not-started', failure.message);
-    await flush(1000);
-    return EXIT.failed;
-  }
   process.on('SIGHUP', () => void reload.reload('SIGHUP'));
-  await new Promise<void>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        void daemon.stop(signal).then(resolve);
-      });
-    }
-  });
-  daemon.close();
-  await flush(1000);
-  return EXIT.ok;
+  const unwatch = await watchFile(args.config, log, () => void reload.reload('the file changed'));
+  const isClean = await stopping.done;
+  await unwatch?.();
+  await stopping.leave(lock);
+  health?.close();
+  notifier.close();
+  return isClean ? EXIT.ok : EXIT.failed;
 }
 
-function readArguments(): { config: string | undefined; root: string | undefined; takeover: boolean } | undefined {
-  try {
-    const { values } = parseArgs({
-      args: process.argv.slice(3),
-      options: { config: { type: 'string' }, root: { type: 'string' }, takeover: { type: 'boolean', default: false } },
-    });
-    return { config: values.config, root: values.root, takeover: values.takeover };
-  } catch (failure) {
-    process.stderr.write(`${(failure as Error).message}; see plugin-broker serve --help\n`);
-    return undefined;
+/** The way out: once, by signal or by a successor; a second signal ends the process at once. */
+class Stopping {
+  readonly #daemon: Daemon;
+  #begun = false;
+  #isAwaited = false;
+  #finish: (isClean: boolean) => void = () => undefined;
+  readonly done: Promise<boolean>;
+
+  constructor(daemon: Daemon) {
+    this.#daemon = daemon;
+    this.done = new Promise((resolve) => (this.#finish = resolve));
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (this.#begun) process.exit(EXIT.failed);
+        this.begin(signal);
+      });
+    }
   }
+
+  /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
+  holder(): { readonly pid: number; readonly phase: string } {
+    if (this.#begun) this.#isAwaited = true;
+    return { pid: process.pid, phase: this.#daemon.view().phase };
+  }
+
+  begin(why: string): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    if (why.includes('successor')) this.#isAwaited = true;
+    this.#daemon.stop(why).then(
+      () => this.#finish(true),
+      () => this.#finish(false),
+    );
+  }
+
+  /** Gives the lock up, and goes on answering operators until a successor that waits does. */
+  async leave(lock: InstanceLock | undefined): Promise<void> {
+    // A write that hangs may still land: then the lock is left to the end of the process.
+    if (!this.#daemon.store.isWriting) await lock?.release();
+    if (this.#isAwaited) await this.#daemon.linger(LINGER_MS);
+    this.#daemon.close();
+  }
+}
+
+async function watchFile(
+  file: string | undefined,
+  log: Log,
+  onChange: () => void,
+): Promise<(() => Promise<void>) | undefined> {
+  return file === undefined ? undefined : watchConfigFile({ file, clock, log, onChange });
+}
+
+function versionOfProgram(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
+}
+
+/** What nobody caught is a bug of ours: restarting from the checkpoint is better than going on with it. */
+function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): void {
+  const die = (failure: unknown): void => {
+    const { message, stack } = asError(failure);
+    log.error(
+      'broker.bug',
+      `the broker contradicted itself and ends, to be started again from its checkpoint: ${message}`,
+      {
+        stack: stack ?? '',
+      },
+    );
+    void flush(LAST_LINES_MS).then(() => process.exit(70));
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
 }
 
 void main().then((code) => process.exit(code));

@@ -182,15 +182,21 @@ export class Broker {
     await this.#plugins.drain(DRAIN_MS, (ms) => sleep(this.#parts.clock, ms));
   }
 
-  /** Closes sessions and lets sockets go; after the last write of the checkpoint. */
-  async closeCore(): Promise<void> {
+  /** Closes sessions; what is known stays to be looked at. After the last write of the checkpoint. */
+  async closeSessions(): Promise<void> {
     await this.core.stop();
   }
 
-  /** Ends the admin API. */
+  /** Whether broker.sock still leads to us. */
+  get isAnsweringOperators(): boolean {
+    return this.#doors.isAdminInPlace;
+  }
+
+  /** Ends the admin API and lets all sockets go. */
   closeOperators(): void {
     this.#doors.closeAdmin();
     this.#operators.destroy();
+    this.core.dispose();
   }
 }
 

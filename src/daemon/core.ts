@@ -213,7 +213,7 @@ export class Core {
     return closed;
   }
 
-  /** Stops working on wishes, closes sessions, lets all sockets go. */
+  /** Stops working on wishes and closes sessions. The roster stays as it is, for those who look. */
   async stop(): Promise<void> {
     this.reconciler.stop();
     this.restart.stop();
@@ -224,6 +224,10 @@ export class Core {
         ?.deregister(instance.id, 'broker-stopping')
         .catch(() => undefined);
     }
+  }
+
+  /** Lets all sockets go. */
+  dispose(): void {
     for (const instance of [...this.roster.all()]) this.roster.remove(instance);
   }
 

@@ -1,7 +1,7 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
-import type { Clock } from '../kernel/clock.js';
+import { sleep, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
@@ -13,8 +13,8 @@ import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
 import { wipeSockets } from '../platform/fs/plugin-sockets.js';
-import { isLive } from '../reconcile/instance.js';
 import { adminPort } from './admin.js';
+import type { Drivers } from './drivers.js';
 import { Broker, type BrokerParts } from './broker.js';
 import { KUBELET_SOCKET } from './doors.js';
 import { Persistence } from './persistence.js';
@@ -23,6 +23,8 @@ import { timeText } from './views.js';
 
 /** Everything is on disk within this when the broker stops, or it is given up (contract 6). */
 const FLUSH_MS = 5000;
+/** How often a broker that is being replaced looks whether it is. */
+const LINGER_LOOK_MS = 5;
 /** Strikes that changed are written at most this often. */
 const PENALTIES_KEY = 'limits';
 
@@ -37,7 +39,6 @@ export interface JournalPort extends EventSink {
 export interface DaemonParts {
   readonly version: string;
   readonly live: LiveConfig;
-  readonly nameAllowed: (name: string) => boolean;
   readonly self: { readonly uid: number; readonly pid: number };
   readonly bootId: string;
   /** Milliseconds since the machine started. */
@@ -51,7 +52,8 @@ export interface DaemonParts {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
   readonly peers: BrokerParts['peers'];
-  readonly handlers: (core: { readonly store: CheckpointStore }) => BrokerParts['handlers'];
+  readonly drivers: Drivers;
+  readonly countConnection: BrokerParts['countConnection'];
   /** The phase changed, or what is degraded: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
 }
@@ -61,7 +63,6 @@ export class Daemon {
   readonly broker: Broker;
   readonly flood: FloodGate;
   readonly store: CheckpointStore;
-  readonly connectionCounts = { accepted: 0, refused: 0, ended: 0 };
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #startedAt: number;
@@ -121,6 +122,11 @@ export class Daemon {
     };
   }
 
+  /** Whether a directory cannot be watched now. */
+  get isWatchBroken(): boolean {
+    return [...this.#problems.keys()].some((what) => what !== 'checkpoint');
+  }
+
   /** Everything that `status` shows beside plugins and resources. */
   head(): Pick<StatusView, 'broker' | 'checkpoint' | 'policy'> {
     return { broker: this.view(), checkpoint: this.store.view(), policy: this.#parts.live.view() };
@@ -138,6 +144,7 @@ export class Daemon {
     const { core } = this.broker;
     this.flood.restore(this.store.contents.limits, !opened.rebooted);
     await this.#persistence.restore(core, (type, name, socket) => live.policyFor(type, name, socket), clock.wall());
+    this.#parts.drivers.restore(core);
     this.#isRestored = true;
     await this.broker.serveOperators(
       adminPort({
@@ -179,8 +186,16 @@ export class Daemon {
     await this.store.flush(FLUSH_MS);
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await this.broker.closeCore();
+    await this.#parts.drivers.stop();
+    await this.broker.closeSessions();
     this.flood.close();
+  }
+
+  /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
+  async linger(limitMs: number): Promise<void> {
+    const { clock } = this.#parts;
+    const until = clock.mono() + limitMs;
+    while (this.broker.isAnsweringOperators && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
   }
 
   /** Ends the admin API. */
@@ -200,7 +215,7 @@ export class Daemon {
         get liveness() {
           return live.liveness;
         },
-        nameAllowed: this.#parts.nameAllowed,
+        nameAllowed: (name) => live.nameAllowed(name),
         policyFor: (type, name, socket) => live.policyFor(type, name, socket),
       },
       self,
@@ -228,8 +243,8 @@ export class Daemon {
         listApplied: (holding, before) => this.#persistence.listApplied(holding, before),
         isDeregistered: (key) => this.#persistence.isDeregistered(key),
       },
-      handlers: this.#parts.handlers({ store: this.store }),
-      countConnection: (what) => (this.connectionCounts[what] += 1),
+      handlers: this.#parts.drivers.handlers,
+      countConnection: this.#parts.countConnection,
       restartSettled: (confirmed, total) => this.#settled(confirmed, total),
       degraded: (what, why) => this.#problem(what, why),
     };
@@ -238,6 +253,7 @@ export class Daemon {
   #settled(confirmed: number, total: number): void {
     const seconds = (this.#parts.clock.mono() - this.#startedMono) / 1000;
     this.#parts.metrics.restored(seconds);
+    this.#parts.drivers.settle();
     if (total > 0) {
       const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s`;
       this.#parts.log.info('broker.restored', message);
@@ -284,11 +300,4 @@ export class Daemon {
     this.#parts.log.info('broker.sockets-wiped', message, { sockets: removed.slice(0, 32) });
     this.#parts.journal.record({ type: 'broker', message });
   }
-}
-
-/** Plugins that count now, for the line that systemd shows. */
-export function livePlugins(daemon: Daemon): number {
-  let live = 0;
-  for (const instance of daemon.broker.core.roster.all()) if (isLive(instance)) live += 1;
-  return live;
 }

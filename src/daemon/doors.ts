@@ -127,6 +127,11 @@ export class Doors {
     void this.#kubelet?.close();
   }
 
+  /** Whether broker.sock still leads to us. */
+  get isAdminInPlace(): boolean {
+    return this.#admin?.isInPlace() === true;
+  }
+
   /** Stops answering broker.sock. */
   closeAdmin(): void {
     void this.#admin?.close();

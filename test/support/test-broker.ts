@@ -94,7 +94,7 @@ export async function startTestBroker(
     },
     stop: async () => {
       await broker.stop();
-      await broker.closeCore();
+      await broker.closeSessions();
       broker.closeOperators();
     },
   };

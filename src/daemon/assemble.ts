@@ -1,0 +1,72 @@
+// Gives the daemon its packages and disks: the only place that knows all adapters.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { decodeCheckpoint } from '../checkpoint/decode.js';
+import { emptyDocument } from '../checkpoint/document.js';
+import { CheckpointEncoder } from '../checkpoint/encode.js';
+import type { LiveConfig } from '../config/live-config.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Random } from '../kernel/random.js';
+import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
+import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
+import { Peers } from '../platform/peer/peers.js';
+import { deviceListFiles } from '../platform/store/device-list-files.js';
+import { oneAtATime } from '../platform/store/file-lane.js';
+import { LowdbFile } from '../platform/store/lowdb-file.js';
+import { nodeFiles } from '../platform/store/node-files.js';
+import { Daemon, type DaemonParts, type JournalPort } from './daemon.js';
+import { Drivers } from './drivers.js';
+
+/** What is decided before. */
+export interface AssembleParts {
+  readonly version: string;
+  readonly live: LiveConfig;
+  readonly self: DaemonParts['self'];
+  /** Identifies this boot of the machine; a checkpoint of another one holds hints. */
+  readonly bootId: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly journal: JournalPort;
+  readonly metrics: BrokerMetrics;
+  readonly phaseChanged: DaemonParts['phaseChanged'];
+}
+
+/** The identity of this boot (proc_sys_kernel(5), random/boot_id). */
+export function bootIdOfMachine(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+}
+
+/** Milliseconds since the machine started (proc_uptime(5)): goes on while the wall clock is set. */
+function uptimeMs(): number {
+  return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
+}
+
+/** Puts a daemon together; nothing is opened yet. */
+export function assemble({ live, clock, random, log, metrics, bootId, ...rest }: AssembleParts): Daemon {
+  const { settings } = live.current;
+  const { state } = settings.paths;
+  const files = oneAtATime(nodeFiles);
+  const encoder = new CheckpointEncoder();
+  const codec = {
+    encode: (document: Parameters<CheckpointEncoder['encode']>[0]) => encoder.encode(document),
+    decode: (bytes: Buffer) => decodeCheckpoint(bytes),
+  };
+  return new Daemon({
+    ...rest,
+    live,
+    clock,
+    random,
+    log,
+    metrics,
+    bootId,
+    bootMs: uptimeMs,
+    openLimiter: bottleneckLimiters(clock),
+    file: new LowdbFile(files, path.join(state, 'checkpoint.json'), codec, clock, emptyDocument(bootId)),
+    lists: deviceListFiles(files, path.join(state, 'devices')),
+    peers: new Peers(),
+    drivers: new Drivers({ settings, clock, random, log }),
+    countConnection: (what) => metrics.connection(what),
+  });
+}

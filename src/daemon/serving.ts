@@ -1,0 +1,65 @@
+// What the daemon shows to those who watch it: metrics and health over HTTP, and systemd.
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { BrokerView } from '../model/views.js';
+import type { HttpSettings } from '../model/settings.js';
+import { healthPages } from '../platform/http/health-pages.js';
+import { startHealthServer, type HealthServer } from '../platform/http/health-server.js';
+import { processMetrics, type BrokerMetrics, type MetricsSnapshot } from '../platform/metrics/broker-metrics.js';
+import type { Notifier } from '../platform/systemd/notifier.js';
+import type { Daemon } from './daemon.js';
+
+/** The truth at the moment of a scrape. */
+function snapshotOf(daemon: Daemon): MetricsSnapshot {
+  const { core } = daemon.broker;
+  const { checkpoint, policy } = daemon.head();
+  const degraded: MetricsSnapshot['degraded'][number][] = [];
+  if (checkpoint.state === 'not-writable' || checkpoint.state === 'newer-format') degraded.push('checkpoint');
+  if (policy.error !== '') degraded.push('policy');
+  if (daemon.isWatchBroken) degraded.push('discovery');
+  return {
+    plugins: core.roster.all(),
+    devices: [...core.resources().values()].map(({ name, capacity, allocatable }) => ({
+      resource: name,
+      healthy: allocatable,
+      unhealthy: capacity - allocatable,
+    })),
+    quarantined: daemon.flood.quarantines,
+    openConnections: daemon.broker.connections,
+    degraded,
+  };
+}
+
+/** Starts metrics and health. Undefined when they are switched off. */
+export function serveHealth(
+  daemon: Daemon,
+  metrics: BrokerMetrics,
+  settings: HttpSettings,
+  clock: Clock,
+  log: Log,
+): HealthServer | undefined {
+  const pages = healthPages({
+    phase: () => daemon.view(),
+    metrics,
+    snapshot: () => snapshotOf(daemon),
+    process: processMetrics(),
+  });
+  return startHealthServer(settings, pages, clock, log);
+}
+
+/** Tells systemd each phase once, and what is degraded. */
+export function tellSystemd(notifier: Notifier): (view: BrokerView) => void {
+  let isReady = false;
+  let said = '';
+  return ({ phase, problems }) => {
+    const line = problems.length > 0 ? `${phase}: ${problems.join('; ')}` : phase;
+    if (phase === 'stopping') notifier.stopping();
+    if (!isReady && (phase === 'ready' || phase === 'degraded')) {
+      isReady = true;
+      notifier.ready(line);
+    } else if (line !== said) {
+      notifier.status(line);
+    }
+    said = line;
+  };
+}
