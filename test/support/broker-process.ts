@@ -1,0 +1,102 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { PluginView, ResourceView, StatusView } from '../../src/model/views.js';
+import { AdminClient } from '../../src/platform/grpc/admin-client.js';
+import { systemClock } from '../../src/platform/time/system-clock.js';
+import { distFile } from './dist.js';
+import { eventually } from './eventually.js';
+
+/** The daemon as a process of its own, below a root that outlives it. */
+export class BrokerProcess {
+  readonly root: string;
+  readonly kubeletSocket: string;
+  readonly devicePlugins: string;
+  readonly registry: string;
+  readonly #halt = new AbortController();
+  readonly admin: AdminClient;
+  readonly #config: string;
+  /** What it logged, all lives together. */
+  log = '';
+  #child: ChildProcess | undefined;
+
+  /** @param config settings in JSON, which is YAML too */
+  constructor(root: string, config: object = {}) {
+    this.root = root;
+    this.devicePlugins = path.join(root, 'device-plugins');
+    this.registry = path.join(root, 'plugins_registry');
+    this.kubeletSocket = path.join(this.devicePlugins, 'kubelet.sock');
+    this.#config = path.join(root, 'config.yaml');
+    mkdirSync(root, { recursive: true });
+    writeFileSync(this.#config, JSON.stringify({ http: { listen: 'off' }, ...config }));
+    this.admin = new AdminClient(path.join(root, 'broker.sock'), systemClock, this.#halt.signal);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Starts it and waits until it answers; `settled` until the restart is over. */
+  async start({ args = [], settled = true }: { args?: readonly string[]; settled?: boolean } = {}): Promise<void> {
+    const child = this.spawn(args);
+    this.#child = child;
+    await eventually('the broker answers', async () => {
+      if (child.exitCode !== null) throw new Error(`it ended with ${String(child.exitCode)}: ${this.log.slice(-2000)}`);
+      const { broker } = await this.admin.status(true);
+      return broker.pid === child.pid && (!settled || broker.phase === 'ready' || broker.phase === 'degraded');
+    });
+  }
+
+  /** Starts a process without waiting for anything. */
+  spawn(args: readonly string[] = []): ChildProcess {
+    const argv = [distFile(), 'serve', '--root', this.root, '--config', this.#config, ...args];
+    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    child.stderr.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
+    return child;
+  }
+
+  /** Ends it with a signal and waits. Returns its exit code, null when the signal killed it. */
+  async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    const [code] = (await exited) as [number | null];
+    return code;
+  }
+
+  status(): Promise<StatusView> {
+    return this.admin.status(true);
+  }
+
+  plugins(): Promise<readonly PluginView[]> {
+    return this.admin.plugins('');
+  }
+
+  /** capacity and allocatable by resource. */
+  async counts(): Promise<Map<string, Pick<ResourceView, 'capacity' | 'allocatable' | 'state'>>> {
+    const resources = await this.admin.resources('', true);
+    return new Map(resources.map(({ name, capacity, allocatable, state }) => [name, { capacity, allocatable, state }]));
+  }
+
+  async allocatable(resource: string): Promise<number | undefined> {
+    return (await this.counts()).get(resource)?.allocatable;
+  }
+
+  /** Waits until the checkpoint on disk knows a plugin and its list: what is seen may be a moment ahead of it. */
+  async onDisk(name: string): Promise<void> {
+    await eventually(`${name} is on disk with its list`, () => {
+      const text = readFileSync(path.join(this.root, 'state', 'checkpoint.json'), 'utf8');
+      const { plugins } = JSON.parse(text) as { plugins: { name: string; list?: object }[] };
+      return plugins.some((plugin) => plugin.name === name && plugin.list !== undefined);
+    });
+  }
+
+  /** Kills what runs. */
+  async close(): Promise<void> {
+    await this.end('SIGKILL');
+    this.#halt.abort();
+  }
+}
