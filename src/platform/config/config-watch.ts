@@ -1,12 +1,15 @@
 // Notices that the configuration file changed: written in place, replaced by an editor, or swapped as a ConfigMap is
 // (the file is a link into `..data`, and `..data` is replaced). So the directories on its way are watched, not the file.
-import { realpathSync } from 'node:fs';
+// A watch can lose an event, and some file systems have none: the file is also looked at now and then.
+import { realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 
 /** Writers are given this long to finish before the file is read. */
 const SETTLE_MS = 200;
+/** How often the file is looked at for changes that no event told. */
+const LOOK_MS = 2000;
 /** The link that a kubelet replaces when a ConfigMap or Secret changes. */
 const SWAPPED_LINK = '..data';
 
@@ -19,62 +22,75 @@ export interface ConfigWatchParts {
 }
 
 /**
- * Watches until the returned function is called. A watch that fails is reported once; SIGHUP still works.
+ * Watches until the returned function is called. Where events fail, changes are noticed by looking.
  *
  * @returns resolves when changes are noticed from now on
  */
 export async function watchConfigFile({ file, clock, log, onChange }: ConfigWatchParts): Promise<() => Promise<void>> {
   const { watch } = await import('chokidar');
-  const interesting = (): Set<string> => new Set([...placesOf(file)].flatMap((place) => [place, path.dirname(place)]));
-  let places = interesting();
-  let alarm: Alarm | undefined;
-  let hasFailed = false;
-  const watcher = watch([...directoriesOf(places)], {
+  let places = placesOf(file);
+  let seen = looksOf(file);
+  let settling: Alarm | undefined;
+  const watcher = watch([...places.folders], {
     depth: 0,
     followSymlinks: false,
     atomic: false,
     ignoreInitial: true,
     persistent: false,
-    ignored: (candidate) => !places.has(path.resolve(candidate)),
+    ignored: (candidate) => !places.files.has(candidate) && !places.folders.has(candidate),
   });
-  watcher.on('all', () => {
-    alarm?.cancel();
-    alarm = clock.alarm(SETTLE_MS, () => {
-      places = interesting();
-      watcher.add([...directoriesOf(places)]);
+  const changed = (): void => {
+    settling?.cancel();
+    settling = clock.alarm(SETTLE_MS, () => {
+      settling = undefined;
+      const before = places.folders;
+      places = placesOf(file);
+      seen = looksOf(file);
+      const added = [...places.folders].filter((folder) => !before.has(folder));
+      if (added.length > 0) watcher.add(added);
       onChange();
     });
-  });
-  watcher.on('error', (error) => {
-    if (hasFailed) return;
-    hasFailed = true;
+  };
+  const look = (): void => {
+    if (settling === undefined && looksOf(file) !== seen) changed();
+    looking = clock.alarm(LOOK_MS, look);
+  };
+  let looking = clock.alarm(LOOK_MS, look);
+  watcher.on('all', changed);
+  watcher.once('error', (error) => {
     const why = error instanceof Error ? error.message : String(error);
-    log.warn('config.watch-failed', `changes of ${file} may not be noticed (${why}); send SIGHUP after a change`, {
-      file,
-    });
+    log.warn('config.watch-failed', `changes of ${file} are noticed late, because it cannot be watched (${why})`);
+    watcher.on('error', () => undefined);
   });
   await new Promise<void>((resolve) => {
     watcher.once('ready', resolve);
     watcher.once('error', () => resolve());
   });
   return async () => {
-    alarm?.cancel();
+    settling?.cancel();
+    looking.cancel();
     await watcher.close();
   };
 }
 
-/** The file as named and as it really is, and the link beside each that a kubelet swaps. */
-function placesOf(file: string): Set<string> {
+/** The file as named and as it really is, the link beside each that a kubelet swaps, and the directories of all. */
+function placesOf(file: string): { readonly files: ReadonlySet<string>; readonly folders: ReadonlySet<string> } {
   const named = path.resolve(file);
-  const places = new Set([named, path.join(path.dirname(named), SWAPPED_LINK)]);
+  const files = new Set([named, path.join(path.dirname(named), SWAPPED_LINK)]);
   try {
-    places.add(realpathSync(named));
+    files.add(realpathSync(named));
   } catch {
     // Gone for the moment: its directory is watched, so its return is noticed.
   }
-  return places;
+  return { files, folders: new Set([...files].map((place) => path.dirname(place))) };
 }
 
-function directoriesOf(places: ReadonlySet<string>): Set<string> {
-  return new Set([...places].map((place) => path.dirname(place)).filter((folder) => places.has(folder)));
+/** Differs when the file was written or replaced; links are followed. */
+function looksOf(file: string): string {
+  try {
+    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
+    return [dev, ino, size, mtimeNs].join(':');
+  } catch (failure) {
+    return String((failure as NodeJS.ErrnoException).code);
+  }
 }

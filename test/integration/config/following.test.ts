@@ -68,6 +68,17 @@ describe('a followed file', () => {
     await inForce(loaded, 4);
   });
 
+  it('counts when its whole directory was replaced, of which no event tells', async () => {
+    const folder = path.join(tempDir(), 'etc');
+    mkdirSync(folder);
+    writeFileSync(path.join(folder, 'b.yaml'), burst(3));
+    const loaded = await follow(path.join(folder, 'b.yaml'));
+    renameSync(folder, `${folder}.old`);
+    mkdirSync(folder);
+    writeFileSync(path.join(folder, 'b.yaml'), burst(4));
+    await inForce(loaded, 4);
+  });
+
   it('is read again on request, and the defaults too', async () => {
     const loaded = await follow();
     assert.equal((await loaded.reload()).kind, 'unchanged');
