@@ -7,9 +7,10 @@ import { csiIdentityService } from '../platform/wire/services/csi.js';
 import { Exit, failed } from './exit.js';
 import type { RegistrarLog } from './registrar-log.js';
 
-/** How long the driver has to come up, as with the original. */
-const CONNECT_WITHIN_MS = 30_000;
-const STILL_CONNECTING_EVERY_MS = 10_000;
+/** How long the driver has to come up, and how often it is said that it has not yet; as with the original. */
+export const CONNECT_PATIENCE = { withinMs: 30_000, sayEveryMs: 10_000 };
+
+const STEP_MS = 500;
 
 const OPTIONS: ChannelOptions = {
   'grpc.use_local_subchannel_pool': 1,
@@ -46,17 +47,24 @@ export class DriverClient {
   /**
    * Waits for the driver.
    *
-   * @throws Exit after 30 s; the signal's reason when it aborts
+   * @throws Exit when its time is over; the signal's reason when it aborts
    */
-  async connect(signal: AbortSignal): Promise<void> {
+  async connect(signal: AbortSignal, { withinMs, sayEveryMs } = CONNECT_PATIENCE): Promise<void> {
     this.#log.info(1, 'Connecting to the CSI driver', { address: this.address });
-    for (let waitedMs = 0; waitedMs < CONNECT_WITHIN_MS; waitedMs += STILL_CONNECTING_EVERY_MS) {
-      if (await this.#isReadyWithin(STILL_CONNECTING_EVERY_MS, signal)) return;
-      this.#log.warning('Still connecting to the CSI driver', { address: this.address });
+    const startedAt = this.#clock.mono();
+    for (let said = 0; ;) {
+      const waitedMs = this.#clock.mono() - startedAt;
+      if (waitedMs >= (said + 1) * sayEveryMs) {
+        said += 1;
+        this.#log.warning('Still connecting to the CSI driver', { address: this.address });
+      }
+      if (waitedMs >= withinMs) break;
+      // In short steps: the library's timers outlive the client.
+      if (await this.#isReadyWithin(Math.min(STEP_MS, sayEveryMs), signal)) return;
     }
     throw failed(
       'DriverUnreachable',
-      `nobody answers at ${this.address} after ${CONNECT_WITHIN_MS / 1000} s; is the CSI driver running, and its directory mounted here`,
+      `nobody answers at ${this.address} after ${withinMs / 1000} s; is the CSI driver running, and its directory mounted here`,
     );
   }
 

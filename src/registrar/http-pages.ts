@@ -87,6 +87,7 @@ async function healthPage({ options, registrations, log }: PagesParts): Promise<
     const { socket } = registration;
     const found = socket.look();
     if (found === 'missing') return { status: 404, body: 'registration socket does not exist' };
+    if (found === 'not-a-socket') return { status: 500, body: `${socket.path} is not a socket` };
     try {
       await registration.probe(options.timeoutMs);
     } catch (failure) {

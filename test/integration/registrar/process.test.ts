@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { existsSync, lstatSync } from 'node:fs';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { distFile } from '../../support/dist.js';
+import { eventually } from '../../support/eventually.js';
+import { startCommand, type Running } from '../../support/program.js';
+import { callRegistrar, DRIVER, Rig } from './rig.js';
+
+describe('the registrar as a process', () => {
+  let rig: Rig;
+
+  beforeEach(async () => {
+    rig = new Rig();
+    await rig.driver();
+  });
+  afterEach(() => rig.close());
+
+  const start = (...args: string[]): Running =>
+    startCommand(process.execPath, [distFile('csi-node-driver-registrar.cjs'), ...args]);
+
+  async function ready(): Promise<Running> {
+    const running = start(...rig.flags);
+    await eventually('it is registered', () => running.stderr().includes('Registration socket is ready'));
+    assert.equal((await callRegistrar(rig.socket, 'GetInfo')).name, DRIVER);
+    return running;
+  }
+
+  const signals: [signal: NodeJS.Signals, code: number | null, isThere: boolean][] = [
+    ['SIGTERM', 0, false],
+    ['SIGINT', 130, false],
+    ['SIGKILL', null, true],
+  ];
+  for (const [signal, code, isThere] of signals) {
+    it(`ends on ${signal} with ${String(code)}, and its socket ${isThere ? 'stays' : 'goes'}`, async () => {
+      const running = await ready();
+      assert.equal(lstatSync(rig.socket).mode & 0o777, 0o700);
+      running.child.kill(signal);
+      assert.equal((await running.ended).code, code);
+      assert.equal(existsSync(rig.socket), isThere);
+    });
+  }
+
+  it('ends with 1 when the kubelet refuses it, and its socket stays', async () => {
+    const running = await ready();
+    await callRegistrar(rig.socket, 'NotifyRegistrationStatus', { pluginRegistered: false, error: 'no' });
+    assert.equal((await running.ended).code, 1);
+    assert.equal(existsSync(rig.socket), true);
+  });
+
+  it('writes its version on standard output, and everything else on standard error', async () => {
+    const version = await start('--version').ended;
+    assert.match(version.stdout, /csi-node-driver-registrar\.cjs \d+\.\d+\.\d+\n$/);
+    const usage = await start('--nope').ended;
+    assert.deepEqual([usage.code, usage.stdout], [2, '']);
+  });
+
+  it('serves as an exec probe under its own name', async () => {
+    const probe = start('--kubelet-registration-path=/x/csi.sock', '--mode=kubelet-registration-probe');
+    assert.equal((await probe.ended).code, 0);
+  });
+});
