@@ -1,0 +1,197 @@
+// Where everything that happens is told: numbered, kept in memory for whoever asks, followed by whoever watches, and
+// written to a file that outlives the broker.
+import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { BrokerEvent, EventDraft, EventSink } from '../model/event.js';
+import { parseLine } from './event-line.js';
+import { Follower } from './follower.js';
+import type { JournalFile } from './ports.js';
+import { Repeats } from './repeats.js';
+import { Spool } from './spool.js';
+import { Timeline } from './timeline.js';
+
+/** The end of the file, read at start to learn the last number. */
+const TAIL_BYTES = 64 * 1024;
+/** Far above what the file is let grow to. */
+const FILE_BYTES = 64 * 1024 * 1024;
+/**
+ * Numbers left out after a life that did not end well: its last events may have been seen by somebody and yet not be in
+ * the file, and no number is given twice.
+ */
+const SAFE_GAP = 1000;
+/** Lines understood without a pause. */
+const SLICE = 500;
+/** Events told before the journal is open. */
+const MAX_EARLY = 1000;
+const MAX_FOLLOWERS = 64;
+/** What plugins have chosen is cut to these lengths. */
+const MAX_TEXT = 256;
+const MAX_MESSAGE = 1024;
+
+/** What the journal needs. */
+export interface JournalPorts {
+  readonly file: JournalFile;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Which events are wanted. */
+export interface JournalQuery {
+  /** Events with this number or a later one. */
+  readonly since: number;
+  /** Go on with new ones until the signal aborts. */
+  readonly follow: boolean;
+}
+
+/** The events of the broker. `record` from the first moment; `open` once the checkpoint was read; `close` once. */
+export class Journal implements EventSink {
+  readonly #ports: JournalPorts;
+  readonly #timeline = new Timeline();
+  readonly #repeats: Repeats;
+  readonly #spool: Spool;
+  readonly #followers = new Set<Follower>();
+  readonly #early: [draft: EventDraft, wall: number][] = [];
+  #seq: number | undefined;
+
+  constructor(ports: JournalPorts) {
+    this.#ports = ports;
+    this.#repeats = new Repeats(ports.clock, (draft) => this.#tell(draft, ports.clock.wall()));
+    this.#spool = new Spool(ports.file, ports.clock, () => this.#timeline.since(0));
+  }
+
+  /** The highest number given out; 0 before any. */
+  get seq(): number {
+    return this.#seq ?? 0;
+  }
+
+  /** Tells that something happened. Of many equal events within ten seconds most are only counted. Never throws. */
+  record(event: EventDraft): void {
+    this.#repeats.offer(event);
+  }
+
+  /**
+   * Finds out with which number to go on, and gives numbers to what was told so far. Never rejects.
+   *
+   * @param eventSeq the highest number that the checkpoint knows
+   */
+  async open(eventSeq: number): Promise<void> {
+    const { seq, isClean } = await this.#lastNumber();
+    const highest = Math.max(seq, eventSeq);
+    this.#seq = highest === 0 || (isClean && seq >= eventSeq) ? highest : highest + SAFE_GAP;
+    for (const [draft, wall] of this.#early.splice(0)) this.#tell(draft, wall);
+  }
+
+  /** Reads the events of earlier lives into memory. May be called any time after `open`. Never rejects. */
+  async restore(): Promise<void> {
+    const { file, clock, log } = this.#ports;
+    let size = 0;
+    try {
+      const bytes = (await file.readTail(FILE_BYTES)) ?? Buffer.alloc(0);
+      size = bytes.length;
+      const lines = bytes.toString('utf8').split('\n');
+      const earlier: BrokerEvent[] = [];
+      for (let at = 0; at < lines.length; at += SLICE) {
+        for (const text of lines.slice(at, at + SLICE)) {
+          const line = parseLine(text);
+          if (line.kind === 'event') earlier.push(line.event);
+        }
+        await sleep(clock, 0);
+      }
+      // An append that failed halfway was done again, so an event may be there twice.
+      earlier.sort((a, b) => a.seq - b.seq);
+      this.#timeline.prepend(earlier.filter((event, index) => event.seq !== earlier[index + 1]?.seq));
+    } catch (failure) {
+      log.warn('journal.unreadable', `the events of earlier lives cannot be read: ${asError(failure).message}`);
+    }
+    this.#spool.found(size);
+  }
+
+  /** The last events of a plugin (`type/name`), oldest first. */
+  of(plugin: string): readonly BrokerEvent[] {
+    return this.#timeline.of(plugin);
+  }
+
+  /**
+   * Events, oldest first; ends after the kept ones, or with `follow` when the signal aborts or the journal is closed.
+   *
+   * @throws Error when a reader is too slow, or when there are too many readers
+   */
+  async *events({ since, follow }: JournalQuery, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
+    const kept = this.#timeline.since(since);
+    if (!follow) {
+      yield* kept;
+      return;
+    }
+    if (this.#followers.size >= MAX_FOLLOWERS) throw new Error(`${MAX_FOLLOWERS} readers follow the events already`);
+    const follower = new Follower();
+    const stop = (): void => follower.end();
+    this.#followers.add(follower);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      for (const event of kept) {
+        if (signal.aborted) return;
+        yield event;
+      }
+      for (let event = await follower.next(); event !== undefined; event = await follower.next()) {
+        if (event.seq >= since) yield event;
+      }
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#followers.delete(follower);
+    }
+  }
+
+  /**
+   * Tells what was only counted, ends the readers and writes what is not in the file yet, for at most `limitMs`. Never
+   * rejects.
+   */
+  async close(limitMs: number): Promise<void> {
+    const { clock, log } = this.#ports;
+    this.#repeats.flush();
+    for (const follower of this.#followers) follower.end();
+    const late = (): Error => new Error('the disk does not answer');
+    await withDeadline(clock, limitMs, late, () => this.#spool.close(this.seq)).catch((failure: unknown) => {
+      log.warn('journal.not-closed', `the last events are not in the file: ${asError(failure).message}`);
+    });
+  }
+
+  #tell({ type, reason = '', plugin = '', socket = '', message }: EventDraft, wall: number): void {
+    if (this.#seq === undefined) {
+      if (this.#early.length < MAX_EARLY) this.#early.push([{ type, reason, plugin, socket, message }, wall]);
+      return;
+    }
+    this.#seq += 1;
+    const event: BrokerEvent = {
+      time: new Date(wall).toISOString(),
+      seq: this.#seq,
+      type,
+      reason,
+      plugin: plugin.slice(0, MAX_TEXT),
+      socket: socket.slice(0, MAX_TEXT),
+      message: message.slice(0, MAX_MESSAGE),
+    };
+    this.#timeline.add(event);
+    this.#spool.add(event);
+    for (const follower of this.#followers) follower.push(event);
+  }
+
+  async #lastNumber(): Promise<{ readonly seq: number; readonly isClean: boolean }> {
+    const { file, log } = this.#ports;
+    try {
+      const tail = await file.readTail(TAIL_BYTES);
+      if (tail === undefined) return { seq: 0, isClean: false };
+      let last = { seq: 0, isClean: false };
+      for (const text of tail.toString('utf8').split('\n')) {
+        const line = parseLine(text);
+        if (line.kind === 'event') last = { seq: Math.max(last.seq, line.event.seq), isClean: false };
+        else if (line.kind === 'closed') last = { seq: Math.max(last.seq, line.seq), isClean: true };
+        else if (text !== '') last = { ...last, isClean: false };
+      }
+      return last;
+    } catch (failure) {
+      log.warn('journal.unreadable', `the last event number cannot be read: ${asError(failure).message}`);
+      return { seq: 0, isClean: false };
+    }
+  }
+}

@@ -1,0 +1,11 @@
+// What the journal needs of the disk.
+
+/** The file of events. Nobody waits for it: events are a record, not a promise. */
+export interface JournalFile {
+  /** The last bytes, or undefined when there is no file. */
+  readTail(maxBytes: number): Promise<Buffer | undefined>;
+  /** Adds text at the end. On rejection a part of it may be there. */
+  append(text: string): Promise<void>;
+  /** Puts a new file in place of the old one; on rejection the old one is there. */
+  replace(text: string): Promise<void>;
+}

@@ -1,0 +1,76 @@
+// A plugin that fails a thousand times a second must not fill memory and disk with it: of equal events the first few
+// are told, the rest are counted and told once.
+import type { Alarm, Clock } from '../kernel/clock.js';
+import type { EventDraft } from '../model/event.js';
+
+/** Equal events within this are told together. */
+const WINDOW_MS = 10_000;
+/** So many of them one by one. */
+const TOLD = 3;
+/** Kinds of events watched at one time; beyond it the oldest window ends early. */
+const MAX_WINDOWS = 1024;
+
+interface Window {
+  readonly startedAt: number;
+  told: number;
+  untold: number;
+  last: EventDraft;
+  alarm: Alarm | undefined;
+}
+
+/** Lets drafts through, or counts them. Equal means: same plugin, type and reason. */
+export class Repeats {
+  readonly #clock: Clock;
+  readonly #tell: (draft: EventDraft) => void;
+  readonly #windows = new Map<string, Window>();
+
+  /** @param tell takes the events that are to be recorded */
+  constructor(clock: Clock, tell: (draft: EventDraft) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  /** Tells the draft, or counts it among those of its kind. */
+  offer(draft: EventDraft): void {
+    const key = kindOf(draft);
+    const now = this.#clock.mono();
+    const window = this.#windows.get(key);
+    if (window === undefined || now - window.startedAt >= WINDOW_MS) {
+      if (window !== undefined) this.#end(key, window);
+      this.#windows.set(key, { startedAt: now, told: 1, untold: 0, last: draft, alarm: undefined });
+      this.#makeRoom();
+      this.#tell(draft);
+    } else if (window.told < TOLD) {
+      window.told += 1;
+      this.#tell(draft);
+    } else {
+      window.untold += 1;
+      window.last = draft;
+      window.alarm ??= this.#clock.alarm(window.startedAt + WINDOW_MS - now, () => this.#end(key, window));
+    }
+  }
+
+  /** Ends all windows, telling what was only counted so far. */
+  flush(): void {
+    for (const [key, window] of [...this.#windows]) this.#end(key, window);
+  }
+
+  #end(key: string, window: Window): void {
+    window.alarm?.cancel();
+    if (this.#windows.get(key) === window) this.#windows.delete(key);
+    if (window.untold === 0) return;
+    const seconds = Math.max(1, Math.round((this.#clock.mono() - window.startedAt) / 1000));
+    this.#tell({ ...window.last, message: `${window.last.message} (${window.untold} more in ${seconds} s)` });
+  }
+
+  #makeRoom(): void {
+    if (this.#windows.size <= MAX_WINDOWS) return;
+    const [oldest] = this.#windows;
+    if (oldest !== undefined) this.#end(...oldest);
+  }
+}
+
+/** Where an event says neither plugin nor reason, its words are all that tells it from others. */
+function kindOf({ type, reason = '', plugin = '', message }: EventDraft): string {
+  return JSON.stringify(reason === '' && plugin === '' ? [type, message] : [type, reason, plugin]);
+}

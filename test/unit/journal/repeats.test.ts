@@ -1,0 +1,85 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { Repeats } from '../../../src/journal/repeats.js';
+import type { EventDraft } from '../../../src/model/event.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+function bench(): { readonly clock: FakeClock; readonly repeats: Repeats; readonly told: string[] } {
+  const clock = new FakeClock();
+  const told: string[] = [];
+  return { clock, told, repeats: new Repeats(clock, ({ message }) => told.push(message)) };
+}
+
+function refusal(message: string, plugin = 'DevicePlugin/a.b/c', reason = 'FLOOD_REGISTER'): EventDraft {
+  return { type: 'refused', reason, plugin, message };
+}
+
+describe('repeated events', () => {
+  it('are told one by one when they are few', async () => {
+    const { clock, repeats, told } = bench();
+    for (const message of ['one', 'two', 'three']) repeats.offer(refusal(message));
+    await clock.advance(10_000);
+    repeats.offer(refusal('four'));
+    assert.deepEqual(told, ['one', 'two', 'three', 'four']);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('are counted when they are many, and told together with the words of the last', async () => {
+    const { clock, repeats, told } = bench();
+    for (let index = 1; index <= 420; index += 1) repeats.offer(refusal(`no ${index}`));
+    assert.deepEqual(told, ['no 1', 'no 2', 'no 3']);
+    await clock.advance(10_000);
+    assert.deepEqual(told.slice(3), ['no 420 (417 more in 10 s)']);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('are bounded over any time: four in each ten seconds of a flood', async () => {
+    const { clock, repeats, told } = bench();
+    for (let ms = 0; ms < 60_000; ms += 5) {
+      repeats.offer(refusal('again'));
+      await clock.advance(5);
+    }
+    assert.ok(told.length <= 25, String(told.length));
+    const counted = told.map(
+      (message) => Number(/\((\d+) more/.exec(message)?.[1] ?? 0) + Number(!message.includes('(')),
+    );
+    repeats.flush();
+    const last = told.slice(counted.length).map((message) => Number(/\((\d+) more/.exec(message)?.[1] ?? 0));
+    assert.equal(
+      [...counted, ...last].reduce((sum, count) => sum + count, 0),
+      12_000,
+      'not one is lost',
+    );
+  });
+
+  it('of another plugin, type or reason are told', () => {
+    const { repeats, told } = bench();
+    for (let index = 0; index < 9; index += 1) repeats.offer(refusal('x'));
+    repeats.offer(refusal('other plugin', 'DevicePlugin/a.b/d'));
+    repeats.offer(refusal('other reason', undefined, 'NO_LISTENER'));
+    repeats.offer({ ...refusal('other type'), type: 'flood' });
+    assert.deepEqual(told.slice(3), ['other plugin', 'other reason', 'other type']);
+  });
+
+  it('that say neither plugin nor reason are told apart by their words', () => {
+    const { repeats, told } = bench();
+    for (const message of ['a', 'b', 'c', 'd', 'e', 'f']) repeats.offer({ type: 'broker', message });
+    assert.equal(told.length, 6);
+  });
+
+  it('are told early when there are too many kinds of them', () => {
+    const { clock, repeats, told } = bench();
+    for (let index = 0; index < 10; index += 1) repeats.offer(refusal('first'));
+    for (let index = 0; index < 2000; index += 1) repeats.offer(refusal('x', `DevicePlugin/a.b/n${index}`));
+    assert.ok(told.includes('first (7 more in 1 s)'));
+    assert.equal(clock.pending, 0);
+  });
+
+  it('are told when the journal is closed', () => {
+    const { clock, repeats, told } = bench();
+    for (let index = 0; index < 5; index += 1) repeats.offer(refusal('x'));
+    repeats.flush();
+    assert.deepEqual(told.slice(3), ['x (2 more in 1 s)']);
+    assert.equal(clock.pending, 0);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { Timeline } from '../../../src/journal/timeline.js';
+import type { BrokerEvent } from '../../../src/model/event.js';
+
+function event(seq: number, plugin: string): BrokerEvent {
+  return { time: '', seq, type: 'state', reason: '', plugin, socket: '', message: '' };
+}
+
+function seqs(events: readonly BrokerEvent[]): readonly number[] {
+  return events.map(({ seq }) => seq);
+}
+
+describe('the timeline', () => {
+  it('keeps the last 50 of each plugin, however loud another is', () => {
+    const timeline = new Timeline();
+    for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'quiet'));
+    for (let seq = 61; seq <= 5000; seq += 1) timeline.add(event(seq, 'loud'));
+    assert.deepEqual(
+      seqs(timeline.of('quiet')),
+      Array.from({ length: 50 }, (_, index) => 11 + index),
+    );
+    assert.equal(timeline.of('loud').length, 50);
+    assert.deepEqual(timeline.of('__proto__'), []);
+  });
+
+  it('gives all that is kept once and in order', () => {
+    const timeline = new Timeline();
+    for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'quiet'));
+    for (let seq = 61; seq <= 5000; seq += 1) timeline.add(event(seq, seq % 2 === 0 ? 'loud' : 'louder'));
+    const all = seqs(timeline.since(0));
+    assert.deepEqual(
+      all,
+      [...new Set(all)].sort((a, b) => a - b),
+    );
+    assert.equal(all.length, 50 + 1000);
+    assert.deepEqual(seqs(timeline.since(4998)), [4998, 4999, 5000]);
+    assert.deepEqual(seqs(timeline.since(60)).slice(0, 2), [60, 4001]);
+    assert.deepEqual(seqs(timeline.since(5001)), []);
+  });
+
+  it('forgets the plugins that were silent longest when there are too many', () => {
+    const timeline = new Timeline();
+    for (let seq = 1; seq <= 2048; seq += 1) timeline.add(event(seq, `p${seq}`));
+    timeline.add(event(2049, 'p1'));
+    timeline.add(event(2050, 'new'));
+    assert.equal(timeline.of('p1').length, 2);
+    assert.equal(timeline.of('p2').length, 0);
+    assert.equal(timeline.of('p3').length, 1);
+  });
+
+  it('puts an earlier life before the present one', () => {
+    const timeline = new Timeline();
+    for (let seq = 100; seq <= 130; seq += 1) timeline.add(event(seq, 'a'));
+    timeline.prepend(Array.from({ length: 105 }, (_, index) => event(index + 1, 'a')));
+    assert.deepEqual(
+      seqs(timeline.of('a')),
+      Array.from({ length: 50 }, (_, index) => 81 + index),
+    );
+    assert.deepEqual(
+      seqs(timeline.since(0)),
+      Array.from({ length: 130 }, (_, index) => index + 1),
+    );
+  });
+});
