@@ -68,7 +68,7 @@ function namedLast({ socket, caller, door, endpoint, versions }: FloodSubject): 
  * Milliseconds since a record was written: by the machine's own scale within a boot, which no clock step touches; by the
  * wall clock after a reboot, and never less than nothing, so that a clock set back lengthens no quarantine.
  */
-export function elapsedMs(written: Stamp, now: Stamp, isSameBoot: boolean): number {
+function elapsedMs(written: Stamp, now: Stamp, isSameBoot: boolean): number {
   return Math.max(0, isSameBoot ? now.bootMs - written.bootMs : now.wallMs - written.wallMs);
 }
 

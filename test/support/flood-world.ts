@@ -22,7 +22,7 @@ export const FLOOD: FloodSettings = {
 export type FloodRules = ReadonlyMap<string, Partial<FloodPolicy>>;
 
 /** The effective policy of one plugin. */
-export function policyOf(flood: FloodPolicy, rule?: number): PluginPolicy {
+function policyOf(flood: FloodPolicy, rule?: number): PluginPolicy {
   const { mode, register, updates, penalty } = flood;
   return {
     rule,

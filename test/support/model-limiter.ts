@@ -3,7 +3,7 @@ import type { Clock } from '../../src/kernel/clock.js';
 import type { BucketSettings } from '../../src/model/settings.js';
 
 /** The plainest bucket there is: one number, the time at which it will be full again. Only for tests. */
-export class ModelLimiter implements Limiter {
+class ModelLimiter implements Limiter {
   readonly #clock: Clock;
   #settings: BucketSettings;
   #fullAtMs: number;
