@@ -1,6 +1,7 @@
-// Everything but `serve`: the bundle that src/plugin-broker.ts loads for all other commands.
+// Everything but the programs that are bundles of their own: what src/plugin-broker.ts loads for all other commands.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { readCheckpoint } from './cli-checkpoint.js';
 import { readConfig } from './cli-config.js';
 import { run } from './cli/program.js';
 import { processTerminal } from './cli/terminal.js';
@@ -12,7 +13,9 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 void run(process.argv.slice(2), processTerminal(), {
   version,
   readConfig,
-  serve: () => void createRequire(import.meta.url)('./serve.cjs'),
+  readCheckpoint,
+  start: (bundle) => void createRequire(import.meta.url)(`./${bundle}.cjs`),
 }).then((code) => {
-  process.exitCode = code;
+  // Ended here and not by itself, so that nothing a simulator left open can hold it; but not before a pipe has taken all.
+  process.stdout.write('', () => process.exit(code));
 });

@@ -13,15 +13,20 @@ export class CliError extends Error {
   }
 }
 
-/** The reason of the signal that ends a command: Ctrl-C, SIGTERM, or nobody reading its output any more. */
-export class Interrupted extends Error {
-  override readonly name = 'Interrupted';
-  /** 128 + the number of the signal, as a shell reports it. */
+/** A command that ended with a code of its own and has said all there is to say. */
+export class Ended extends Error {
+  override readonly name: string = 'Ended';
   readonly exitCode: number;
   constructor(exitCode: number) {
-    super('interrupted');
+    super(`ended with ${exitCode}`);
     this.exitCode = exitCode;
   }
+}
+
+/** The reason of the signal that ends a command: Ctrl-C, SIGTERM, or nobody reading its output any more. The code
+ * is 128 + the number of the signal, as a shell reports it. */
+export class Interrupted extends Ended {
+  override readonly name = 'Interrupted';
 }
 
 /** Runs what goes on until Ctrl-C, which is its normal end. `work` rejects when the signal aborts. */

@@ -3,18 +3,21 @@ import { Command, CommanderError } from 'commander';
 import { asError } from '../kernel/clock.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { addCheckConfig } from './commands/check-config.js';
+import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
 import { addDoctor } from './commands/doctor.js';
+import { addRegistrar, addServe } from './commands/elsewhere.js';
 import { addEvents } from './commands/events.js';
 import { addExplain } from './commands/explain.js';
 import { addLimits } from './commands/limits.js';
 import { addOperatorCommands } from './commands/operator.js';
 import { addPlugins } from './commands/plugins.js';
 import { addResources } from './commands/resources.js';
-import { addServe } from './commands/serve.js';
+import { addSim } from './commands/sim.js';
 import { addStatus } from './commands/status.js';
+import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
-import { CliError, EXIT, Interrupted } from './exit.js';
+import { CliError, Ended, EXIT } from './exit.js';
 import { visible } from './output/text.js';
 import type { Terminal } from './terminal.js';
 
@@ -22,12 +25,20 @@ import type { Terminal } from './terminal.js';
 export interface ProgramParts {
   readonly version: string;
   readonly readConfig: ConfigReader;
-  /** Runs the daemon in this process. */
-  serve(): void;
+  readonly readCheckpoint: CheckpointReader;
+  /** Runs one of the programs that are bundles of their own, in this process. */
+  start(bundle: 'serve' | 'csi-node-driver-registrar'): void;
 }
 
-/** The tree of all commands, in the order of the help. */
-export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
+/** Command lines that are about every command, or about simulators. */
+const ABOUT_SIMULATORS: ReadonlySet<string> = new Set(['sim', 'completion', 'help']);
+
+/**
+ * The tree of all commands, in the order of the help.
+ *
+ * @param first the first word of the command line: what it is not about is not loaded
+ */
+export async function commandTree(terminal: Terminal, parts: ProgramParts, first: string): Promise<Command> {
   const program = new Command('plugin-broker')
     .description(
       'Takes in device plugins and CSI/DRA drivers as the kubelet does, with flood policies and a checkpoint.',
@@ -42,7 +53,7 @@ export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
     })
     .exitOverride();
   program.commandsGroup('The daemon:');
-  addServe(program, parts);
+  addServe(program, () => parts.start('serve'));
   addCheckConfig(program, terminal, parts.readConfig);
   addDoctor(program, terminal, parts.readConfig);
   program.commandsGroup('What it sees:');
@@ -54,6 +65,10 @@ export function commandTree(terminal: Terminal, parts: ProgramParts): Command {
   addExplain(program, terminal);
   program.commandsGroup('What an operator does:');
   addOperatorCommands(program, terminal);
+  addCheckpoint(program, terminal, parts.readCheckpoint);
+  program.commandsGroup('Programs of their own:');
+  await addSim(program, terminal, ABOUT_SIMULATORS.has(first));
+  addRegistrar(program, () => parts.start('csi-node-driver-registrar'));
   program.commandsGroup('Other:');
   addCompletion(program, terminal);
   return program;
@@ -72,11 +87,12 @@ function helpCommand(): Command {
  */
 export async function run(args: readonly string[], terminal: Terminal, parts: ProgramParts): Promise<number> {
   try {
-    await commandTree(terminal, parts).parseAsync(args, { from: 'user' });
+    const program = await commandTree(terminal, parts, args[0] ?? '');
+    await program.parseAsync(args, { from: 'user' });
     return EXIT.ok;
   } catch (failure) {
     if (failure instanceof CommanderError) return failure.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (failure instanceof Interrupted) return failure.exitCode;
+    if (failure instanceof Ended) return failure.exitCode;
     terminal.complain(`plugin-broker: ${visible(asError(failure).message)}`);
     if (failure instanceof CliError) return failure.exitCode;
     if (failure instanceof Unreachable) return EXIT.unreachable;

@@ -1,3 +1,4 @@
+import { readCheckpoint } from '../../src/cli-checkpoint.js';
 import { readConfig } from '../../src/cli-config.js';
 import { run } from '../../src/cli/program.js';
 import type { Terminal } from '../../src/cli/terminal.js';
@@ -32,7 +33,7 @@ export class CapturedTerminal implements Terminal {
 }
 
 /** What the program is given by its entry. */
-export const programParts = { version: '0.0.0', readConfig, serve: (): void => undefined };
+export const programParts = { version: '0.0.0', readConfig, readCheckpoint, start: (): void => undefined };
 
 /** Runs one command line within the test process: everything but the process itself is real. */
 export async function runHere(

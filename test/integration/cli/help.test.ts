@@ -21,7 +21,7 @@ function helpTexts(command: Command, name: string): readonly { name: string; tex
   ];
 }
 
-const program = commandTree(new CapturedTerminal(), programParts);
+const program = await commandTree(new CapturedTerminal(), programParts, 'help');
 const texts = helpTexts(program, 'plugin-broker');
 
 describe('--help', () => {

@@ -5,6 +5,7 @@ import { AdminClient } from '../../../src/platform/grpc/admin-client.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import type { BrokerEvent } from '../../../src/model/event.js';
 import { brokerEvent, FakeAdminPort, limitView, pluginView, resourceView } from '../../support/fake-admin-port.js';
+import { run } from '../../support/program.js';
 import { serveAdmin, type ServedAdminApi } from '../../support/served-admin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -30,6 +31,13 @@ describe('the admin API', () => {
     assert.deepEqual(await client.resources('', false), port.resourceList);
     const status = await client.status(false);
     assert.deepEqual(status.resources, port.resourceList);
+  });
+
+  it('prints all of it into a pipe before it ends', async () => {
+    const { code, stdout } = await run(['resources', '-o', 'json', '--address', address]);
+    assert.equal(code, 0);
+    const [many] = JSON.parse(stdout) as { devices: unknown[] }[];
+    assert.equal(many?.devices.length, DEVICES);
   });
 
   it('leaves devices out where they are not wanted', async () => {

@@ -1,0 +1,85 @@
+// `sim device|csi|dra`: simulated plugins. Their options come from tables of the simulators, which are loaded only when a
+// command line is about them.
+import path from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { defaultsOf, duration as parseDuration, type SimOption } from '../../sim/sim-option.js';
+import { Ended } from '../exit.js';
+import { duration } from '../output/amounts.js';
+import { rootOf, type AddressOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+/** A simulator: its options, and how it runs. */
+interface Simulator {
+  readonly about: string;
+  readonly options: readonly SimOption[];
+  /** Runs until the signal aborts or it ends by itself; gives the exit code. */
+  run(options: Record<string, unknown>, signal: AbortSignal): Promise<number>;
+}
+
+/** What can be simulated. */
+const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
+  device: async () => {
+    const [{ DEVICE_SIM_OPTIONS }, { runDeviceSim }] = await Promise.all([
+      import('../../sim/device/options.js'),
+      import('../../sim/device/run-device-sim.js'),
+    ]);
+    return {
+      about: 'a device plugin, at the Register door or in the registry',
+      options: DEVICE_SIM_OPTIONS,
+      run: (options, signal) => runDeviceSim(options as unknown as Parameters<typeof runDeviceSim>[0], signal),
+    };
+  },
+};
+
+/**
+ * Adds `sim`.
+ *
+ * @param whole whether its subcommands are wanted: each costs the loading of its simulator
+ */
+export async function addSim(program: Command, terminal: Terminal, whole: boolean): Promise<void> {
+  const sim = program
+    .command('sim')
+    .summary('a simulated plugin, well-behaved or not')
+    .description(
+      'Runs a simulated plugin: a real process on real sockets, which tells what it does as JSON lines. By default it behaves well; each option changes that.',
+    );
+  if (!whole) return;
+  for (const [name, load] of Object.entries(SIMULATORS)) addSimulator(sim, name, await load(), terminal);
+}
+
+function addSimulator(sim: Command, name: string, simulator: Simulator, terminal: Terminal): void {
+  const command = sim
+    .command(name)
+    .summary(simulator.about)
+    .description(`Runs ${simulator.about}, until Ctrl-C. Durations are written 250ms, 2s or 5m.`)
+    .option('--root <dir>', 'root directory of the broker whose doors it uses');
+  for (const option of simulator.options) command.addOption(commanderOption(option));
+  command.action(async (given: AddressOptions & Record<string, unknown>) => {
+    const base = rootOf(given);
+    const doors = { dir: path.join(base, 'device-plugins'), registry: path.join(base, 'plugins_registry') };
+    const code = await simulator.run({ ...defaultsOf(simulator.options), ...doors, ...given }, terminal.interruption());
+    if (code !== 0) throw new Ended(code);
+  });
+}
+
+/** Defaults are only told here: they are put in where the simulator is started. */
+function commanderOption({ flags, help, choices, parse, default: standard }: SimOption): Option {
+  const option = new Option(flags, `${help}${defaultText(standard, parse === parseDuration)}`);
+  if (choices !== undefined) option.choices(choices);
+  if (parse !== undefined) {
+    option.argParser((text, before: unknown) => {
+      try {
+        return parse(text, before ?? standard);
+      } catch (failure) {
+        throw new InvalidArgumentError((failure as Error).message);
+      }
+    });
+  }
+  return option;
+}
+
+function defaultText(standard: unknown, isDuration: boolean): string {
+  if (isDuration && typeof standard === 'number') return ` (default: ${duration(standard)})`;
+  if (typeof standard === 'string' || typeof standard === 'number') return ` (default: ${standard})`;
+  return Array.isArray(standard) && standard.length > 0 ? ` (default: ${standard.join(',')})` : '';
+}
