@@ -13,6 +13,7 @@ import { Guard } from './guard.js';
 import { Inbound } from './inbound.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { Outbound } from './outbound.js';
+import { joinSmall, writeTogether } from './pieces.js';
 import { Retirement } from './retirement.js';
 
 /** Why the border ended a connection. */
@@ -122,7 +123,7 @@ export class Border extends Duplex {
     done: (error?: Error) => void,
   ): void {
     const buffers = chunks.map(({ chunk }) => chunk);
-    this.#send(buffers, done);
+    this.#send(joinSmall(buffers), done);
   }
 
   override _final(done: (error?: Error) => void): void {
@@ -168,7 +169,10 @@ export class Border extends Duplex {
       done();
       return;
     }
-    this.#forward(chunks, done);
+    writeTogether(this.#socket, chunks, () => {
+      this.#sent();
+      done();
+    });
     const { guard } = this.#options;
     if (this.#socket.writableLength >= Math.max(1, guard.unreadBytes)) this.#unreadSince ??= now;
     this.#expect(now);
@@ -176,16 +180,6 @@ export class Border extends Duplex {
     if (this.#outbound.refusal !== undefined) {
       this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${this.#outbound.refusal}`));
     }
-  }
-
-  #forward(chunks: readonly Buffer[], done: () => void): void {
-    this.#socket.cork();
-    for (const chunk of chunks.slice(0, -1)) this.#socket.write(chunk);
-    this.#socket.write(chunks.at(-1), () => {
-      this.#sent();
-      done();
-    });
-    this.#socket.uncork();
   }
 
   #sent(): void {

@@ -5,12 +5,14 @@ import { echoService } from './echo-server.js';
 export class EchoClient {
   readonly #client: Client;
 
-  constructor(path: string) {
+  /** @param authority sent in place of what grpc-js sends for unix sockets */
+  constructor(path: string, authority?: string) {
     this.#client = new Client(`unix:${path}`, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
       'grpc.enable_retries': 0,
       'grpc.initial_reconnect_backoff_ms': 100,
+      ...(authority === undefined ? {} : { 'grpc.default_authority': authority }),
     });
   }
 
