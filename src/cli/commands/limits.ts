@@ -30,7 +30,7 @@ export function limitTable(limits: readonly LimitView[], now: number, paint: Pai
   if (limits.length === 0) return 'no limit was ever spent from\n';
   const columns: readonly Column<LimitView>[] = [
     { title: 'LIMIT', of: (limit) => limit.limit },
-    { title: 'PLUGIN', of: (limit) => (limit.plugin === '' ? '(all)' : limit.plugin) },
+    { title: 'PLUGIN', of: ownerOf },
     { title: 'UID', of: (limit) => known(limit.uid) },
     { title: 'MODE', of: (limit) => limit.mode, tone: (limit) => (limit.mode === 'enforce' ? 'plain' : 'quiet') },
     { title: 'PERMITS', of: (limit) => `${limit.permits}/${limit.burst}`, tone: emptyIsBad },
@@ -43,6 +43,13 @@ export function limitTable(limits: readonly LimitView[], now: number, paint: Pai
     { title: 'SET BY', of: (limit) => limit.source },
   ];
   return table(columns, limits, paint);
+}
+
+/** Whose bucket it is: a plugin's; that of whoever calls as a uid; or everybody's. */
+function ownerOf({ plugin, uid, limit }: LimitView): string {
+  if (plugin !== '') return plugin;
+  if (uid < 0) return '(all)';
+  return limit === 'connections' ? '(any)' : '(invalid names)';
 }
 
 function emptyIsBad(limit: LimitView): 'bad' | 'plain' {

@@ -62,13 +62,13 @@ function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint
 
 function countStates(plugins: readonly PluginView[], paint: Paint): string {
   const counts = new Map<string, number>();
-  for (const { state, primary } of plugins) if (primary) counts.set(state, (counts.get(state) ?? 0) + 1);
+  for (const { state } of plugins) counts.set(state, (counts.get(state) ?? 0) + 1);
   if (counts.size === 0) return 'none';
   return [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`).join(', ');
 }
 
 function attention(plugins: readonly PluginView[], now: number, paint: Paint): string {
-  const listed = plugins.filter((plugin) => plugin.primary && !QUIET_STATES.has(plugin.state));
+  const listed = plugins.filter((plugin) => !QUIET_STATES.has(plugin.state));
   if (listed.length === 0) return '';
   const columns: readonly Column<PluginView>[] = [
     { title: 'NOT READY', of: (plugin) => plugin.name },

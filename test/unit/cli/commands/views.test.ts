@@ -39,13 +39,19 @@ describe('what commands show to people', () => {
       slowing: 'quarantined',
     });
     assert.deepEqual(
-      lines(limitTable([limitView({ plugin: '', limit: 'global.register' }), quarantined], now, plain)),
+      lines(limitTable([limitView({ plugin: '', limit: 'global.register', uid: -1 }), quarantined], now, plain)),
       [
-        'LIMIT            PLUGIN                         UID  MODE     PERMITS  EVERY  NEXT  EXCEEDED  STRIKES  QUARANTINE  NOW          SET BY',
-        'global.register  (all)                         1000  enforce  4/5      2s     1s           0        0  -           -            flood',
+        'LIMIT            PLUGIN                        UID   MODE     PERMITS  EVERY  NEXT  EXCEEDED  STRIKES  QUARANTINE  NOW          SET BY',
+        'global.register  (all)                         -     enforce  4/5      2s     1s           0        0  -           -            flood',
         'register         DevicePlugin/example.com/gpu  1000  enforce  0/5      2s     1s          20       10  30s         quarantined  flood',
       ],
     );
+  });
+
+  it('names whose limit it is where it is no plugin', () => {
+    const shared = [limitView({ plugin: '' }), limitView({ plugin: '', limit: 'connections' })];
+    const owners = lines(limitTable(shared, now, plain)).map((line) => line.split(/ {2,}/)[1]);
+    assert.deepEqual(owners, ['PLUGIN', '(invalid names)', '(any)']);
   });
 
   it('is a word instead of an empty table', () => {
@@ -83,14 +89,14 @@ describe('what commands show to people', () => {
 describe('the summary', () => {
   const port = new FakeAdminPort();
   port.resourceList = [resourceView(), resourceView({ capacity: 10, allocatable: 10 })];
-  port.pluginList = [pluginView(), pluginView({ state: 'gone' }), pluginView({ primary: false, state: 'held' })];
+  port.pluginList = [pluginView(), pluginView({ state: 'gone' }), pluginView({ primary: false })];
 
   it('is short where all is well', () => {
     assert.deepEqual(lines(statusSummary(port.status(), now, plain)), [
       'plugin-broker 1.2.3 is ready (pid 77, up 1m30s)',
       'checkpoint  ok, generation 9, 2.0 kB, written 1m30s ago',
       'policy      defaults, read 1m30s ago',
-      'plugins     1 ready, 1 gone; 0 came from the checkpoint at start',
+      'plugins     2 ready, 1 gone; 0 came from the checkpoint at start',
       'resources   2, with 11 of 12 devices allocatable',
     ]);
   });
