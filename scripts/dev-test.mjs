@@ -8,7 +8,18 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const target = process.env.PB_BUILD;
 if (target === undefined) throw new Error('set PB_BUILD to a folder of your own');
 mkdirSync(target, { recursive: true });
-for (const name of ['node_modules', 'proto', 'config', 'deploy', 'docs', 'package.json', 'README.md', 'scripts', 'test', 'src']) {
+for (const name of [
+  'node_modules',
+  'proto',
+  'config',
+  'deploy',
+  'docs',
+  'package.json',
+  'README.md',
+  'scripts',
+  'test',
+  'src',
+]) {
   if (!existsSync(path.join(target, name)) && existsSync(path.join(root, name))) {
     symlinkSync(path.join(root, name), path.join(target, name));
   }
