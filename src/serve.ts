@@ -7,7 +7,6 @@ import { PolicyReload } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble, bootIdOfMachine } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
-import { memoryJournal } from './daemon/memory-journal.js';
 import { serveHealth, tellSystemd } from './daemon/serving.js';
 import { asError } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
@@ -87,7 +86,9 @@ async function run(
   config: Pick<ConstructorParameters<typeof PolicyReload>[0], 'source' | 'around'>,
 ): Promise<number> {
   const { settings } = live.current;
-  const journal = memoryJournal(clock);
+  // Installed first: without a listener a SIGHUP during the start would end the process.
+  let hangup = (): void => undefined;
+  process.on('SIGHUP', () => hangup());
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const daemon = assemble({
@@ -98,7 +99,6 @@ async function run(
     clock,
     random,
     log,
-    journal,
     metrics,
     phaseChanged: tellSystemd(notifier),
   });
@@ -130,9 +130,9 @@ async function run(
     compile: compileGlob,
     clock,
     log,
-    events: journal,
+    events: daemon.events,
   });
-  process.on('SIGHUP', () => void reload.reload('SIGHUP'));
+  hangup = () => void reload.reload('SIGHUP');
   const unwatch = await watchFile(args.config, log, () => void reload.reload('the file changed'));
   const isClean = await stopping.done;
   await unwatch?.();

@@ -5,6 +5,7 @@ import { decodeCheckpoint } from '../checkpoint/decode.js';
 import { emptyDocument } from '../checkpoint/document.js';
 import { CheckpointEncoder } from '../checkpoint/encode.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { Journal } from '../journal/journal.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
@@ -13,9 +14,10 @@ import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
 import { deviceListFiles } from '../platform/store/device-list-files.js';
 import { oneAtATime } from '../platform/store/file-lane.js';
+import { journalFile } from '../platform/store/journal-file.js';
 import { LowdbFile } from '../platform/store/lowdb-file.js';
 import { nodeFiles } from '../platform/store/node-files.js';
-import { Daemon, type DaemonParts, type JournalPort } from './daemon.js';
+import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
 
 /** What is decided before. */
@@ -28,7 +30,6 @@ export interface AssembleParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly journal: JournalPort;
   readonly metrics: BrokerMetrics;
   readonly phaseChanged: DaemonParts['phaseChanged'];
 }
@@ -60,6 +61,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     random,
     log,
     metrics,
+    journal: new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log }),
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),

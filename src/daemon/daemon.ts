@@ -6,8 +6,8 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { LiveConfig } from '../config/live-config.js';
-import type { BrokerEvent, EventSink } from '../model/event.js';
-import type { EventQuery } from '../admin/admin-port.js';
+import type { Journal } from '../journal/journal.js';
+import type { EventSink } from '../model/event.js';
 import type { BrokerView, StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
@@ -28,13 +28,6 @@ const LINGER_LOOK_MS = 5;
 /** Strikes that changed are written at most this often. */
 const PENALTIES_KEY = 'limits';
 
-/** Events with memory: what was recorded can be read again and followed. */
-export interface JournalPort extends EventSink {
-  /** The highest number given out. */
-  readonly seq: number;
-  follow(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
-}
-
 /** What the daemon is made of. */
 export interface DaemonParts {
   readonly version: string;
@@ -47,7 +40,7 @@ export interface DaemonParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly journal: JournalPort;
+  readonly journal: Journal;
   readonly openLimiter: OpenLimiter;
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
@@ -106,6 +99,11 @@ export class Daemon {
     this.#persistence.follow(this.broker.core);
   }
 
+  /** Where everything that happens is told. */
+  get events(): EventSink {
+    return this.#parts.journal;
+  }
+
   /** The broker's own facts. */
   view(): BrokerView {
     const problems = [...this.#problems.values(), ...this.#policyProblems()];
@@ -141,6 +139,7 @@ export class Daemon {
     const { live, clock, log, journal } = this.#parts;
     const { paths, restart } = live.current.settings;
     const opened = await this.store.open();
+    await journal.open(opened.eventSeq);
     const { core } = this.broker;
     this.flood.restore(this.store.contents.limits, !opened.rebooted);
     await this.#persistence.restore(core, (type, name, socket) => live.policyFor(type, name, socket), clock.wall());
@@ -153,7 +152,7 @@ export class Daemon {
         persistence: this.#persistence,
         clock,
         events: journal,
-        follow: (query, signal) => journal.follow(query, signal),
+        follow: (query, signal) => journal.events(query, signal),
         head: () => this.head(),
       }),
     );
@@ -171,6 +170,7 @@ export class Daemon {
       message: `plugin-broker ${this.#parts.version} started with pid ${String(this.#parts.self.pid)}`,
     });
     this.#told();
+    await journal.restore();
   }
 
   /** Stops accepting, finishes calls, writes everything. broker.sock answers until `close`. */
@@ -184,6 +184,7 @@ export class Daemon {
     await this.broker.stop();
     await this.store.update((draft) => draft.setLimits(this.flood.snapshot()));
     await this.store.flush(FLUSH_MS);
+    await journal.close(FLUSH_MS);
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
     await this.#parts.drivers.stop();
