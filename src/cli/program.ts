@@ -5,6 +5,7 @@ import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { addCheckConfig } from './commands/check-config.js';
 import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
+import { addDemo } from './commands/demo.js';
 import { addDoctor } from './commands/doctor.js';
 import { addRegistrar, addServe } from './commands/elsewhere.js';
 import { addEvents } from './commands/events.js';
@@ -68,6 +69,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addCheckpoint(program, terminal, parts.readCheckpoint);
   program.commandsGroup('Programs of their own:');
   await addSim(program, terminal, ABOUT_SIMULATORS.has(first));
+  addDemo(program, terminal);
   addRegistrar(program, () => parts.start('csi-node-driver-registrar'));
   program.commandsGroup('Other:');
   addCompletion(program, terminal);

@@ -99,7 +99,7 @@ export class ConnectionBudget {
       permits: limiter.permits(),
       burst: connections.burst,
       intervalMs: connections.intervalMs,
-      nextInMs: limiter.nextInMs(),
+      nextInMs: Math.ceil(limiter.nextInMs()),
       strikes: 0,
       quarantinedUntil: '',
       exceeded,

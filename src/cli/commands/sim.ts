@@ -29,6 +29,28 @@ const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
       run: (options, signal) => runDeviceSim(options as unknown as Parameters<typeof runDeviceSim>[0], signal),
     };
   },
+  csi: async () => {
+    const [{ CSI_SIM_OPTIONS }, { runCsiSim }] = await Promise.all([
+      import('../../sim/csi/options.js'),
+      import('../../sim/csi/run-csi-sim.js'),
+    ]);
+    return {
+      about: 'a CSI driver, for a registrar or registering by itself',
+      options: CSI_SIM_OPTIONS,
+      run: (options, signal) => runCsiSim(options as unknown as Parameters<typeof runCsiSim>[0], signal),
+    };
+  },
+  dra: async () => {
+    const [{ DRA_SIM_OPTIONS }, { runDraSim }] = await Promise.all([
+      import('../../sim/dra/options.js'),
+      import('../../sim/dra/run-dra-sim.js'),
+    ]);
+    return {
+      about: 'a DRA driver',
+      options: DRA_SIM_OPTIONS,
+      run: (options, signal) => runDraSim(options as unknown as Parameters<typeof runDraSim>[0], signal),
+    };
+  },
 };
 
 /**
@@ -56,7 +78,11 @@ function addSimulator(sim: Command, name: string, simulator: Simulator, terminal
   for (const option of simulator.options) command.addOption(commanderOption(option));
   command.action(async (given: AddressOptions & Record<string, unknown>) => {
     const base = rootOf(given);
-    const doors = { dir: path.join(base, 'device-plugins'), registry: path.join(base, 'plugins_registry') };
+    const doors = {
+      dir: path.join(base, 'device-plugins'),
+      registry: path.join(base, 'plugins_registry'),
+      plugins: path.join(base, 'plugins'),
+    };
     const code = await simulator.run({ ...defaultsOf(simulator.options), ...doors, ...given }, terminal.interruption());
     if (code !== 0) throw new Ended(code);
   });

@@ -19,6 +19,17 @@ describe('sim', () => {
     for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object');
   });
 
+  for (const kind of ['csi', 'dra'])
+    it(`${kind} lives in the directories of the root, and ends with 0 on SIGTERM`, async () => {
+      const root = tempDir();
+      for (const name of ['plugins', 'plugins_registry']) mkdirSync(path.join(root, name));
+      const sim = start(['sim', kind, '--root', root]);
+      await eventually('it serves', () => sim.stdout().includes(path.join(root, 'plugins')));
+      sim.child.kill('SIGTERM');
+      const { code, stderr } = await sim.ended;
+      assert.deepEqual([code, stderr], [0, '']);
+    });
+
   it('device ends with the code it was told', async () => {
     const root = tempDir();
     const sim = start(['sim', 'device', '--root', root, '--exit-after', '1ms', '--exit-code', '7']);
