@@ -15,7 +15,8 @@ export class HpackDecoder {
   readonly #listBytes: number;
   /** The largest table the encoder may use: what its peer announced and it acknowledged. */
   #limit = DEFAULT_TABLE_BYTES;
-  #mustShrink = false;
+  /** The size to which the encoder still has to reduce its table. */
+  #owed: number | undefined;
   #block: Buffer = Buffer.alloc(0);
   #at = 0;
 
@@ -31,11 +32,11 @@ export class HpackDecoder {
 
   /**
    * The encoder acknowledged a SETTINGS_HEADER_TABLE_SIZE. Where that is smaller than its table it has to say so at the
-   * start of its next block (RFC 7541 4.2).
+   * start of its next block, beginning with the smallest of several (RFC 7541 4.2).
    */
   limitTable(bytes: number): void {
     this.#limit = bytes;
-    this.#mustShrink = bytes < this.#table.capacity;
+    if (bytes < this.#table.capacity) this.#owed = Math.min(this.#owed ?? bytes, bytes);
   }
 
   /**
@@ -63,11 +64,12 @@ export class HpackDecoder {
   #takeSizeUpdates(): void {
     while (((this.#block[this.#at] ?? 0) & 0xe0) === 0x20) {
       const size = this.#integer(5);
-      if (size > this.#limit) throw malformed(`a header table of ${size} bytes where ${this.#limit} are allowed`);
+      const most = Math.min(this.#limit, this.#owed ?? this.#limit);
+      if (size > most) throw malformed(`a header table of ${size} bytes where ${most} are allowed`);
       this.#table.resize(size);
-      this.#mustShrink = false;
+      this.#owed = undefined;
     }
-    if (this.#mustShrink) throw malformed('a header table was not reduced although its limit was');
+    if (this.#owed !== undefined) throw malformed('a header table was not reduced although its limit was');
   }
 
   #field(): HeaderField {

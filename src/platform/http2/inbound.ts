@@ -110,8 +110,7 @@ export class Inbound {
         break;
       }
       const size = isStreamed(head.type) ? HEAD_BYTES : HEAD_BYTES + head.length;
-      const frame = bytes.subarray(at, at + size);
-      const instead = this.#frame(head, frame, bytes[at + HEAD_BYTES], now);
+      const instead = this.#frame(head, bytes, at, now);
       if (instead !== undefined) {
         if (at > passedTo) out.push(bytes.subarray(passedTo, at));
         out.push(...instead);
@@ -179,8 +178,8 @@ export class Inbound {
     return true;
   }
 
-  /** Looks at a frame (of a streamed one only at its head); returns what passes in its place if it does not itself. */
-  #frame(head: FrameHead, frame: Buffer, first: number | undefined, now: number): readonly Buffer[] | undefined {
+  /** Looks at the frame at `at` (a streamed one: its head); returns what passes in its place if it does not itself. */
+  #frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
     this.#guard.count('frames');
     if (!this.#hasSettings && (head.type !== FRAME.SETTINGS || (head.flags & FLAG.ACK) !== 0)) {
       throw malformed('its first frame is not SETTINGS');
@@ -189,10 +188,10 @@ export class Inbound {
     switch (head.type) {
       case FRAME.HEADERS:
       case FRAME.CONTINUATION:
-        return this.#headers(head, frame, now);
+        return this.#headers(head, bytes.subarray(at, at + HEAD_BYTES + head.length), now);
       case FRAME.SETTINGS:
         this.#guard.count('settings');
-        this.#settings(head, frame.subarray(HEAD_BYTES), now);
+        this.#settings(head, bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + head.length), now);
         return undefined;
       case FRAME.PING:
         this.#guard.count('pings');
@@ -206,14 +205,14 @@ export class Inbound {
         return undefined;
       case FRAME.WINDOW_UPDATE:
         this.#guard.count('windowUpdates');
-        if (head.length === 4) this.#calls.granted(head.stream, frame.readUInt32BE(HEAD_BYTES) & 0x7fff_ffff);
+        if (head.length === 4) this.#calls.granted(head.stream, bytes.readUInt32BE(at + HEAD_BYTES) & 0x7fff_ffff);
         return undefined;
       case FRAME.PUSH_PROMISE:
         throw malformed('PUSH_PROMISE from a client');
       case FRAME.GOAWAY:
         return undefined;
       default:
-        this.#streamed(head, first ?? 0, now);
+        this.#streamed(head, bytes[at + HEAD_BYTES] ?? 0, now);
         return undefined;
     }
   }

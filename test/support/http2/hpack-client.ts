@@ -11,6 +11,8 @@ export class HpackClient {
   readonly #random: Random;
   readonly #table = new HpackTable(4096);
   #limit = 4096;
+  /** The smallest limit since the last block: it has to be said first (RFC 7541 4.2). */
+  #smallest = 4096;
 
   constructor(random: Random) {
     this.#random = random;
@@ -19,18 +21,20 @@ export class HpackClient {
   /** The server's limit for the table, once it is acknowledged. */
   limitTable(bytes: number): void {
     this.#limit = bytes;
+    this.#smallest = Math.min(this.#smallest, bytes);
   }
 
   /** One header block. */
   block(fields: readonly Pair[]): Buffer {
     const parts: Buffer[] = [];
-    if (this.#table.capacity > this.#limit || this.#chance(0.05)) {
-      for (let updates = this.#chance(0.3) ? 2 : 1; updates > 0; updates--) {
-        const capacity = Math.floor(this.#random.next() * (this.#limit + 1));
+    if (this.#table.capacity > this.#smallest || this.#chance(0.05)) {
+      for (const most of this.#chance(0.3) ? [this.#smallest, this.#limit] : [this.#smallest]) {
+        const capacity = Math.floor(this.#random.next() * (most + 1));
         this.#table.resize(capacity);
         parts.push(sizeUpdate(capacity));
       }
     }
+    this.#smallest = this.#limit;
     for (const [name, value] of fields) parts.push(this.#field(name, value));
     return Buffer.concat(parts);
   }

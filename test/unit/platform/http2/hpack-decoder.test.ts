@@ -83,6 +83,17 @@ void describe('the HPACK decoder', () => {
     assert.throws(() => other.decode(sizeUpdate(101)), faultOf('PROTOCOL'));
   });
 
+  void it('wants the smallest of several limits said first', () => {
+    const lowered = (): HpackDecoder => {
+      const decoder = new HpackDecoder(LIST_BYTES);
+      for (const limit of [1000, 100, 2000]) decoder.limitTable(limit);
+      return decoder;
+    };
+    assert.throws(() => lowered().decode(Buffer.concat([sizeUpdate(101), indexed(2)])), faultOf('PROTOCOL'));
+    const both = Buffer.concat([sizeUpdate(100), sizeUpdate(2000), indexed(2)]);
+    assert.deepEqual(pairs(lowered(), both), [[':method', 'GET']]);
+  });
+
   void it('wants no size update when its limit was raised, and then allows a larger table', () => {
     const decoder = new HpackDecoder(LIST_BYTES);
     decoder.limitTable(65_536);
