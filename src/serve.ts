@@ -7,9 +7,11 @@ import { PolicyReload } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble, bootIdOfMachine } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
+import { FaultPort } from './daemon/fault-port.js';
 import { serveHealth, tellSystemd } from './daemon/serving.js';
 import { asError } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
+import type { FaultOrder } from './model/fault-port.js';
 import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
 import { surroundings } from './platform/config/surroundings.js';
@@ -18,6 +20,7 @@ import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
+import { parentChannel } from './platform/process/parent-channel.js';
 import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
 import { openNotifier } from './platform/systemd/notifier.js';
 import { systemClock as clock } from './platform/time/system-clock.js';
@@ -37,6 +40,8 @@ interface Arguments {
   readonly takeover: boolean;
   /** For tests and `verify`: pretends to be in another boot of the machine. */
   readonly bootId: string | undefined;
+  /** For `verify`: obeys its parent process and tells it what happens. */
+  readonly hasFaultPort: boolean;
 }
 
 function readArguments(): Arguments {
@@ -47,9 +52,11 @@ function readArguments(): Arguments {
       root: { type: 'string' },
       takeover: { type: 'boolean', default: false },
       'boot-id': { type: 'string' },
+      'fault-port': { type: 'boolean', default: false },
     },
   });
-  return { config: values.config, root: values.root, takeover: values.takeover, bootId: values['boot-id'] };
+  const { config, root, takeover } = values;
+  return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'] };
 }
 
 async function main(): Promise<number> {
@@ -91,6 +98,8 @@ async function run(
   process.on('SIGHUP', () => hangup());
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
+  const tellNotifier = tellSystemd(notifier);
+  const faults = args.hasFaultPort ? await openFaultPort() : undefined;
   const daemon = assemble({
     version: versionOfProgram(),
     live,
@@ -100,7 +109,11 @@ async function run(
     random,
     log,
     metrics,
-    phaseChanged: tellSystemd(notifier),
+    phaseChanged: (view) => {
+      tellNotifier(view);
+      faults?.phase(view.phase);
+    },
+    faults,
   });
   const stopping = new Stopping(daemon);
   const outcome = await acquireInstanceLock(
@@ -140,6 +153,14 @@ async function run(
   health?.close();
   notifier.close();
   return isClean ? EXIT.ok : EXIT.failed;
+}
+
+/** The line to the program that tests plugins against us. It speaks first: what it orders counts from the start. */
+async function openFaultPort(): Promise<FaultPort> {
+  const channel = parentChannel();
+  const faults = new FaultPort({ clock, random, tell: (news) => channel.send(news) });
+  await channel.listen((order) => faults.obey(order as FaultOrder));
+  return faults;
 }
 
 /** The way out: once, by signal or by a successor; a second signal ends the process at once. */

@@ -32,6 +32,7 @@ export interface AssembleParts {
   readonly log: Log;
   readonly metrics: BrokerMetrics;
   readonly phaseChanged: DaemonParts['phaseChanged'];
+  readonly faults: DaemonParts['faults'];
 }
 
 /** The identity of this boot (proc_sys_kernel(5), random/boot_id). */

@@ -26,8 +26,9 @@ import { answers } from '../platform/grpc/unix-listener.js';
 import { decodeDeviceList, hashDeviceList } from '../platform/wire/device-list.js';
 import type { Instance } from '../reconcile/instance.js';
 import { acceptOperators, acceptPlugins, type ConnectionVerdict } from './connections.js';
-import { Core, type LiveSettings } from './core.js';
+import { Core, type CorePorts, type LiveSettings } from './core.js';
 import { Doors } from './doors.js';
+import type { FaultPort } from './fault-port.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
 const MAX_REGISTER_BYTES = 64 * 1024;
@@ -63,6 +64,8 @@ export interface BrokerParts {
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly restartSettled: (confirmed: number, total: number) => void;
   readonly degraded: (what: string, why: string | undefined) => void;
+  /** Disturbs plugins and tells about them, for `verify` alone. */
+  readonly faults?: FaultPort | undefined;
 }
 
 /** Core and doors together. */
@@ -74,7 +77,8 @@ export class Broker {
   readonly #operators: GrpcDoor;
   #isStopping = false;
 
-  constructor(parts: BrokerParts) {
+  constructor({ faults, ...given }: BrokerParts) {
+    const parts = faults === undefined ? given : { ...given, events: faults.events(given.events) };
     this.#parts = parts;
     const { live, clock, log, events, flood, peers, store } = parts;
     const { settings } = live;
@@ -82,7 +86,7 @@ export class Broker {
       const incarnation = incarnationAt(path);
       return incarnation === undefined ? undefined : incarnationKey(incarnation);
     };
-    this.core = new Core({
+    const ports: CorePorts = {
       ...parts,
       flood,
       openPacer: (enrolment, id) => flood.openPacer(enrolment, id),
@@ -106,7 +110,9 @@ export class Broker {
       isDeregistered: (key) => store.isDeregistered(key),
       closedBecause: () => (this.#isStopping ? { code: 'STOPPING', message: 'the broker is stopping' } : undefined),
       restartSettled: parts.restartSettled,
-    });
+    };
+    this.core = new Core(faults?.disturb(ports) ?? ports);
+    faults?.follow(this.core);
     const accept = acceptPlugins({
       clock,
       log,

@@ -49,6 +49,8 @@ export interface DaemonParts {
   readonly countConnection: BrokerParts['countConnection'];
   /** The phase changed, or what is degraded: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
+  /** Disturbs plugins and tells about them, for `verify` alone. */
+  readonly faults: BrokerParts['faults'];
 }
 
 /** A running broker with its store, policy and state. */
@@ -205,7 +207,7 @@ export class Daemon {
   }
 
   #brokerParts(): BrokerParts {
-    const { live, clock, random, log, metrics, journal, peers, self } = this.#parts;
+    const { live, clock, random, log, metrics, journal, peers, self, faults } = this.#parts;
     const { settings } = live.current;
     return {
       live: {
@@ -248,6 +250,7 @@ export class Daemon {
       countConnection: this.#parts.countConnection,
       restartSettled: (confirmed, total) => this.#settled(confirmed, total),
       degraded: (what, why) => this.#problem(what, why),
+      faults,
     };
   }
 

@@ -1,15 +1,14 @@
 // Stands between the broker and its neighbours when a program tests plugins against it (contract 13): does what that
 // program orders, and tells it what happens. Never there otherwise.
-import type { FloodPort, FloodSubject, FloodVerdict } from '../admission/ports.js';
+import type { FloodSubject, FloodVerdict } from '../admission/ports.js';
 import { asError, sleep, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { EventDraft, EventSink } from '../model/event.js';
 import type { BrokerNews, CallFate, Fault, FaultOrder, PluginPicture } from '../model/fault-port.js';
 import { pluginKey } from '../model/ids.js';
-import type { Instance } from '../reconcile/instance.js';
 import type { PluginDialler } from '../session/ports.js';
 import { BreakableStream } from './breakable-stream.js';
-import type { Core } from './core.js';
+import type { Core, CorePorts } from './core.js';
 
 /** The longest pause between a list and the next break: breaks shall come at any moment of a plugin's work. */
 const LONGEST_PAUSE_MS = 60;
@@ -18,7 +17,7 @@ const LONGEST_PAUSE_MS = 60;
 interface Span {
   readonly kind: 'refuse' | 'hang';
   readonly ms: number;
-  until: number | undefined;
+  until?: number;
 }
 
 /** What the port needs. */
@@ -32,10 +31,12 @@ export interface FaultPortParts {
 /** One broker's faults and news. */
 export class FaultPort {
   readonly #parts: FaultPortParts;
+  /** Streams by the path of their socket. */
   readonly #streams = new Map<string, BreakableStream>();
-  #spans: Span[] = [];
+  readonly #denied = new Set<string>();
+  #spans: readonly Span[] = [];
   #denials = 0;
-  #core: Core | undefined;
+  #changed: () => void = () => undefined;
   #isPictureDue = false;
   #lastPicture = '';
 
@@ -53,16 +54,39 @@ export class FaultPort {
     this.#parts.tell({ kind: 'phase', at: this.#now(), phase });
   }
 
-  /** Tells how plugins are from now on, each time that changes. */
-  follow(core: Core): void {
-    this.#core = core;
-    core.roster.onChange(() => this.#pictureSoon());
-    core.roster.onRemoved(() => this.#pictureSoon());
+  /** Stands before everything that the core asks of its neighbours. */
+  disturb(ports: CorePorts): CorePorts {
+    const { live } = ports;
+    return {
+      ...ports,
+      live: {
+        settings: live.settings,
+        get admission() {
+          return live.admission;
+        },
+        get liveness() {
+          return live.liveness;
+        },
+        nameAllowed: (name) => this.#isAllowed(name, () => live.nameAllowed(name)),
+        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
+      },
+      flood: {
+        quarantined: (subject) => ports.flood.quarantined(subject),
+        registration: (subject) => this.#registration(subject, () => ports.flood.registration(subject)),
+      },
+      dialler: this.#dialler(ports.dialler),
+      listApplied: (holding, before) => {
+        ports.listApplied(holding, before);
+        this.#changed();
+      },
+    };
   }
 
-  /** A list was applied. */
-  listApplied(): void {
-    this.#pictureSoon();
+  /** Tells how plugins are from now on, each time that changes. */
+  follow(core: Core): void {
+    this.#changed = () => this.#pictureSoon(core);
+    core.roster.onChange(this.#changed);
+    core.roster.onRemoved(this.#changed);
   }
 
   /** The sink of events, told to the program too. */
@@ -70,49 +94,41 @@ export class FaultPort {
     return {
       record: (draft: EventDraft) => {
         inner.record(draft);
-        this.#parts.tell({
-          kind: 'event',
-          at: this.#now(),
-          event: { reason: '', plugin: '', socket: '', ...draft },
-        });
+        this.#parts.tell({ kind: 'event', at: this.#now(), event: { reason: '', plugin: '', socket: '', ...draft } });
       },
     };
   }
 
-  /** The flood policy, with the order's refusals and delays before it. What the broker asks for itself is left alone. */
-  flood<F extends FloodPort>(inner: F): F {
-    return {
-      ...inner,
-      quarantined: (subject: FloodSubject) => inner.quarantined(subject),
-      registration: (subject: FloodSubject): FloodVerdict => {
-        if (subject.pulled) return inner.registration(subject);
-        const fault = this.#faultFor(subject);
-        this.#call(subject, fault?.fate ?? (this.#isDenied(subject) ? 'denied' : 'passed'));
-        return fault?.verdict ?? inner.registration(subject);
-      },
-    };
+  #begin(fault: Fault): void {
+    if (fault.kind === 'notify-false') this.#denials += 1;
+    else if (fault.kind === 'stream-break') this.#breakAll(fault.times, fault.listWithinMs);
+    else this.#spans = [...this.#spans, { kind: fault.kind, ms: fault.ms }];
   }
 
-  /** The rule of allowed names, which the next registration at the watcher door fails when that was ordered. */
-  nameAllowed(inner: (name: string) => boolean): (name: string) => boolean {
-    return (name) => {
-      if (this.#denials === 0) return inner(name);
-      this.#denials -= 1;
-      this.#denied.add(name);
-      return false;
-    };
+  /** The flood policy, after ordered refusals and delays. What the broker does by itself is left alone. */
+  #registration(subject: FloodSubject, inner: () => FloodVerdict): FloodVerdict {
+    if (subject.pulled) return inner();
+    const verdict = this.#verdictFor(subject);
+    const { door, type, name } = subject;
+    this.#parts.tell({ kind: 'call', at: this.#now(), door, type, name, fate: this.#fateOf(name, verdict) });
+    return verdict ?? inner();
   }
 
-  /** Dials plugins; their streams can be broken. */
-  dialler(inner: PluginDialler): PluginDialler {
+  #isAllowed(name: string, inner: () => boolean): boolean {
+    if (this.#denials === 0) return inner();
+    this.#denials -= 1;
+    this.#denied.add(name);
+    return false;
+  }
+
+  #dialler(inner: PluginDialler): PluginDialler {
     return {
       dial: (endpoint) => {
         const connection = inner.dial(endpoint);
         return {
-          options: (limitMs, signal) => connection.options(limitMs, signal),
-          onLost: (lost) => connection.onLost(lost),
-          close: () => connection.close(),
+          ...connection,
           listAndWatch: () => {
+            for (const [path, { isOpen }] of this.#streams) if (!isOpen) this.#streams.delete(path);
             const stream = new BreakableStream(connection.listAndWatch(), () => inner.dial(endpoint));
             this.#streams.set(endpoint.path, stream);
             return stream;
@@ -121,4 +137,83 @@ export class FaultPort {
       },
     };
   }
+
+  #verdictFor({ name }: FloodSubject): FloodVerdict | undefined {
+    const now = this.#parts.clock.mono();
+    for (const span of this.#spans) {
+      span.until ??= now + span.ms;
+      const leftMs = Math.ceil(span.until - now);
+      if (leftMs <= 0) continue;
+      if (span.kind === 'hang') return { kind: 'delay', delayMs: leftMs };
+      const message = `${name}: refused by verify; come back in ${(leftMs / 1000).toFixed(1)} s`;
+      return { kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message, retryAfterMs: leftMs } };
+    }
+    return undefined;
+  }
+
+  #fateOf(name: string, verdict: FloodVerdict | undefined): CallFate {
+    if (verdict !== undefined) return verdict.kind === 'delay' ? 'held' : 'refused';
+    return this.#denied.delete(name) ? 'denied' : 'passed';
+  }
+
+  #breakAll(times: number, withinMs: number): void {
+    for (const [socket, stream] of this.#streams) {
+      if (stream.isOpen) void this.#break(socket, stream, times, withinMs);
+    }
+  }
+
+  async #break(socket: string, stream: BreakableStream, times: number, withinMs: number): Promise<void> {
+    const { clock, random, tell } = this.#parts;
+    let done = 0;
+    let slowestMs = 0;
+    let failure: string | undefined;
+    while (done < times && failure === undefined) {
+      await sleep(clock, random.next() * LONGEST_PAUSE_MS);
+      const from = clock.mono();
+      try {
+        await stream.break(withinMs, clock);
+        done += 1;
+        slowestMs = Math.max(slowestMs, clock.mono() - from);
+      } catch (thrown) {
+        failure = asError(thrown).message;
+      }
+    }
+    tell({ kind: 'streams-broken', at: this.#now(), socket, times: done, slowestMs, failure });
+  }
+
+  /** After all that happens now: what is true only between two steps of one change is nobody's business. */
+  #pictureSoon(core: Core): void {
+    if (this.#isPictureDue) return;
+    this.#isPictureDue = true;
+    void Promise.resolve().then(() => {
+      this.#isPictureDue = false;
+      const plugins = pictureOf(core);
+      const text = JSON.stringify(plugins);
+      if (text === this.#lastPicture) return;
+      this.#lastPicture = text;
+      this.#parts.tell({ kind: 'picture', at: this.#now(), plugins });
+    });
+  }
+
+  #now(): number {
+    return this.#parts.clock.wall();
+  }
+}
+
+function pictureOf(core: Core): PluginPicture[] {
+  const resources = core.resources();
+  const plugins = new Map<string, PluginPicture>();
+  for (const { type, name } of core.roster.all()) {
+    const key = pluginKey({ type, name });
+    const primary = plugins.has(key) ? undefined : core.roster.primaryOf(type, name);
+    if (primary === undefined) continue;
+    const { door, state, reason, socketKey, socketPath, caller } = primary;
+    const resource = resources.get(name);
+    plugins.set(key, {
+      ...{ type, name, door, state, reason, incarnation: socketKey, socket: socketPath, pid: caller?.pid ?? -1 },
+      capacity: resource?.capacity ?? 0,
+      allocatable: resource?.allocatable ?? 0,
+    });
+  }
+  return [...plugins.values()];
 }

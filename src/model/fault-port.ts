@@ -1,0 +1,66 @@
+// What a broker and the program that tests plugins against it say to each other (contract 13). The program starts the
+// broker as its child; the first message is what the broker begins with, and no plugin is served before it came.
+import type { BrokerEvent } from './event.js';
+import type { Door, PluginState } from './plugin.js';
+import type { BrokerView } from './views.js';
+
+/** Something the broker is to do to plugins. All times in milliseconds. */
+export type Fault =
+  /** Registrations are refused as a flood would be, with RetryInfo, for `ms` from the first one on. */
+  | { readonly kind: 'refuse'; readonly ms: number }
+  /** Registrations are held until `ms` after the first one. */
+  | { readonly kind: 'hang'; readonly ms: number }
+  /** The next registration at the watcher door is refused for good, so that its plugin is told so. */
+  | { readonly kind: 'notify-false' }
+  /** Every open list stream is cancelled and opened again on a new connection, so many times, after each first list. */
+  | { readonly kind: 'stream-break'; readonly times: number; readonly listWithinMs: number };
+
+/** What the program sends. */
+export interface FaultOrder {
+  readonly faults: readonly Fault[];
+}
+
+/** What became of a registration that a plugin asked for: the policy let it pass, or a fault met it. */
+export type CallFate = 'passed' | 'refused' | 'held' | 'denied';
+
+/** One plugin as it is now: its primary incarnation, and its resource. */
+export interface PluginPicture {
+  readonly type: string;
+  readonly name: string;
+  readonly door: Door;
+  readonly state: PluginState;
+  readonly reason: string;
+  /** Key of the socket that registered. */
+  readonly incarnation: string;
+  readonly socket: string;
+  /** -1 where it is not known. */
+  readonly pid: number;
+  readonly capacity: number;
+  readonly allocatable: number;
+}
+
+/** What the broker tells, as it happens. `at` is epoch milliseconds. */
+export type BrokerNews =
+  | { readonly kind: 'phase'; readonly at: number; readonly phase: BrokerView['phase'] }
+  | { readonly kind: 'event'; readonly at: number; readonly event: Omit<BrokerEvent, 'time' | 'seq'> }
+  /** A plugin asked to be registered, or its registration socket was asked. */
+  | {
+      readonly kind: 'call';
+      readonly at: number;
+      readonly door: Door;
+      readonly type: string;
+      readonly name: string;
+      readonly fate: CallFate;
+    }
+  /** All plugins, each time something changed. */
+  | { readonly kind: 'picture'; readonly at: number; readonly plugins: readonly PluginPicture[] }
+  /** The breaking of one plugin's stream is over: all the times, or until it failed. */
+  | {
+      readonly kind: 'streams-broken';
+      readonly at: number;
+      readonly socket: string;
+      readonly times: number;
+      /** The longest wait for a list on a new stream. */
+      readonly slowestMs: number;
+      readonly failure: string | undefined;
+    };

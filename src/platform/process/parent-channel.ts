@@ -1,0 +1,31 @@
+// The line to the process that started this one with Node's own channel (node:child_process, stdio `ipc`).
+
+/** Messages both ways, as JSON. */
+export interface ParentChannel {
+  /** Never throws; what cannot be sent any more is dropped. */
+  send(message: object): void;
+  /** Hands over each message from now on. Resolves when the first one was handed over. */
+  listen(onMessage: (message: unknown) => void): Promise<void>;
+}
+
+/**
+ * The line to our parent. When the parent is gone this process gets a SIGTERM, as from anybody who wants it to stop.
+ *
+ * @throws Error when there is no such line
+ */
+export function parentChannel(): ParentChannel {
+  if (process.send === undefined) throw new Error('no channel to a parent process');
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  return {
+    send: (message) => {
+      if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+    },
+    listen: (onMessage) =>
+      new Promise((resolve) => {
+        process.on('message', (message) => {
+          onMessage(message);
+          resolve();
+        });
+      }),
+  };
+}
