@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Broker } from './support/broker.js';
-import { Child, type Program } from '../support/child.js';
+import { Child } from '../support/child.js';
 import { liveThrough } from './support/plugin-story.js';
-import { buildGo } from './support/programs.js';
+import { buildGo, type GoPrograms } from './support/programs.js';
 import { missing } from './support/tools.js';
 
 const STYLES = [
@@ -16,7 +16,7 @@ const STYLES = [
 
 describe('a Go plugin on an old grpc-go', { skip: missing('go') }, () => {
   let broker: Broker;
-  let programs: { readonly plugin: Program; readonly caller: Program };
+  let programs: GoPrograms;
   before(async () => {
     programs = buildGo();
     broker = await Broker.start();

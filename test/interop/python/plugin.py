@@ -15,10 +15,7 @@ import grpc
 
 import deviceplugin_pb2 as device
 import pluginregistration_pb2 as registration
-
-
-def say(line):
-    print(line, flush=True)
+from services import say, stream, unary
 
 
 class Plugin:
@@ -78,19 +75,12 @@ class Plugin:
         return registration.RegistrationStatusResponse()
 
     def handlers(self):
-        def unary(method, request):
-            return grpc.unary_unary_rpc_method_handler(
-                method, request_deserializer=request.FromString, response_serializer=lambda m: m.SerializeToString()
-            )
-
-        stream = grpc.unary_stream_rpc_method_handler(
-            self.list_and_watch,
-            request_deserializer=device.Empty.FromString,
-            response_serializer=device.ListAndWatchResponse.SerializeToString,
-        )
         yield grpc.method_handlers_generic_handler(
             "v1beta1.DevicePlugin",
-            {"GetDevicePluginOptions": unary(self.get_options, device.Empty), "ListAndWatch": stream},
+            {
+                "GetDevicePluginOptions": unary(self.get_options, device.Empty),
+                "ListAndWatch": stream(self.list_and_watch, device.Empty),
+            },
         )
         yield grpc.method_handlers_generic_handler(
             "pluginregistration.Registration",

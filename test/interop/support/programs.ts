@@ -9,38 +9,42 @@ import { PYTHON } from './tools.js';
 const sources = (...parts: readonly string[]): string => path.join(buildRoot(), 'test', 'interop', ...parts);
 const proto = (...parts: readonly string[]): string => path.join(buildRoot(), 'proto', ...parts);
 
-/** Our own files of the APIs that plugins are built with, by the name of the package made of them. */
+/** Our own files of the APIs that plugins and drivers are built with, by the name of the package made of them. */
 const APIS = {
   deviceplugin: proto('deviceplugin', 'v1beta1', 'deviceplugin.proto'),
   pluginregistration: proto('pluginregistration', 'v1', 'pluginregistration.proto'),
 };
 
-/** Runs protoc for one API. */
-function generate(file: string, output: string, into: string): void {
+/** Runs protoc for one API. `flag` says what to make of it and ends before the folder. */
+function generate(file: string, flag: string, into: string): void {
   mkdirSync(into, { recursive: true });
-  execFileSync('protoc', ['-I', path.dirname(file), `${output}:${into}`, path.basename(file)]);
+  execFileSync('protoc', ['-I', path.dirname(file), `${flag}${into}`, path.basename(file)]);
 }
 
+/** The Go programs: a device plugin, a caller of Register, and a kubelet as a registrar meets it. */
+export type GoPrograms = Readonly<Record<'plugin' | 'caller' | 'kubelet', Program>>;
+
 /** Builds the Go programs of test/interop/go against the installed grpc-go, in a folder of their own. Takes seconds. */
-export function buildGo(): { readonly plugin: Program; readonly caller: Program } {
+export function buildGo(): GoPrograms {
   const work = tempDir();
   for (const [name, file] of Object.entries(APIS)) {
-    generate(file, '--go_out=plugins=grpc', path.join(work, 'go', 'src', 'pb', name));
+    generate(file, '--go_out=plugins=grpc:', path.join(work, 'go', 'src', 'pb', name));
   }
   const gopath = [path.join(work, 'go'), sources('go'), '/usr/share/gocode'].join(':');
   const env = { ...process.env, GO111MODULE: 'off', GOFLAGS: '', GOPATH: gopath };
-  execFileSync('go', ['build', '-o', `${work}/`, 'interop/plugin', 'interop/caller'], {
+  execFileSync('go', ['build', '-o', `${work}/`, 'interop/plugin', 'interop/caller', 'interop/kubelet'], {
     env: process.env['HOME'] === undefined ? { ...env, GOCACHE: path.join(work, 'cache') } : env,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const program = (name: string): Program => ({ command: path.join(work, name), args: [], env: {} });
-  return { plugin: program('plugin'), caller: program('caller') };
+  return { plugin: program('plugin'), caller: program('caller'), kubelet: program('kubelet') };
 }
 
-/** A Python program of test/interop/python with the message classes it imports. */
+/** A Python program of test/interop/python with the message classes that it and its neighbours import. */
 export function python(name: string): Program {
   const work = tempDir();
-  for (const file of Object.values(APIS)) generate(file, '--python_out=', work);
+  const files = [...Object.values(APIS), proto('csi', 'v1', 'csi.proto'), sources('python', 'status.proto')];
+  for (const file of files) generate(file, '--python_out=', work);
   return {
     command: PYTHON ?? 'python3',
     args: [sources('python', name)],

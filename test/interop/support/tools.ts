@@ -16,23 +16,26 @@ const NEEDS = {
       succeeds('go', ['version']) &&
       succeeds('protoc', ['--version']) &&
       succeeds('sh', ['-c', 'command -v protoc-gen-go && test -d /usr/share/gocode/src/google.golang.org/grpc']),
-    packages: 'golang-go golang-google-grpc-dev golang-google-genproto-dev golang-goprotobuf-dev protobuf-compiler',
+    packages:
+      'golang-go golang-google-grpc-dev golang-google-genproto-dev golang-goprotobuf-dev protobuf-compiler libprotobuf-dev',
   },
   python: {
     isThere: (): boolean => PYTHON !== undefined && succeeds('protoc', ['--version']),
-    packages: 'python3-grpcio python3-protobuf protobuf-compiler',
+    packages: 'python3-grpcio python3-protobuf protobuf-compiler libprotobuf-dev',
   },
 } as const;
 
 /**
- * A reason to skip the tests of one language, or false.
+ * A reason to skip tests with programs of these languages, or false.
  *
  * @throws Error under CI, where a missing tool is a fault and nothing may be skipped
  */
-export function missing(language: keyof typeof NEEDS): string | false {
-  const { isThere, packages } = NEEDS[language];
-  if (isThere()) return false;
-  const reason = `no ${language} with gRPC here; on Debian: apt-get install ${packages}`;
+export function missing(...languages: readonly (keyof typeof NEEDS)[]): string | false {
+  const absent = languages.filter((language) => !NEEDS[language].isThere());
+  if (absent.length === 0) return false;
+  const packages = absent.map((language) => NEEDS[language].packages).join(' ');
+  const reason = `SKIPPED: no ${absent.join(', no ')} with gRPC here; on Debian: apt-get install ${packages}`;
   if (process.env['CI'] === 'true') throw new Error(reason);
+  console.error(reason);
   return reason;
 }
