@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explain } from '../../../src/admin/explain.js';
-import { REFUSALS, STATE_REASONS } from '../../../src/model/reasons.js';
+import { describeReason } from '../../../src/model/reasons.js';
 import { brokerEvent, pluginView } from '../../support/fake-admin-port.js';
 
 const SUBJECT = 'DevicePlugin/example.com/gpu';
@@ -16,8 +16,8 @@ describe('explain', () => {
         subject: SUBJECT,
         state: 'ready',
         reason: 'registered',
-        why: STATE_REASONS.registered[0],
-        remedy: STATE_REASONS.registered[1],
+        why: describeReason('registered').about,
+        remedy: describeReason('registered').remedy,
         plugins: [pluginView().socket, '/old.sock'],
         events: [],
       },
@@ -29,7 +29,7 @@ describe('explain', () => {
     const event = brokerEvent({ type: 'state', reason: 'connection-lost', message: 'the peer closed after 3 s' });
     assert.equal(
       explain(SUBJECT, [held], [event])?.why,
-      `${STATE_REASONS['connection-lost'][0]} Last: the peer closed after 3 s.`,
+      `${describeReason('connection-lost').about} Last: the peer closed after 3 s.`,
     );
   });
 
@@ -48,7 +48,7 @@ describe('explain', () => {
 
   it('keeps quiet about a refusal that came before the present state', () => {
     const event = brokerEvent({ type: 'refused', reason: 'NO_LISTENER', time: '2029-12-31T23:59:59.000Z' });
-    assert.equal(explain(SUBJECT, [pluginView()], [event])?.why, STATE_REASONS.registered[0]);
+    assert.equal(explain(SUBJECT, [pluginView()], [event])?.why, describeReason('registered').about);
   });
 
   it('tells of a plugin that was only ever refused from its events', () => {
@@ -56,8 +56,11 @@ describe('explain', () => {
     const view = explain(SUBJECT, [], [event]);
     assert.equal(view?.state, 'rejected');
     assert.equal(view.reason, 'NAME_INVALID');
-    assert.equal(view.why, `It never came in. ${REFUSALS.NAME_INVALID.about} Last: the name GPU has no domain.`);
-    assert.equal(view.remedy, REFUSALS.NAME_INVALID.remedy);
+    assert.equal(
+      view.why,
+      `It never came in. ${describeReason('NAME_INVALID').about} Last: the name GPU has no domain.`,
+    );
+    assert.equal(view.remedy, describeReason('NAME_INVALID').remedy);
   });
 
   it('says nothing where nothing is known', () => {
