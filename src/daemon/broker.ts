@@ -101,7 +101,13 @@ export class Broker {
       decode: async (raw, maxDevices, signal) => {
         const slicing = { yieldTurn: nextTurn, signal };
         const decoded = await decodeDeviceList(raw, maxDevices, slicing);
-        if (!decoded.ok) return { ok: false, sentence: decoded.message };
+        if (!decoded.ok) {
+          return {
+            ok: false,
+            code: decoded.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID',
+            sentence: decoded.message,
+          };
+        }
         return { ok: true, list: decoded.list, sha256: await hashDeviceList(raw, slicing) };
       },
       nextTurn,

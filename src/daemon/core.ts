@@ -98,7 +98,7 @@ export class Core {
         ports.listApplied(holding, before);
         narration.devicesChanged(holding, before, list.duplicates);
       },
-      refused: (id, resource, sentence) => narration.listRefused(id, resource, sentence),
+      refused: (id, code, sentence) => narration.listRefused(id, code, sentence),
     });
     const device = new DevicePluginHandler({
       dialler: ports.dialler,

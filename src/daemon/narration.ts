@@ -3,6 +3,7 @@ import type { Holding } from '../inventory/inventory.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import { pluginKey } from '../model/ids.js';
+import type { RefusalCode } from '../model/reasons.js';
 import type { Change, Roster } from '../reconcile/roster.js';
 
 /** Ids of devices that are named in one event. */
@@ -50,10 +51,10 @@ export class Narration {
   }
 
   /** A list was refused; the last good one stays. */
-  listRefused(id: string, resource: string, sentence: string): void {
+  listRefused(id: string, code: RefusalCode, sentence: string): void {
     const plugin = this.#plugin(id);
-    this.#events.record({ type: 'devices', reason: 'list-refused', plugin, message: sentence });
-    this.#log.warn('inventory.list-refused', sentence, { plugin, resource });
+    this.#events.record({ type: 'devices', reason: code, plugin, message: sentence });
+    this.#log.warn('inventory.list-refused', sentence, { plugin, code });
   }
 
   #plugin(id: string): string {

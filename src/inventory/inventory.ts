@@ -1,12 +1,16 @@
 // What the node has: the newest list of each instance, as received, and which instance speaks for a resource.
 import type { DeviceList } from '../model/device.js';
 import type { Metrics } from '../kernel/metrics.js';
+import type { RefusalCode } from '../model/reasons.js';
 import type { AdmissionSettings } from '../model/settings.js';
 
 /** A decoded list, or why it was not accepted. */
 export type Decoded =
   | { readonly ok: true; readonly list: DeviceList; readonly sha256: string }
-  | { readonly ok: false; readonly sentence: string };
+  | { readonly ok: false; readonly code: ListRefusal; readonly sentence: string };
+
+/** Why a list is not accepted: a cap, or bytes that are no list. */
+export type ListRefusal = Extract<RefusalCode, 'LIST_TOO_LARGE' | 'CAP_LIST_BYTES' | 'REQUEST_INVALID'>;
 
 /** Decodes a list without holding up others. */
 export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal) => Promise<Decoded>;
@@ -35,7 +39,7 @@ export interface InventoryPorts {
   /** Called after a list was applied, with what it replaced. */
   readonly applied: (holding: Holding, before: Holding | undefined, list: DeviceList) => void;
   /** Called after a list was refused. */
-  readonly refused: (instanceId: string, resource: string, sentence: string) => void;
+  readonly refused: (instanceId: string, code: ListRefusal, sentence: string) => void;
 }
 
 /** Holds lists by instance; bounded by admission.maxListBytesTotal. */
@@ -77,11 +81,17 @@ export class Inventory {
     }
     const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.settings();
     const tooMuch = this.#checkRoom(resource, raw.length, before?.raw.length ?? 0, maxMessageBytes, maxListBytesTotal);
-    if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch);
+    if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch.code, tooMuch.sentence);
     const decoded = await this.#ports.decode(raw, maxDevices, signal);
     signal.throwIfAborted();
-    if (!decoded.ok)
-      return this.#refuse(instanceId, resource, `the list of ${resource} is refused: ${decoded.sentence}`);
+    if (!decoded.ok) {
+      return this.#refuse(
+        instanceId,
+        resource,
+        decoded.code,
+        `the list of ${resource} is refused: ${decoded.sentence}`,
+      );
+    }
     const { list, sha256 } = decoded;
     const holding = {
       instanceId,
@@ -116,19 +126,26 @@ export class Inventory {
     this.#bytes += holding.raw.length;
   }
 
-  #checkRoom(resource: string, bytes: number, freed: number, perList: number, total: number): string | undefined {
+  #checkRoom(
+    resource: string,
+    bytes: number,
+    freed: number,
+    perList: number,
+    total: number,
+  ): { readonly code: ListRefusal; readonly sentence: string } | undefined {
     if (bytes > perList) {
-      return `the list of ${resource} has ${String(bytes)} bytes; admission.maxMessageBytes allows ${String(perList)}`;
+      const sentence = `the list of ${resource} has ${String(bytes)} bytes; admission.maxMessageBytes allows ${String(perList)}`;
+      return { code: 'LIST_TOO_LARGE', sentence };
     }
-    if (this.#bytes - freed + bytes > total) {
-      return `the list of ${resource} would bring all lists to ${String(this.#bytes - freed + bytes)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
-    }
-    return undefined;
+    const all = this.#bytes - freed + bytes;
+    if (all <= total) return undefined;
+    const sentence = `the list of ${resource} would bring all lists to ${String(all)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
+    return { code: 'CAP_LIST_BYTES', sentence };
   }
 
-  #refuse(instanceId: string, resource: string, sentence: string): Offered {
+  #refuse(instanceId: string, resource: string, code: ListRefusal, sentence: string): Offered {
     this.#ports.metrics.update(resource, 'refused');
-    this.#ports.refused(instanceId, resource, sentence);
+    this.#ports.refused(instanceId, code, sentence);
     return { kind: 'refused', sentence };
   }
 }

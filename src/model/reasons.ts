@@ -214,7 +214,6 @@ export const REFUSALS = {
   ),
   BUSY: passing(S.RESOURCE_EXHAUSTED, 'The broker holds as many waiting registrations as it can.', 'Try again later.'),
   STOPPING: passing(S.UNAVAILABLE, 'The broker is stopping.', 'Register again with its successor.'),
-  RESTORING: passing(S.UNAVAILABLE, 'The broker is still restoring.', 'Try again in a moment.'),
 } as const satisfies Record<string, ReasonSpec>;
 
 /** A code with which a registration is refused. */

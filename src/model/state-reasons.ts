@@ -44,7 +44,6 @@ export const STATE_REASONS = {
     'Look at the error in `plugin-broker explain NAME`.',
   ],
   'socket-removed': ['The registration socket was removed.', 'Nothing to do if the plugin was uninstalled.'],
-  'socket-replaced': ['Another incarnation of the same socket registered.', 'Nothing to do.'],
   'service-lost': ['The service socket of the driver does not answer.', 'Look at the driver; its registration stays.'],
   'publish-pending': [
     'The driver serves, but what it says of this node is not published yet.',

@@ -161,7 +161,9 @@ export class Session {
     const lost = end.status === GRPC_STATUS.UNAVAILABLE;
     if (lost) this.#end('connection-lost', `the connection ended (${end.details})`);
     else if (end.status === GRPC_STATUS.OK) this.#end('reopening', 'closed its list stream');
-    else this.#end('stream-failed', `ended its list stream: ${end.details}`);
+    else if (end.status === GRPC_STATUS.RESOURCE_EXHAUSTED && /larger than max/i.test(end.details)) {
+      this.#end('stream-failed', `LIST_TOO_LARGE: sent a list beyond admission.maxMessageBytes (${end.details})`);
+    } else this.#end('stream-failed', `ended its list stream: ${end.details}`);
   }
 
   #end(reason: StateReason, message: string): void {

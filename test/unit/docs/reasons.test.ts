@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { CONNECTION_ENDS } from '../../../src/model/connection-ends.js';
+import { GRPC_STATUS, REFUSALS, type ReasonSpec } from '../../../src/model/reasons.js';
+import { STATE_REASONS } from '../../../src/model/state-reasons.js';
+import { buildRoot } from '../../support/dist.js';
+
+const page = readFileSync(path.join(buildRoot(), 'docs', 'reasons.md'), 'utf8');
+
+/** The cells of the tables of the page, by their code. */
+const rows = new Map(
+  page
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map((cells): [string, string[]] => [(cells[1] ?? '').replaceAll('`', ''), cells.slice(2, -1)]),
+);
+const statusName = new Map<number, string>(Object.entries(GRPC_STATUS).map(([name, number]) => [number, name]));
+
+void describe('docs/reasons.md', () => {
+  void it('says of each refusal what the table says', () => {
+    for (const [code, spec] of Object.entries<ReasonSpec>(REFUSALS)) {
+      const passing = spec.transient ? 'yes' : '';
+      assert.deepEqual(rows.get(code), [spec.about, statusName.get(spec.grpc), passing, spec.remedy], code);
+    }
+  });
+  void it('says of each state reason what the table says', () => {
+    for (const [code, said] of Object.entries<readonly [string, string]>(STATE_REASONS)) {
+      assert.deepEqual(rows.get(code), [...said], code);
+    }
+  });
+  void it('names no code that does not exist', () => {
+    const known = new Set([...Object.keys(REFUSALS), ...Object.keys(STATE_REASONS), ...Object.keys(CONNECTION_ENDS)]);
+    assert.deepEqual(
+      [...rows.keys()].filter((code) => !known.has(code)),
+      [],
+    );
+    for (const code of Object.keys(CONNECTION_ENDS)) assert.ok(rows.has(code), `${code} is missing`);
+  });
+});
