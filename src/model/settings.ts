@@ -141,9 +141,9 @@ export interface GuardSettings {
   readonly halfOpenMs: number;
   /** From the end of one direction of a connection to the end of the other. */
   readonly halfClosedMs: number;
-  /** Bytes waiting in us for a peer that does not read, at least, so that `unreadMs` counts. */
+  /** Bytes of answers that may wait for a peer to read them; more than that end it at once. */
   readonly unreadBytes: number;
-  /** How long a peer may leave them unread, or keep its flow-control windows shut. */
+  /** How long any of them may wait, or a call for its peer to open a flow-control window. */
   readonly unreadMs: number;
   /** The age at which a connection is asked to finish its calls and go. */
   readonly ageMs: number;

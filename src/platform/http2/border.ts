@@ -173,19 +173,27 @@ export class Border extends Duplex {
       this.#sent();
       done();
     });
-    const { guard } = this.#options;
-    if (this.#socket.writableLength >= Math.max(1, guard.unreadBytes)) this.#unreadSince ??= now;
+    if (this.#socket.writableLength > 0) this.#unreadSince ??= now;
     this.#expect(now);
     this.#goOnRetiring(now);
-    if (this.#outbound.refusal !== undefined) {
-      this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${this.#outbound.refusal}`));
+    this.#judgeAnswer();
+  }
+
+  #judgeAnswer(): void {
+    const { unreadBytes } = this.#options.guard;
+    const { refusal } = this.#outbound;
+    const waiting = this.#socket.writableLength;
+    if (refusal !== undefined) this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${refusal}`));
+    if (waiting > unreadBytes) {
+      const message = `the peer left ${waiting} bytes of answers unread where ${unreadBytes} may wait`;
+      this.#cutOff(new PeerFault('UNREAD_BYTES', message));
     }
   }
 
   #sent(): void {
-    const waiting = this.#socket.writableLength;
-    if (waiting < Math.max(1, this.#options.guard.unreadBytes)) this.#unreadSince = undefined;
-    if (waiting === 0) this.#brake.letGo(HOLD.ANSWERS_UNREAD);
+    if (this.#socket.writableLength > 0) return;
+    this.#unreadSince = undefined;
+    this.#brake.letGo(HOLD.ANSWERS_UNREAD);
   }
 
   #peerClosed(): void {

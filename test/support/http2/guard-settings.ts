@@ -17,7 +17,7 @@ export const guardSettings: GuardSettings = {
   idleMs: 60_000,
   halfOpenMs: 10_000,
   halfClosedMs: 5_000,
-  unreadBytes: 1,
+  unreadBytes: 1_048_576,
   unreadMs: 10_000,
   ageMs: 3_600_000,
 };

@@ -124,6 +124,18 @@ void describe('the border', () => {
     bed.border.destroy();
   });
 
+  void it('ends a client that leaves more unread than may wait', async () => {
+    const bed = await new BorderBed({ unreadBytes: 50_000 }).serve().greet();
+    bed.client.pause();
+    await bed.answer(encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(49_000)));
+    assert.deepEqual(bed.codes, []);
+    const other = await new BorderBed({ unreadBytes: 50_000 }).serve().greet();
+    other.client.pause();
+    await other.answer(encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(90_000)), PING);
+    assert.deepEqual(other.codes, ['UNREAD_BYTES']);
+    bed.border.destroy();
+  });
+
   void it('closes the socket when the server is done, and the server when the socket is closed', async () => {
     const bed = await new BorderBed().serve().greet();
     bed.border.end();
