@@ -2,9 +2,9 @@
 import { Refused, type RefusalCode } from '../model/reasons.js';
 
 /** CSI specification: a node id has 256 bytes or less. */
-export const MAX_NODE_ID_BYTES = 256;
+const MAX_NODE_ID_BYTES = 256;
 /** Topology segments taken from one driver. Real drivers have one to five. */
-export const MAX_SEGMENTS = 64;
+const MAX_SEGMENTS = 64;
 /** allocatable.count is an int32. */
 const MAX_COUNT = 2n ** 31n - 1n;
 

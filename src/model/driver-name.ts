@@ -2,7 +2,7 @@
 // makes a file name of.
 
 /** CSI specification: 63 characters or less. */
-export const MAX_DRIVER_NAME = 63;
+const MAX_DRIVER_NAME = 63;
 
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 

@@ -8,7 +8,7 @@ import { Exit, failed } from './exit.js';
 import type { RegistrarLog } from './registrar-log.js';
 
 /** How long the driver has to come up, and how often it is said that it has not yet; as with the original. */
-export const CONNECT_PATIENCE = { withinMs: 30_000, sayEveryMs: 10_000 };
+const CONNECT_PATIENCE = { withinMs: 30_000, sayEveryMs: 10_000 };
 
 const STEP_MS = 500;
 
