@@ -1,7 +1,7 @@
 // Who may know whom. The drawing is in ARCHITECTURE.md; scripts/check-layer-rules.mjs shows that each rule here bites.
 const STAGES =
   'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin';
-const PROGRAMS = 'cli|sim|registrar|verify';
+const PROGRAMS = 'cli|demo|sim|registrar|verify';
 /** Node modules that compute and touch nothing outside the process. */
 const PURE_CORE = '^(node:)?(path|crypto|util|buffer)$';
 /** Node modules that reach the file system, the network or other processes. */

@@ -6,6 +6,7 @@ import { documentedExports } from './scripts/lint/documented-exports.mjs';
 const PROGRAMS = [
   'src/cli/**',
   'src/sim/**',
+  'src/demo/**',
   'src/registrar/**',
   'src/verify/**',
   'src/serve.ts',

@@ -5,7 +5,7 @@ import { loadGeneration } from './config/load-config.js';
 import { LiveConfig } from './config/live-config.js';
 import { PolicyReload } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
-import { assemble, bootIdOfMachine } from './daemon/assemble.js';
+import { assemble } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
 import { FaultPort } from './daemon/fault-port.js';
 import { serveHealth, tellSystemd } from './daemon/serving.js';
@@ -23,6 +23,7 @@ import { loadLibc } from './platform/peer/libc.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
 import { openNotifier } from './platform/systemd/notifier.js';
+import { bootIdOfMachine } from './platform/time/boot.js';
 import { systemClock as clock } from './platform/time/system-clock.js';
 import { systemRandom as random } from './platform/time/system-random.js';
 

@@ -71,7 +71,12 @@ export class Admission {
     const turn = flood.registration(subject);
     if (subject.badName && invalid !== undefined) return refuse(turn.kind === 'refuse' ? turn.refusal : invalid);
     if (turn.kind === 'refuse') return refuse(turn.refusal);
-    if (turn.kind === 'delay') await sleep(this.#ports.clock, turn.delayMs, signal);
+    if (turn.kind === 'delay') {
+      await sleep(this.#ports.clock, turn.delayMs, signal);
+      // Others who called meanwhile may have brought the plugin into quarantine.
+      const bannedNow = flood.quarantined(subject);
+      if (bannedNow !== undefined) return refuse(bannedNow);
+    }
     if (invalid !== undefined) return refuse(invalid);
 
     const found = await this.#endpoint(request, signal);

@@ -12,7 +12,7 @@ const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 const MAX_PATH_BYTES = 107;
 
 /** Directories in which an endpoint of this request may lie. */
-export function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
+function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
   if (request.type === CSI_PLUGIN || request.type === DRA_PLUGIN) {
     return [paths.plugins, KUBELET_PLUGINS, paths.pluginsRegistry];
   }
@@ -20,7 +20,7 @@ export function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, pa
 }
 
 /** Whether `file` lies inside `directory`; both absolute and without `..`. */
-export function isInside(file: string, directory: string): boolean {
+function isInside(file: string, directory: string): boolean {
   return file.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
 }
 

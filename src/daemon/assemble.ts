@@ -1,5 +1,4 @@
 // Gives the daemon its packages and disks: the only place that knows all adapters.
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { decodeCheckpoint } from '../checkpoint/decode.js';
 import { emptyDocument } from '../checkpoint/document.js';
@@ -17,6 +16,7 @@ import { oneAtATime } from '../platform/store/file-lane.js';
 import { journalFile } from '../platform/store/journal-file.js';
 import { LowdbFile } from '../platform/store/lowdb-file.js';
 import { nodeFiles } from '../platform/store/node-files.js';
+import { uptimeMs } from '../platform/time/boot.js';
 import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
 
@@ -33,16 +33,6 @@ export interface AssembleParts {
   readonly metrics: BrokerMetrics;
   readonly phaseChanged: DaemonParts['phaseChanged'];
   readonly faults: DaemonParts['faults'];
-}
-
-/** The identity of this boot (proc_sys_kernel(5), random/boot_id). */
-export function bootIdOfMachine(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-}
-
-/** Milliseconds since the machine started (proc_uptime(5)): goes on while the wall clock is set. */
-function uptimeMs(): number {
-  return Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]) * 1000;
 }
 
 /** Puts a daemon together; nothing is opened yet. */

@@ -1,6 +1,5 @@
 // The broker as one thing that starts and stops: core, doors, admin. What it needs from packages and disks is handed in
 // by serve.ts, and by tests.
-import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { FloodPort, Listener } from '../admission/ports.js';
 import { AdminService } from '../admin/admin-service.js';
@@ -15,6 +14,7 @@ import type { Caller } from '../model/ids.js';
 import { incarnationKey } from '../model/ids.js';
 import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import type { UpdatePacer } from '../session/ports.js';
+import { realDirectory } from '../platform/fs/directories.js';
 import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { moveAside } from '../platform/fs/plugin-sockets.js';
@@ -209,14 +209,6 @@ export class Broker {
     this.#doors.closeAdmin();
     this.#operators.destroy();
     this.core.dispose();
-  }
-}
-
-function realDirectory(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
   }
 }
 

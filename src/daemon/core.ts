@@ -232,6 +232,8 @@ export class Core {
   }
 
   #isListening(instance: Instance): boolean {
+    // Most often nobody does, because the file has gone: known without an exception for each.
+    if (this.#ports.keyAt(instance.endpointPath) !== instance.endpointKey) return false;
     const pinned = this.#ports.pin(instance.endpointPath);
     if ('problem' in pinned) return false;
     const { dev, ino, birthNs } = pinned.incarnation;

@@ -1,13 +1,13 @@
 // The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
-import { mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import { Discovery } from '../discovery/discovery.js';
-import type { Clock } from '../kernel/clock.js';
+import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import type { Settings } from '../model/settings.js';
+import { makeDirectory } from '../platform/fs/directories.js';
 import { DirectoryWatch, isHidden, listFiles } from '../platform/fs/directory-watch.js';
 import { pinSocket } from '../platform/fs/socket-pin.js';
 import { UnixListener } from '../platform/grpc/unix-listener.js';
@@ -16,6 +16,8 @@ import { UnixListener } from '../platform/grpc/unix-listener.js';
 export const KUBELET_SOCKET = 'kubelet.sock';
 /** Without file events everything is looked at this often. */
 const POLL_MS = 1000;
+/** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
+const LOOK_EVERY_MS = 50;
 /** Anybody may connect who may enter the directory, as with the kubelet's own socket (0777 minus its usual umask). */
 const KUBELET_SOCKET_MODE = 0o755;
 const BROKER_SOCKET_MODE = 0o600;
@@ -46,6 +48,8 @@ export class Doors {
   #kubelet: UnixListener | undefined;
   #admin: UnixListener | undefined;
   #rebinding: Promise<void> | undefined;
+  #lookedAt = -Infinity;
+  #nextLook: Alarm | undefined;
   #isClosed = false;
 
   constructor(ports: DoorPorts) {
@@ -77,8 +81,8 @@ export class Doors {
       },
     });
     this.#deviceWatch = new DirectoryWatch(devicePlugins, false, {
-      hint: () => this.#lookAround(),
-      rescan: () => this.#lookAround(),
+      hint: () => this.#lookSoon(),
+      rescan: () => this.#lookSoon(),
       degraded: (why) => ports.degraded('device-plugins', why),
     });
   }
@@ -86,16 +90,16 @@ export class Doors {
   /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. */
   async bind(): Promise<void> {
     const { paths } = this.#ports.settings;
-    mkdirSync(paths.devicePlugins, { recursive: true, mode: 0o750 });
-    mkdirSync(paths.pluginsRegistry, { recursive: true, mode: 0o750 });
-    mkdirSync(paths.plugins, { recursive: true, mode: 0o750 });
+    makeDirectory(paths.devicePlugins);
+    makeDirectory(paths.pluginsRegistry);
+    makeDirectory(paths.plugins);
     this.#kubelet = await this.#bindKubelet();
   }
 
   /** Serves broker.sock. The listener of a stopping predecessor is replaced by the rename. */
   async openAdmin(): Promise<void> {
     const { brokerSocket } = this.#ports.settings.paths;
-    mkdirSync(path.dirname(brokerSocket), { recursive: true, mode: 0o750 });
+    makeDirectory(path.dirname(brokerSocket));
     this.#admin = await UnixListener.bind({
       path: brokerSocket,
       mode: BROKER_SOCKET_MODE,
@@ -121,6 +125,7 @@ export class Doors {
   /** Stops accepting plugins and looking at directories; broker.sock goes on. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#nextLook?.cancel();
     this.#discovery.stop();
     await this.#rebinding;
     await Promise.all([this.#registryWatch.close(), this.#deviceWatch.close()]);
@@ -137,8 +142,20 @@ export class Doors {
     void this.#admin?.close();
   }
 
+  /** Looks at once, or as soon as the last look is long enough ago. */
+  #lookSoon(): void {
+    if (this.#isClosed || this.#nextLook !== undefined) return;
+    const { clock } = this.#ports;
+    const waitMs = this.#lookedAt + LOOK_EVERY_MS - clock.mono();
+    if (waitMs <= 0) this.#lookAround();
+    else this.#nextLook = clock.alarm(waitMs, () => this.#lookAround());
+  }
+
   readonly #lookAround = (): void => {
+    this.#nextLook?.cancel();
+    this.#nextLook = undefined;
     if (this.#isClosed) return;
+    this.#lookedAt = this.#ports.clock.mono();
     this.#ports.lookAtPaths();
     if (this.#kubelet?.key === undefined || this.#kubelet.isInPlace()) return;
     this.#rebinding ??= this.#rebind().finally(() => (this.#rebinding = undefined));
@@ -149,7 +166,7 @@ export class Doors {
     const { log, events, settings } = this.#ports;
     const message = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more; it is made again`;
     try {
-      mkdirSync(settings.paths.devicePlugins, { recursive: true, mode: 0o750 });
+      makeDirectory(settings.paths.devicePlugins);
       const old = this.#kubelet;
       this.#kubelet = await this.#bindKubelet();
       this.#kubelet.publish();

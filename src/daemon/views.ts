@@ -1,6 +1,5 @@
 // What operators see, computed from the truth when they ask (contract 7).
 import type { Resource } from '../inventory/resources.js';
-import type { Clock } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
 import type { PluginView, ResourceView } from '../model/views.js';
 import { WireError } from '../platform/wire/wire-error.js';
@@ -93,9 +92,4 @@ function decodeDevices(raw: Buffer): ResourceView['devices'] {
     throw problem;
   }
   return reader.list().devices;
-}
-
-/** Seconds since a time of the monotonic clock. */
-export function secondsSince(clock: Clock, startedAt: number): number {
-  return (clock.mono() - startedAt) / 1000;
 }

@@ -1,5 +1,6 @@
 // The closed table of reasons: why a plugin is refused, why it is in its state, why the broker complains. Each code is
 // stable, is logged, counted and shown, and says what to do. docs/reasons.md is compared with it by a test.
+import { CONNECTION_ENDS, type ConnectionEndCode } from './connection-ends.js';
 import { STATE_REASONS } from './state-reasons.js';
 
 /** gRPC status codes by their numbers (grpc/grpc doc/statuscodes.md). */
@@ -253,6 +254,7 @@ export type Reason = StateReason | RefusalCode;
 /** What a reason means and what to do about it; unknown codes (from an older checkpoint) get an honest answer. */
 export function describeReason(reason: string): { readonly about: string; readonly remedy: string } {
   if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as RefusalCode];
+  if (Object.hasOwn(CONNECTION_ENDS, reason)) return CONNECTION_ENDS[reason as ConnectionEndCode];
   if (Object.hasOwn(STATE_REASONS, reason)) {
     const [about, remedy] = STATE_REASONS[reason as StateReason];
     return { about, remedy };

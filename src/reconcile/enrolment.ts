@@ -13,7 +13,7 @@ import type {
   PluginHandler,
   RegistrationRequest,
 } from '../model/plugin.js';
-import { isTransient, Refused, type Refusal } from '../model/reasons.js';
+import { Refused, type Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { instanceId, isConnected, type Instance } from './instance.js';
 import type { Roster } from './roster.js';
@@ -179,13 +179,12 @@ export class Enrolments {
     const socket = (request.socket?.path ?? request.endpoint).slice(0, 160);
     events.record({ type: 'refused', reason: refusal.code, plugin, socket, message: refusal.message });
     const fields = { code: refusal.code, plugin, socket, uid: request.caller?.uid, pid: request.caller?.pid };
-    if (isTransient(refusal)) log.debug('registration.refused', refusal.message, fields);
-    else log.warn('registration.refused', refusal.message, fields);
+    log.warn('registration.refused', refusal.message, fields);
   }
 }
 
 /** What was thrown, as a refusal. */
-export function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
+function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
   if (failure instanceof Refused) return failure.refusal;
   const why = failure instanceof Error ? failure.message : String(failure);
   return { code: 'HANDLER_FAILED', message: `${request.name.slice(0, 128)}: ${why}` };

@@ -10,7 +10,7 @@ import { checkResourceName } from './resource-name.js';
 import { Session, type SessionPorts } from './session.js';
 
 /** The API versions the kubelet serves (kubelet-behaviour: exact match of an element). */
-export const SUPPORTED_VERSIONS = ['v1beta1'] as const;
+const SUPPORTED_VERSIONS = ['v1beta1'] as const;
 
 /** A plugin's socket is moved aside at most this often (contract 3). */
 const RECYCLE_EVERY_MS = 60_000;

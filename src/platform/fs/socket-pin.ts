@@ -18,7 +18,7 @@ export interface PinProblem {
 }
 
 /** The identity of a file from its status. File systems without birth time report 0: their change time stands in. */
-export function incarnationOf(status: BigIntStats): Incarnation {
+function incarnationOf(status: BigIntStats): Incarnation {
   const born = status.birthtimeNs === 0n ? status.ctimeNs : status.birthtimeNs;
   return { dev: String(status.dev), ino: String(status.ino), birthNs: String(born) };
 }

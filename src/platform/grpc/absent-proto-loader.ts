@@ -5,6 +5,3 @@
 export function loadSync(): never {
   throw new Error('the daemon does not read proto files; its messages are tables in platform/wire');
 }
-
-/** Always throws. */
-export const loadFileDescriptorSetFromObject = loadSync;

@@ -89,7 +89,7 @@ export function serveRegister(door: GrpcDoor, backend: RegisterBackend): void {
 }
 
 /** A refusal as a status: its code, its sentence, and when it is worth trying again (google.rpc.RetryInfo). */
-export function statusOf(refusal: Refusal): { code: number; details: string; metadata: Metadata } {
+function statusOf(refusal: Refusal): { code: number; details: string; metadata: Metadata } {
   const code = REFUSALS[refusal.code].grpc;
   const details = `${refusal.code}: ${refusal.message}`;
   const metadata = new Metadata();

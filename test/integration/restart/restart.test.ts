@@ -200,9 +200,9 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
     await eventually('in', async () => (await one.allocatable('example.com/stable')) === 2);
     const seen = new Set<number | undefined>();
     const failures: unknown[] = [];
-    let isOver = false;
+    const halt = { isOver: false };
     const polling = (async (): Promise<void> => {
-      while (!isOver)
+      while (!halt.isOver)
         await one.allocatable('example.com/stable').then(
           (count) => seen.add(count),
           (failure: unknown) => failures.push(failure),
@@ -211,7 +211,7 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
     const oldPid = one.pid;
     await one.start({ args: ['--takeover'] });
     await eventually('confirmed by the successor', async () => (await one.plugins())[0]?.reason === 'confirmed');
-    isOver = true;
+    halt.isOver = true;
     await polling;
     assert.deepEqual(failures, []);
     assert.deepEqual([...seen], [2]);

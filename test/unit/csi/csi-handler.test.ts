@@ -120,7 +120,7 @@ describe('the CSI handler', () => {
   });
 
   it('takes back what is published when the registration socket goes, and only then', async () => {
-    for (const reason of ['quarantine', 'broker-stopping', 'socket-replaced', 'connection-lost'] as const) {
+    for (const reason of ['quarantine', 'broker-stopping', 'replaced', 'connection-lost'] as const) {
       await register(`kept by ${reason}`);
       await handler.deregister(`kept by ${reason}`, reason);
       await clock.settle();

@@ -1,0 +1,18 @@
+import { mkdirSync, realpathSync } from 'node:fs';
+
+/** Mode of the directories that the broker makes for plugins, as the kubelet makes them. */
+const DIRECTORY_MODE = 0o750;
+
+/** Makes a directory and what is missing above it. Fine when it is there. @throws Error when it cannot be made */
+export function makeDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
+}
+
+/** A directory's real path, links followed; undefined when it does not exist. */
+export function realDirectory(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
