@@ -50,11 +50,6 @@ export class HeaderBlocks {
     return this.#block !== undefined;
   }
 
-  /** Whether the server already gets blocks of ours in place of the client's. */
-  get isRewriting(): boolean {
-    return this.#isRewriting;
-  }
-
   /** The client acknowledged the server's SETTINGS_HEADER_TABLE_SIZE. */
   limitTable(bytes: number): void {
     this.#decoder.limitTable(bytes);
