@@ -5,6 +5,7 @@ import { documentedExports } from './scripts/lint/documented-exports.mjs';
 
 const PROGRAMS = [
   'src/cli/**',
+  'src/demo/**',
   'src/sim/**',
   'src/demo/**',
   'src/registrar/**',
@@ -183,6 +184,15 @@ export default tseslint.config(
     files: ['test/unit/**/*.ts'],
     rules: {
       'no-restricted-globals': ['error', ...TIMERS.filter(({ name }) => !name.endsWith('Immediate')), CONSOLE],
+      // What the repository ships and keeps may be read; nothing else is touched.
+      'no-restricted-imports': [
+        'error',
+        {
+          name: 'node:fs',
+          allowImportNames: ['existsSync', 'readFileSync', 'readdirSync'],
+          message: 'a unit test reads shipped files at most; what does more belongs to test/integration/',
+        },
+      ],
       'no-restricted-properties': ['error', ...CLOCK_AND_CHANCE],
     },
   },
