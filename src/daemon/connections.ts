@@ -10,8 +10,6 @@ import { createBorder, type BorderEnd } from '../platform/http2/border.js';
 
 /** A connection that keeps calling after refusals is read only this often (contract 4). */
 const SLOW_READ_MS = 100;
-/** Peers whose ends are remembered, so that each is logged once. */
-const MAX_PEERS_SAID = 512;
 
 /** May it connect? `release` gives its place back. */
 export type ConnectionVerdict =
@@ -32,17 +30,11 @@ export interface ConnectionPorts {
 
 /** Accepts plugin connections on kubelet.sock. */
 export function acceptPlugins(ports: ConnectionPorts): Accept {
-  const said = new Set<string>();
-  /** Once per peer and cause: a flood of connections must not become a flood of log lines. */
-  const sayOnce = (caller: Caller | undefined, code: string, message: string): void => {
+  const say = (caller: Caller | undefined, code: string, message: string): void => {
     const who =
       caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
     const sentence = `connection of ${who} ended: ${message}`;
     ports.events.record({ type: 'connection', reason: code, message: sentence });
-    const key = `${who}/${code}`;
-    if (said.has(key)) return;
-    if (said.size >= MAX_PEERS_SAID) said.clear();
-    said.add(key);
     ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
   };
   return (socket) => {
@@ -50,7 +42,7 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     const verdict = ports.admit(caller);
     if (!verdict.ok) {
       ports.count('refused');
-      sayOnce(caller, verdict.code, verdict.message);
+      say(caller, verdict.code, verdict.message);
       socket.destroy();
       return undefined;
     }
@@ -61,7 +53,7 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
       clock: ports.clock,
       onEnd: (end: BorderEnd) => {
         ports.count('ended');
-        sayOnce(caller, end.code, end.message);
+        say(caller, end.code, end.message);
       },
     });
     return { caller, stream: border, slowDown: () => border.throttle(SLOW_READ_MS) };

@@ -1,6 +1,7 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
+import { RefusalSummary } from '../flood/refusal-summary.js';
 import { sleep, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
@@ -60,6 +61,7 @@ export class Daemon {
   readonly store: CheckpointStore;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
+  readonly #refusals: RefusalSummary;
   readonly #startedAt: number;
   readonly #startedMono: number;
   readonly #problems = new Map<string, string>();
@@ -71,6 +73,7 @@ export class Daemon {
     this.#parts = parts;
     this.#startedAt = clock.wall();
     this.#startedMono = clock.mono();
+    this.#refusals = new RefusalSummary(log, clock);
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
@@ -192,6 +195,7 @@ export class Daemon {
     await this.#parts.drivers.stop();
     await this.broker.closeSessions();
     this.flood.close();
+    this.#refusals.close();
   }
 
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
@@ -207,7 +211,7 @@ export class Daemon {
   }
 
   #brokerParts(): BrokerParts {
-    const { live, clock, random, log, metrics, journal, peers, self, faults } = this.#parts;
+    const { live, clock, random, metrics, journal, peers, self, faults } = this.#parts;
     const { settings } = live.current;
     return {
       live: {
@@ -224,7 +228,7 @@ export class Daemon {
       self,
       clock,
       random,
-      log,
+      log: this.#refusals,
       metrics,
       events: journal,
       flood: {

@@ -1,8 +1,7 @@
-// Keeps a flood from moving to the disk: the first of many like events and log lines is told, the rest is counted and
-// told as one line, "417 more in 10 s".
+// Keeps a flood from moving to the log: the first of many like refusals is told, the rest is counted and told as one
+// line, "417 more in 10 s". Events have the journal, which does the same for them.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log, LogFields } from '../kernel/log.js';
-import type { EventDraft, EventSink, EventType } from '../model/event.js';
 import { seconds } from './sentences.js';
 
 /** The first summary comes after this long; while repeats go on, each following one takes twice as long. */
@@ -10,8 +9,6 @@ const FIRST_WINDOW_MS = 10_000;
 const LONGEST_WINDOW_MS = 300_000;
 /** Subjects counted apart; further ones are counted together. */
 const MAX_SUBJECTS = 512;
-/** Events that are told in full only once in a while; all others are rare by themselves. */
-const REPEATED: ReadonlySet<EventType> = new Set(['refused', 'flood', 'connection']);
 
 interface Repeats {
   count: number;
@@ -21,12 +18,18 @@ interface Repeats {
   tell: (count: number, windowMs: number) => void;
 }
 
-/** Lets the first of its kind pass and summarises the following ones. Bounded in subjects and in timers. */
-export class RefusalSummary {
+/**
+ * A log that passes lines on. Warnings with a `code` are refusals: of those with the same event name, code, plugin and uid
+ * the first is told and the following ones are summarised. All others are rare by themselves. Bounded in subjects and in
+ * timers.
+ */
+export class RefusalSummary implements Log {
+  readonly #log: Log;
   readonly #clock: Clock;
   readonly #repeats = new Map<string, Repeats>();
 
-  constructor(clock: Clock) {
+  constructor(log: Log, clock: Clock) {
+    this.#log = log;
     this.#clock = clock;
   }
 
@@ -35,11 +38,42 @@ export class RefusalSummary {
     return this.#repeats.size;
   }
 
+  error(event: string, message: string, fields?: LogFields): void {
+    this.#log.error(event, message, fields);
+  }
+
+  warn(event: string, message: string, fields: LogFields = {}): void {
+    const { code, plugin, uid } = fields;
+    const tell: Repeats['tell'] = (count, windowMs) => {
+      const summary = `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`;
+      this.#log.warn(event, summary, fields);
+    };
+    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), tell)) return;
+    this.#log.warn(event, message, fields);
+  }
+
+  info(event: string, message: string, fields?: LogFields): void {
+    this.#log.info(event, message, fields);
+  }
+
+  debug(event: string, message: string, fields?: LogFields): void {
+    this.#log.debug(event, message, fields);
+  }
+
+  /** Tells what was counted and stops. */
+  close(): void {
+    for (const { count, windowMs, alarm, tell } of this.#repeats.values()) {
+      alarm.cancel();
+      if (count > 0) tell(count, windowMs);
+    }
+    this.#repeats.clear();
+  }
+
   /**
    * Whether this one is to be told in full. Otherwise it is counted, and `tell` is called at the end of the window with
    * the number of those that were not told.
    */
-  isFirst(subject: string, tell: Repeats['tell']): boolean {
+  #isFirst(subject: string, tell: Repeats['tell']): boolean {
     const key = this.#repeats.has(subject) || this.#repeats.size < MAX_SUBJECTS ? subject : '';
     const known = this.#repeats.get(key);
     if (known !== undefined) {
@@ -56,34 +90,6 @@ export class RefusalSummary {
     return true;
   }
 
-  /** A sink that passes events on, repeats of one plugin, socket and reason summarised. */
-  events(sink: EventSink): EventSink {
-    return {
-      record: (event) => {
-        if (!REPEATED.has(event.type) || this.isFirst(subjectOf(event), tellEvent(sink, event))) sink.record(event);
-      },
-    };
-  }
-
-  /** A log that passes lines on, repeats of warnings with one event name, code and plugin summarised. */
-  log(log: Log): Log {
-    const warn: Log['warn'] = (event, message, fields) => {
-      const subject = `log ${event} ${text(fields, 'code')} ${text(fields, 'plugin')}`;
-      const tell: Repeats['tell'] = (count, ms) => log.warn(event, more(count, ms, message), fields);
-      if (this.isFirst(subject, tell)) log.warn(event, message, fields);
-    };
-    return { error: log.error.bind(log), warn, info: log.info.bind(log), debug: log.debug.bind(log) };
-  }
-
-  /** Tells what was counted and stops. */
-  close(): void {
-    for (const { count, windowMs, alarm, tell } of this.#repeats.values()) {
-      alarm.cancel();
-      if (count > 0) tell(count, windowMs);
-    }
-    this.#repeats.clear();
-  }
-
   #windowEnds(key: string, windowMs: number): Alarm {
     return this.#clock.alarm(windowMs, () => {
       const repeats = this.#repeats.get(key);
@@ -98,21 +104,4 @@ export class RefusalSummary {
       repeats.alarm = this.#windowEnds(key, repeats.windowMs);
     });
   }
-}
-
-function subjectOf(event: EventDraft): string {
-  return `${event.type} ${event.reason ?? ''} ${event.plugin ?? ''}`;
-}
-
-function tellEvent(sink: EventSink, event: EventDraft): Repeats['tell'] {
-  return (count, windowMs) => sink.record({ ...event, message: more(count, windowMs, event.message) });
-}
-
-function more(count: number, windowMs: number, last: string): string {
-  return `${String(count)} more in ${seconds(windowMs)}, the last: ${last}`;
-}
-
-function text(fields: LogFields | undefined, key: string): string {
-  const value = fields?.[key];
-  return typeof value === 'string' ? value : '';
 }
