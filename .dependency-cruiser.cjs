@@ -81,10 +81,10 @@ module.exports = {
     },
     {
       name: 'programs-do-not-know-each-other',
-      comment: 'Only the command line knows the programs that are its subcommands.',
+      comment: 'Only the command line knows its subcommands. Tables and colours in cli/output/ serve all of them.',
       severity: 'error',
       from: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/cli/' },
-      to: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/$1/' },
+      to: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/($1|cli/output)/' },
     },
     {
       name: 'source-never-imports-tests',

@@ -22,7 +22,9 @@ const SOUND = {
   'src/platform/grpc/server.ts':
     "import { Server } from '@grpc/grpc-js';\nimport { readFileSync } from 'node:fs';\nimport type { Port } from '../../admission/port.js';\n" +
     'export const open = (port: Port): unknown => [port, Server, readFileSync];\n',
-  'src/sim/device.ts': "import { open } from '../platform/grpc/server.js';\nexport const sim = open;\n",
+  'src/cli/output/table.ts': "import { plugin } from '../../model/plugin.js';\nexport const table = plugin;\n",
+  'src/sim/device.ts':
+    "import { table } from '../cli/output/table.js';\nimport { open } from '../platform/grpc/server.js';\nexport const sim = [open, table];\n",
   'src/cli/commands.ts': "import { sim } from '../sim/device.js';\nexport const commands = [sim];\n",
   'src/session/cycle.ts': "import type { Bad } from './bad-cycle.js';\nexport type Back = Bad;\n",
   'src/daemon/daemon.ts':
