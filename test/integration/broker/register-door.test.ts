@@ -31,7 +31,7 @@ void describe('the Register door', async () => {
     assert.equal(one.count('ListAndWatch'), 1);
     const [view] = broker.plugins();
     assert.equal(view?.state, 'ready');
-    assert.equal(view?.primary, true);
+    assert.equal(view.primary, true);
   });
 
   void it('follows health: unhealthy devices count in capacity and not in allocatable', async () => {
