@@ -25,6 +25,8 @@ export interface PublisherPorts {
 
 /** Waits between attempts that failed. */
 const RETRY: BackoffBounds = { firstMs: 200, maxMs: 30_000 };
+/** Longer than any driver needs to be found, asked (timeouts.nodeGetInfo) and tried again. */
+const SWEEP_AFTER_MS = 60_000;
 /** Drivers that wait to be taken back; past it the oldest is left to the sweep of the next start. */
 const MAX_UNWANTED = 4096;
 /** A contradiction is looked at again this often: a person has to end it. */
@@ -44,6 +46,7 @@ export class NodeInfoPublisher {
   #isBackingOff = false;
   #failures = 0;
   #problem = '';
+  #sweeping: Alarm | undefined;
   #isSweepDue = false;
 
   constructor(ports: PublisherPorts) {
@@ -95,17 +98,24 @@ export class NodeInfoPublisher {
   }
 
   /**
-   * All drivers that survived the broker's restart have been told: what was published in an earlier life and is wanted
-   * by nobody now is taken back.
+   * Everything that the checkpoint knew has been told: what was published in an earlier life and is wanted by nobody is
+   * taken back after a while. Drivers that the checkpoint does not know are being asked meanwhile: it may have been lost,
+   * or the broker killed between publishing and writing it.
+   *
+   * @param afterMs how long that is
    */
-  settle(): void {
-    this.#isSweepDue = true;
-    this.#change();
+  settle(afterMs = SWEEP_AFTER_MS): void {
+    this.#sweeping?.cancel();
+    this.#sweeping = this.#ports.clock.alarm(afterMs, () => {
+      this.#isSweepDue = true;
+      this.#change();
+    });
   }
 
   /** Ends all work. What is public stays public. Idempotent. */
   async stop(): Promise<void> {
     this.#halt.abort(new Error('the publisher is stopped'));
+    this.#sweeping?.cancel();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     await this.#round;

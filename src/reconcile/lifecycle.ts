@@ -3,6 +3,7 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from '../model/plugin.js';
 import type { Reason, StateReason } from '../model/reasons.js';
+import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
 import { isFinal, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
@@ -26,6 +27,8 @@ export interface LifecyclePorts {
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
+  /** The policy in force, asked when it is needed: a reload counts for those who live, too. */
+  readonly policyFor: (type: string, name: string, socket: string) => PluginPolicy;
   /** The lists of an instance do not count any more. */
   readonly dropLists: (id: string) => void;
   /** Whether somebody listens on the very endpoint of an instance. */
@@ -154,7 +157,7 @@ export class Lifecycle {
     const listens = this.#ports.isListening(instance);
     if (isWorthPulling(instance) && listens) {
       const pause =
-        instance.reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * instance.policy.flood.updates.intervalMs : 0;
+        instance.reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs : 0;
       // The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer.
       const failures = this.#failures.get(instance.id) ?? 0;
       this.#failures.set(instance.id, failures + 1);
@@ -199,7 +202,7 @@ export class Lifecycle {
   }
 
   #timeGrace(instance: Instance): void {
-    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : ENDS_DRIVERS.has(instance.reason);
+    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : this.#endsDriver(instance);
     const runs = instance.state === 'held' && isTimed;
     const running = this.#graces.get(instance.id);
     if (!runs) {
@@ -208,7 +211,7 @@ export class Lifecycle {
       return;
     }
     if (running !== undefined) return;
-    const alarm = this.#ports.clock.alarm(instance.policy.graceMs, () => {
+    const alarm = this.#ports.clock.alarm(this.#policyOf(instance).graceMs, () => {
       this.#graces.delete(instance.id);
       this.#ports.roster.report(instance.id, {
         state: 'gone',
@@ -217,6 +220,11 @@ export class Lifecycle {
       });
     });
     this.#graces.set(instance.id, alarm);
+  }
+
+  /** A driver stays registered while its registration socket stands, whatever does not answer (contract 10). */
+  #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
+    return reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.keyAt(socketPath) !== socketKey);
   }
 
   #checkPath(instance: Instance): void {
@@ -250,6 +258,10 @@ export class Lifecycle {
     this.#failures.delete(instance.id);
     this.#ports.reconciler.unwant(instance.id);
     this.#ports.dropLists(instance.id);
+  }
+
+  #policyOf({ type, name, socketPath }: Instance): PluginPolicy {
+    return this.#ports.policyFor(type, name, socketPath);
   }
 
   #handler(instance: Instance): PluginHandler | undefined {

@@ -383,7 +383,8 @@ describe('publishing to the API server', () => {
     await first.publisher.stop();
     const second = open({ ledger });
     second.publisher.publish(info('kept.csi'));
-    second.publisher.settle();
+    second.publisher.settle(0);
+    await eventually('one is left', () => (drivers() as unknown[]).length === 2);
     await done(second.publisher);
     assert.deepEqual(
       (drivers() as { name: string }[]).map(({ name }) => name),

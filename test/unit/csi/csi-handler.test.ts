@@ -213,7 +213,7 @@ describe('the CSI handler', () => {
     handler.restore(NAME, accepted, new FakeHandle('i1'));
     handler.restore('damaged.example.com', { version: '1.0.0', facts: {} }, new FakeHandle('i2'));
     publisher.settle();
-    await clock.settle();
+    await clock.advance(60_000);
     assert.deepEqual([...target.published.keys()], [NAME]);
     await handler.deregister('i1', 'socket-removed');
     await clock.settle();
