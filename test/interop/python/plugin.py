@@ -22,6 +22,11 @@ class Plugin:
     """Serves both APIs on one socket, as plugins for either door may."""
 
     def __init__(self, arguments):
+        self.door = arguments.door
+        self.path = os.path.join(arguments.dir, arguments.endpoint)
+        self.kubelet_path = os.path.join(arguments.dir, "kubelet.sock")
+        self.kubelet = None
+        self.server = None
         self.resource = arguments.resource
         self.devices = arguments.devices
         self.sick = False
@@ -90,56 +95,83 @@ class Plugin:
             },
         )
 
-    def serve(self, path):
-        server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
-        server.add_generic_rpc_handlers(tuple(self.handlers()))
-        if server.add_insecure_port(f"unix://{path}") == 0:
-            sys.exit(f"cannot listen on {path}")
-        server.start()
-        return server
+    def serve(self):
+        """Opens the socket anew."""
+        if self.server is not None:
+            self.server.stop(0).wait()
+        if os.path.exists(self.path):
+            os.remove(self.path)
+        self.server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
+        self.server.add_generic_rpc_handlers(tuple(self.handlers()))
+        if self.server.add_insecure_port(f"unix://{self.path}") == 0:
+            sys.exit(f"cannot listen on {self.path}")
+        self.server.start()
+        say("serving")
+
+    def register(self):
+        kubelet = identity(self.kubelet_path)
+        with grpc.insecure_channel(f"unix://{self.kubelet_path}") as channel:
+            call = channel.unary_unary(
+                "/v1beta1.Registration/Register",
+                request_serializer=device.RegisterRequest.SerializeToString,
+                response_deserializer=device.Empty.FromString,
+            )
+            request = device.RegisterRequest(
+                version="v1beta1", endpoint=os.path.basename(self.path), resource_name=self.resource
+            )
+            call(request, wait_for_ready=True)
+        self.kubelet = kubelet
+        say("registered")
+
+    def come_in(self):
+        """Serves and makes itself known; False when it was refused."""
+        self.serve()
+        if self.door == "watcher":
+            return True
+        try:
+            self.register()
+        except grpc.RpcError as refusal:
+            say(f"refused: {refusal.code().name} {refusal.details()}")
+            return False
+        return True
+
+    def is_forgotten(self):
+        """Whether the registry cannot know the plugin any more."""
+        if not os.path.exists(self.path):
+            return True
+        kubelet = identity(self.kubelet_path)
+        return self.door == "register" and kubelet not in (None, self.kubelet)
 
 
-def register(arguments):
-    path = os.path.join(arguments.dir, "kubelet.sock")
-    with grpc.insecure_channel(f"unix://{path}") as channel:
-        call = channel.unary_unary(
-            "/v1beta1.Registration/Register",
-            request_serializer=device.RegisterRequest.SerializeToString,
-            response_deserializer=device.Empty.FromString,
-        )
-        call(
-            device.RegisterRequest(
-                version="v1beta1", endpoint=arguments.endpoint, resource_name=arguments.resource
-            ),
-            wait_for_ready=True,
-        )
+def identity(path):
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--door", choices=["register", "watcher"], default="register")
-    parser.add_argument("--dir", required=True)
+    parser.add_argument("--dir", default="/var/lib/kubelet/device-plugins")
     parser.add_argument("--endpoint", default="python.sock")
     parser.add_argument("--resource", default="example.com/python")
     parser.add_argument("--devices", type=int, default=3)
+    parser.add_argument("--watch", action="store_true", help="come in again when forgotten")
     arguments = parser.parse_args()
 
     plugin = Plugin(arguments)
-    # Blocked before any thread starts, so that sigwait below is the only taker.
+    # Blocked before any thread starts, so that the loop below is the only taker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-    server = plugin.serve(os.path.join(arguments.dir, arguments.endpoint))
-    say("serving")
-    if arguments.door == "register":
-        try:
-            register(arguments)
-        except grpc.RpcError as refusal:
-            say(f"refused: {refusal.code().name} {refusal.details()}")
-            server.stop(0)
-            sys.exit(1)
-        say("registered")
+    if not plugin.come_in() and not arguments.watch:
+        plugin.server.stop(0)
+        sys.exit(1)
     while True:
-        signal.sigwait({signal.SIGUSR1})
-        plugin.flip()
+        if signal.sigtimedwait({signal.SIGUSR1}, 0.2) is not None:
+            plugin.flip()
+        elif arguments.watch and plugin.is_forgotten():
+            plugin.come_in()
 
 
 main()

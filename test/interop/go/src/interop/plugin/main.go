@@ -25,10 +25,11 @@ import (
 var (
 	door     = flag.String("door", "register", "register: call kubelet.sock; watcher: wait to be asked")
 	style    = flag.String("dial", "bare", "bare, passthrough, unix, unix-slashes or authority")
-	dir      = flag.String("dir", "", "directory of the plugin's socket, and of kubelet.sock at the register door")
+	dir      = flag.String("dir", "/var/lib/kubelet/device-plugins", "directory of the plugin's socket, and of kubelet.sock at the register door")
 	endpoint = flag.String("endpoint", "go.sock", "file name of the plugin's socket")
 	resource = flag.String("resource", "example.com/go", "extended resource")
 	devices  = flag.Int("devices", 3, "number of devices")
+	watch    = flag.Bool("watch", false, "come in again when the own socket has gone or kubelet.sock is another one")
 	flip     = flag.Duration("flip", 0, "flip the health of the last device each time this has passed; SIGUSR1 does it at once")
 )
 
@@ -41,7 +42,13 @@ type plugin struct {
 	mutex   sync.Mutex
 	sick    bool
 	changed chan struct{}
+	server  *grpc.Server
+	// kubelet is the kubelet.sock that the plugin registered with last.
+	kubelet os.FileInfo
 }
+
+func kubeletSocket() string { return filepath.Join(*dir, "kubelet.sock") }
+func ownSocket() string     { return filepath.Join(*dir, *endpoint) }
 
 func (p *plugin) flip() {
 	p.mutex.Lock()
@@ -120,31 +127,39 @@ func (p *plugin) NotifyRegistrationStatus(_ context.Context, status *registratio
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// serve opens the socket and returns once the plugin answers on it itself.
-func (p *plugin) serve(path string) error {
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+// serve opens the socket anew and returns once the plugin answers on it itself.
+func (p *plugin) serve() error {
+	if p.server != nil {
+		p.server.Stop()
+	}
+	if err := os.Remove(ownSocket()); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	listener, err := net.Listen("unix", path)
+	listener, err := net.Listen("unix", ownSocket())
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer()
-	device.RegisterDevicePluginServer(server, p)
+	p.server = grpc.NewServer()
+	device.RegisterDevicePluginServer(p.server, p)
 	if *door == "watcher" {
-		registration.RegisterRegistrationServer(server, p)
+		registration.RegisterRegistrationServer(p.server, p)
 	}
-	go func() { log.Fatal(server.Serve(listener)) }()
-	itself, err := dial.Socket(*style, path)
+	go p.server.Serve(listener)
+	itself, err := dial.Socket(*style, ownSocket())
 	if err != nil {
 		return fmt.Errorf("the plugin cannot reach itself: %v", err)
 	}
+	say("serving")
 	return itself.Close()
 }
 
 // register makes the plugin known, without a deadline for the call: none in the field sets one.
-func register() error {
-	registry, err := dial.Socket(*style, filepath.Join(*dir, "kubelet.sock"))
+func (p *plugin) register() error {
+	kubelet, err := os.Stat(kubeletSocket())
+	if err != nil {
+		return err
+	}
+	registry, err := dial.Socket(*style, kubeletSocket())
 	if err != nil {
 		return fmt.Errorf("kubelet.sock cannot be reached: %v", err)
 	}
@@ -154,35 +169,61 @@ func register() error {
 		Endpoint:     *endpoint,
 		ResourceName: *resource,
 	})
+	if err == nil {
+		p.kubelet = kubelet
+		say("registered")
+	}
 	return err
+}
+
+func (p *plugin) comeIn() error {
+	if err := p.serve(); err != nil || *door == "watcher" {
+		return err
+	}
+	return p.register()
+}
+
+// isForgotten says whether the registry cannot know the plugin any more.
+func (p *plugin) isForgotten() bool {
+	if _, err := os.Stat(ownSocket()); os.IsNotExist(err) {
+		return true
+	}
+	kubelet, err := os.Stat(kubeletSocket())
+	return *door == "register" && err == nil && (p.kubelet == nil || !os.SameFile(kubelet, p.kubelet))
 }
 
 func main() {
 	log.SetFlags(0)
 	flag.Parse()
 	p := &plugin{changed: make(chan struct{})}
-	if err := p.serve(filepath.Join(*dir, *endpoint)); err != nil {
-		log.Fatal(err)
-	}
-	say("serving")
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR1)
-	if *door == "register" {
-		if err := register(); err != nil {
-			say("refused: %v", err)
+	if err := p.comeIn(); err != nil {
+		say("refused: %v", err)
+		if !*watch {
 			os.Exit(1)
 		}
-		say("registered")
 	}
-	var ticks <-chan time.Time
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGUSR1)
+	var ticks, looks <-chan time.Time
 	if *flip > 0 {
 		ticks = time.Tick(*flip)
+	}
+	if *watch {
+		looks = time.Tick(time.Second / 5)
 	}
 	for {
 		select {
 		case <-signals:
+			p.flip()
 		case <-ticks:
+			p.flip()
+		case <-looks:
+			if !p.isForgotten() {
+				continue
+			}
+			if err := p.comeIn(); err != nil {
+				say("refused: %v", err)
+			}
 		}
-		p.flip()
 	}
 }
