@@ -187,7 +187,7 @@ describe('the shipped systemd unit', () => {
         `mount --bind ${root} ${root}`,
         'mount -o remount,ro,bind /',
         '! touch /is-read-only',
-        `exec setpriv --bounding-set=-all,${capabilities} --inh-caps=-all --no-new-privs ${process.execPath} ${distFile()} serve --root ${root}`,
+        `exec setpriv --bounding-set=-all,${capabilities} --inh-caps=-all --no-new-privs '${process.execPath}' '${distFile()}' serve --root ${root}`,
       ].join(' && ');
       const broker = startCommand('unshare', ['--mount', 'sh', '-c', script]);
       await eventually(`it serves: ${broker.stderr()}`, () => broker.stderr().includes('"broker.started"'));
