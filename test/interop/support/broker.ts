@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { distFile } from '../../support/dist.js';
@@ -31,22 +31,22 @@ export class Broker {
    * Starts it and waits until plugins can come in.
    *
    * @param config YAML put into its configuration file, besides an HTTP address that is off
+   * @param root that of a broker before it, for a restart
    */
-  static async start(config = ''): Promise<Broker> {
-    const root = tempDir();
+  static async start(config = '', root = tempDir()): Promise<Broker> {
     const file = path.join(root, 'config.yaml');
     writeFileSync(file, `http:\n  listen: 'off'\n${config}`);
     mkdirSync(path.join(root, 'device-plugins'), { recursive: true });
     mkdirSync(path.join(root, 'plugins_registry'), { recursive: true });
     const args = [distFile(), 'serve', '--root', root, '--config', file];
     const broker = new Broker(root, new Child({ command: process.execPath, args: [], env: {} }, args));
-    await eventually('kubelet.sock and broker.sock are there', () => {
-      if (existsSync(broker.kubeletSocket) && existsSync(path.join(root, 'broker.sock'))) return true;
-      return false;
-    }).catch(async (error: unknown) => {
-      await broker.stop();
-      throw new Error(broker.story, { cause: error });
-    });
+    // Sockets of a broker before it may still lie there: only an answer counts.
+    await eventually('the broker answers', async () => Boolean(await broker.ask('status')), { everyMs: 50 }).catch(
+      async (error: unknown) => {
+        await broker.stop();
+        throw new Error(broker.story, { cause: error });
+      },
+    );
     return broker;
   }
 
@@ -86,6 +86,12 @@ export class Broker {
     ).catch((error: unknown) => {
       throw new Error(`${JSON.stringify(last)}\n${this.story}`, { cause: error });
     });
+  }
+
+  /** Ends it at once, as a crash does. */
+  async kill(): Promise<void> {
+    this.#child.signal('SIGKILL');
+    await this.#child.end();
   }
 
   /** Stops it as an operator does; gives the exit code or the signal. */
