@@ -114,7 +114,9 @@ class Attempt {
     return clock.mono() < this.#gateUntil ? throughGate(this.#lock, () => this.#take()) : this.#take();
   }
 
-  #ask(): Promise<Reply> {
+  async #ask(): Promise<Reply> {
+    // Most starts find nothing there.
+    if ((await lockId(this.#lock)) === undefined) return { kind: 'nobody' };
     return askHolder(this.#lock, this.#wish.takeover ? 'stop' : 'ask', this.#ports.clock);
   }
 
@@ -148,9 +150,11 @@ class Attempt {
   async #take(): Promise<InstanceLock | undefined> {
     const { clock, random, holder, onTakeover } = this.#ports;
     const dead = await lockId(this.#lock);
-    const reply = await askHolder(this.#lock, 'ask', clock);
-    if (reply.kind === 'holder') reply.hangUp();
-    if (reply.kind === 'holder' || reply.kind === 'silent') return undefined;
+    if (dead !== undefined) {
+      const reply = await askHolder(this.#lock, 'ask', clock);
+      if (reply.kind === 'holder') reply.hangUp();
+      if (reply.kind !== 'dead') return undefined;
+    }
     const connections = new Set<net.Socket>();
     const server = answering(holder, onTakeover, clock);
     server.on('connection', (socket) => {
@@ -158,16 +162,15 @@ class Attempt {
       socket.once('close', () => connections.delete(socket));
     });
     const name = `${holder().pid}-${Math.floor(random.next() * 0x1_0000_0000).toString(36)}`;
-    const own = await place(server, this.#lock, reply.kind === 'dead' ? dead : undefined, name).catch(
-      (failure: unknown) => {
-        server.close();
-        throw failure;
-      },
-    );
+    const own = await place(server, this.#lock, dead, name).catch((failure: unknown) => {
+      server.close();
+      throw failure;
+    });
     if (own === undefined) {
       server.close();
       return undefined;
     }
+    // Inside the gate: outside it might remove what another starter is about to need.
     await sweep(this.#lock).catch(() => undefined);
     return { release: () => release(server, connections, this.#lock, own) };
   }

@@ -3,6 +3,8 @@ import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = fs.constants;
+/** Up to this a file is read into room for all that may be there, without asking for its size. */
+const SMALL_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
@@ -18,15 +20,18 @@ export const nodeFiles: FilePort = {
     }
   },
   read: (path, maxBytes) =>
-    reading(path, async (fd, size) => {
-      if (size > maxBytes) {
-        const tooLarge = new Error(`EFBIG: ${path} has ${size} bytes, at most ${maxBytes} are read`);
-        throw Object.assign(tooLarge, { code: 'EFBIG' });
-      }
-      return readAt(fd, 0, size);
+    reading(path, async (fd) => {
+      // One byte more than may be there, so that a small file takes a single read to its end.
+      const room = maxBytes < SMALL_BYTES ? maxBytes : await sizeOf(fd);
+      const bytes = await readAt(fd, 0, Math.min(room, maxBytes) + 1);
+      if (bytes.length <= maxBytes) return bytes;
+      throw Object.assign(new Error(`EFBIG: ${path} has more than ${maxBytes} bytes`), { code: 'EFBIG' });
     }),
   readTail: (path, maxBytes) =>
-    reading(path, (fd, size) => readAt(fd, Math.max(0, size - maxBytes), Math.min(size, maxBytes))),
+    reading(path, async (fd) => {
+      const size = await sizeOf(fd);
+      return readAt(fd, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
+    }),
   list: async (path) => (await orMissing(call<string[]>((done) => fs.readdir(path, done)))) ?? [],
   create: (path) => open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW),
   append: (path) => open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW),
@@ -60,27 +65,31 @@ async function open(path: string, flags: number): Promise<OpenFile> {
   };
 }
 
-/** Opens a file for `work`, which is told its size; undefined when there is no file. */
-async function reading(path: string, work: (fd: number, size: number) => Promise<Buffer>): Promise<Buffer | undefined> {
+/** Opens a file for `work`; undefined when there is no file. */
+async function reading(path: string, work: (fd: number) => Promise<Buffer>): Promise<Buffer | undefined> {
   const fd = await orMissing(call<number>((done) => fs.open(path, O_RDONLY, done)));
   if (fd === undefined) return undefined;
   try {
-    const { size } = await call<fs.Stats>((done) => fs.fstat(fd, done));
-    return await work(fd, size);
+    return await work(fd);
   } finally {
     await close(fd);
   }
 }
 
-/** A file that shrinks meanwhile gives fewer bytes. */
+async function sizeOf(fd: number): Promise<number> {
+  return (await call<fs.Stats>((done) => fs.fstat(fd, done))).size;
+}
+
+/** Up to so many bytes; fewer where the file ends. */
 async function readAt(fd: number, position: number, size: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafeSlow(size);
   let length = 0;
   while (length < size) {
     const at = length;
     const count = await call<number>((done) => fs.read(fd, bytes, at, size - at, position + at, done));
-    if (count === 0) break;
     length += count;
+    // Fewer than asked for: here a file ends.
+    if (count < size - at) break;
   }
   return bytes.subarray(0, length);
 }

@@ -6,15 +6,18 @@ import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFil
 import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { acquireInstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
+import { acquireInstanceLock, type InstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const PROGRAM = fileURLToPath(new URL('./lock-holder.js', import.meta.url));
 const children = new Set<ChildProcess>();
-after(() => {
+const locks = new Set<InstanceLock>();
+after(async () => {
   for (const child of children) child.kill('SIGKILL');
+  // Also those of a test that failed: a held lock would keep this process alive.
+  for (const lock of locks) await lock.release();
 });
 
 interface Said {
@@ -57,10 +60,12 @@ class Starter {
   }
 }
 
-function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
+async function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
   const holder = (): { pid: number; phase: string } => ({ pid: process.pid, phase: 'ready' });
   const ports = { clock: systemClock, random: { next: () => Math.random() }, holder, onTakeover: () => undefined };
-  return acquireInstanceLock(folder, { waitMs, takeover }, ports, signal);
+  const outcome = await acquireInstanceLock(folder, { waitMs, takeover }, ports, signal);
+  if (outcome.kind === 'held') locks.add(outcome.lock);
+  return outcome;
 }
 
 async function held(folder: string): Promise<Extract<LockOutcome, { kind: 'held' }>> {

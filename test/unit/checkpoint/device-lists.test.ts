@@ -1,0 +1,96 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { DeviceLists } from '../../../src/checkpoint/device-lists.js';
+import { emptyDocument, entryKey, type PluginEntry, type StoredList } from '../../../src/checkpoint/document.js';
+import type { ListFiles } from '../../../src/checkpoint/ports.js';
+import { facts, list } from '../../support/checkpoint-rig.js';
+
+const [gpu, nic] = [facts('a.b/gpu', 1), facts('a.b/nic', 2)];
+const document = emptyDocument('b');
+
+/** List files in memory; `removing` is called before each removal. */
+function bench(removing: () => void = () => undefined): {
+  readonly lists: DeviceLists;
+  readonly files: Map<string, Buffer>;
+} {
+  const files = new Map<string, Buffer>();
+  const port: ListFiles = {
+    write: async (fresh) => {
+      for (const [sha256, bytes] of fresh) files.set(sha256, bytes);
+      return false;
+    },
+    read: async (sha256) => files.get(sha256),
+    hashes: async () => [...files.keys()],
+    remove: async (sha256) => {
+      removing();
+      files.delete(sha256);
+    },
+  };
+  return { lists: new DeviceLists(port, 10), files };
+}
+
+function named(...items: readonly [typeof gpu, StoredList | undefined][]): Map<string, PluginEntry> {
+  return new Map(
+    items.map(([plugin, last]) => [
+      entryKey(plugin),
+      { ...plugin, bootId: 'b', ...(last === undefined ? {} : { list: last }) },
+    ]),
+  );
+}
+
+describe('device lists', () => {
+  it('are not removed when the checkpoint in memory names them already', async () => {
+    const { lists, files } = bench();
+    lists.offer(entryKey(gpu), list(100, 1));
+    const [stored] = [...(await lists.writeSome(9, named([gpu, undefined]))).values()];
+    await lists.committed(document, named([gpu, stored]));
+    assert.equal(files.size, 1);
+    await lists.committed(document, named([gpu, undefined]));
+    assert.equal(files.size, 0);
+  });
+
+  it('that come back while another is removed stay', async () => {
+    const plugins = named([gpu, undefined], [nic, undefined]);
+    const second = list(100, 2);
+    const { lists, files } = bench(() => {
+      const stored = lists.offer(entryKey(nic), second);
+      for (const [key, entry] of named([nic, stored])) plugins.set(key, entry);
+    });
+    lists.offer(entryKey(gpu), list(100, 1));
+    lists.offer(entryKey(nic), second);
+    await lists.writeSome(9, plugins);
+    await lists.committed(document, plugins);
+    assert.deepEqual([...files.keys()], [second.sha256]);
+    assert.equal(lists.areWaiting, false);
+  });
+
+  it('of plugins that are gone are not written', async () => {
+    const { lists, files } = bench();
+    lists.offer(entryKey(gpu), list(100, 1));
+    assert.equal((await lists.writeSome(9, new Map())).size, 0);
+    assert.deepEqual([files.size, lists.areWaiting], [0, false]);
+  });
+
+  it('are written a few at a time, and one that is very large alone', async () => {
+    const { lists, files } = bench();
+    const plugins = Array.from({ length: 5 }, (_, life) => facts(`a.b/r${life}`, life));
+    const entries = named(...plugins.map((plugin) => [plugin, undefined] as [typeof gpu, undefined]));
+    for (const [fill, plugin] of plugins.entries())
+      lists.offer(entryKey(plugin), list(fill === 1 ? 5_000_000 : 100, fill));
+    const sizes: number[] = [];
+    while (lists.areWaiting) {
+      await lists.writeSome(2, entries);
+      sizes.push(files.size);
+    }
+    assert.deepEqual(sizes, [1, 2, 4, 5]);
+  });
+
+  it('that were replaced by a small one while they were written do not come back', async () => {
+    const { lists } = bench();
+    const plugins = named([gpu, undefined]);
+    lists.offer(entryKey(gpu), list(100, 1));
+    const writing = lists.writeSome(9, plugins);
+    assert.ok(lists.offer(entryKey(gpu), list(5, 2))?.inline !== undefined);
+    assert.equal((await writing).size, 0);
+  });
+});
