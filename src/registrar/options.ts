@@ -50,7 +50,7 @@ const FORMER = [
 ];
 
 /** Flags of ours. */
-const OWN = [
+export const OWN_FLAGS = [
   flag('metrics', 'Serve /metrics on the HTTP server.'),
   flag('readyz', 'Serve /readyz on the HTTP server: 200 once the kubelet said that it registered the driver.'),
   flag('recreate-socket', 'Make the registration socket again when somebody removes it.'),
@@ -70,7 +70,7 @@ const OWN = [
 ] as const satisfies readonly GoFlag[];
 
 /** All flags. */
-export const REGISTRAR_FLAGS: readonly GoFlag[] = [...ORIGINAL, ...GATED, ...FORMER, ...OWN];
+export const REGISTRAR_FLAGS: readonly GoFlag[] = [...ORIGINAL, ...GATED, ...FORMER, ...OWN_FLAGS];
 
 /** One driver to register. */
 export interface DriverAddress {

@@ -1,10 +1,23 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { distFile } from '../../support/dist.js';
+import { OWN_FLAGS, REGISTRAR_FLAGS } from '../../../src/registrar/options.js';
+import { buildRoot, distFile } from '../../support/dist.js';
 import { eventually } from '../../support/eventually.js';
 import { startCommand, type Running } from '../../support/program.js';
 import { callRegistrar, DRIVER, Rig } from './rig.js';
+
+describe('the page about the registrar', () => {
+  const page = readFileSync(path.join(buildRoot(), 'docs', 'registrar.md'), 'utf8');
+  const named = new Set([...page.matchAll(/--([a-z][-a-z_]*)/g)].map(([, name]) => name));
+
+  it('names no flag that the program does not have, and every one that is ours', () => {
+    const known = new Set(REGISTRAR_FLAGS.map(({ name }) => name));
+    for (const name of named) assert.ok(name === 'help' || known.has(name ?? ''), name);
+    for (const { name } of OWN_FLAGS) assert.ok(named.has(name), name);
+  });
+});
 
 describe('the registrar as a process', () => {
   let rig: Rig;
