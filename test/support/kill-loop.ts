@@ -33,7 +33,11 @@ const LONGEST_LIFE_MS = 250;
  */
 export async function killLoop(kills: number, seed: number): Promise<void> {
   const random = seededRandom(seed);
-  const broker = new BrokerProcess(tempDir(), { flood: { mode: 'observe' }, restart: { wipeSockets: 'never' }, grace: { device: '10m' } });
+  const broker = new BrokerProcess(tempDir(), {
+    flood: { mode: 'observe' },
+    restart: { wipeSockets: 'never' },
+    grace: { device: '10m' },
+  });
   mkdirSync(broker.devicePlugins, { recursive: true });
   const subjects = await Promise.all(
     Array.from({ length: SUBJECTS }, async (_, index): Promise<Subject> => {
