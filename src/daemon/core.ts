@@ -170,6 +170,7 @@ export class Core {
       handlers: this.handlers,
       enrol,
       clock,
+      policyFor: (type, name, socket) => live.policyFor(type, name, socket),
       dropLists: (id) => this.inventory.drop(id),
       isListening: (instance) => this.#isListening(instance),
       keyAt: ports.keyAt,

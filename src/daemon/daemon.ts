@@ -26,8 +26,6 @@ import { timeText } from './views.js';
 const FLUSH_MS = 5000;
 /** How often a broker that is being replaced looks whether it is. */
 const LINGER_LOOK_MS = 5;
-/** Strikes that changed are written at most this often. */
-const PENALTIES_KEY = 'limits';
 
 /** What the daemon is made of. */
 export interface DaemonParts {
@@ -87,7 +85,6 @@ export class Daemon {
       metrics,
       onStateChange: () => this.#storeChanged(),
     });
-    this.#persistence = new Persistence(this.store);
     this.flood = new FloodGate(live, {
       openLimiter: parts.openLimiter,
       clock,
@@ -97,8 +94,9 @@ export class Daemon {
       bootMs: parts.bootMs,
       quarantineBegan: (quarantine) => quarantineBegan(this.broker.core, quarantine),
       quarantineEnded: (quarantine) => quarantineEnded(this.broker.core, quarantine),
-      penaltiesChanged: () => this.store.updateSoon(PENALTIES_KEY, (draft) => draft.setLimits(this.flood.snapshot())),
+      penaltiesChanged: () => void this.store.update((draft) => draft.setLimits(this.flood.snapshot())),
     });
+    this.#persistence = new Persistence(this.store, this.flood);
     live.onChange(() => this.flood.reload(live));
     this.broker = new Broker(this.#brokerParts());
     this.#persistence.follow(this.broker.core);
@@ -146,9 +144,9 @@ export class Daemon {
     const opened = await this.store.open();
     await journal.open(opened.eventSeq);
     const { core } = this.broker;
-    this.flood.restore(this.store.contents.limits, !opened.rebooted);
-    await this.#persistence.restore(core, (type, name, socket) => live.policyFor(type, name, socket), clock.wall());
+    await this.#persistence.restore(core, clock.wall());
     this.#parts.drivers.restore(core);
+    const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
     this.#isRestored = true;
     await this.broker.serveOperators(
       adminPort({
@@ -167,6 +165,7 @@ export class Daemon {
       this.#wipe(paths.devicePlugins);
     this.#storeChanged();
     await this.broker.open();
+    for (const quarantine of over) quarantineEnded(core, quarantine);
     log.info('broker.started', `plugin-broker ${this.#parts.version} serves ${paths.root}`, {
       pid: this.#parts.self.pid,
     });
@@ -212,19 +211,8 @@ export class Daemon {
 
   #brokerParts(): BrokerParts {
     const { live, clock, random, metrics, journal, peers, self, faults } = this.#parts;
-    const { settings } = live.current;
     return {
-      live: {
-        settings,
-        get admission() {
-          return live.admission;
-        },
-        get liveness() {
-          return live.liveness;
-        },
-        nameAllowed: (name) => live.nameAllowed(name),
-        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
-      },
+      live,
       self,
       clock,
       random,

@@ -1,9 +1,9 @@
 // Between the actual state and the checkpoint: what is written when, and what is put back at a start (contract 5, 6).
 import type { CheckpointStore } from '../checkpoint/store.js';
 import { entryKey, type PluginEntry, type PluginFacts } from '../checkpoint/document.js';
+import type { FloodGate } from '../flood/flood-gate.js';
 import type { Holding } from '../inventory/inventory.js';
 import { incarnationKey, type Incarnation } from '../model/ids.js';
-import type { PluginPolicy } from '../model/settings.js';
 import { isLive, isReplaced, type Instance } from '../reconcile/instance.js';
 import { DeviceListReader } from '../platform/wire/device-list-reader.js';
 import { WireError } from '../platform/wire/wire-error.js';
@@ -11,13 +11,18 @@ import type { Change } from '../reconcile/roster.js';
 import type { Core } from './core.js';
 import { timeText } from './views.js';
 
+/** Plugins of the checkpoint keep a bucket of their own, however many others come (contract 4). */
+export type Pins = Pick<FloodGate, 'pin' | 'unpin'>;
+
 /** Writes the roster's facts, and reads them back. */
 export class Persistence {
   readonly #store: CheckpointStore;
+  readonly #pins: Pins;
   #core: Core | undefined;
 
-  constructor(store: CheckpointStore) {
+  constructor(store: CheckpointStore, pins: Pins) {
     this.#store = store;
+    this.#pins = pins;
   }
 
   /** Follows a core from now on. */
@@ -29,13 +34,17 @@ export class Persistence {
 
   /** Makes a registration durable; false when it could not be written in time. It is written later then. */
   async persist(instance: Instance): Promise<boolean> {
+    const facts = factsOf(instance);
+    const before = this.#store.contents.plugins.get(instance.id);
+    this.#pins.pin(facts);
+    if (before !== undefined) this.#pins.unpin(before);
     const durability = await this.#store.update((draft) => {
       for (const [key, { type, name, primary }] of draft.plugins) {
         if (primary && type === instance.type && name === instance.name && key !== instance.id) {
           draft.change(key, { primary: false });
         }
       }
-      draft.put(factsOf(instance));
+      draft.put(facts);
       const holding = this.#core?.inventory.holding(instance.id);
       if (holding !== undefined) draft.setList(instance.id, holding);
     });
@@ -83,11 +92,7 @@ export class Persistence {
    *
    * @returns how many there are
    */
-  async restore(
-    core: Core,
-    policyFor: (type: string, name: string, socket: string) => PluginPolicy,
-    wallMs: number,
-  ): Promise<number> {
+  async restore(core: Core, wallMs: number): Promise<number> {
     const entries = [...this.#store.contents.plugins.values()].sort((a, b) =>
       a.lastRegisteredAt < b.lastRegisteredAt ? -1 : 1,
     );
@@ -95,7 +100,8 @@ export class Persistence {
       entries.map(({ list }) => (list === undefined ? Promise.resolve(undefined) : this.#store.readList(list))),
     );
     entries.forEach((entry, index) => {
-      const instance = this.#instanceOf(entry, core, policyFor, wallMs);
+      const instance = this.#instanceOf(entry, core, wallMs);
+      this.#pins.pin(entry);
       const raw = lists[index];
       if (raw !== undefined && entry.list !== undefined) core.inventory.restore(holdingOf(instance, entry, raw));
       core.roster.restore(instance);
@@ -103,12 +109,7 @@ export class Persistence {
     return entries.length;
   }
 
-  #instanceOf(
-    entry: PluginEntry,
-    core: Core,
-    policyFor: (type: string, name: string, socket: string) => PluginPolicy,
-    wallMs: number,
-  ): Instance {
+  #instanceOf(entry: PluginEntry, core: Core, wallMs: number): Instance {
     const isHint = this.#store.isHint(entry);
     const caller = {
       uid: entry.uid,
@@ -137,7 +138,6 @@ export class Persistence {
       firstRegisteredAt: wallOf(entry.firstRegisteredAt),
       version: entry.version,
       caller,
-      policy: policyFor(entry.type, entry.name, entry.socketPath),
       facts: entry.facts,
       isServing: entry.primary,
       wasWatched: true,
@@ -153,7 +153,10 @@ export class Persistence {
   }
 
   #remove({ id }: Instance): void {
-    if (this.#store.contents.plugins.has(id)) void this.#store.update((draft) => draft.remove(id));
+    const entry = this.#store.contents.plugins.get(id);
+    if (entry === undefined) return;
+    this.#pins.unpin(entry);
+    void this.#store.update((draft) => draft.remove(id));
   }
 }
 

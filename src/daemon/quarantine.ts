@@ -1,18 +1,18 @@
 // What a quarantine does to sessions, and how the plugin comes back when it is over (contract 4).
 import type { Quarantine } from '../flood/ports.js';
 import { DEVICE_PLUGIN, sameProcess } from '../model/ids.js';
-import { isConnected, type Instance } from '../reconcile/instance.js';
+import { isConnected, isReplaced, type Instance } from '../reconcile/instance.js';
 import { isFinal } from '../reconcile/pull.js';
 import type { Core } from './core.js';
 
 /**
- * Closes the sessions of the processes that offended. INVARIANT(innocent-serves-on): an incarnation whose process made
- * none of the offending calls goes on serving, whoever calls in its name.
+ * Closes the sessions of the processes that offended; after a restart of the broker they are not opened. Their resources
+ * are held, and their grace does not run. INVARIANT(innocent-serves-on): an incarnation whose process made none of the
+ * offending calls goes on serving, whoever calls in its name.
  */
 export function quarantineBegan(core: Core, { type, name, uid, offenders }: Quarantine): void {
   for (const instance of core.roster.ofPlugin(type, name)) {
-    if (!isConnected(instance) && instance.state !== 'held') continue;
-    if (!isOffender(instance, uid, offenders)) continue;
+    if (!mayServe(instance) || !isOffender(instance, uid, offenders)) continue;
     void core.handlers
       .get(type)
       ?.deregister(instance.id, 'quarantine')
@@ -21,23 +21,29 @@ export function quarantineBegan(core: Core, { type, name, uid, offenders }: Quar
     core.lifecycle.report(instance.id, {
       state: 'quarantined',
       reason: 'quarantine',
-      message: 'its process registered too often; the session is closed and its resource held',
+      message: 'its process exceeded its limits too often; it has no session and its resource is held',
     });
   }
 }
 
-/** Pulls what was kept out: the endpoint named last, and sessions that were closed. A plugin that never calls again is not lost. */
+/** Pulls what was kept out: sessions that were closed, and the endpoint named last. A plugin that never calls again is not lost. */
 export function quarantineEnded(core: Core, { type, name, last }: Quarantine): void {
-  for (const instance of core.roster.ofPlugin(type, name)) {
+  const known = core.roster.ofPlugin(type, name);
+  for (const instance of known) {
     if (instance.state === 'quarantined') core.lifecycle.pull(instance, 0);
   }
   // At the watcher door the socket is still wished for and is tried again by itself.
   if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
   const { endpoint, versions, caller } = last;
+  const newest = known[0]?.seq ?? 0;
+  const isSucceeded = (): boolean =>
+    core.roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
   core.reconciler.want({
     key: `pull:${type}/${name}`,
     incarnation: endpoint,
     attempt: async (signal) => {
+      // Who registered meanwhile is newer than what was named then.
+      if (isSucceeded()) return { done: true };
       const outcome = await core.enrolments.enrol(
         {
           door: 'register',
@@ -54,6 +60,12 @@ export function quarantineEnded(core: Core, { type, name, last }: Quarantine): v
       return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
     },
   });
+}
+
+/** Whether it has a session, or may get one without anybody calling. A predecessor that is replaced has to be asked for. */
+function mayServe(instance: Instance): boolean {
+  const isHeld = instance.state === 'held' && !isReplaced(instance);
+  return isConnected(instance) || isHeld || instance.state === 'restored';
 }
 
 function isOffender(instance: Instance, uid: number, offenders: Quarantine['offenders']): boolean {

@@ -24,7 +24,8 @@ export class Buckets {
   readonly #ports: BucketsPorts;
   readonly #own = new Map<string, Bucket>();
   readonly #shared = new Map<string, Bucket>();
-  readonly #pinned = new Set<string>();
+  /** How many incarnations of a plugin are in the checkpoint. */
+  readonly #pinned = new Map<string, number>();
 
   constructor(ports: BucketsPorts) {
     this.#ports = ports;
@@ -55,12 +56,16 @@ export class Buckets {
 
   /** The plugin keeps a bucket of its own, whoever else comes. The number of pins is bounded by who sets them. */
   pin(key: FloodKey): void {
-    this.#pinned.add(keyOf(key));
+    const text = keyOf(key);
+    this.#pinned.set(text, (this.#pinned.get(text) ?? 0) + 1);
   }
 
-  /** Ends a pin. */
+  /** Ends one pin; the last one counts. */
   unpin(key: FloodKey): void {
-    this.#pinned.delete(keyOf(key));
+    const text = keyOf(key);
+    const left = (this.#pinned.get(text) ?? 0) - 1;
+    if (left > 0) this.#pinned.set(text, left);
+    else this.#pinned.delete(text);
   }
 
   /** All of them, in no order that means anything. */

@@ -10,7 +10,7 @@ import { globalView, registerView, ruleViews, updatesView } from './limit-views.
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
-import type { FloodKey, FloodPorts, FloodSubject, FloodVerdict } from './ports.js';
+import type { FloodKey, FloodPorts, FloodSubject, FloodVerdict, Quarantine } from './ports.js';
 import { Quarantines } from './quarantines.js';
 import { exceeded, type RegistrationLimit } from './registration-limit.js';
 import { quarantinedSentence } from './sentences.js';
@@ -95,12 +95,12 @@ export class FloodGate {
     return pacer;
   }
 
-  /** A plugin of the checkpoint keeps a bucket of its own, however many others come. */
+  /** A plugin of the checkpoint keeps a bucket of its own, however many others come. Once for each of its entries. */
   pin(key: FloodKey): void {
     this.#buckets.pin(key);
   }
 
-  /** Ends a pin, when the plugin leaves the checkpoint. */
+  /** Ends a pin, when an entry leaves the checkpoint. */
   unpin(key: FloodKey): void {
     this.#buckets.unpin(key);
   }
@@ -162,25 +162,32 @@ export class FloodGate {
   }
 
   /**
-   * Goes on with strikes and quarantines of a checkpoint. What is not a record of ours is skipped.
+   * Goes on with strikes and quarantines of a checkpoint: `quarantineBegan` is called for those that still run. What is
+   * not a record of ours is skipped.
    *
    * @param isSameBoot whether the machine has not been started again since
+   * @returns quarantines that ended meanwhile: their plugins are to be pulled
    */
-  restore(records: readonly unknown[], isSameBoot: boolean): void {
+  restore(records: readonly unknown[], isSameBoot: boolean): Quarantine[] {
+    const over: Quarantine[] = [];
     const { clock, bootMs } = this.#ports;
     const nowMs = clock.mono();
     const now = { bootMs: bootMs(), wallMs: clock.wall() };
     const policyOf = ({ type, name }: FloodKey): PluginPolicy => this.#policy.policyFor(type, name, '');
     for (const record of records) {
       const restored = fromRecord(record, nowMs, now, isSameBoot, (key) => policyOf(key).flood.penalty);
-      if (restored === undefined || restored.penalty === CLEAN) continue;
+      if (restored === undefined) continue;
+      if (restored.isOver) over.push({ ...restored, lengthMs: 0 });
+      if (restored.penalty === CLEAN) continue;
       const policy = this.#policy.policyFor(restored.type, restored.name, restored.last?.socket ?? '');
       if (policy.flood.mode === 'observe') continue;
       const bucket = this.#buckets.for(restored, false, policy);
       if (bucket.kind !== 'plugin') continue;
       bucket.restore(restored.penalty, restored.offenders, restored.last);
-      if (quarantineLeftMs(restored.penalty, nowMs) > 0) this.#quarantines.follow(bucket);
+      const leftMs = quarantineLeftMs(restored.penalty, nowMs);
+      if (leftMs > 0) this.#quarantines.goesOn(bucket, leftMs);
     }
+    return over;
   }
 
   /** Stops all limiters and alarms. */

@@ -35,6 +35,8 @@ export interface RestoredPenalty extends FloodKey {
   readonly penalty: Penalty;
   readonly offenders: readonly Caller[];
   readonly last: FloodSubject | undefined;
+  /** There was a quarantine, which ended since the record was written. */
+  readonly isOver: boolean;
 }
 
 /** Longer names are none that admission let pass. */
@@ -101,6 +103,7 @@ export function fromRecord(
     penalty: settle(penalty, nowMs, settings),
     offenders: isSameBoot ? value.offenders : [],
     last,
+    isOver: value.quarantineLeftMs > 0 && leftMs <= 0,
   };
 }
 

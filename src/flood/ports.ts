@@ -41,7 +41,7 @@ export type FloodVerdict =
 
 /** A quarantine that began or ended. */
 export interface Quarantine extends FloodKey {
-  /** Its length when it begins; 0 when it ended. */
+  /** Its length when it begins, what is left of it after a restart of the broker, 0 when it ended. */
   readonly lengthMs: number;
   /** Processes that exceeded a limit, newest last, bounded: a session is closed only if it is one of theirs. */
   readonly offenders: readonly Caller[];

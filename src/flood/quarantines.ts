@@ -3,7 +3,7 @@ import type { Alarm } from '../kernel/clock.js';
 import type { Bucket } from './bucket.js';
 import { quarantineLeftMs } from './penalty.js';
 import type { FloodPorts, Quarantine } from './ports.js';
-import { quarantineBeganSentence } from './sentences.js';
+import { quarantineBeganSentence, seconds } from './sentences.js';
 
 /** Strikes come one by one and are told together, so that a flood does not move to the disk. */
 const TELL_STRIKES_MS = 1_000;
@@ -44,9 +44,17 @@ export class Quarantines {
     const message = `${sentence}; \`plugin-broker pardon\` lifts it`;
     events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
-    this.follow(bucket);
+    this.#follow(bucket);
     if (bucket.kind === 'plugin') this.#ports.quarantineBegan(quarantineOf(bucket, lengthMs));
     this.#changed();
+  }
+
+  /** A quarantine of an earlier life of the broker goes on for `leftMs`. */
+  goesOn(bucket: Bucket, leftMs: number): void {
+    const message = `${bucket.who} is kept out for another ${seconds(leftMs)}: a restart of the broker is no amnesty`;
+    this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
+    this.#follow(bucket);
+    this.#ports.quarantineBegan(quarantineOf(bucket, leftMs));
   }
 
   /** The mode is `observe`: says what would have begun, once for as long as it would have lasted. */
@@ -61,7 +69,7 @@ export class Quarantines {
   }
 
   /** Waits for the end of a quarantine that runs. */
-  follow(bucket: Bucket): void {
+  #follow(bucket: Bucket): void {
     const { clock } = this.#ports;
     const leftMs = quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono());
     this.#running.get(bucket)?.cancel();
@@ -69,7 +77,7 @@ export class Quarantines {
       bucket,
       clock.alarm(leftMs, () => {
         // An alarm may ring early: it holds no more than some weeks, and a timer counts in whole milliseconds.
-        if (quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono()) > 0) this.follow(bucket);
+        if (quarantineLeftMs(bucket.penalty(clock.mono()), clock.mono()) > 0) this.#follow(bucket);
         else this.ended(bucket, 'is over');
       }),
     );

@@ -2,7 +2,6 @@
 import type { Caller } from '../model/ids.js';
 import type { Door, Enrolment, PluginState } from '../model/plugin.js';
 import type { Reason } from '../model/reasons.js';
-import type { PluginPolicy } from '../model/settings.js';
 
 /** Counted per incarnation, for views. */
 export interface Counters {
@@ -38,7 +37,6 @@ export interface Instance {
   firstRegisteredAt: number;
   version: string;
   caller: Caller | undefined;
-  policy: PluginPolicy;
   facts: Readonly<Record<string, unknown>>;
   /** It delivered what it promised (a list; a node id): predecessors may be let go. */
   isServing: boolean;

@@ -157,7 +157,9 @@ export class Lifecycle {
     const listens = this.#ports.isListening(instance);
     if (isWorthPulling(instance) && listens) {
       const pause =
-        instance.reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs : 0;
+        instance.reason === 'update-flood'
+          ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs
+          : 0;
       // The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer.
       const failures = this.#failures.get(instance.id) ?? 0;
       this.#failures.set(instance.id, failures + 1);

@@ -102,7 +102,6 @@ export class Roster {
       known.seq = Math.max(known.seq, seq);
       this.#hold(known, enrolment);
       known.caller = enrolment.caller ?? known.caller;
-      known.policy = enrolment.policy;
       if (!isLive(known))
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
       return known;
@@ -128,7 +127,6 @@ export class Roster {
       firstRegisteredAt: 0,
       version: '',
       caller: enrolment.caller,
-      policy: enrolment.policy,
       facts: {},
       isServing: false,
       wasWatched: enrolment.resumed,

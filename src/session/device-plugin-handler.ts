@@ -130,7 +130,7 @@ export class DevicePluginHandler implements PluginHandler {
   }
 
   #sessionPorts(enrolment: Enrolment, instanceId: string): SessionPorts {
-    const { dialler, lists, clock, random, nextTurn } = this.#ports;
+    const { dialler, lists, clock, random, nextTurn, settings } = this.#ports;
     return {
       dialler,
       lists,
@@ -138,7 +138,10 @@ export class DevicePluginHandler implements PluginHandler {
       random,
       nextTurn,
       pacer: this.#ports.openPacer(enrolment, instanceId),
-      ...this.#ports.settings(),
+      timeouts: settings().timeouts,
+      get liveness() {
+        return settings().liveness;
+      },
       count: (what, by) => this.#ports.count(instanceId, what, by),
     };
   }

@@ -154,7 +154,7 @@ describe('strikes and quarantines in the checkpoint', () => {
     const bootMs = isSameBoot ? 1_000_000 + before.clock.mono() + downMs : 5_000;
     const clock = new FakeClock(wallMs);
     const world = new FloodWorld(policy, clock, () => bootMs + clock.mono());
-    world.gate.restore(records, isSameBoot);
+    world.ended.push(...world.gate.restore(records, isSameBoot));
     return world;
   };
 
@@ -165,10 +165,23 @@ describe('strikes and quarantines in the checkpoint', () => {
     const world = restarted(before, { downMs: 5_000 });
     assert.equal(world.gate.quarantines, 1);
     assert.equal(world.gate.snapshot()[0]?.quarantineLeftMs, 45_000);
+    assert.deepEqual(world.began[0]?.offenders, before.began[0]?.offenders, 'their sessions are not opened again');
+    assert.match(world.events.messages('quarantine')[0] ?? '', /gpu is kept out for another 45 s/);
     await world.clock.advance(45_000);
     assert.equal(world.ended[0]?.last?.endpoint, 'gpu.sock');
     assert.deepEqual(world.ended[0].last.versions, ['v1beta1']);
   });
+
+  for (const downMs of [61_000, 3_600_000]) {
+    it(`that ended while the broker was down for ${downMs} ms are told, so that the plugin is pulled`, () => {
+      const before = new FloodWorld();
+      before.misbehave({ endpoint: 'gpu.sock' });
+      const world = restarted(before, { downMs });
+      assert.equal(world.gate.quarantines, 0);
+      assert.deepEqual([world.began.length, world.ended.length], [0, 1]);
+      assert.equal(world.ended[0]?.last?.endpoint, 'gpu.sock');
+    });
+  }
 
   it('outlive it with the strikes that had not led to one yet', () => {
     const before = new FloodWorld();
@@ -296,6 +309,11 @@ describe('buckets', () => {
     assert.equal(world.register(pinned).kind, 'pass');
     await world.clock.advance(3_600_000);
     for (let name = 0; name < 50; name += 1) world.register({ name: `later.com/p${name}` });
+    assert.ok(world.gate.limits().some((limit) => limit.plugin === 'DevicePlugin/vendor.com/known'));
+    world.gate.pin(pinned);
+    world.gate.unpin(pinned);
+    await world.clock.advance(3_600_000);
+    for (let name = 0; name < 50; name += 1) world.register({ name: `next.com/p${name}` });
     assert.ok(world.gate.limits().some((limit) => limit.plugin === 'DevicePlugin/vendor.com/known'));
     world.gate.unpin(pinned);
     await world.clock.advance(3_600_000);
