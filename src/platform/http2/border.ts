@@ -6,7 +6,7 @@ import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { Brake, HOLD } from './brake.js';
 import { Calls } from './calls.js';
-import { nextDeadline, type Standing } from './deadlines.js';
+import { nextDeadline, shortestLimitMs, type Standing } from './deadlines.js';
 import { farewell, requestToLeave } from './farewell.js';
 import { malformed, PeerFault } from './fault.js';
 import { Guard } from './guard.js';
@@ -85,8 +85,7 @@ export class Border extends Duplex {
     socket.on('end', () => this.#peerClosed());
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
-    const { headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs, ageMs } = options.guard;
-    this.#shortestMs = Math.min(headersMs, idleMs, halfOpenMs, halfClosedMs, unreadMs, prefaceMs, ageMs);
+    this.#shortestMs = shortestLimitMs(options.guard);
     this.#expect(now);
   }
 
@@ -134,8 +133,11 @@ export class Border extends Duplex {
 
   override _destroy(_error: Error | null, done: (error: Error | null) => void): void {
     this.#alarm.stop();
+    // Node 20 drops a connection that breaks the protocol without saying GOAWAY through a stream that is no socket.
+    const isDropped = !this.#socket.destroyed && this.#outbound.hasFailedCall;
     this.#socket.destroy();
     done(null);
+    if (isDropped) this.#report(malformed('the server dropped the connection'));
   }
 
   #received(chunk: Buffer): void {
@@ -180,14 +182,14 @@ export class Border extends Duplex {
   }
 
   #judgeAnswer(): void {
-    const { unreadBytes } = this.#options.guard;
     const { refusal } = this.#outbound;
-    const waiting = this.#socket.writableLength;
     if (refusal !== undefined) this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${refusal}`));
-    if (waiting > unreadBytes) {
-      const message = `the peer left ${waiting} bytes of answers unread where ${unreadBytes} may wait`;
-      this.#cutOff(new PeerFault('UNREAD_BYTES', message));
-    }
+    const waiting = this.#socket.writableLength;
+    const most = this.#options.guard.unreadBytes;
+    if (waiting <= most) return;
+    this.#cutOff(
+      new PeerFault('UNREAD_BYTES', `the peer left ${waiting} bytes of answers unread where ${most} may wait`),
+    );
   }
 
   #sent(): void {
@@ -287,8 +289,8 @@ export class Border extends Duplex {
     if (maySpeak && this.#socket.writableLength === 0) {
       this.#socket.write(farewell(code, message, this.#calls.lastId));
     }
-    this.destroy();
     this.#report({ code, message });
+    this.destroy();
   }
 
   #report({ code, message }: BorderEnd): void {

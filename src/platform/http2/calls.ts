@@ -14,8 +14,10 @@ interface Call {
 
 /** Less window than this is none: whoever hands it out drop by drop is not reading. */
 const DROP_BYTES = 256;
-/** A client may open calls before it has read how many it may; far beyond that it floods. */
-const OVERRUN = 1024;
+/** A client may open some calls before it has read how many it may; beyond that it floods. */
+const OVERRUN = 256;
+/** Calls followed at most where the server allows any number. */
+const MOST_CALLS = 4096;
 
 /** Follows every call from its request to its end. Bounded: a peer that overruns its limit is at fault. */
 export class Calls {
@@ -98,7 +100,7 @@ export class Calls {
 
   /** The server said how many calls may be open at once. */
   limit(calls: number): void {
-    this.#mayBeOpen = Math.min(calls, OVERRUN) + OVERRUN;
+    this.#mayBeOpen = Math.min(calls, MOST_CALLS) + OVERRUN;
   }
 
   /** We sent DATA. */

@@ -28,6 +28,12 @@ export interface Deadline {
 /** How long a peer that was asked to go may take to finish its calls: longer than any call of ours has. */
 const RETIRE_MS = 30_000;
 
+/** No deadline can begin and pass within less than this. */
+export function shortestLimitMs(settings: GuardSettings): number {
+  const { prefaceMs, headersMs, halfOpenMs, halfClosedMs, idleMs, unreadMs, ageMs } = settings;
+  return Math.min(prefaceMs, headersMs, halfOpenMs, halfClosedMs, idleMs, unreadMs, ageMs);
+}
+
 /** The earliest deadline of a connection; always one, because every connection has an age. */
 export function nextDeadline(standing: Standing, settings: GuardSettings): Deadline {
   const { acceptedAt, hasBegun, retiringSince, isHeldBack } = standing;

@@ -26,7 +26,7 @@ export const SETTING = {
 } as const;
 
 /** Error codes of GOAWAY and RST_STREAM (RFC 9113 7). */
-export const ERROR = { NO_ERROR: 0, PROTOCOL_ERROR: 1, ENHANCE_YOUR_CALM: 11 } as const;
+export const ERROR = { NO_ERROR: 0, PROTOCOL_ERROR: 1, INTERNAL_ERROR: 2, ENHANCE_YOUR_CALM: 11 } as const;
 
 /** Octets of a frame's head. */
 export const HEAD_BYTES = 9;

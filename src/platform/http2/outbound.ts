@@ -18,6 +18,7 @@ export class Outbound {
   #hasBegun = false;
   #isInBlock = false;
   #refusal: number | undefined;
+  #hasFailedCall = false;
 
   /** @param announce called with what each SETTINGS frame says */
   constructor(guard: Guard, calls: Calls, announce: (settings: ServerSettings) => void) {
@@ -34,6 +35,11 @@ export class Outbound {
   /** The error with which the server gave the connection up (RFC 9113 5.4.1); undefined while it has not. */
   get refusal(): number | undefined {
     return this.#refusal;
+  }
+
+  /** Whether the server failed a call itself, as Node does with every call before it drops a connection. */
+  get hasFailedCall(): boolean {
+    return this.#hasFailedCall;
   }
 
   /**
@@ -115,7 +121,9 @@ export class Outbound {
   #reset(stream: number, payload: Buffer, now: number): void {
     this.#payload = [];
     this.#calls.reset(stream, now);
-    if (payload.length >= 4 && payload.readUInt32BE(0) !== ERROR.NO_ERROR) this.#guard.count('answeredResets');
+    const error = payload.length >= 4 ? payload.readUInt32BE(0) : ERROR.NO_ERROR;
+    this.#hasFailedCall ||= error === ERROR.INTERNAL_ERROR;
+    if (error !== ERROR.NO_ERROR) this.#guard.count('answeredResets');
   }
 
   #goaway(payload: Buffer): void {

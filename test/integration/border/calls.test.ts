@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, SETTING } from '../../../src/platform/http2/frames.js';
+import { eventually } from '../../support/eventually.js';
 import { EchoServer } from '../../support/http2/echo-server.js';
 import { EchoClient } from '../../support/http2/echo-client.js';
 import { indexed, literal, sizeUpdate } from '../../support/http2/hpack-writer.js';
@@ -119,5 +120,22 @@ void describe('a grpc-js server behind the border', () => {
     const client = new EchoClient(server.path);
     assert.equal(await client.flow(3000), 3000 * 1024);
     client.close();
+  });
+
+  void it('loses no call of a client whose connections grow old again and again', async (t) => {
+    const ageing = new EchoServer({ guard: { ageMs: 100 } });
+    await ageing.listen();
+    t.after(() => ageing.close());
+    const client = new EchoClient(ageing.path);
+    let left = 2000;
+    const caller = async (): Promise<void> => {
+      while (left-- > 0 || ageing.ends.length < 5) {
+        assert.equal((await client.unary(Buffer.from('x'))).toString(), 'x');
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, caller));
+    assert.deepEqual([...new Set(ageing.ends.map(({ code }) => code))], ['TOO_OLD']);
+    client.close();
+    await eventually('all sessions are gone', () => ageing.sessions === 0);
   });
 });

@@ -252,6 +252,20 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: 'more calls at once than the server allows',
+    code: 'PROTOCOL',
+    run: async (path) => flood(await RawPeer.greeted(path), (turn) => headers(2 * turn + 1, 0), 200),
+  },
+  {
+    name: 'far more calls at once than the server allows',
+    code: 'CALL_FLOOD',
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(...Array.from({ length: 500 }, (_, turn) => headers(2 * turn + 1, 0)));
+      return peer;
+    },
+  },
+  {
     name: 'a window that is made too large',
     code: 'PROTOCOL',
     run: async (path) => {

@@ -10,7 +10,6 @@ export class EchoClient {
     this.#client = new Client(`unix:${path}`, credentials.createInsecure(), {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.enable_channelz': 0,
-      'grpc.enable_retries': 0,
       'grpc.initial_reconnect_backoff_ms': 100,
       ...(authority === undefined ? {} : { 'grpc.default_authority': authority }),
     });

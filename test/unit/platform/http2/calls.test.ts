@@ -95,7 +95,7 @@ void describe('calls', () => {
     const calls = new Calls(0);
     calls.limit(128);
     let id = 1;
-    for (; id < 2 * (128 + 1024); id += 2) calls.open(id, 0);
+    for (; id < 2 * (128 + 256); id += 2) calls.open(id, 0);
     assert.throws(
       () => calls.open(id, 0),
       (thrown: unknown) => thrown instanceof PeerFault && thrown.code === 'CALL_FLOOD',
