@@ -54,9 +54,8 @@ export class DeviceLists {
     for (const sha256 of this.#namedBefore) this.#present.set(sha256, 'whole');
   }
 
-  /** The bytes of a list; undefined when its file is missing or damaged, and the devices are unknown. */
+  /** The bytes of a list that is a file; undefined when that is missing or damaged. */
   async read(list: StoredList): Promise<Buffer | undefined> {
-    if (list.inline !== undefined) return Buffer.from(list.inline, 'base64');
     const bytes = await this.#files.read(list.sha256, list.bytes);
     if (bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === list.sha256) return bytes;
     this.#present.delete(list.sha256);

@@ -129,9 +129,20 @@ export class CheckpointStore {
     return { view: this.view(), eventSeq: data.eventSeq, hints, rebooted };
   }
 
-  /** The bytes of a list; undefined when they are lost and the devices unknown. Never rejects. */
-  readList(list: StoredList): Promise<Buffer | undefined> {
-    return this.#lists.read(list);
+  /**
+   * The bytes of a list; undefined when they are lost, or the disk does not give them within the write deadline, and the
+   * devices are unknown. Never rejects.
+   */
+  async readList(list: StoredList): Promise<Buffer | undefined> {
+    if (list.inline !== undefined) return Buffer.from(list.inline, 'base64');
+    const { clock, settings, log } = this.#ports;
+    const late = (): Error => new Error(`the disk did not give it within ${settings.writeDeadlineMs} ms`);
+    try {
+      return await withDeadline(clock, settings.writeDeadlineMs, late, () => this.#lists.read(list));
+    } catch (failure) {
+      log.warn('checkpoint.list-unknown', `a device list of the checkpoint is unknown: ${asError(failure).message}`);
+      return undefined;
+    }
   }
 
   /**

@@ -25,7 +25,7 @@ export interface Rig {
 }
 
 /** Encodes and decodes as the daemon does. */
-export function checkpointCodec(): Codec<CheckpointDocument> {
+function checkpointCodec(): Codec<CheckpointDocument> {
   const encoder = new CheckpointEncoder();
   return { encode: (document) => encoder.encode(document), decode: decodeCheckpoint };
 }

@@ -7,7 +7,7 @@ import path from 'node:path';
 const PRIVATE = '.lock-';
 
 /** Listens on `path`, or rejects with the errno. */
-export function listen(server: net.Server, path: string): Promise<void> {
+function listen(server: net.Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (failure: Error): void => {
       server.off('listening', listening);

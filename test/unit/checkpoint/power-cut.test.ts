@@ -9,7 +9,7 @@ import { FakeDisk } from '../../support/fake-disk.js';
 type Prepare = () => Promise<FakeDisk>;
 
 /** How many times each cut is looked at with another part of the unsynced data on the disk. */
-const LOTS = 12;
+const LOTS = 6;
 
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
