@@ -31,10 +31,9 @@ export interface BorderOptions {
   readonly onEnd: (end: BorderEnd) => void;
 }
 
-/** Octets taken from the socket at once, and between two pauses. */
+/** Octets held at most for a side that does not take them. */
 const READ_BYTES = 65_536;
-/** A deadline that has passed is looked at again after this, because octets that arrived in time may still wait in the
- * kernel when our own loop was late. */
+/** A passed deadline is looked at again: when our own loop was late, octets that came in time still wait in the kernel. */
 const SECOND_LOOK_MS = 1;
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -59,7 +58,6 @@ export class Border extends Duplex {
   readonly #brake: Brake;
   readonly #alarm: LazyAlarm;
   readonly #retirement = new Retirement();
-  /** No deadline can begin and pass within less. */
   readonly #shortestMs: number;
   #unreadSince: number | undefined;
   #halfClosedSince: number | undefined;
