@@ -5,7 +5,7 @@ import { HpackTable } from './hpack-table.js';
 import { decodeHuffman } from './huffman.js';
 
 /** SETTINGS_HEADER_TABLE_SIZE before any SETTINGS (RFC 9113 6.5.2). */
-export const DEFAULT_TABLE_BYTES = 4096;
+const DEFAULT_TABLE_BYTES = 4096;
 /** Octets an integer may go on for: four carry 28 bits, more than any length or index that passes the other bounds. */
 const LONGEST_INTEGER = 4;
 

@@ -156,7 +156,7 @@ function fuzzHpack(random: Random): void {
 }
 
 /** One damaged input, the same for the same seed. Throws when anything but a PeerFault comes of it. */
-export function fuzzOnce(seed: number): void {
+function fuzzOnce(seed: number): void {
   const random = seededRandom(seed);
   const kind = random.next();
   if (kind < 0.6) fuzzInbound(random);

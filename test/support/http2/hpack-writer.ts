@@ -29,7 +29,7 @@ export function sizeUpdate(bytes: number): Buffer {
 }
 
 /** A string literal. */
-export function text(value: string, isHuffman: boolean): Buffer {
+function text(value: string, isHuffman: boolean): Buffer {
   const octets = isHuffman ? huffman(value) : Buffer.from(value, 'latin1');
   return Buffer.concat([integer(isHuffman ? 0x80 : 0x00, 7, octets.length), octets]);
 }
