@@ -57,6 +57,7 @@ export class RulePolicy implements PolicySource {
     return Object.freeze({
       rule: matched === undefined ? undefined : index,
       flood: matched?.flood ?? this.flood,
+      floodSource: matched?.rule.flood === undefined ? 'flood' : `rules[${index}].flood`,
       duplicates: matched?.rule.duplicates ?? 'newest',
       reattach: matched?.rule.reattach ?? 'stream',
       graceMs: ownGrace ?? this.#graceOf(type),

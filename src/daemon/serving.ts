@@ -25,6 +25,7 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
       unhealthy: capacity - allocatable,
     })),
     quarantined: daemon.flood.quarantines,
+    floodRules: daemon.flood.rules(),
     openConnections: daemon.broker.connections,
     degraded,
   };

@@ -82,7 +82,7 @@ export class Bucket implements FloodKey {
   /** Goes on under a policy. A change of mode begins with a clean record: what was only observed is never punished. */
   adopt(policy: PluginPolicy, nowMs: number): void {
     if (policy.flood.mode !== this.#policy.mode) this.pardon();
-    this.#source = policy.rule === undefined ? 'flood' : `rules[${String(policy.rule)}].flood`;
+    this.#source = policy.floodSource;
     if (this.#policy === policy.flood) return;
     this.#policy = policy.flood;
     this.limiter.reload(bucketSettings(policy.flood));

@@ -147,7 +147,7 @@ export class FloodGate {
 
   /** What each rule does, for dashboards. */
   rules(): FloodRuleView[] {
-    return ruleViews(this.#buckets.all(), this.#ports.clock.mono());
+    return ruleViews(this.#buckets.all(), this.#policy.flood, this.#ports.clock.mono());
   }
 
   /** Strikes and quarantines for the checkpoint. */

@@ -60,9 +60,10 @@ export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: 
   };
 }
 
-/** All buckets by the rule that set them, in the order in which they are met. */
-export function ruleViews(buckets: Iterable<Bucket>, nowMs: number): FloodRuleView[] {
-  const bySource = new Map<string, FloodRuleView>();
+/** All buckets by the rule that set them, in the order in which they are met; the defaults come first, even unused. */
+export function ruleViews(buckets: Iterable<Bucket>, { mode }: FloodSettings, nowMs: number): FloodRuleView[] {
+  const unused = { source: 'flood', mode, buckets: 0, slowed: 0, quarantined: 0, strikes: 0 };
+  const bySource = new Map<string, FloodRuleView>([[unused.source, unused]]);
   for (const bucket of buckets) {
     const penalty = bucket.penalty(nowMs);
     const leftMs = quarantineLeftMs(penalty, nowMs);
@@ -71,10 +72,9 @@ export function ruleViews(buckets: Iterable<Bucket>, nowMs: number): FloodRuleVi
       source: bucket.source,
       mode: bucket.policy.mode,
       buckets: (sum?.buckets ?? 0) + 1,
-      slowed: (sum?.slowed ?? 0) + (slowingOf(bucket, leftMs, nowMs) === '' ? 0 : 1),
+      slowed: (sum?.slowed ?? 0) + (leftMs > 0 || slowingOf(bucket, leftMs, nowMs) === '' ? 0 : 1),
       quarantined: (sum?.quarantined ?? 0) + (leftMs > 0 ? 1 : 0),
       strikes: (sum?.strikes ?? 0) + penalty.strikesAtMs.length,
-      exceeded: (sum?.exceeded ?? 0) + bucket.exceeded,
     });
   }
   return [...bySource.values()];

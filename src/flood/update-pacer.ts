@@ -52,7 +52,7 @@ export class UpdatePacer {
 
   /** Who set it: `rules[2].flood` or `flood`. */
   get source(): string {
-    return this.#policy.rule === undefined ? 'flood' : `rules[${String(this.#policy.rule)}].flood`;
+    return this.#policy.floodSource;
   }
 
   /** How often a list had to wait, or would have had to. */

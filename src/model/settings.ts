@@ -74,6 +74,8 @@ export interface PluginPolicy {
   /** Index of the rule that matched, from 0; undefined when the defaults apply. */
   readonly rule: number | undefined;
   readonly flood: FloodPolicy;
+  /** Who set `flood`: `flood`, or `rules[2].flood` where the rule that matched says something about it. */
+  readonly floodSource: string;
   readonly duplicates: DuplicatePolicy;
   readonly reattach: ReattachPolicy;
   /** How long a lost plugin's resource is held before it is gone. */

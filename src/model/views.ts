@@ -91,7 +91,7 @@ export interface LimitView {
   readonly exceeded: number;
   /** Who is slowed by it now: a state word, or empty. */
   readonly slowing: string;
-  /** The rule that set it: `rules[2]` or `flood`. */
+  /** The rule that set it: `rules[2].flood` or `flood`. */
   readonly source: string;
 }
 
@@ -102,13 +102,11 @@ export interface FloodRuleView {
   readonly mode: string;
   /** Buckets under it now. */
   readonly buckets: number;
-  /** Buckets whose callers are held or refused now. */
+  /** Buckets whose callers are held or refused now (or would be, if the mode is `observe`), quarantines aside. */
   readonly slowed: number;
   readonly quarantined: number;
   /** Strikes that count now. */
   readonly strikes: number;
-  /** Exceedings of the buckets that are there. */
-  readonly exceeded: number;
 }
 
 /** The answer of `status -o json`. */

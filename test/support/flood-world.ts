@@ -27,6 +27,7 @@ function policyOf(flood: FloodPolicy, rule?: number): PluginPolicy {
   return {
     rule,
     flood: { mode, register, updates, penalty },
+    floodSource: rule === undefined ? 'flood' : `rules[${String(rule)}].flood`,
     duplicates: 'newest',
     reattach: 'stream',
     graceMs: 30_000,

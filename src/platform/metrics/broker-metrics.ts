@@ -3,6 +3,7 @@
 import type { Metrics } from '../../kernel/metrics.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../model/ids.js';
 import { PLUGIN_STATES } from '../../model/plugin.js';
+import type { FloodRuleView } from '../../model/views.js';
 import { METRICS, type MetricSpec } from './metric-names.js';
 import { Durations, Tally, line, type Sample } from './series.js';
 
@@ -15,6 +16,8 @@ export interface MetricsSnapshot {
   readonly plugins: Iterable<{ readonly type: string; readonly state: string }>;
   readonly devices: Iterable<{ readonly resource: string; readonly healthy: number; readonly unhealthy: number }>;
   readonly quarantined: number;
+  /** One entry for each rule of the flood policy that has buckets; the number of rules bounds them. */
+  readonly floodRules: readonly FloodRuleView[];
   readonly openConnections: number;
   readonly degraded: readonly (typeof DEGRADABLE)[number][];
 }
@@ -78,6 +81,8 @@ export class BrokerMetrics implements Metrics {
       ...block(METRICS.updates, this.#updates.samples()),
       ...block(METRICS.floodExceeded, this.#floodExceeded.samples()),
       ...block(METRICS.quarantined, [{ labels: [], value: snapshot.quarantined }]),
+      ...block(METRICS.floodRulePlugins, rulePluginSamples(snapshot)),
+      ...block(METRICS.floodRuleStrikes, ruleStrikeSamples(snapshot)),
       ...block(METRICS.checkpointWrites, this.#checkpointWrites.samples()),
       ...histogram(METRICS.checkpointWriteSeconds, this.#checkpointWriteSeconds),
       ...block(METRICS.restoreSeconds, restored),
@@ -123,6 +128,18 @@ function deviceSamples({ devices }: MetricsSnapshot): readonly Sample[] {
     tally.add([resource, 'Unhealthy'], unhealthy);
   }
   return tally.samples();
+}
+
+function rulePluginSamples({ floodRules }: MetricsSnapshot): readonly Sample[] {
+  return floodRules.flatMap(({ source, mode, buckets, slowed, quarantined }) => [
+    { labels: [source, mode, 'counted'], value: buckets },
+    { labels: [source, mode, 'slowed'], value: slowed },
+    { labels: [source, mode, 'quarantined'], value: quarantined },
+  ]);
+}
+
+function ruleStrikeSamples({ floodRules }: MetricsSnapshot): readonly Sample[] {
+  return floodRules.map(({ source, mode, strikes }) => ({ labels: [source, mode], value: strikes }));
 }
 
 function degradedSamples({ degraded }: MetricsSnapshot): readonly Sample[] {

@@ -44,6 +44,18 @@ export const METRICS = {
     help: 'Limits that were exceeded, and what was done about it',
   },
   quarantined: { name: `${P}_quarantined`, kind: 'gauge', labels: [], help: 'Plugins in quarantine' },
+  floodRulePlugins: {
+    name: `${P}_flood_rule_plugins`,
+    kind: 'gauge',
+    labels: ['rule', 'mode', 'state'],
+    help: 'Buckets of flood.register by the rule that set them: counted, of these slowed or quarantined now',
+  },
+  floodRuleStrikes: {
+    name: `${P}_flood_rule_strikes`,
+    kind: 'gauge',
+    labels: ['rule', 'mode'],
+    help: 'Strikes that count now, by the rule that set the bucket',
+  },
   checkpointWrites: {
     name: `${P}_checkpoint_writes_total`,
     kind: 'counter',

@@ -46,7 +46,14 @@ async function get(port: number, path: string, method = 'GET'): Promise<Got> {
 }
 
 function brokerPages(phase: () => Phase): Pages {
-  const snapshot = () => ({ plugins: [], devices: [], quarantined: 0, openConnections: 0, degraded: [] });
+  const snapshot = () => ({
+    plugins: [],
+    devices: [],
+    quarantined: 0,
+    floodRules: [],
+    openConnections: 0,
+    degraded: [],
+  });
   return healthPages({ phase, metrics: new BrokerMetrics(), snapshot, process: processMetrics() });
 }
 

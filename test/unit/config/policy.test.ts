@@ -45,6 +45,7 @@ describe('the policy of a plugin', () => {
     ]);
     const found = policy.policyFor('DevicePlugin', 'a.b/c', SOCKET);
     assert.deepEqual([found.rule, found.uids, found.reattach, found.graceMs], [2, [7], 'stream', 30_000]);
+    assert.equal(found.floodSource, 'flood', 'the rule says nothing about floods');
     assert.equal(policy.policyFor('DevicePlugin', 'z.b/c', SOCKET).rule, 3);
     assert.equal(policy.policyFor('CSIPlugin', 'a.b/c', SOCKET).graceMs, 1000);
   });
@@ -53,7 +54,8 @@ describe('the policy of a plugin', () => {
     const policy = policyWith([
       { match: { name: '*' }, flood: { mode: 'observe', register: { burst: 50 }, penalty: { strikes: 3 } } },
     ]);
-    const { flood } = policy.policyFor('DevicePlugin', 'a.b/c', SOCKET);
+    const { flood, floodSource } = policy.policyFor('DevicePlugin', 'a.b/c', SOCKET);
+    assert.equal(floodSource, 'rules[0].flood');
     assert.equal(flood.mode, 'observe');
     assert.deepEqual(flood.register, { burst: 50, intervalMs: 2000, onExceed: 'delay', maxDelayMs: 1000 });
     assert.deepEqual(flood.penalty, { ...policy.flood.penalty, strikes: 3 });

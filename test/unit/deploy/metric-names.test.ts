@@ -53,6 +53,8 @@ const VALUES = new Map<string, readonly string[]>([
   ['plugin_broker_registrations_total result', ['accepted', 'refused']],
   ['plugin_broker_checkpoint_writes_total result', ['ok', 'failed']],
   ['plugin_broker_devices health', ['Healthy', 'Unhealthy']],
+  ['plugin_broker_flood_rule_plugins state', ['counted', 'slowed', 'quarantined']],
+  ['plugin_broker_flood_rule_plugins mode', ['enforce', 'observe']],
   ['plugin_broker_flood_exceeded_total limit', ['register', 'updates', 'connections', 'global.register']],
   ['plugin_broker_flood_exceeded_total action', ['delay', 'reject', 'disconnect', 'coalesce', 'observe']],
 ]);

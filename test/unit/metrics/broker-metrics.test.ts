@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { BrokerMetrics, type MetricsSnapshot } from '../../../src/platform/metrics/broker-metrics.js';
 import { METRIC_NAMES } from '../../../src/platform/metrics/metric-names.js';
 
-const nothing: MetricsSnapshot = { plugins: [], devices: [], quarantined: 0, openConnections: 0, degraded: [] };
+const nothing: MetricsSnapshot = {
+  plugins: [],
+  devices: [],
+  quarantined: 0,
+  floodRules: [],
+  openConnections: 0,
+  degraded: [],
+};
 
 function linesOf(metrics: BrokerMetrics, changed: Partial<MetricsSnapshot> = {}): string[] {
   return metrics.render({ ...nothing, ...changed }).split('\n');
@@ -77,6 +84,7 @@ describe('the metrics', () => {
       ],
       devices: [{ resource: 'a.b/c', healthy: 7, unhealthy: 1 }],
       quarantined: 2,
+      floodRules: [{ source: 'rules[0].flood', mode: 'observe', buckets: 3, slowed: 1, quarantined: 0, strikes: 4 }],
       openConnections: 5,
       degraded: ['policy'],
     });
@@ -87,6 +95,10 @@ describe('the metrics', () => {
       'plugin_broker_devices{resource="a.b/c",health="Healthy"} 7',
       'plugin_broker_devices{resource="a.b/c",health="Unhealthy"} 1',
       'plugin_broker_quarantined 2',
+      'plugin_broker_flood_rule_plugins{rule="rules[0].flood",mode="observe",state="counted"} 3',
+      'plugin_broker_flood_rule_plugins{rule="rules[0].flood",mode="observe",state="slowed"} 1',
+      'plugin_broker_flood_rule_plugins{rule="rules[0].flood",mode="observe",state="quarantined"} 0',
+      'plugin_broker_flood_rule_strikes{rule="rules[0].flood",mode="observe"} 4',
       'plugin_broker_connections{state="open"} 5',
       'plugin_broker_degraded{what="policy"} 1',
       'plugin_broker_degraded{what="checkpoint"} 0',
