@@ -11,6 +11,9 @@ import { createBorder, type BorderEnd } from '../platform/http2/border.js';
 /** A connection that keeps calling after refusals is read only this often (contract 4). */
 const SLOW_READ_MS = 100;
 
+/** Ends that belong to a long life: nothing for an operator at night. */
+const NORMAL_ENDS: ReadonlySet<string> = new Set(['IDLE', 'TOO_OLD']);
+
 /** May it connect? `release` gives its place back. */
 export type ConnectionVerdict =
   | { readonly ok: true; readonly release: () => void }
@@ -34,6 +37,10 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     const who =
       caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
     const sentence = `connection of ${who} ended: ${message}`;
+    if (NORMAL_ENDS.has(code)) {
+      ports.log.debug('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+      return;
+    }
     ports.events.record({ type: 'connection', reason: code, message: sentence });
     ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
   };

@@ -92,12 +92,12 @@ const admission = section({
 const guard = section({
   window: duration.default('10s').describe('The window in which the frames of one connection are counted'),
   settings: PERMITS.default(32).describe('SETTINGS frames'),
-  pings: PERMITS.default(2000).describe('PING frames; a gRPC client may send one with each answer'),
-  resets: PERMITS.default(200).describe('RST_STREAM frames'),
-  emptyFrames: PERMITS.default(500).describe('Frames without content'),
-  windowUpdates: PERMITS.default(10_000).describe('WINDOW_UPDATE frames'),
-  priorities: PERMITS.default(200).describe('PRIORITY frames'),
-  frames: PERMITS.default(50_000).describe('Frames of all kinds'),
+  pings: PERMITS.default(200).describe('PING frames, beside two for each answered call'),
+  resets: PERMITS.default(100).describe('RST_STREAM frames, either side, beside one for each answered call'),
+  emptyFrames: PERMITS.default(100).describe('Frames without content'),
+  windowUpdates: PERMITS.default(1000).describe('WINDOW_UPDATE frames, beside four for each answered call'),
+  priorities: PERMITS.default(100).describe('PRIORITY frames'),
+  frames: PERMITS.default(5000).describe('Frames of all kinds, beside sixteen for each answered call'),
   headerBytes: size.default('16KiB').describe('Bytes of one header block'),
   continuations: PERMITS.default(8).describe('CONTINUATION frames of one header block'),
   preface: duration.default('5s').describe('From connect to the complete preface and first SETTINGS'),
@@ -105,8 +105,10 @@ const guard = section({
   idle: duration.default('5m').describe('A connection without an open call is closed after this'),
   halfOpen: duration.default('10s').describe('A call whose request is not complete by then ends its connection'),
   halfClosed: duration.default('10s').describe('From the end of one direction of a connection to the end of the other'),
-  unreadBytes: size.default('1MiB').describe('Bytes that may wait for a peer that does not read'),
-  unread: duration.default('10s').describe('How long they may wait'),
+  unreadBytes: size
+    .default('1MiB')
+    .describe('More bytes than this waiting for a peer that does not read end its connection at once'),
+  unread: duration.default('10s').describe('The longest that any bytes may wait for such a peer'),
   age: duration.default('1h').describe('The longest life of a connection'),
 });
 
