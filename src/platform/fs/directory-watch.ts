@@ -1,6 +1,6 @@
 // Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (stack notes:
 // it folds a replacement into `change`, loses a removed root, and can run out of inotify watches).
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
 import { asError } from '../../kernel/clock.js';
@@ -30,7 +30,12 @@ export class DirectoryWatch {
   readonly #events: WatchEvents;
   readonly #depth: number;
   #watcher: FSWatcher | undefined;
+  /** Which directory is watched: one that was removed and made again is another, of which the watch says nothing. */
+  #identity = '';
   #closed = false;
+  #restarting: Promise<void> | undefined;
+  /** Something failed since it was set up. */
+  #isFailing = false;
 
   /** @param isRecursive whether sub-directories are followed */
   constructor(root: string, isRecursive: boolean, events: WatchEvents) {
@@ -41,7 +46,9 @@ export class DirectoryWatch {
 
   /** Makes the directory if it is missing and starts watching. Resolves when the first look is complete. */
   start(): Promise<void> {
+    this.#isFailing = false;
     mkdirSync(this.#root, { recursive: true, mode: 0o750 });
+    this.#identity = identityOf(this.#root);
     return new Promise((resolve) => {
       const watcher = watch(this.#root, {
         atomic: false,
@@ -58,6 +65,7 @@ export class DirectoryWatch {
       watcher.on('add', hint).on('change', hint).on('unlink', hint).on('addDir', hint);
       // What the system said before chokidar compared names: a socket replaced under its name may raise nothing else.
       watcher.on('raw', (_event, name: unknown, details: unknown) => {
+        if (identityOf(this.#root) !== this.#identity) void this.restart();
         const { watchedPath } = details as { watchedPath?: unknown };
         if (typeof name !== 'string' || name === '' || typeof watchedPath !== 'string') return;
         hint(path.basename(watchedPath) === name ? watchedPath : path.join(watchedPath, name));
@@ -75,12 +83,17 @@ export class DirectoryWatch {
   }
 
   /** Sets the watch up anew, making the directory again if somebody removed it. */
-  async restart(): Promise<void> {
+  restart(): Promise<void> {
+    this.#restarting ??= this.#restart().finally(() => (this.#restarting = undefined));
+    return this.#restarting;
+  }
+
+  async #restart(): Promise<void> {
     await this.#watcher?.close();
     if (this.#closed) return;
     try {
       await this.start();
-      this.#events.degraded(undefined);
+      if (!this.#isFailing) this.#events.degraded(undefined);
     } catch (failure) {
       this.#failed(asError(failure));
     }
@@ -93,6 +106,8 @@ export class DirectoryWatch {
   }
 
   #failed(failure: Error): void {
+    if (this.#closed) return;
+    this.#isFailing = true;
     const { code } = failure as NodeJS.ErrnoException;
     const why =
       code === 'ENOSPC' || code === 'EMFILE'
@@ -101,6 +116,12 @@ export class DirectoryWatch {
     this.#events.degraded(`${this.#root} cannot be watched: ${why}`);
     this.#events.rescan();
   }
+}
+
+/** Tells directories of one path apart; inode numbers are used again at once. Empty where there is none. */
+function identityOf(directory: string): string {
+  const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
+  return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
 }
 
 /** Files below a directory, hidden names left out; directories too deep or unreadable are skipped. */

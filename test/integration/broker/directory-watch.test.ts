@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { DirectoryWatch } from '../../../src/platform/fs/directory-watch.js';
+import { eventually } from '../../support/eventually.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+describe('a watched directory', () => {
+  const directory = path.join(tempDir(), 'registry');
+  const hints: string[] = [];
+  let rescans = 0;
+  const watch = new DirectoryWatch(directory, true, {
+    hint: (file) => void hints.push(file),
+    rescan: () => void rescans++,
+    degraded: (why) => assert.equal(why, undefined),
+  });
+  before(() => watch.start());
+  after(() => watch.close());
+
+  for (const round of ['once', 'twice']) {
+    it(`that was removed and made again ${round} is watched as before`, async () => {
+      const [seen, file] = [rescans, path.join(directory, `${round}.sock`)];
+      rmSync(directory, { recursive: true });
+      mkdirSync(directory, { recursive: true });
+      await eventually('everything is looked at', () => rescans > seen);
+      writeFileSync(file, '');
+      await eventually(`a hint about ${file}`, () => hints.includes(file));
+    });
+  }
+});
