@@ -16,6 +16,7 @@ import { addPlugins } from './commands/plugins.js';
 import { addResources } from './commands/resources.js';
 import { addSim } from './commands/sim.js';
 import { addStatus } from './commands/status.js';
+import { addVerify } from './commands/verify.js';
 import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
 import { CliError, Ended, EXIT } from './exit.js';
@@ -70,6 +71,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   program.commandsGroup('Programs of their own:');
   await addSim(program, terminal, ABOUT_SIMULATORS.has(first));
   addDemo(program, terminal);
+  addVerify(program, terminal);
   addRegistrar(program, () => parts.start('csi-node-driver-registrar'));
   program.commandsGroup('Other:');
   addCompletion(program, terminal);

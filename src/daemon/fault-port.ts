@@ -75,6 +75,11 @@ export class FaultPort {
         registration: (subject) => this.#registration(subject, () => ports.flood.registration(subject)),
       },
       dialler: this.#dialler(ports.dialler),
+      persist: async (instance) => {
+        const isDurable = await ports.persist(instance);
+        this.#changed();
+        return isDurable;
+      },
       listApplied: (holding, before) => {
         ports.listApplied(holding, before);
         this.#changed();
@@ -100,7 +105,10 @@ export class FaultPort {
   }
 
   #begin(fault: Fault): void {
-    if (fault.kind === 'notify-false') this.#denials += 1;
+    if (fault.kind === 'none') {
+      this.#spans = [];
+      this.#denials = 0;
+    } else if (fault.kind === 'notify-false') this.#denials += 1;
     else if (fault.kind === 'stream-break') this.#breakAll(fault.times, fault.listWithinMs);
     else this.#spans = [...this.#spans, { kind: fault.kind, ms: fault.ms }];
   }
@@ -213,6 +221,8 @@ function pictureOf(core: Core): PluginPicture[] {
       ...{ type, name, door, state, reason, incarnation: socketKey, socket: socketPath, pid: caller?.pid ?? -1 },
       capacity: resource?.capacity ?? 0,
       allocatable: resource?.allocatable ?? 0,
+      isListed: resource?.owner.id === primary.id,
+      isDurable: primary.isDurable,
     });
   }
   return [...plugins.values()];

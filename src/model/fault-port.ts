@@ -6,6 +6,8 @@ import type { BrokerView } from './views.js';
 
 /** Something the broker is to do to plugins. All times in milliseconds. */
 export type Fault =
+  /** No more registrations are disturbed. */
+  | { readonly kind: 'none' }
   /** Registrations are refused as a flood would be, with RetryInfo, for `ms` from the first one on. */
   | { readonly kind: 'refuse'; readonly ms: number }
   /** Registrations are held until `ms` after the first one. */
@@ -35,8 +37,13 @@ export interface PluginPicture {
   readonly socket: string;
   /** -1 where it is not known. */
   readonly pid: number;
+  /** Of its resource, whichever incarnation's list counts. */
   readonly capacity: number;
   readonly allocatable: number;
+  /** The list that counts is its own. */
+  readonly isListed: boolean;
+  /** Its registration is on disk: it was acknowledged, or will be at once. */
+  readonly isDurable: boolean;
 }
 
 /** What the broker tells, as it happens. `at` is epoch milliseconds. */

@@ -1,0 +1,131 @@
+// The broker of one rig: the real program as a child process, with a line to it on which it takes orders and tells news.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import type { BrokerNews, Fault, FaultOrder } from '../model/fault-port.js';
+import type { Changes } from './changes.js';
+import { MARK } from './leftovers.js';
+import { OutputTail } from './output-tail.js';
+import type { Places } from './places.js';
+import { BrokerFault } from './verdict.js';
+
+/** From its start until it serves; measured at 0.15 s, so that only a broken one or a machine on its knees needs more. */
+const OPEN_MS = 20_000;
+/** It promises to stop within 5 s (contract 6). */
+const STOP_MS = 15_000;
+
+/** What a broker's process is started with. */
+export interface BrokerProcessParts {
+  /** The program and the arguments before its command: node and the bundle. */
+  readonly program: readonly string[];
+  readonly places: Places;
+  readonly mark: string;
+  readonly changes: Changes;
+  readonly onNews: (news: BrokerNews) => void;
+}
+
+/** How a broker is started. */
+export interface BrokerStart {
+  readonly faults?: readonly Fault[];
+  readonly bootId?: string | undefined;
+}
+
+/** One broker that is started and stopped again and again. */
+export class BrokerProcess {
+  readonly #parts: BrokerProcessParts;
+  #child: ChildProcess | undefined;
+  #log = new OutputTail();
+  #isEnding = false;
+  #openedAt: number | undefined;
+
+  constructor(parts: BrokerProcessParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether a process of it runs. */
+  get isRunning(): boolean {
+    return this.#child !== undefined;
+  }
+
+  /**
+   * Starts it and waits until plugins can come in.
+   *
+   * @returns when that was, in epoch milliseconds
+   * @throws BrokerFault when it does not come up
+   */
+  async start({ faults = [], bootId }: BrokerStart = {}): Promise<number> {
+    const { program, places, mark, changes } = this.#parts;
+    const [file = '', ...before] = program;
+    const args = [...before, 'serve', '--config', places.configFile, '--root', places.own, '--fault-port'];
+    if (bootId !== undefined) args.push('--boot-id', bootId);
+    this.#isEnding = false;
+    this.#openedAt = undefined;
+    this.#log = new OutputTail();
+    const child = spawn(file, args, {
+      env: { ...process.env, [MARK]: mark },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      detached: true,
+    });
+    this.#child = child;
+    child.stderr?.on('data', (chunk: Buffer) => this.#log.take(chunk));
+    child.on('message', (news) => this.#told(news as BrokerNews));
+    child.on('error', (failure) => changes.fail(new BrokerFault(`the broker cannot be started: ${failure.message}`)));
+    child.once('exit', (code, signal) => this.#ended(child, code, signal));
+    this.order(faults);
+    const openedAt = await changes.until(() => this.#openedAt, OPEN_MS);
+    if (openedAt === undefined) throw new BrokerFault(`the broker was not ready ${OPEN_MS / 1000} s after its start`);
+    return openedAt;
+  }
+
+  /** Orders faults, from now on. */
+  order(faults: readonly Fault[]): void {
+    const order: FaultOrder = { faults };
+    this.#child?.send(order, () => undefined);
+  }
+
+  /** Stops it as an operator does. @throws BrokerFault when it does not end */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  /** Kills it. @throws BrokerFault when it does not end */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Kills it without waiting. */
+  killNow(): void {
+    this.#isEnding = true;
+    this.#child?.kill('SIGKILL');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#isEnding = true;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), STOP_MS)));
+    const first = await Promise.race([exited, late]);
+    clearTimeout(timer);
+    if (first !== 'late') return;
+    child.kill('SIGKILL');
+    throw new BrokerFault(`the broker did not end within ${STOP_MS / 1000} s of ${signal}`);
+  }
+
+  #told(news: BrokerNews): void {
+    if (news.kind === 'phase' && news.phase !== 'stopping') this.#openedAt ??= news.at;
+    this.#parts.onNews(news);
+    this.#parts.changes.happened();
+  }
+
+  #ended(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.#child === child) this.#child = undefined;
+    const { changes } = this.#parts;
+    if (this.#isEnding) changes.happened();
+    else {
+      const how = signal === null ? `with code ${code ?? '?'}` : `by ${signal}`;
+      changes.fail(new BrokerFault(`the broker ended by itself ${how}: ${this.#log.lastLine()}`));
+    }
+  }
+}

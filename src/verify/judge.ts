@@ -1,0 +1,67 @@
+// Runs one scenario and says what is to be said. Before anything is said of the plugin, the broker shows that it was fine.
+import { proveBroker } from './probe.js';
+import type { Rig } from './rig.js';
+import type { Scenario } from './scenario.js';
+import { endOf, times } from './subject.js';
+import { BrokerFault, Failed, Skipped, type ScenarioResult, type Verdict } from './verdict.js';
+
+/**
+ * Runs a scenario on a rig.
+ *
+ * @throws whatever ended the run before there was a verdict
+ */
+export async function judge(scenario: Scenario, rig: Rig): Promise<ScenarioResult> {
+  const startedAt = performance.now();
+  const seen = await outcomeOf(() => scenario.run(rig));
+  const spentMs = performance.now() - startedAt;
+  const { verdict, evidence } = seen.verdict === 'skipped' ? seen : await proven(seen, rig);
+  return {
+    name: scenario.name,
+    verdict,
+    seconds: Math.round(spentMs / 100) / 10,
+    evidence: `${evidence}${verdict === 'skipped' ? '' : restarts(rig)}`,
+    timeline: rig.witness.timeline(),
+    output: rig.subject.output(),
+  };
+}
+
+interface Outcome {
+  readonly verdict: Verdict;
+  readonly evidence: string;
+}
+
+async function outcomeOf(work: () => Promise<string>): Promise<Outcome> {
+  try {
+    return { verdict: 'passed', evidence: await work() };
+  } catch (thrown) {
+    if (thrown instanceof Failed) return { verdict: 'failed', evidence: thrown.message };
+    if (thrown instanceof Skipped) return { verdict: 'skipped', evidence: thrown.message };
+    if (thrown instanceof BrokerFault) return { verdict: 'skipped', evidence: brokerFault(thrown) };
+    throw thrown;
+  }
+}
+
+/** Nothing is said of a plugin whose broker was not fine, and nothing against one whose machine was too slow. */
+async function proven(seen: Outcome, { broker, places, witness, changes }: Rig): Promise<Outcome> {
+  if (!broker.isRunning) return seen;
+  broker.order([{ kind: 'none' }]);
+  try {
+    const isPrompt = await proveBroker(places, witness, changes);
+    if (isPrompt || seen.verdict === 'passed') return seen;
+    return { verdict: 'skipped', evidence: `this machine was too busy to judge it, having seen: ${seen.evidence}` };
+  } catch (thrown) {
+    if (thrown instanceof BrokerFault) return { verdict: 'skipped', evidence: brokerFault(thrown) };
+    throw thrown;
+  }
+}
+
+function brokerFault({ message }: BrokerFault): string {
+  return `nothing can be said, the broker was at fault: ${message}`;
+}
+
+/** Its supervisor would have done the same, and its operator would want to know. */
+function restarts({ subject }: Rig): string {
+  const last = subject.ends.at(-1);
+  if (last === undefined) return '';
+  return ` (it ended by itself ${times(subject.ends.length)}, the last time ${endOf(last)} of life, and was started again each time)`;
+}

@@ -1,0 +1,67 @@
+// The results as JUnit XML, in the form that CI systems read (the schema of Apache Ant's junit task as Jenkins takes it).
+import type { Moment, ScenarioResult } from './verdict.js';
+
+/** Characters that XML 1.0 cannot hold in any form, lone surrogates among them. */
+const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
+
+/** What a report is about. */
+export interface JunitSubject {
+  /** The plugin's command, for the name of the suite. */
+  readonly what: string;
+  /** When it began; RFC 3339. */
+  readonly at: string;
+}
+
+/** Makes the report. */
+export function junit(results: readonly ScenarioResult[], { what, at }: JunitSubject): string {
+  const count = (verdict: ScenarioResult['verdict']): number => results.filter((one) => one.verdict === verdict).length;
+  const time = results.reduce((sum, { seconds }) => sum + seconds, 0).toFixed(1);
+  const counts = { tests: results.length, failures: count('failed'), errors: 0, time };
+  const suite = { name: what, ...counts, skipped: count('skipped'), timestamp: at.slice(0, 19) };
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites${attributes({ name: 'plugin-broker verify', ...counts })}>`,
+    `  <testsuite${attributes(suite)}>`,
+    ...results.map(testCase),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+function testCase({ name, verdict, seconds, evidence, timeline, output }: ScenarioResult): string {
+  const open = `    <testcase${attributes({ classname: 'verify', name, time: seconds.toFixed(1) })}>`;
+  const body: string[] = [];
+  if (verdict === 'skipped') body.push(`<skipped${attributes({ message: evidence })}/>`);
+  if (verdict === 'failed') {
+    const story = timelineText(timeline);
+    body.push(`<failure${attributes({ message: evidence, type: 'verify' })}>${escaped(story)}</failure>`);
+  }
+  if (verdict === 'passed') body.push(`<system-out>${escaped(evidence)}</system-out>`);
+  if (verdict === 'failed' && output !== '') body.push(`<system-err>${escaped(output)}</system-err>`);
+  return [open, ...body.map((line) => `      ${line}`), '    </testcase>'].join('\n');
+}
+
+/** A timeline as lines: seconds since its first moment, who, what. */
+export function timelineText(timeline: readonly Moment[]): string {
+  const from = timeline[0]?.at ?? 0;
+  return timeline
+    .map(({ at, who, what }) => `${((at - from) / 1000).toFixed(3).padStart(8)}  ${who.padEnd(6)}  ${what}\n`)
+    .join('');
+}
+
+function attributes(values: Readonly<Record<string, string | number>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => ` ${name}="${escaped(String(value)).replaceAll('\n', '&#10;')}"`)
+    .join('');
+}
+
+function escaped(text: string): string {
+  return text
+    .replaceAll(NOT_XML, '\uFFFD')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll('\r', '&#13;');
+}

@@ -1,0 +1,162 @@
+// Runs the plugin's command as its supervisor would: in a process group of its own, started again a second after it ends.
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { Changes } from './changes.js';
+import type { Command } from './command.js';
+import { MARK, marked, signalTo, type Found } from './leftovers.js';
+import { OutputTail } from './output-tail.js';
+import { endOf, type Life, type Subject } from './subject.js';
+
+/** A command that ended is started again after this (contract 13). */
+const RESTART_MS = 1_000;
+/** What was asked to end has this long; then it is killed. */
+const KIND_MS = 5_000;
+/** How long a killed process may take to be gone. */
+const KILLED_MS = 5_000;
+/** Ends that are kept: a plugin that ends at once does so once a second. */
+const MAX_ENDS = 200;
+
+/** What a plugin's process is started with. */
+export interface PluginProcessParts {
+  readonly command: Command;
+  readonly env: NodeJS.ProcessEnv;
+  /** Marks its processes; of all that are started side by side, each has its own. */
+  readonly mark: string;
+  readonly changes: Changes;
+  /** For the timeline. */
+  readonly note: (what: string) => void;
+}
+
+/** One running command. */
+export class PluginProcess implements Subject {
+  readonly isOurs = true;
+  readonly #parts: PluginProcessParts;
+  readonly #output = new OutputTail();
+  readonly #ends: Life[] = [];
+  #child: ChildProcess | undefined;
+  #startedAt: number | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #problem: string | undefined;
+  #isStopping = false;
+
+  constructor(parts: PluginProcessParts) {
+    this.#parts = parts;
+  }
+
+  get ends(): readonly Life[] {
+    return this.#ends;
+  }
+
+  get startedAt(): number | undefined {
+    return this.#startedAt;
+  }
+
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  get isBetweenLives(): boolean {
+    return this.#restart !== undefined;
+  }
+
+  start(): void {
+    const { command, env, mark, changes, note } = this.#parts;
+    this.#isStopping = false;
+    const child = spawn(command.file, command.args, {
+      env: { ...env, [MARK]: mark },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.#child = child;
+    const startedAt = (this.#startedAt = Date.now());
+    const take = (chunk: Buffer): void => this.#output.take(chunk);
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    child.once('error', (failure) => {
+      this.#problem = `the command cannot be started: ${failure.message}`;
+      this.#child = undefined;
+      changes.happened();
+    });
+    if (child.pid !== undefined) note(`started the plugin, pid ${child.pid}`);
+    child.once('exit', (code, signal) => {
+      this.#ended({
+        pid: child.pid ?? -1,
+        startedAt,
+        endedAt: Date.now(),
+        code: code ?? undefined,
+        signal: signal ?? undefined,
+      });
+    });
+  }
+
+  async stop(kindMs = KIND_MS): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#restart);
+    this.#restart = undefined;
+    this.signal(-1, 'SIGTERM');
+    // One that was stopped by SIGSTOP takes its SIGTERM only now.
+    this.signal(-1, 'SIGCONT');
+    if (await this.#allGone(kindMs)) return;
+    this.killNow();
+    await this.#allGone(KILLED_MS);
+  }
+
+  killNow(): void {
+    this.#isStopping = true;
+    clearTimeout(this.#restart);
+    this.signal(-1, 'SIGKILL');
+  }
+
+  /** Each of its processes gets it once: many take a second SIGTERM for an order to end at once. */
+  signal(_pid: number, signal: NodeJS.Signals): boolean {
+    const group = this.#child?.pid;
+    const strays = this.#strays().filter((stray) => stray.group !== group);
+    const sent = strays.map(({ pid }) => signalTo(pid, signal));
+    return (group !== undefined && signalTo(-group, signal)) || sent.includes(true);
+  }
+
+  output(): string {
+    return this.#output.text();
+  }
+
+  lastLine(): string {
+    return this.#output.lastLine();
+  }
+
+  /** Everything that carries the mark, in whatever group it is by now. */
+  #strays(): readonly Found[] {
+    return marked(`${this.#parts.mark}\0`);
+  }
+
+  #ended(life: Life): void {
+    this.#child = undefined;
+    const { changes, note } = this.#parts;
+    if (this.#isStopping) {
+      note(`the plugin ended ${endOf(life)}, as it was asked to`);
+      changes.happened();
+      return;
+    }
+    if (this.#ends.length < MAX_ENDS) this.#ends.push(life);
+    note(`the plugin ended by itself ${endOf(life)}`);
+    this.#restart = setTimeout(() => {
+      this.#restart = undefined;
+      const [stray] = this.#strays();
+      if (stray === undefined) this.start();
+      else this.#problem = detached(life, stray);
+      changes.happened();
+    }, RESTART_MS);
+    changes.happened();
+  }
+
+  async #allGone(withinMs: number): Promise<boolean> {
+    const until = Date.now() + withinMs;
+    for (;;) {
+      if (this.#child === undefined && this.#strays().length === 0) return true;
+      if (Date.now() >= until) return false;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+function detached(life: Life, stray: Found): string {
+  return `the command ended ${endOf(life)} and left process ${stray.pid} (${stray.command}) behind: it forks and detaches; give it the option that keeps it in the foreground, as a supervisor needs`;
+}

@@ -1,0 +1,93 @@
+// A well-behaved plugin of our own. Before anything is said about somebody's plugin it shows that the broker was fine:
+// it registers at the same door, is dialled back, and its device is counted.
+import path from 'node:path';
+import { Client, credentials, Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import { DEVICE_PLUGIN, type PluginId } from '../model/ids.js';
+import {
+  DEVICE_PLUGIN_VERSION,
+  devicePluginService,
+  registrationService,
+} from '../platform/wire/services/device-plugin.js';
+import type { Changes } from './changes.js';
+import type { Places } from './places.js';
+import { seconds } from './subject.js';
+import { BrokerFault } from './verdict.js';
+import type { Witness } from './witness.js';
+
+/** Who the probe says it is. */
+export const PROBE: PluginId = { type: DEVICE_PLUGIN, name: 'plugin-broker.verify/probe' };
+/** Plugins do not look at names with a dot. */
+const SOCKET = '.probe.sock';
+/** Register answers in milliseconds; only a broken broker or a machine on its knees needs this. */
+const REGISTER_MS = 10_000;
+const LISTED_MS = 10_000;
+/** Longer than this for the whole of it, and short limits say more about the machine than about a plugin. */
+const PROMPT_MS = 1_500;
+
+/**
+ * Registers, waits until its device counts, and leaves.
+ *
+ * @returns whether the broker, and the machine below it, did that promptly
+ * @throws BrokerFault when it is not taken in
+ */
+export async function proveBroker(places: Places, witness: Witness, changes: Changes): Promise<boolean> {
+  const server = new Server({ 'grpc.enable_channelz': 0 });
+  server.addService(devicePluginService, {
+    GetDevicePluginOptions: (_call: unknown, answer: (failure: null, options: object) => void) => answer(null, {}),
+    ListAndWatch: (stream: ServerWritableStream<unknown, object>) => {
+      stream.on('error', () => undefined);
+      stream.write({ devices: [{ id: 'probe', health: 'Healthy' }] });
+    },
+  });
+  const socket = path.join(places.devicePlugins, SOCKET);
+  const startedAt = performance.now();
+  try {
+    await listen(server, socket);
+    await register(places.kubeletSocket);
+    const counts = (): boolean => (witness.own(PROBE)?.allocatable ?? 0) > 0;
+    if ((await changes.until(counts, LISTED_MS)) === undefined) {
+      throw new BrokerFault(
+        `the broker took a well-behaved plugin in, but did not count its device within ${seconds(LISTED_MS)}`,
+      );
+    }
+  } finally {
+    server.forceShutdown();
+  }
+  return performance.now() - startedAt <= PROMPT_MS;
+}
+
+function listen(server: Server, socket: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (failure) => {
+      if (failure === null) resolve();
+      else reject(new BrokerFault(`no plugin could be served beside the broker: ${failure.message}`));
+    });
+  });
+}
+
+async function register(kubeletSocket: string): Promise<void> {
+  const client = new Client(`unix:${kubeletSocket}`, credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc.enable_channelz': 0,
+    'grpc.enable_retries': 0,
+  });
+  const { path: method, requestSerialize, responseDeserialize } = registrationService.Register;
+  const request = { version: DEVICE_PLUGIN_VERSION, endpoint: SOCKET, resourceName: PROBE.name };
+  try {
+    await new Promise<void>((resolve, reject) => {
+      client.makeUnaryRequest(
+        method,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        { deadline: Date.now() + REGISTER_MS },
+        (failure) => {
+          if (failure === null) resolve();
+          else reject(new BrokerFault(`the broker did not take a well-behaved plugin in: ${failure.details}`));
+        },
+      );
+    });
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,31 @@
+// The shape of a scenario. Adding one is adding a file to scenarios/ and its line to the table in scenarios.ts.
+import type { Door } from '../model/plugin.js';
+import type { Rig } from './rig.js';
+
+/** What is done to a plugin, and when that is well. */
+export interface Scenario {
+  readonly name: string;
+  /** What it does to the plugin or its registry, in a few words. */
+  readonly does: string;
+  /** What a plugin has to do, in a few words. */
+  readonly passesWhen: string;
+  /** The doors at which it says something. */
+  readonly doors: readonly Door[];
+  /** It is about device lists, which CSI and DRA drivers do not have. */
+  readonly isAboutDevices?: boolean;
+  /** It starts the plugin's command more than once, which cannot be done to one that runs already. */
+  readonly needsCommand?: boolean;
+  /** What it takes with a well-behaved plugin: the longest is begun first. */
+  readonly seconds: number;
+  /**
+   * Does it.
+   *
+   * @param rig broker and plugin, neither of them started
+   * @returns the evidence: one sentence without a full stop that says what was seen
+   * @throws Failed with the evidence against the plugin; Skipped when it says nothing about this plugin; BrokerFault
+   */
+  run(rig: Rig): Promise<string>;
+}
+
+/** Both doors. */
+export const ANY_DOOR: readonly Door[] = ['register', 'watcher'];

@@ -1,0 +1,46 @@
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { seconds } from '../subject.js';
+import { BrokerFault, Failed } from '../verdict.js';
+
+/** The broker notices at once, or at its next rescan. */
+const REMADE_MS = 20_000;
+/** Plugins that look every few seconds have looked by then. */
+const REGISTERED_MS = 15_000;
+/** How often is looked whether kubelet.sock is there. */
+const LOOK_MS = 20;
+
+/** The directory of sockets goes away and comes back, as when a node is cleaned up. */
+export const dirRecreate: Scenario = {
+  name: 'dir-recreate',
+  does: 'removes the directory of its socket and makes it again',
+  passesWhen: 'it registers again',
+  doors: ANY_DOOR,
+  seconds: 3,
+  run: async (rig) => {
+    await rig.comeUp();
+    const directory = rig.doorDirectory;
+    const before = rig.plugins;
+    removeWhole(directory);
+    mkdirSync(directory, { recursive: true });
+    rig.note(`removed ${path.basename(directory)} and made it again`);
+    const untilMs = Date.now() + REMADE_MS;
+    while (!existsSync(rig.places.kubeletSocket)) {
+      if (Date.now() > untilMs) throw new BrokerFault(`kubelet.sock was not back within ${seconds(REMADE_MS)}`);
+      await rig.pass(LOOK_MS);
+    }
+    const backAt = Date.now();
+    if ((await rig.changes.until(() => rig.isRenewed(before), REGISTERED_MS)) === undefined) {
+      throw new Failed(
+        `it did not register a new socket within ${seconds(REGISTERED_MS)}: the old one is gone with its directory, and a registry that restarts cannot find it any more`,
+      );
+    }
+    return `registered again ${seconds(Date.now() - backAt)} after the directory was back`;
+  },
+};
+
+/** The broker may put kubelet.sock back while the directory is being removed. */
+function removeWhole(directory: string): void {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 5 });
+}

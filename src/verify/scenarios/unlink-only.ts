@@ -1,0 +1,36 @@
+import { existsSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { endOf, seconds } from '../subject.js';
+import { Failed } from '../verdict.js';
+
+/** Plugins that look every few seconds have looked by then. */
+const NOTICED_MS = 15_000;
+
+/** Somebody deletes the plugin's socket. */
+export const unlinkOnly: Scenario = {
+  name: 'unlink-only',
+  does: "deletes the plugin's socket, and nothing else",
+  passesWhen: 'it makes it again, or exits',
+  doors: ANY_DOOR,
+  seconds: 3,
+  run: async (rig) => {
+    await rig.comeUp();
+    const before = rig.plugins;
+    const ends = rig.subject.ends.length;
+    for (const { socket } of before) rmSync(socket, { force: true });
+    rig.note(`deleted ${before.map(({ socket }) => path.basename(socket)).join(', ')}`);
+    const deletedAt = Date.now();
+    await rig.changes.until(() => rig.isRenewed(before) || rig.subject.ends.length > ends, NOTICED_MS);
+    const end = rig.subject.ends[ends];
+    if (end !== undefined) {
+      const isBack = await rig.served(NOTICED_MS);
+      return `exited ${endOf(end)} of life${isBack ? ', and came back when it was started again' : ''}`;
+    }
+    if (rig.isRenewed(before)) return `registered a new socket ${seconds(Date.now() - deletedAt)} later`;
+    if (before.every(({ socket }) => existsSync(socket))) return 'made its socket again, but did not register it';
+    throw new Failed(
+      `it went on without its socket for ${seconds(NOTICED_MS)}: a registry that restarts now cannot find it any more`,
+    );
+  },
+};

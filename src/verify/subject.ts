@@ -1,0 +1,59 @@
+// The plugin that is judged, whether we run its command or it runs already.
+
+/** One life of a command: from its start to its end. */
+export interface Life {
+  readonly pid: number;
+  /** Epoch milliseconds, as all times here. */
+  readonly startedAt: number;
+  readonly endedAt: number | undefined;
+  /** Undefined while it lives. */
+  readonly code: number | undefined;
+  readonly signal: NodeJS.Signals | undefined;
+}
+
+/** What scenarios do with a plugin. */
+export interface Subject {
+  /** Whether its processes are ours to start and to stop. */
+  readonly isOurs: boolean;
+  /** Lives that ended without being asked to, oldest first. */
+  readonly ends: readonly Life[];
+  /** When it was started last; undefined for one that runs already. */
+  readonly startedAt: number | undefined;
+  /** Why it cannot be judged at all, in one sentence: it cannot be started, or it detaches. */
+  readonly problem: string | undefined;
+  /** Whether its end is being looked into: it may be started again, or have detached. */
+  readonly isBetweenLives: boolean;
+  /** Starts it. Does nothing for one that runs already. */
+  start(): void;
+  /** Ends all its processes: asks them to, and kills what is left after a while (milliseconds). */
+  stop(kindMs?: number): Promise<void>;
+  /** Kills all its processes without waiting. */
+  killNow(): void;
+  /**
+   * Sends a signal to all its processes.
+   *
+   * @param pid the process that serves, as the broker sees it; -1 where that is not known
+   * @returns whether it could be sent
+   */
+  signal(pid: number, signal: NodeJS.Signals): boolean;
+  /** The end of what it wrote. */
+  output(): string;
+  /** The last line it wrote; may be empty. */
+  lastLine(): string;
+}
+
+/** How a life ended, as the end of a sentence: `with code 1 after 0.2 s`. */
+export function endOf(life: Life): string {
+  const how = life.signal === undefined ? `with code ${life.code ?? '?'}` : `by ${life.signal}`;
+  return `${how} after ${seconds((life.endedAt ?? life.startedAt) - life.startedAt)}`;
+}
+
+/** A length of time for evidence: `0.3 s`. */
+export function seconds(ms: number): string {
+  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+}
+
+/** A number of times in words for evidence. */
+export function times(count: number): string {
+  return count === 1 ? 'once' : count === 2 ? 'twice' : `${count} times`;
+}

@@ -1,0 +1,129 @@
+// What was seen of one rig, in the order in which it happened: the broker's news, and what we did ourselves.
+import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
+import { pluginKey, type PluginId } from '../model/ids.js';
+import type { Moment } from './verdict.js';
+
+type Call = Extract<BrokerNews, { kind: 'call' }>;
+type Picture = Extract<BrokerNews, { kind: 'picture' }>;
+type StreamsBroken = Extract<BrokerNews, { kind: 'streams-broken' }>;
+
+/** Calls and pictures that are kept; a plugin in a hot loop makes more. */
+const MAX_KEPT = 20_000;
+/** Moments kept at the beginning and at the end of a timeline. */
+const FIRST_MOMENTS = 100;
+const LAST_MOMENTS = 200;
+
+/** A point in what was seen: things are counted from there. */
+export interface Mark {
+  readonly calls: number;
+  readonly pictures: number;
+}
+
+/** Remembers what was seen; bounded. */
+export class Witness {
+  readonly #isOurs: (plugin: PluginId) => boolean;
+  readonly #onNote: (what: string) => void;
+  readonly #calls: Call[] = [];
+  readonly #pictures: Picture[] = [];
+  readonly #first: Moment[] = [];
+  readonly #last: Moment[] = [];
+  #dropped = 0;
+  #phase = '';
+  /** The breaking of streams, one for each plugin, since they were ordered. */
+  readonly broken: StreamsBroken[] = [];
+  /** The last refusal that was told; empty when there was none. */
+  lastRefusal = '';
+
+  /**
+   * @param isOurs plugins of our own, which are not looked at
+   * @param onNote is told what we do, as we do it
+   */
+  constructor(isOurs: (plugin: PluginId) => boolean, onNote: (what: string) => void) {
+    this.#isOurs = isOurs;
+    this.#onNote = onNote;
+  }
+
+  /** Takes news of the broker. */
+  take(news: BrokerNews): void {
+    switch (news.kind) {
+      case 'call':
+        if (!this.#isOurs(news) && this.#calls.length < MAX_KEPT) this.#calls.push(news);
+        return;
+      case 'picture':
+        if (this.#pictures.length < MAX_KEPT) this.#pictures.push(news);
+        else this.#pictures[MAX_KEPT - 1] = news;
+        return;
+      case 'streams-broken':
+        this.broken.push(news);
+        return;
+      case 'event': {
+        const { type, reason, message } = news.event;
+        if (type === 'refused') this.lastRefusal = message;
+        this.#moment({ at: news.at, who: 'broker', what: reason === '' ? message : `${message} [${reason}]` });
+        return;
+      }
+      case 'phase':
+        if (news.phase === this.#phase) return;
+        this.#phase = news.phase;
+        this.#moment({ at: news.at, who: 'broker', what: `is ${news.phase}` });
+    }
+  }
+
+  /** The plugin, or we, did something. */
+  note(who: 'verify' | 'plugin', what: string): void {
+    this.#moment({ at: Date.now(), who, what });
+    if (who === 'verify') this.#onNote(what);
+  }
+
+  /** A broker starts: what the one before knew is not known. */
+  newLife(): void {
+    this.#phase = '';
+    this.take({ kind: 'picture', at: Date.now(), plugins: [] });
+  }
+
+  /** Here and now. */
+  mark(): Mark {
+    return { calls: this.#calls.length, pictures: this.#pictures.length };
+  }
+
+  /** Plugins as they are now. */
+  get plugins(): readonly PluginPicture[] {
+    return (this.#pictures.at(-1)?.plugins ?? []).filter((plugin) => !this.#isOurs(plugin));
+  }
+
+  /** One of our own plugins as it is now. */
+  own(plugin: PluginId): PluginPicture | undefined {
+    return this.#pictures.at(-1)?.plugins.find((one) => pluginKey(one) === pluginKey(plugin));
+  }
+
+  /** Calls since a mark, of one plugin or of all. */
+  callsSince(mark: Mark, key?: string): readonly Call[] {
+    return this.#calls.slice(mark.calls).filter((call) => key === undefined || pluginKey(call) === key);
+  }
+
+  /** Every picture since a mark, the one that was true at the mark first. */
+  picturesSince(mark: Mark): readonly Picture[] {
+    return this.#pictures.slice(Math.max(0, mark.pictures - 1));
+  }
+
+  /** All moments in their order, with a word about those that are left out. */
+  timeline(): readonly Moment[] {
+    const gap = this.#last[0];
+    const between: readonly Moment[] =
+      this.#dropped === 0 || gap === undefined
+        ? []
+        : [{ at: gap.at, who: 'verify', what: `… ${this.#dropped} moments are left out here` }];
+    return [...this.#first, ...between, ...this.#last].sort((a, b) => a.at - b.at);
+  }
+
+  #moment(moment: Moment): void {
+    if (this.#first.length < FIRST_MOMENTS) {
+      this.#first.push(moment);
+      return;
+    }
+    this.#last.push(moment);
+    if (this.#last.length <= LAST_MOMENTS) return;
+    this.#last.shift();
+    this.#dropped += 1;
+  }
+}
