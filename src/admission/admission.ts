@@ -33,6 +33,8 @@ export interface Admitted {
   readonly endpoint: PinnedSocket;
   readonly caller: Caller | undefined;
   readonly policy: PluginPolicy;
+  /** What others may have changed since: asked in the same turn in which the registration is entered. */
+  readonly recheck: () => Refusal | undefined;
 }
 
 /** A verdict: let in, or why not. */
@@ -82,24 +84,35 @@ export class Admission {
     const found = await this.#endpoint(request, signal);
     if ('code' in found) return refuse(found);
     const { endpoint, listener } = found;
-    const plugin = policy.policyFor(request.type, request.name, (request.socket ?? endpoint).path);
-    const wrong =
-      this.#checkIncarnation(request, endpoint) ??
-      checkCaller({
-        name: request.name,
-        caller: request.caller,
-        listenerUid: listener.uid,
-        allowUids: policy.settings.allowUids,
-        ruleUids: plugin.uids,
-      }) ??
-      (await this.#checkDuplicate(request, handler, plugin, request.socket ?? endpoint, signal)) ??
-      this.#checkCaps(request);
-    if (wrong !== undefined) {
-      endpoint.release();
-      return refuse(wrong);
+    let isTaken = false;
+    try {
+      const socket = request.socket ?? endpoint;
+      const plugin = policy.policyFor(request.type, request.name, socket.path);
+      const wrong =
+        this.#checkIncarnation(request, endpoint) ??
+        checkCaller({
+          name: request.name,
+          caller: request.caller,
+          listenerUid: listener.uid,
+          allowUids: policy.settings.allowUids,
+          ruleUids: plugin.uids,
+        }) ??
+        (await this.#checkDuplicate(request, handler, plugin, socket, signal)) ??
+        this.#checkCaps(request);
+      // Whoever gave up has let its socket go.
+      signal.throwIfAborted();
+      if (wrong !== undefined) return refuse(wrong);
+      const caller = request.caller ?? this.#callerFrom(listener);
+      const recheck = (): Refusal | undefined =>
+        flood.quarantined(subject) ??
+        this.#checkIncarnation(request, endpoint) ??
+        this.#checkRejected(request, handler, plugin, socket) ??
+        this.#checkCaps(request);
+      isTaken = true;
+      return { admitted: true, socket: socket.retain(), endpoint, caller, policy: plugin, recheck };
+    } finally {
+      if (!isTaken) endpoint.release();
     }
-    const caller = request.caller ?? this.#callerFrom(listener);
-    return { admitted: true, socket: (request.socket ?? endpoint).retain(), endpoint, caller, policy: plugin };
   }
 
   #subject(request: RegistrationRequest, badName: boolean): FloodSubject {
@@ -199,20 +212,38 @@ export class Admission {
     socket: PinnedSocket,
     signal: AbortSignal,
   ): Promise<Refusal | undefined> {
-    if (plugin.duplicates === 'newest' || handler?.coexist === true) return undefined;
-    const incumbent = this.#ports.roster.incumbent(request.type, request.name);
-    if (incumbent === undefined || incumbent.socketKey === incarnationKey(socket.incarnation)) return undefined;
-    if (plugin.duplicates === 'reject') {
-      return {
-        code: 'DUPLICATE_REJECTED',
-        message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set`,
-      };
-    }
-    if ((await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
+    if (plugin.duplicates !== 'keep-alive') return this.#checkRejected(request, handler, plugin, socket);
+    const incumbent = this.#incumbent(request, handler, socket);
+    if (incumbent === undefined || (await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
     return {
       code: 'DUPLICATE_KEPT',
       message: `${request.name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set`,
     };
+  }
+
+  #checkRejected(
+    request: RegistrationRequest,
+    handler: PluginHandler | undefined,
+    plugin: PluginPolicy,
+    socket: PinnedSocket,
+  ): Refusal | undefined {
+    const incumbent = plugin.duplicates === 'reject' ? this.#incumbent(request, handler, socket) : undefined;
+    if (incumbent === undefined) return undefined;
+    return {
+      code: 'DUPLICATE_REJECTED',
+      message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set`,
+    };
+  }
+
+  /** Another incarnation that has the name. */
+  #incumbent(
+    request: RegistrationRequest,
+    handler: PluginHandler | undefined,
+    socket: PinnedSocket,
+  ): ReturnType<RosterPort['incumbent']> {
+    if (handler?.coexist === true) return undefined;
+    const incumbent = this.#ports.roster.incumbent(request.type, request.name);
+    return incumbent?.socketKey === incarnationKey(socket.incarnation) ? undefined : incumbent;
   }
 
   #checkCaps(request: RegistrationRequest): Refusal | undefined {

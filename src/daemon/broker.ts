@@ -138,6 +138,7 @@ export class Broker {
           reason: refusal.code,
           message: `${refusal.message} (uid ${String(caller?.uid ?? '?')})`,
         });
+        log.warn('registration.refused', refusal.message, { code: refusal.code, uid: caller?.uid, pid: caller?.pid });
         parts.metrics.registration('DevicePlugin', 'refused', refusal.code);
       },
     });

@@ -189,6 +189,7 @@ export class Core {
       timeouts: () => timeouts,
       failed: (socket, { code, message }) => {
         events.record({ type: 'refused', reason: code, socket: socket.path, message });
+        log.warn('registration.refused', message, { code, socket: socket.path });
         metrics.registration('other', 'refused', code);
       },
       notifyPending: (id, isPending, message) => {
@@ -230,6 +231,7 @@ export class Core {
   /** Lets all sockets go. */
   dispose(): void {
     for (const instance of [...this.roster.all()]) this.roster.remove(instance);
+    this.registrySockets.dispose();
   }
 
   #isListening(instance: Instance): boolean {

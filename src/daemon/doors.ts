@@ -16,6 +16,8 @@ import { UnixListener } from '../platform/grpc/unix-listener.js';
 export const KUBELET_SOCKET = 'kubelet.sock';
 /** Without file events everything is looked at this often. */
 const POLL_MS = 1000;
+/** How often it is tried to get file events again: an operator may have raised the limit. */
+const WATCH_AGAIN_MS = 60_000;
 /** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 /** Anybody may connect who may enter the directory, as with the kubelet's own socket (0777 minus its usual umask). */
@@ -39,6 +41,9 @@ export interface DoorPorts {
   readonly degraded: (directory: string, why: string | undefined) => void;
 }
 
+/** The two directories that are followed. */
+type WatchedDirectory = 'plugins_registry' | 'device-plugins';
+
 /** Opens, keeps and closes them. */
 export class Doors {
   readonly #ports: DoorPorts;
@@ -51,6 +56,8 @@ export class Doors {
   #lookedAt = -Infinity;
   #nextLook: Alarm | undefined;
   #isClosed = false;
+  /** Directories without file events, and when their watch is tried again. */
+  readonly #unwatched = new Map<WatchedDirectory, Alarm>();
 
   constructor(ports: DoorPorts) {
     this.#ports = ports;
@@ -65,25 +72,19 @@ export class Doors {
         keyAt: ports.keyAt,
         isHidden: (file) => isHidden(pluginsRegistry, file),
       },
-      { appeared: ports.socketAppeared, gone: ports.socketGone },
+      { appeared: ports.socketAppeared, gone: ports.socketGone, looked: () => this.#lookAround() },
       ports.clock,
-      () => {
-        this.#lookAround();
-        return ports.settings.discovery.rescanMs;
-      },
+      () => ports.settings.discovery.rescanMs,
     );
     this.#registryWatch = new DirectoryWatch(pluginsRegistry, true, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
-      degraded: (why) => {
-        this.#discovery.setPolling(why === undefined ? undefined : POLL_MS);
-        ports.degraded('plugins_registry', why);
-      },
+      degraded: (why) => this.#watchChanged('plugins_registry', why),
     });
     this.#deviceWatch = new DirectoryWatch(devicePlugins, false, {
       hint: () => this.#lookSoon(),
       rescan: () => this.#lookSoon(),
-      degraded: (why) => ports.degraded('device-plugins', why),
+      degraded: (why) => this.#watchChanged('device-plugins', why),
     });
   }
 
@@ -126,6 +127,7 @@ export class Doors {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#nextLook?.cancel();
+    for (const alarm of this.#unwatched.values()) alarm.cancel();
     this.#discovery.stop();
     await this.#rebinding;
     await Promise.all([this.#registryWatch.close(), this.#deviceWatch.close()]);
@@ -140,6 +142,21 @@ export class Doors {
   /** Stops answering broker.sock. */
   closeAdmin(): void {
     void this.#admin?.close();
+  }
+
+  /** Without file events, looking at everything more often is all there is. */
+  #watchChanged(directory: WatchedDirectory, why: string | undefined): void {
+    this.#unwatched.get(directory)?.cancel();
+    this.#unwatched.delete(directory);
+    if (why !== undefined && !this.#isClosed) {
+      const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
+      this.#unwatched.set(
+        directory,
+        this.#ports.clock.alarm(WATCH_AGAIN_MS, () => void watch.restart()),
+      );
+    }
+    this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
+    this.#ports.degraded(directory, why);
   }
 
   /** Looks at once, or as soon as the last look is long enough ago. */
@@ -157,7 +174,7 @@ export class Doors {
     if (this.#isClosed) return;
     this.#lookedAt = this.#ports.clock.mono();
     this.#ports.lookAtPaths();
-    if (this.#kubelet?.key === undefined || this.#kubelet.isInPlace()) return;
+    if (this.#kubelet?.isPublished !== true || this.#kubelet.isInPlace()) return;
     this.#rebinding ??= this.#rebind().finally(() => (this.#rebinding = undefined));
   };
 
@@ -167,10 +184,15 @@ export class Doors {
     const message = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more; it is made again`;
     try {
       makeDirectory(settings.paths.devicePlugins);
-      const old = this.#kubelet;
-      this.#kubelet = await this.#bindKubelet();
-      this.#kubelet.publish();
-      void old?.close();
+      const fresh = await this.#bindKubelet();
+      try {
+        fresh.publish();
+      } catch (failure) {
+        void fresh.close();
+        throw failure;
+      }
+      void this.#kubelet?.close();
+      this.#kubelet = fresh;
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
     } catch (failure) {

@@ -65,7 +65,7 @@ export function quarantineEnded(core: Core, { type, name, last }: Quarantine): v
 /** Whether it has a session, or may get one without anybody calling. A predecessor that is replaced has to be asked for. */
 function mayServe(instance: Instance): boolean {
   const isHeld = instance.state === 'held' && !isReplaced(instance);
-  return isConnected(instance) || isHeld || instance.state === 'restored';
+  return isConnected(instance) || isHeld || instance.state === 'restored' || instance.state === 'connecting';
 }
 
 function isOffender(instance: Instance, uid: number, offenders: Quarantine['offenders']): boolean {

@@ -4,7 +4,7 @@ import type { PinnedSocket, PluginHandler } from '../model/plugin.js';
 import { isConnected, type Instance } from '../reconcile/instance.js';
 import type { Lifecycle } from '../reconcile/lifecycle.js';
 import type { Reconciler } from '../reconcile/reconciler.js';
-import type { Roster } from '../reconcile/roster.js';
+import type { Change, Roster } from '../reconcile/roster.js';
 import type { WatcherDoor } from '../registration/watcher-door.js';
 
 /** What is acted on. */
@@ -19,13 +19,45 @@ export interface RegistrySocketPorts {
 /** Turns sockets of the registry directory into wishes, and their removal into de-registrations. */
 export class RegistrySockets {
   readonly #ports: RegistrySocketPorts;
+  /** Sockets that are there, by incarnation. */
+  readonly #present = new Map<string, PinnedSocket>();
 
   constructor(ports: RegistrySocketPorts) {
     this.#ports = ports;
+    ports.roster.onChange((change) => this.#changed(change));
   }
 
   /** A registration socket appeared: it is a wish until its plugin is registered and told so. */
   readonly appeared = (socket: PinnedSocket): void => {
+    this.#present.set(incarnationKey(socket.incarnation), socket.retain());
+    this.#want(socket);
+  };
+
+  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
+  readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
+    const { roster, reconciler, lifecycle } = this.#ports;
+    const key = incarnationKey(socket.incarnation);
+    reconciler.unwant(`socket:${socket.path}`, key);
+    this.#present.get(key)?.release();
+    this.#present.delete(key);
+    for (const instance of [...roster.all()]) {
+      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
+      if (hasSuccessor && isConnected(instance)) {
+        const message = 'its registration socket was replaced; the newcomer is being asked';
+        lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
+      } else {
+        this.#deregister(instance);
+      }
+    }
+  };
+
+  /** Lets all sockets go. */
+  dispose(): void {
+    for (const socket of this.#present.values()) socket.release();
+    this.#present.clear();
+  }
+
+  #want(socket: PinnedSocket): void {
     const held = socket.retain();
     const key = incarnationKey(socket.incarnation);
     this.#ports.reconciler.want({
@@ -38,23 +70,14 @@ export class RegistrySockets {
       },
       dropped: () => held.release(),
     });
-  };
+  }
 
-  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
-  readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
-    const { roster, reconciler, lifecycle } = this.#ports;
-    const key = incarnationKey(socket.incarnation);
-    reconciler.unwant(`socket:${socket.path}`, key);
-    for (const instance of [...roster.all()]) {
-      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
-      if (hasSuccessor && isConnected(instance)) {
-        const message = 'its registration socket was replaced; the newcomer is being asked';
-        lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
-      } else {
-        this.#deregister(instance);
-      }
-    }
-  };
+  /** A plugin that was given up while its socket is there, because its process hangs, is asked again until it answers. */
+  #changed({ instance }: Change): void {
+    if (instance.door !== 'watcher' || instance.state !== 'gone' || instance.reason !== 'grace-over') return;
+    const socket = this.#present.get(instance.socketKey);
+    if (socket !== undefined) this.#want(socket);
+  }
 
   /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
   #closeReplaced(path: string, key: string): void {
@@ -66,10 +89,13 @@ export class RegistrySockets {
 
   #deregister(instance: Instance): void {
     const { handlers, lifecycle } = this.#ports;
-    const handler = handlers.get(instance.type);
-    void handler?.deregister(instance.id, 'socket-removed').catch(() => undefined);
-    const message = 'its registration socket was removed';
     if (instance.state === 'rejected') return;
-    lifecycle.report(instance.id, { state: 'held', reason: 'socket-removed', message });
+    void handlers
+      .get(instance.type)
+      ?.deregister(instance.id, 'socket-removed')
+      .catch(() => undefined);
+    // What never served is not held.
+    const state = instance.state === 'connecting' ? 'gone' : 'held';
+    lifecycle.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
   }
 }

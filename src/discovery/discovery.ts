@@ -21,6 +21,8 @@ export interface DiscoveryEvents {
   readonly appeared: (socket: PinnedSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
+  /** Everything was looked at on time; others who lost events may look now, too. */
+  readonly looked: () => void;
 }
 
 /** Sockets known at most; beyond it newcomers are not looked at (a directory full of them is an attack). */
@@ -33,6 +35,8 @@ export class Discovery {
   readonly #clock: Clock;
   readonly #rescanMs: () => number;
   readonly #known = new Map<string, PinnedSocket>();
+  /** How many names an incarnation has: a link to a socket is that socket. */
+  readonly #names = new Map<string, number>();
   #timer: Alarm | undefined;
   #fastRescanMs: number | undefined;
   #stopped = false;
@@ -77,7 +81,7 @@ export class Discovery {
     const found = key === undefined ? undefined : this.#port.pin(path);
     if (known !== undefined) {
       this.#known.delete(path);
-      this.#events.gone(known, found !== undefined);
+      if (this.#countName(known, -1) === 0) this.#events.gone(known, found !== undefined);
       known.release();
     }
     if (found === undefined) return;
@@ -86,7 +90,15 @@ export class Discovery {
       return;
     }
     this.#known.set(path, found);
-    this.#events.appeared(found);
+    if (this.#countName(found, 1) === 1) this.#events.appeared(found);
+  }
+
+  #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
+    const key = incarnationKey(incarnation);
+    const names = (this.#names.get(key) ?? 0) + by;
+    if (names === 0) this.#names.delete(key);
+    else this.#names.set(key, names);
+    return names;
   }
 
   /** Looks at everything. */
@@ -102,6 +114,7 @@ export class Discovery {
     this.#timer?.cancel();
     for (const socket of this.#known.values()) socket.release();
     this.#known.clear();
+    this.#names.clear();
   }
 
   /** A directory was removed or renamed: what was below it is to be looked at. */
@@ -113,6 +126,7 @@ export class Discovery {
   #again(): void {
     this.#timer = this.#clock.alarm(this.#fastRescanMs ?? this.#rescanMs(), () => {
       this.rescan();
+      this.#events.looked();
       this.#again();
     });
   }

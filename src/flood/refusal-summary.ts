@@ -19,9 +19,9 @@ interface Repeats {
 }
 
 /**
- * A log that passes lines on. Warnings with a `code` are refusals: of those with the same event name, code, plugin and uid
- * the first is told and the following ones are summarised. All others are rare by themselves. Bounded in subjects and in
- * timers.
+ * A log that passes lines on. Warnings with a `code` are refusals: of those with the same event name, code, plugin (or
+ * socket, where no plugin is known) and uid the first is told and the following ones are summarised. All others are rare
+ * by themselves. Bounded in subjects and in timers.
  */
 export class RefusalSummary implements Log {
   readonly #log: Log;
@@ -43,7 +43,7 @@ export class RefusalSummary implements Log {
   }
 
   warn(event: string, message: string, fields: LogFields = {}): void {
-    const { code, plugin, uid } = fields;
+    const { code, plugin = fields['socket'], uid } = fields;
     const tell: Repeats['tell'] = (count, windowMs) => {
       const summary = `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`;
       this.#log.warn(event, summary, fields);

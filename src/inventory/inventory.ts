@@ -47,6 +47,8 @@ export class Inventory {
   readonly #ports: InventoryPorts;
   readonly #holdings = new Map<string, Holding>();
   #bytes = 0;
+  /** Bytes of lists that are being decoded, which takes many turns. */
+  #inWork = 0;
 
   constructor(ports: InventoryPorts) {
     this.#ports = ports;
@@ -82,29 +84,12 @@ export class Inventory {
     const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.settings();
     const tooMuch = this.#checkRoom(resource, raw.length, before?.raw.length ?? 0, maxMessageBytes, maxListBytesTotal);
     if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch.code, tooMuch.sentence);
-    const decoded = await this.#ports.decode(raw, maxDevices, signal);
-    signal.throwIfAborted();
-    if (!decoded.ok) {
-      return this.#refuse(
-        instanceId,
-        resource,
-        decoded.code,
-        `the list of ${resource} is refused: ${decoded.sentence}`,
-      );
+    this.#inWork += raw.length;
+    try {
+      return await this.#take(instanceId, resource, raw, maxDevices, signal);
+    } finally {
+      this.#inWork -= raw.length;
     }
-    const { list, sha256 } = decoded;
-    const holding = {
-      instanceId,
-      resource,
-      raw: ownBytes(raw),
-      sha256,
-      devices: list.devices.length,
-      healthy: list.healthy,
-    };
-    this.#put(holding);
-    this.#ports.metrics.update(resource, 'applied');
-    this.#ports.applied(holding, before, list);
-    return { kind: 'applied', devices: holding.devices };
   }
 
   /** Puts back a list from the checkpoint. */
@@ -118,6 +103,35 @@ export class Inventory {
     if (holding === undefined) return;
     this.#holdings.delete(instanceId);
     this.#bytes -= holding.raw.length;
+  }
+
+  async #take(
+    instanceId: string,
+    resource: string,
+    raw: Buffer,
+    maxDevices: number,
+    signal: AbortSignal,
+  ): Promise<Offered> {
+    const decoded = await this.#ports.decode(raw, maxDevices, signal);
+    signal.throwIfAborted();
+    if (!decoded.ok) {
+      const sentence = `the list of ${resource} is refused: ${decoded.sentence}`;
+      return this.#refuse(instanceId, resource, decoded.code, sentence);
+    }
+    const { list, sha256 } = decoded;
+    const before = this.#holdings.get(instanceId);
+    const holding = {
+      instanceId,
+      resource,
+      raw: ownBytes(raw),
+      sha256,
+      devices: list.devices.length,
+      healthy: list.healthy,
+    };
+    this.#put(holding);
+    this.#ports.metrics.update(resource, 'applied');
+    this.#ports.applied(holding, before, list);
+    return { kind: 'applied', devices: holding.devices };
   }
 
   #put(holding: Holding): void {
@@ -137,7 +151,7 @@ export class Inventory {
       const sentence = `the list of ${resource} has ${String(bytes)} bytes; admission.maxMessageBytes allows ${String(perList)}`;
       return { code: 'LIST_TOO_LARGE', sentence };
     }
-    const all = this.#bytes - freed + bytes;
+    const all = this.#bytes + this.#inWork - freed + bytes;
     if (all <= total) return undefined;
     const sentence = `the list of ${resource} would bring all lists to ${String(all)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
     return { code: 'CAP_LIST_BYTES', sentence };

@@ -31,8 +31,9 @@ function isOver(state: PluginState): boolean {
 }
 
 /**
- * The newest list of each resource. INVARIANT(newest-list-owns): of several instances that have delivered a list, the
- * one that registered last speaks; one without a list never takes capacity away from its predecessor.
+ * The list that counts for each resource. INVARIANT(newest-list-owns): of several instances that have delivered a list,
+ * the one that registered last speaks, unless it is lost while an older one serves (its fallback); one without a list
+ * never takes capacity away from its predecessor.
  */
 export function resourcesOf(
   holdings: Iterable<Holding>,
@@ -43,7 +44,7 @@ export function resourcesOf(
     const owner = speaker(holding.instanceId);
     if (owner === undefined || isOver(owner.state)) continue;
     const rival = resources.get(holding.resource);
-    if (rival !== undefined && rival.owner.seq > owner.seq) continue;
+    if (rival !== undefined && speaksBefore(rival.owner, owner)) continue;
     resources.set(holding.resource, {
       name: holding.resource,
       owner,
@@ -53,4 +54,8 @@ export function resourcesOf(
     });
   }
   return resources;
+}
+
+function speaksBefore(one: Speaker, other: Speaker): boolean {
+  return isUsable(one) === isUsable(other) ? one.seq > other.seq : isUsable(one);
 }

@@ -18,7 +18,7 @@ interface Window {
   alarm: Alarm | undefined;
 }
 
-/** Lets drafts through, or counts them. Equal means: same plugin, type and reason. */
+/** Lets drafts through, or counts them. Equal means: same plugin (or socket, where no plugin is known), type and reason. */
 export class Repeats {
   readonly #clock: Clock;
   readonly #tell: (draft: EventDraft) => void;
@@ -71,6 +71,7 @@ export class Repeats {
 }
 
 /** Where an event says neither plugin nor reason, its words are all that tells it from others. */
-function kindOf({ type, reason = '', plugin = '', message }: EventDraft): string {
-  return JSON.stringify(reason === '' && plugin === '' ? [type, message] : [type, reason, plugin]);
+function kindOf({ type, reason = '', plugin = '', socket = '', message }: EventDraft): string {
+  if (plugin !== '') return JSON.stringify([type, reason, plugin]);
+  return JSON.stringify(reason === '' ? [type, message] : [type, reason, '', socket]);
 }

@@ -8,9 +8,11 @@ import { incarnationKey, pluginKey, type Caller } from '../model/ids.js';
 import type {
   Enrolment,
   InstanceHandle,
+  InstanceReport,
   Outcome,
   PinnedSocket,
   PluginHandler,
+  PluginState,
   RegistrationRequest,
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
@@ -26,6 +28,8 @@ export type AdmissionVerdict =
       readonly endpoint: PinnedSocket;
       readonly caller: Caller | undefined;
       readonly policy: PluginPolicy;
+      /** What others may have changed since; asked in the turn in which the registration is entered. */
+      readonly recheck: () => Refusal | undefined;
     }
   | { readonly admitted: false; readonly refusal: Refusal };
 
@@ -117,24 +121,41 @@ export class Enrolments {
       known.counters.registrations += 1;
       return { ok: true, instanceId: id, durable: known.isDurable };
     }
-    const instance = roster.begin(this.#enrolment(request, verdict, known), seq);
-    const wasRestored = instance.state === 'restored';
+    const refusedNow = verdict.recheck();
+    if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
+    // A pull is no new registration: it does not overtake those who registered meanwhile.
+    const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
+    const { state } = instance;
+    const told: InstanceReport[] = [];
     try {
-      const accepted = await handler.register(this.#held(instance), this.#handle(id), signal);
+      const handle = this.#handle(id, (report) => void told.splice(0, 1, report));
+      const accepted = await handler.register(this.#held(instance), handle, signal);
+      const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
+      if (over !== undefined) {
+        void handler.deregister(id, instance.reason).catch(() => undefined);
+        throw new Refused(overRefusal(instance, over));
+      }
       instance.counters.registrations += request.pulled ? 0 : 1;
-      roster.confirm(
-        instance,
-        accepted,
-        wasRestored && (request.pulled || request.door === 'watcher') ? 'confirmed' : 'registered',
-      );
+      const isKnown = request.pulled || request.door === 'watcher';
+      const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;
+      roster.confirm(instance, accepted, isBack ? 'confirmed' : 'registered');
     } catch (failure) {
-      const refusal = refusalFrom(failure, request);
+      const over = this.#endedSince(state, instance);
+      const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
       roster.reject(instance, refusal);
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) this.#ports.serving(id);
     const durable = await this.#ports.persist(instance);
     return { ok: true, instanceId: id, durable };
+  }
+
+  /** What ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */
+  #endedSince(before: PluginState, instance: Instance): InstanceReport | undefined {
+    const { state, reason, message } = instance;
+    if (this.#ports.roster.get(instance.id) !== instance) return { state: 'gone', reason: 'deregistered', message };
+    const isOver = state === 'gone' || state === 'rejected' || (state === 'quarantined' && before !== state);
+    return isOver ? { state, reason, message } : undefined;
   }
 
   #enrolment(
@@ -164,10 +185,13 @@ export class Enrolments {
     return instance.enrolment;
   }
 
-  #handle(id: string): InstanceHandle {
+  #handle(id: string, note: (report: InstanceReport) => void): InstanceHandle {
     return {
       id,
-      report: (report) => this.#ports.report(id, report),
+      report: (report) => {
+        note(report);
+        this.#ports.report(id, report);
+      },
       serving: () => this.#ports.serving(id),
     };
   }
@@ -181,6 +205,13 @@ export class Enrolments {
     const fields = { code: refusal.code, plugin, socket, uid: request.caller?.uid, pid: request.caller?.pid };
     log.warn('registration.refused', refusal.message, fields);
   }
+}
+
+/** Why a registration came to nothing although its plugin answered. */
+function overRefusal({ name }: Instance, { state, reason, message }: InstanceReport): Refusal {
+  const sentence = `${name}: it was registering, but ${message}`;
+  if (state === 'quarantined') return { code: 'QUARANTINED', message: sentence };
+  return { code: reason === 'deregistered' ? 'DEREGISTERED' : 'HANDLER_FAILED', message: sentence };
 }
 
 /** What was thrown, as a refusal. */

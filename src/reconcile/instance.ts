@@ -20,12 +20,12 @@ export interface Instance {
   readonly door: Door;
   /** Where the registering socket and the endpoint are, links followed; and the endpoint as the plugin spelled it. */
   readonly socketPath: string;
-  readonly endpointPath: string;
-  readonly endpointAsSent: string;
-  /** Keys of the incarnations of both sockets. */
+  endpointPath: string;
+  endpointAsSent: string;
+  /** Keys of the incarnations of both sockets. At the watcher door the endpoint may be another one the next time. */
   readonly socketKey: string;
-  readonly endpointKey: string;
-  readonly versions: readonly string[];
+  endpointKey: string;
+  versions: readonly string[];
   /** Grows with each registration: the newest wins. */
   seq: number;
   state: PluginState;

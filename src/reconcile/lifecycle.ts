@@ -11,6 +11,8 @@ import type { Change, Roster } from './roster.js';
 
 /** Predecessors of one plugin that are kept as fallback. */
 const MAX_FALLBACKS = 2;
+/** Incarnations of one plugin that are connected and have not delivered a list. */
+const MAX_WAITING = 4;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
 const FALLBACK_AFTER_MS = 2000;
 /** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
@@ -58,7 +60,13 @@ export class Lifecycle {
     const instance = this.#ports.roster.get(id);
     if (instance === undefined || this.#stopped) return;
     const loss = report.state === 'held' ? this.#ports.lossDuringRestart(instance) : undefined;
-    this.#ports.roster.report(id, loss ?? report);
+    this.#ports.roster.report(id, loss ?? this.#honest(instance, report));
+  }
+
+  /** A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left. */
+  #honest(instance: Instance, report: InstanceReport): InstanceReport {
+    if (report.reason !== 'reopening' || this.#ports.isListening(instance)) return report;
+    return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };
   }
 
   /** An instance took over: what it replaces is let go only now (make before break). */
@@ -106,8 +114,8 @@ export class Lifecycle {
         this.close(instance, 'replaced', 'a newer incarnation took over');
       } else if (isConnected(instance) && instance.door === 'register') {
         this.#checkPath(instance);
-      } else if (mayReturn(instance) && this.#ports.isListening(instance)) {
-        this.pull(instance, 0);
+      } else if (mayReturn(instance) && !this.#ports.reconciler.has(instance.id, instance.socketKey)) {
+        if (this.#ports.isListening(instance)) this.pull(instance, 0);
       }
     }
   }
@@ -123,7 +131,11 @@ export class Lifecycle {
     const instance = this.#ports.roster.get(id);
     if (instance === undefined || !(isWorthPulling(instance) || isReplaced(instance))) return { done: true };
     const outcome = await this.#ports.enrol(pullRequest(instance), signal);
-    if (outcome.ok) return { done: true };
+    if (outcome.ok) {
+      // Lost again before the registration was on disk: the wish goes on, or nobody would come back to it.
+      const isLost = this.#ports.roster.get(id) === instance && isWorthPulling(instance);
+      return isLost ? { done: false, atLeastMs: this.#waitFor(instance) } : { done: true };
+    }
     const { refusal } = outcome;
     if (isFinal(refusal)) {
       if (isReplaced(instance)) this.close(instance, 'replaced', refusal.message);
@@ -140,6 +152,7 @@ export class Lifecycle {
     const now = this.#ports.clock.mono();
     if (instance.state === 'ready') {
       if (before !== 'ready') this.#readySince.set(instance.id, now);
+      this.#boundWaiting(instance);
       return;
     }
     const since = this.#readySince.get(instance.id);
@@ -156,16 +169,19 @@ export class Lifecycle {
   #lost(instance: Instance): void {
     const listens = this.#ports.isListening(instance);
     if (isWorthPulling(instance) && listens) {
-      const pause =
-        instance.reason === 'update-flood'
-          ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs
-          : 0;
-      // The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer.
-      const failures = this.#failures.get(instance.id) ?? 0;
-      this.#failures.set(instance.id, failures + 1);
-      this.pull(instance, Math.max(pause, failures === 0 ? 0 : Math.min(30_000, 250 * 2 ** Math.min(failures, 8))));
+      const waitMs = this.#waitFor(instance);
+      this.#failures.set(instance.id, (this.#failures.get(instance.id) ?? 0) + 1);
+      this.pull(instance, waitMs);
     }
     this.#fallBack(instance, listens ? FALLBACK_AFTER_MS : 0);
+  }
+
+  /** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */
+  #waitFor(instance: Instance): number {
+    const isFlood = instance.reason === 'update-flood';
+    const pause = isFlood ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs : 0;
+    const failures = this.#failures.get(instance.id) ?? 0;
+    return Math.max(pause, failures === 0 ? 0 : Math.min(30_000, 250 * 2 ** Math.min(failures, 8)));
   }
 
   #over(instance: Instance): void {
@@ -201,6 +217,13 @@ export class Lifecycle {
     roster.report(instance.id, { state: listens ? 'held' : 'gone', reason: 'replaced', message });
     const fallbacks = roster.ofPlugin(instance.type, instance.name).filter(isReplaced);
     for (const surplus of fallbacks.slice(MAX_FALLBACKS)) this.close(surplus, 'replaced', message);
+  }
+
+  /** Newest wins once it has delivered its list; how many may be waited for at the same time is bounded. */
+  #boundWaiting({ type, name }: Instance): void {
+    if (this.#ports.handlers.get(type)?.coexist === true) return;
+    const waiting = this.#ports.roster.ofPlugin(type, name).filter((one) => isConnected(one) && !one.isServing);
+    for (const surplus of waiting.slice(MAX_WAITING)) this.#retire(surplus);
   }
 
   #timeGrace(instance: Instance): void {

@@ -101,6 +101,8 @@ export class Roster {
     if (known !== undefined) {
       known.seq = Math.max(known.seq, seq);
       this.#hold(known, enrolment);
+      this.#moveEndpoint(known, enrolment);
+      known.versions = enrolment.versions;
       known.caller = enrolment.caller ?? known.caller;
       if (!isLive(known))
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
@@ -183,11 +185,23 @@ export class Roster {
     const siblings = this.#byPlugin.get(key);
     siblings?.delete(instance);
     if (siblings?.size === 0) this.#byPlugin.delete(key);
+    this.#leaveEndpoint(instance);
+    this.#letGo(instance);
+    for (const listener of this.#removed) listener(instance);
+  }
+
+  #moveEndpoint(known: Instance, { endpoint, endpointAsSent, pulled }: Enrolment): void {
+    known.endpointPath = endpoint.path;
+    if (!pulled) known.endpointAsSent = endpointAsSent;
+    this.#leaveEndpoint(known);
+    known.endpointKey = incarnationKey(endpoint.incarnation);
+    addTo(this.#byEndpoint, known.endpointKey, known);
+  }
+
+  #leaveEndpoint(instance: Instance): void {
     const sharers = this.#byEndpoint.get(instance.endpointKey);
     sharers?.delete(instance);
     if (sharers?.size === 0) this.#byEndpoint.delete(instance.endpointKey);
-    this.#letGo(instance);
-    for (const listener of this.#removed) listener(instance);
   }
 
   #enter(instance: Instance): void {

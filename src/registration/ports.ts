@@ -20,14 +20,9 @@ export interface PluginInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** A call that failed; `status` is the gRPC status number. */
-export interface FailedCall extends Error {
-  readonly status: number;
-}
-
 /** Calls to a registration socket at the watcher door. Each is a connection of its own, to exactly that socket. */
 export interface RegistrationClient {
-  /** @throws FailedCall */
+  /** @throws FailedCall (model/failed-call) */
   getInfo(socket: PinnedSocket, limitMs: number, signal: AbortSignal): Promise<PluginInfo>;
   /**
    * @param error why not, or undefined when the plugin was registered

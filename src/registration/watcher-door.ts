@@ -1,9 +1,10 @@
 // The watched directory as a door: a socket appears, the broker asks who it is, takes it in, and tells it the outcome.
 import { sleep, type Clock } from '../kernel/clock.js';
+import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
-import type { Enrol, FailedCall, PluginInfo, RegistrationClient } from './ports.js';
+import type { Enrol, PluginInfo, RegistrationClient } from './ports.js';
 
 /** A socket that refuses right after it appeared (bind before listen) is tried again this soon, this often. */
 const SOON_MS = 5;
@@ -20,7 +21,7 @@ export interface WatcherDoorPorts {
   readonly client: RegistrationClient;
   readonly clock: Clock;
   readonly timeouts: () => Timeouts;
-  /** An attempt failed before anybody could say which plugin it is: for events and log, once per socket and cause. */
+  /** An attempt failed before anybody could say which plugin it is: for events and log. */
   readonly failed: (socket: PinnedSocket, refusal: Refusal) => void;
   /** The plugin serves, but does not know it yet (`pending`), or has been told now. */
   readonly notifyPending: (instanceId: string, pending: boolean, message: string) => void;
@@ -74,12 +75,8 @@ export class WatcherDoor {
         return await this.#ports.client.getInfo(socket, limit, signal);
       } catch (failure) {
         signal.throwIfAborted();
-        const { message } = failure as FailedCall;
-        const isRefused = message.includes('ECONNREFUSED');
-        if (!isRefused || tries >= SOON_TRIES) {
-          const code = isRefused ? 'NO_LISTENER' : 'INFO_FAILED';
-          return { code, message: `${socket.path}: GetInfo failed: ${message}` };
-        }
+        const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
+        if (refusal.code !== 'NO_LISTENER' || tries >= SOON_TRIES) return refusal;
       }
       await sleep(this.#ports.clock, SOON_MS, signal);
     }

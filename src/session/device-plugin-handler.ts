@@ -39,6 +39,8 @@ export class DevicePluginHandler implements PluginHandler {
   readonly serialBy = 'incarnation';
   readonly #ports: DevicePluginPorts;
   readonly #sessions = new Map<string, Session>();
+  /** Sessions whose plugin has not answered yet. */
+  readonly #opening = new Map<string, Session>();
   readonly #recycledAt = new Map<string, number>();
 
   constructor(ports: DevicePluginPorts) {
@@ -61,12 +63,15 @@ export class DevicePluginHandler implements PluginHandler {
 
   async register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted> {
     const session = new Session(enrolment, instance, this.#sessionPorts(enrolment, instance.id));
+    this.#opening.set(instance.id, session);
     let options;
     try {
       options = await session.open(signal);
     } catch (failure) {
       session.close();
       throw failure;
+    } finally {
+      this.#opening.delete(instance.id);
     }
     // Make before break, for a second session on the same incarnation too.
     this.#sessions.get(instance.id)?.close();
@@ -80,6 +85,7 @@ export class DevicePluginHandler implements PluginHandler {
   }
 
   deregister(instanceId: string, _reason: Reason): Promise<void> {
+    this.#opening.get(instanceId)?.close();
     this.#sessions.get(instanceId)?.close();
     this.#sessions.delete(instanceId);
     return Promise.resolve();

@@ -21,11 +21,6 @@ export interface PluginOptions {
   readonly preferredAllocationAvailable: boolean;
 }
 
-/** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's. */
-export interface FailedCall extends Error {
-  readonly status: number;
-}
-
 /** One connection to one incarnation of a device plugin. */
 export interface PluginConnection {
   /** @throws FailedCall */

@@ -2,11 +2,11 @@
 // whoever wants the plugin again registers it again, through admission.
 import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
-import { classifyFailedCall } from './classify.js';
-import type { FailedCall, ListSink, PluginConnection, PluginDialler, PluginOptions, UpdatePacer } from './ports.js';
+import type { ListSink, PluginConnection, PluginDialler, PluginOptions, UpdatePacer } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
 
 /** What a session is given. */

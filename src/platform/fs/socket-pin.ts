@@ -50,11 +50,14 @@ class Pin implements PinnedSocket {
   }
 
   retain(): PinnedSocket {
+    // Its number may be somebody else's file by now.
+    if (this.#holds === 0) throw new Error(`${this.path} was let go and cannot be held again`);
     this.#holds += 1;
     return this;
   }
 
   release(): void {
+    if (this.#holds === 0) return;
     this.#holds -= 1;
     if (this.#holds === 0) closeSync(this.#fd);
   }

@@ -22,7 +22,10 @@ const MAX_INFO_BYTES = 256 * 1024;
 export function pluginDialler(maxMessageBytes: () => number, clock: Clock): PluginDialler {
   return {
     dial: (endpoint: PinnedSocket): PluginConnection => {
-      const channel = new PluginChannel(endpoint.dialPath, maxMessageBytes(), clock);
+      // The library may connect again at any time until the channel is closed: that must be the socket that was checked.
+      const pin = endpoint.retain();
+      const channel = new PluginChannel(pin.dialPath, maxMessageBytes(), clock);
+      let isClosed = false;
       return {
         options: async (limitMs, signal) => {
           const { path } = devicePluginService.GetDevicePluginOptions;
@@ -35,7 +38,12 @@ export function pluginDialler(maxMessageBytes: () => number, clock: Clock): Plug
         },
         listAndWatch: () => channel.stream(devicePluginService.ListAndWatch.path, EMPTY),
         onLost: (lost) => channel.onConnectionLost(lost),
-        close: () => channel.close(),
+        close: () => {
+          if (isClosed) return;
+          isClosed = true;
+          channel.close();
+          pin.release();
+        },
       };
     },
   };
@@ -53,11 +61,13 @@ export function registrationClient(
     limitMs: number,
     signal: AbortSignal,
   ): Promise<Buffer> => {
-    const channel = new PluginChannel(socket.dialPath, MAX_INFO_BYTES, clock);
+    const pin = socket.retain();
+    const channel = new PluginChannel(pin.dialPath, MAX_INFO_BYTES, clock);
     try {
       return await channel.unary(method, request, limitMs, signal);
     } finally {
       channel.close();
+      pin.release();
     }
   };
   const { GetInfo, NotifyRegistrationStatus } = pluginRegistrationService;

@@ -39,6 +39,7 @@ export class UnixListener {
   readonly #server: Server;
   readonly #privatePath: string;
   #key: string | undefined;
+  #isPublished = false;
 
   constructor(options: ListenerOptions, server: Server, privatePath: string) {
     this.#options = options;
@@ -70,9 +71,9 @@ export class UnixListener {
     return new UnixListener(options, server, privatePath);
   }
 
-  /** The socket's incarnation once it was published. */
-  get key(): string | undefined {
-    return this.#key;
+  /** Whether it was put at its public path, wherever it is now. */
+  get isPublished(): boolean {
+    return this.#isPublished;
   }
 
   /**
@@ -87,6 +88,7 @@ export class UnixListener {
       if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
     }
     renameSync(this.#privatePath, publicPath);
+    this.#isPublished = true;
     const incarnation = incarnationAt(publicPath);
     this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
   }

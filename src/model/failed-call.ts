@@ -1,12 +1,18 @@
 // What a failed call to a plugin means, as a code and a sentence. Pure.
-import { GRPC_STATUS, type Refusal, type RefusalCode } from '../model/reasons.js';
-import type { FailedCall } from './ports.js';
+import { GRPC_STATUS, type Refusal, type RefusalCode } from './reasons.js';
+
+/** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's or the transport's. */
+export interface FailedCall extends Error {
+  readonly status: number;
+}
 
 /** Words with which the HTTP/2 layer tells that its peer speaks something else. */
 const NOT_HTTP2 =
   /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings/i;
 
 /**
+ * Tells who is to blame: nobody listens, nobody answers, another protocol, another service, or `otherwise`.
+ *
  * @param what the call, as the kubelet's messages name it: `failed to get device plugin options`
  * @param subject the plugin and endpoint, for the sentence
  */

@@ -1,0 +1,232 @@
+// The stage reconcile with everything around it faked: plugins whose every word a test decides.
+import type { EnrolmentPorts } from '../../src/reconcile/enrolment.js';
+import { Enrolments } from '../../src/reconcile/enrolment.js';
+import type { Instance } from '../../src/reconcile/instance.js';
+import { Lifecycle } from '../../src/reconcile/lifecycle.js';
+import { Reconciler } from '../../src/reconcile/reconciler.js';
+import { Roster, type Change } from '../../src/reconcile/roster.js';
+import { resourcesOf, type Resource } from '../../src/inventory/resources.js';
+import type { Holding } from '../../src/inventory/inventory.js';
+import { KeyedLane } from '../../src/kernel/keyed-lane.js';
+import { silentLog } from '../../src/kernel/log.js';
+import { noMetrics } from '../../src/kernel/metrics.js';
+import { seededRandom } from '../../src/kernel/random.js';
+import { DEVICE_PLUGIN } from '../../src/model/ids.js';
+import type {
+  Accepted,
+  Enrolment,
+  InstanceHandle,
+  InstanceReport,
+  Outcome,
+  PluginHandler,
+  RegistrationRequest,
+} from '../../src/model/plugin.js';
+import { Refused, type Reason, type Refusal } from '../../src/model/reasons.js';
+import { FakeClock } from './fake-clock.js';
+import { FakeSockets, type FakeSocket } from './fake-sockets.js';
+import { RecordedEvents } from './recorders.js';
+import { loadDefaults } from './test-settings.js';
+
+/** A handler that takes everybody in, or does what a test says instead. */
+export class FakeHandler implements PluginHandler {
+  readonly type: string;
+  readonly coexist: boolean;
+  readonly serialBy = 'incarnation';
+  /** Open sessions by instance id. */
+  readonly sessions = new Map<string, InstanceHandle>();
+  readonly registered: string[] = [];
+  readonly deregistered: [id: string, reason: Reason][] = [];
+  /** Runs inside register; what it throws refuses. */
+  onRegister: (enrolment: Enrolment, handle: InstanceHandle, signal: AbortSignal) => Promise<void> | void = () =>
+    undefined;
+
+  constructor(type: string = DEVICE_PLUGIN, coexist = false) {
+    this.type = type;
+    this.coexist = coexist;
+  }
+
+  validate(): Refusal | undefined {
+    return undefined;
+  }
+
+  async register(enrolment: Enrolment, handle: InstanceHandle, signal: AbortSignal): Promise<Accepted> {
+    await this.onRegister(enrolment, handle, signal);
+    if (signal.aborted) throw signal.reason;
+    this.sessions.set(handle.id, handle);
+    this.registered.push(handle.id);
+    return { version: 'v1beta1', facts: {} };
+  }
+
+  isAlive(id: string): Promise<boolean> {
+    return Promise.resolve(this.sessions.has(id));
+  }
+
+  deregister(id: string, reason: Reason): Promise<void> {
+    this.sessions.delete(id);
+    this.deregistered.push([id, reason]);
+    return Promise.resolve();
+  }
+}
+
+/** How the stage is set up. */
+export interface WorldOptions {
+  readonly handler?: FakeHandler;
+  readonly admit?: EnrolmentPorts['admit'];
+  readonly persist?: EnrolmentPorts['persist'];
+  readonly graceMs?: number;
+  readonly lossDuringRestart?: (instance: Instance) => InstanceReport | undefined;
+}
+
+/** Roster, enrolments, reconciler and lifecycle over fakes. */
+export class ReconcileWorld {
+  readonly clock = new FakeClock();
+  readonly sockets = new FakeSockets();
+  readonly events = new RecordedEvents();
+  readonly changes: { id: string; before: string; after: string; reason: string }[] = [];
+  readonly handler: FakeHandler;
+  readonly roster: Roster;
+  readonly reconciler: Reconciler;
+  readonly enrolments: Enrolments;
+  readonly lifecycle: Lifecycle;
+  readonly holdings = new Map<string, Holding>();
+  readonly policy = { ...loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', '') };
+  readonly #never = new AbortController().signal;
+
+  constructor(options: WorldOptions = {}) {
+    const { clock, sockets } = this;
+    this.handler = options.handler ?? new FakeHandler();
+    const policy = { ...this.policy, graceMs: options.graceMs ?? this.policy.graceMs };
+    this.policy = policy;
+    const handlers = new Map<string, PluginHandler>([[this.handler.type, this.handler]]);
+    this.roster = new Roster(clock);
+    this.roster.onChange((change) => this.#note(change));
+    this.reconciler = new Reconciler({
+      clock,
+      random: seededRandom(7),
+      log: silentLog,
+      backoff: () => ({ firstMs: 500, maxMs: 30_000 }),
+    });
+    this.enrolments = new Enrolments({
+      admit: options.admit ?? ((request) => Promise.resolve(this.admit(request))),
+      handlers,
+      roster: this.roster,
+      lane: new KeyedLane(),
+      persist: options.persist ?? (() => Promise.resolve(true)),
+      events: this.events,
+      log: silentLog,
+      metrics: noMetrics,
+      clock,
+      report: (id, report) => this.lifecycle.report(id, report),
+      serving: (id) => this.lifecycle.serving(id),
+    });
+    this.lifecycle = new Lifecycle({
+      roster: this.roster,
+      reconciler: this.reconciler,
+      handlers,
+      enrol: (request, signal) => this.enrolments.enrol(request, signal),
+      clock,
+      policyFor: () => policy,
+      dropLists: (id) => this.holdings.delete(id),
+      isListening: ({ endpointPath, endpointKey }) => {
+        const socket = sockets.at(endpointPath);
+        return socket?.key === endpointKey && socket.listener !== undefined;
+      },
+      keyAt: sockets.keyAt,
+      lossDuringRestart: options.lossDuringRestart ?? (() => undefined),
+    });
+  }
+
+  /** Lets in whoever listens on the socket it names. */
+  admit(request: RegistrationRequest): Awaited<ReturnType<EnrolmentPorts['admit']>> {
+    const file = this.sockets.at(request.endpoint);
+    const no = (code: Refusal['code'], message: string) => ({ admitted: false as const, refusal: { code, message } });
+    if (file === undefined) return no('ENDPOINT_MISSING', 'there is no socket');
+    if (request.expected !== undefined && request.expected !== file.key) return no('SOCKET_SWAPPED', 'another one');
+    if (file.listener === undefined) return no('NO_LISTENER', 'nobody listens');
+    const endpoint = this.sockets.open(request.endpoint);
+    if (endpoint === undefined) return no('ENDPOINT_MISSING', 'there is no socket');
+    const socket = (request.socket ?? endpoint).retain();
+    const caller = { uid: 0, gid: 0, pid: 1, startTime: '1', source: 'peercred' } as const;
+    return { admitted: true, socket, endpoint, caller, policy: this.policy, recheck: () => undefined };
+  }
+
+  /** A plugin calls Register. */
+  register(
+    socket: FakeSocket,
+    { name = 'example.com/x', ...over }: Partial<RegistrationRequest> = {},
+    signal: AbortSignal = this.#never,
+  ): Promise<Outcome> {
+    return this.enrolments.enrol(
+      {
+        door: 'register',
+        pulled: false,
+        type: this.handler.type,
+        name,
+        versions: ['v1beta1'],
+        endpoint: socket.path,
+        ...over,
+      },
+      signal,
+    );
+  }
+
+  /** The instance that a socket registered. */
+  of(socket: FakeSocket, name = 'example.com/x'): Instance | undefined {
+    return this.roster.get(this.idOf(socket, name));
+  }
+
+  idOf(socket: FakeSocket, name = 'example.com/x'): string {
+    return `${this.handler.type}/${name}@${socket.key}`;
+  }
+
+  /** state and reason of a socket's instance, as one string. */
+  stateOf(socket: FakeSocket, name = 'example.com/x'): string {
+    const instance = this.of(socket, name);
+    return instance === undefined ? 'unknown' : `${instance.state} ${instance.reason}`;
+  }
+
+  /** A plugin sends its list on its open session. */
+  list(socket: FakeSocket, devices = 2, name = 'example.com/x'): void {
+    const id = this.idOf(socket, name);
+    const session = this.handler.sessions.get(id);
+    if (session === undefined) return;
+    this.holdings.set(id, {
+      instanceId: id,
+      resource: name,
+      raw: Buffer.alloc(0),
+      sha256: '',
+      devices,
+      healthy: devices,
+    });
+    session.serving();
+  }
+
+  /** An open session ends. */
+  lose(socket: FakeSocket, report: Partial<InstanceReport> = {}, name = 'example.com/x'): void {
+    const id = this.idOf(socket, name);
+    const session = this.handler.sessions.get(id);
+    if (session === undefined) return;
+    this.handler.sessions.delete(id);
+    session.report({ state: 'held', reason: 'connection-lost', message: 'the connection ended', ...report });
+  }
+
+  /** The process behind a socket is gone; its file stays. */
+  kill(socket: FakeSocket, name = 'example.com/x'): void {
+    socket.listener = undefined;
+    this.lose(socket, {}, name);
+  }
+
+  /** The resource as the node would report it. */
+  resource(name = 'example.com/x'): Resource | undefined {
+    return resourcesOf(this.holdings.values(), (id) => this.roster.get(id)).get(name);
+  }
+
+  /** Refuses inside a handler's register. */
+  static refuse(code: Refusal['code'], message: string): never {
+    throw new Refused({ code, message });
+  }
+
+  #note({ instance, before }: Change): void {
+    this.changes.push({ id: instance.id, before: before ?? '[*]', after: instance.state, reason: instance.reason });
+  }
+}
