@@ -9,10 +9,11 @@ export type Durability = 'durable' | 'not-durable';
 /** Waits between attempts after a failed one. */
 const RETRY = { firstMs: 250, maxMs: 5000 };
 /**
- * Pause after a write that several callers shared, so that the next one is shared by more. It costs a lone caller
- * nothing, and in a crowd it saves the work of most writes.
+ * Pause between writes in a crowd, so that each is shared by more. It saves the work of most writes. A lone caller never
+ * waits: a crowd is when several shared a write a moment ago.
  */
-const GATHER_MS = 4;
+const GATHER_MS = 5;
+const CROWD_MS = 50;
 
 /** What a GroupCommit needs. */
 export interface CommitPorts {
@@ -47,6 +48,8 @@ export class GroupCommit {
   #running: Group | undefined;
   #next: Group | undefined;
   #pause: Alarm | undefined;
+  #endedAt = -Infinity;
+  #crowdedUntil = -Infinity;
   #failure: string | undefined;
   #failures = 0;
   #isClosed = false;
@@ -91,7 +94,7 @@ export class GroupCommit {
     this.#pause?.cancel();
     this.#pause = undefined;
     const group = (this.#next ??= this.#newGroup(limitMs));
-    this.#begin();
+    if (this.#running === undefined) void this.#run();
     return group.fate;
   }
 
@@ -106,7 +109,18 @@ export class GroupCommit {
   }
 
   #begin(): void {
-    if (this.#running === undefined && this.#pause === undefined) void this.#run();
+    if (this.#running !== undefined || this.#pause !== undefined) return;
+    const now = this.#ports.clock.mono();
+    const waitMs = now < this.#crowdedUntil ? this.#endedAt + GATHER_MS - now : 0;
+    if (waitMs > 0) this.#runIn(waitMs);
+    else void this.#run();
+  }
+
+  #runIn(waitMs: number): void {
+    this.#pause = this.#ports.clock.alarm(waitMs, () => {
+      this.#pause = undefined;
+      void this.#run();
+    });
   }
 
   #newGroup(limitMs: number): Group {
@@ -147,27 +161,18 @@ export class GroupCommit {
     group.settle(isWritten ? 'durable' : 'not-durable');
     if (isWritten) await afterwards();
     this.#running = undefined;
-    this.#goOn(isWritten, group.callers);
+    this.#endedAt = clock.mono();
+    if (group.callers > 1) this.#crowdedUntil = this.#endedAt + CROWD_MS;
+    this.#goOn(isWritten);
   }
 
-  /** Whoever came while a write ran gets an attempt of its own at once, also after a failure. */
-  #goOn(isWritten: boolean, callers: number): void {
+  /** Whoever came while a write failed gets an attempt of its own at once. */
+  #goOn(isWritten: boolean): void {
     if (this.#isClosed || (this.#written === this.#changes && this.#next === undefined)) return;
-    const { clock, random } = this.#ports;
-    if (this.#next === undefined && !isWritten) {
-      this.#resume(clock.alarm(backoffMs(this.#failures, RETRY, 0.5 + random.next() / 2), () => this.#resumed()));
-    } else if (callers > 1 && isWritten && this.#failure === undefined) {
-      this.#resume(clock.alarm(GATHER_MS, () => this.#resumed()));
-    } else void this.#run();
-  }
-
-  #resume(pause: Alarm): void {
-    this.#pause = pause;
-  }
-
-  #resumed(): void {
-    this.#pause = undefined;
-    void this.#run();
+    const { random } = this.#ports;
+    if (this.#failure === undefined) this.#begin();
+    else if (isWritten || this.#next !== undefined) void this.#run();
+    else this.#runIn(backoffMs(this.#failures, RETRY, 0.5 + random.next() / 2));
   }
 
   #fail(owed: number, failure: string): void {

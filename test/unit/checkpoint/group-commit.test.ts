@@ -69,7 +69,7 @@ describe('group commit', () => {
     assert.equal(bench.writes, 2);
   });
 
-  it('gathers for a moment after a shared write, and never makes a lone caller wait', async () => {
+  it('gathers for a moment between the writes of a crowd, and never makes a lone caller wait', async () => {
     const bench = new Bench();
     for (const name of ['a', 'b', 'c']) bench.save(name);
     await bench.end();
@@ -77,18 +77,49 @@ describe('group commit', () => {
     assert.equal(bench.writes, 2, 'a was alone, so b and c do not wait');
     await bench.end();
     assert.equal(bench.writes, 2, 'b and c shared a write, so d waits for company');
+    await bench.clock.advance(3);
     bench.save('e');
-    await bench.clock.advance(4);
+    await bench.clock.advance(2);
     assert.equal(bench.writes, 3);
     await bench.end();
-    await bench.clock.advance(100);
     bench.save('f');
-    assert.equal(bench.writes, 4, 'nobody came for a while, so f does not wait');
+    assert.equal(bench.writes, 3, 'd and e shared a write, so f waits although nothing is being written');
+    await bench.clock.advance(5);
     await bench.end();
+    await bench.clock.advance(100);
     bench.save('g');
-    assert.equal(bench.writes, 5, 'f was alone, so g does not wait');
+    assert.equal(bench.writes, 5, 'the crowd is gone, so g does not wait');
     await bench.end();
-    assert.equal(bench.fates.length, 7);
+    bench.save('h');
+    assert.equal(bench.writes, 6, 'g was alone, so h does not wait');
+    await bench.end();
+    assert.equal(bench.fates.length, 8);
+    assert.equal(bench.clock.pending, 0);
+  });
+
+  it('makes a steady crowd share writes', async () => {
+    const bench = new Bench();
+    for (let ms = 0; ms < 200; ms += 1) {
+      bench.save(`a${ms}`);
+      bench.save(`b${ms}`);
+      await bench.clock.advance(1);
+      if (bench.commit.isWriting) await bench.end();
+    }
+    assert.ok(bench.writes <= 200 / 5 + 5, String(bench.writes));
+    bench.commit.close();
+  });
+
+  it('flushes a crowd at once', async () => {
+    const bench = new Bench();
+    for (const name of ['a', 'b', 'c']) bench.save(name);
+    await bench.end();
+    await bench.end();
+    bench.save('d');
+    assert.equal(bench.writes, 2);
+    const flushed = bench.commit.flush(5000);
+    assert.equal(bench.writes, 3);
+    await bench.end();
+    assert.equal(await flushed, 'durable');
     assert.equal(bench.clock.pending, 0);
   });
 
