@@ -21,8 +21,15 @@ export function explain(
   const refusal = events.findLast((event) => event.type === 'refused');
   if (primary !== undefined) {
     const { about, remedy } = describeReason(primary.reason);
-    const why = [`${about}${becauseOf(primary, events)}`, ...sinceThen(primary, refusal)];
-    return { ...head(subject, primary.state, primary.reason), why: why.join(' '), remedy, plugins: ordered, events };
+    const why = [`${about}${becauseOf(primary, events)}`, ...sinceThen(primary, refusal), ...keptOut(primary)];
+    const isKeptOut = primary.quarantinedUntil !== '' && primary.state !== 'ready';
+    return {
+      ...head(subject, primary.state, primary.reason),
+      why: why.join(' '),
+      remedy: isKeptOut ? describeReason('QUARANTINED').remedy : remedy,
+      plugins: ordered,
+      events,
+    };
   }
   const last = refusal ?? events.at(-1);
   if (last === undefined) return undefined;
@@ -46,8 +53,16 @@ function becauseOf(plugin: PluginView, events: readonly BrokerEvent[]): string {
 /** A plugin may serve while newcomers of its name are refused: that is what its operator came to read. */
 function sinceThen(plugin: PluginView, refusal: BrokerEvent | undefined): readonly string[] {
   if (refusal === undefined || refusal.reason === plugin.reason) return [];
+  if (refusal.reason === 'QUARANTINED' && plugin.quarantinedUntil !== '') return [];
   if (Date.parse(refusal.time) < Date.parse(plugin.stateSince)) return [];
   return [`Since then a registration was refused with ${refusal.reason}: ${sentence(refusal.message)}`];
+}
+
+/** A quarantine is about the plugin: its present incarnation may serve through it, or have been lost before it began. */
+function keptOut({ quarantinedUntil }: PluginView): readonly string[] {
+  return quarantinedUntil === ''
+    ? []
+    : [`Registrations in its name are refused until ${quarantinedUntil} (quarantine).`];
 }
 
 function sentence(message: string): string {

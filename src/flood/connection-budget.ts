@@ -3,7 +3,7 @@ import type { Metrics } from '../kernel/metrics.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
-import type { ConnectionLimit, FloodSettings } from '../model/settings.js';
+import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
@@ -25,6 +25,11 @@ export interface ConnectionBudgetPorts {
   readonly metrics: Metrics;
   /** Gets an event for each connection that is only observed (whoever closes one tells that): summarise repeats. */
   readonly events: EventSink;
+}
+
+interface Problem {
+  readonly code: ConnectionEndCode;
+  readonly sentence: string;
 }
 
 interface Entry {
@@ -60,7 +65,7 @@ export class ConnectionBudget {
   /** Counts a connection that was accepted; `caller` undefined: nothing is known of any process (no koffi). */
   admit(caller: Caller | undefined): ConnectionVerdict {
     const entry = this.#entryOf(caller);
-    const problem = this.#problem(entry, this.#settings.connections);
+    const problem = this.#problem(entry);
     if (problem !== undefined) {
       entry.exceeded += 1;
       const isObserved = this.#settings.mode === 'observe';
@@ -91,39 +96,47 @@ export class ConnectionBudget {
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
     const noticed = [...this.#entries.values()].filter((entry) => entry.exceeded > 0 && !this.#isForgettable(entry));
-    return noticed.map(({ uid, limiter, exceeded, who, open }) => ({
+    return noticed.map((entry) => ({
       limit: 'connections',
       plugin: '',
-      uid,
+      uid: entry.uid,
       mode,
-      permits: limiter.permits(),
+      permits: entry.limiter.permits(),
       burst: connections.burst,
       intervalMs: connections.intervalMs,
-      nextInMs: Math.ceil(limiter.nextInMs()),
+      nextInMs: Math.ceil(entry.limiter.nextInMs()),
       strikes: 0,
       quarantinedUntil: '',
-      exceeded,
-      slowing: `${who}, ${String(open)} open`,
+      exceeded: entry.exceeded,
+      slowing: this.#slowing(entry),
       source: 'flood',
     }));
   }
 
-  #problem(
-    entry: Entry,
-    limit: ConnectionLimit,
-  ): { readonly code: ConnectionEndCode; readonly sentence: string } | undefined {
-    const { who } = entry;
-    if (this.#open >= limit.total) {
-      const sentence = `all ${String(limit.total)} connections of flood.connections.total are open; one of ${who} is closed`;
+  /** Which process it is, how many it holds, and whether a further one would be closed. */
+  #slowing(entry: Entry): string {
+    const isFull = this.#full(entry) !== undefined || entry.limiter.permits() === 0;
+    const word = this.#settings.mode === 'observe' ? 'observe' : 'disconnect';
+    return `${isFull ? `${word}: ` : ''}${entry.who}, ${String(entry.open)} open`;
+  }
+
+  #problem(entry: Entry): Problem | undefined {
+    const problem = this.#full(entry);
+    if (problem !== undefined || entry.limiter.tryTake()) return problem;
+    const { connections } = this.#settings;
+    const sentence = `${entry.who} connects more often than flood.connections allows (${figures(connections)}); the connection is closed`;
+    return { code: 'CONNECTION_FLOOD', sentence };
+  }
+
+  #full({ who, open }: Entry): Problem | undefined {
+    const { total, perProcess } = this.#settings.connections;
+    if (this.#open >= total) {
+      const sentence = `all ${String(total)} connections of flood.connections.total are open; one of ${who} is closed`;
       return { code: 'CONNECTIONS_TOTAL', sentence };
     }
-    if (entry.open >= limit.perProcess) {
-      const sentence = `${who} holds the ${String(limit.perProcess)} connections that flood.connections.perProcess allows; a further one is closed`;
-      return { code: 'CONNECTIONS_PER_PROCESS', sentence };
-    }
-    if (entry.limiter.tryTake()) return undefined;
-    const sentence = `${who} connects more often than flood.connections allows (${figures(limit)}); the connection is closed`;
-    return { code: 'CONNECTION_FLOOD', sentence };
+    if (open < perProcess) return undefined;
+    const sentence = `${who} holds the ${String(perProcess)} connections that flood.connections.perProcess allows; a further one is closed`;
+    return { code: 'CONNECTIONS_PER_PROCESS', sentence };
   }
 
   #entryOf(caller: Caller | undefined): Entry {

@@ -41,7 +41,8 @@ export class Quarantines {
   began(bucket: Bucket, lengthMs: number): void {
     const { events, log } = this.#ports;
     const sentence = quarantineBeganSentence(bucket.who, 'is', bucket.policy.penalty, lengthMs);
-    const message = `${sentence}; \`plugin-broker pardon\` lifts it`;
+    const pardon = bucket.kind === 'plugin' ? `; \`plugin-broker pardon ${bucket.name}\` lifts it` : '';
+    const message = `${sentence}${pardon}`;
     events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
     this.#follow(bucket);

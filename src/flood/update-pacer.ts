@@ -104,11 +104,11 @@ export class UpdatePacer {
     const { flood } = this.#policy;
     this.#exceeded += 1;
     this.#ports.metrics.floodExceeded('updates', isObserved ? 'observe' : flood.updates.onExceed);
-    if (flood.updates.onExceed === 'disconnect') this.#ports.struck(this.session);
     const nowMs = this.#ports.now();
     const isKnown = this.#slowedAtMs !== undefined && nowMs - this.#slowedAtMs < flood.penalty.windowMs;
     this.#slowedAtMs = nowMs;
     if (!isKnown) this.#tell(isObserved);
+    if (flood.updates.onExceed === 'disconnect') this.#ports.struck(this.session);
   }
 
   /** Once for as long as it goes on: the counters say how often. */

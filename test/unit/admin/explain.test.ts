@@ -46,6 +46,17 @@ describe('explain', () => {
     );
   });
 
+  it('says until when a plugin is in quarantine, and that this is what to look at unless it serves', () => {
+    const quarantinedUntil = '2030-01-01T00:01:00.000Z';
+    const lost = explain(SUBJECT, [pluginView({ state: 'held', reason: 'connection-lost', quarantinedUntil })], []);
+    const sentence = `Registrations in its name are refused until ${quarantinedUntil} (quarantine).`;
+    assert.equal(lost?.why, `${describeReason('connection-lost').about} ${sentence}`);
+    assert.equal(lost.remedy, describeReason('QUARANTINED').remedy);
+    const serves = explain(SUBJECT, [pluginView({ quarantinedUntil })], []);
+    assert.equal(serves?.why, `${describeReason('registered').about} ${sentence}`);
+    assert.equal(serves.remedy, describeReason('registered').remedy);
+  });
+
   it('keeps quiet about a refusal that came before the present state', () => {
     const event = brokerEvent({ type: 'refused', reason: 'NO_LISTENER', time: '2029-12-31T23:59:59.000Z' });
     assert.equal(explain(SUBJECT, [pluginView()], [event])?.why, describeReason('registered').about);

@@ -11,7 +11,7 @@ describe('a quarantine', () => {
     world.misbehave();
     assert.equal(world.began[0]?.lengthMs, 60_000);
     assert.deepEqual(world.events.messages('quarantine'), [
-      'DevicePlugin vendor.com/gpu is kept out for 60 s after 10 strikes within 60 s; `plugin-broker pardon` lifts it',
+      'DevicePlugin vendor.com/gpu is kept out for 60 s after 10 strikes within 60 s; `plugin-broker pardon vendor.com/gpu` lifts it',
     ]);
     assert.equal(world.counts.get('register reject'), 11, 'the first exceeding of a window is no strike');
     assert.equal(world.log.lines[0]?.level, 'warn');

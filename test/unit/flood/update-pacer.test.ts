@@ -64,6 +64,8 @@ describe('the pace of lists', () => {
     }
     assert.equal(world.counts.get('updates disconnect'), 10);
     assert.equal(world.began.length, 1);
+    const told = world.events.all.map((event) => event.type);
+    assert.deepEqual(told.slice(-2), ['flood', 'quarantine'], 'the cause comes first');
     assert.deepEqual(
       world.began[0]?.offenders.map((offender) => offender.pid),
       [9],
