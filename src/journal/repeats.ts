@@ -15,6 +15,8 @@ interface Window {
   told: number;
   untold: number;
   last: EventDraft;
+  /** Epoch milliseconds of the last. */
+  lastAt: number;
   alarm: Alarm | undefined;
 }
 
@@ -37,7 +39,7 @@ export class Repeats {
     const window = this.#windows.get(key);
     if (window === undefined || now - window.startedAt >= WINDOW_MS) {
       if (window !== undefined) this.#end(key, window);
-      this.#windows.set(key, { startedAt: now, told: 1, untold: 0, last: draft, alarm: undefined });
+      this.#windows.set(key, { startedAt: now, told: 1, untold: 0, last: draft, lastAt: 0, alarm: undefined });
       this.#makeRoom();
       this.#tell(draft);
     } else if (window.told < TOLD) {
@@ -46,6 +48,7 @@ export class Repeats {
     } else {
       window.untold += 1;
       window.last = draft;
+      window.lastAt = this.#clock.wall();
       window.alarm ??= this.#clock.alarm(window.startedAt + WINDOW_MS - now, () => this.#end(key, window));
     }
   }
@@ -60,7 +63,10 @@ export class Repeats {
     if (this.#windows.get(key) === window) this.#windows.delete(key);
     if (window.untold === 0) return;
     const seconds = Math.max(1, Math.round((this.#clock.mono() - window.startedAt) / 1000));
-    this.#tell({ ...window.last, message: `${window.last.message} (${window.untold} more in ${seconds} s)` });
+    // It is told after things that happened later, so it says when it was.
+    const lastAt = `${new Date(window.lastAt).toISOString().slice(11, 19)}Z`;
+    const message = `${window.last.message} (${window.untold} more in ${seconds} s, the last at ${lastAt})`;
+    this.#tell({ ...window.last, message });
   }
 
   #makeRoom(): void {

@@ -86,7 +86,7 @@ export class Enrolments {
     }
     metrics.registrationSeconds(type, (clock.mono() - startedAt) / 1000);
     if (outcome.ok) metrics.registration(type, 'accepted', '');
-    else this.#refused(request, outcome.refusal, type);
+    else this.#refused(request, outcome, type);
     return outcome;
   }
 
@@ -196,8 +196,15 @@ export class Enrolments {
     };
   }
 
-  #refused(request: RegistrationRequest, refusal: Refusal, type: string): void {
-    const { events, log, metrics } = this.#ports;
+  #refused(
+    request: RegistrationRequest,
+    { refusal, instanceId: id }: Extract<Outcome, { ok: false }>,
+    type: string,
+  ): void {
+    const { events, log, metrics, roster } = this.#ports;
+    // Counted by the roster where it got that far; admission refuses before it looks which incarnation it is.
+    const asked = roster.ofPlugin(request.type, request.name).find((one) => one.endpointAsSent === request.endpoint);
+    if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
     metrics.registration(type, 'refused', refusal.code);
     const plugin = pluginKey({ type: request.type.slice(0, 64), name: request.name.slice(0, 128) });
     const socket = (request.socket?.path ?? request.endpoint).slice(0, 160);

@@ -26,10 +26,12 @@ describe('repeated events', () => {
 
   it('are counted when they are many, and told together with the words of the last', async () => {
     const { clock, repeats, told } = bench();
-    for (let index = 1; index <= 420; index += 1) repeats.offer(refusal(`no ${index}`));
+    for (let index = 1; index < 420; index += 1) repeats.offer(refusal(`no ${index}`));
     assert.deepEqual(told, ['no 1', 'no 2', 'no 3']);
-    await clock.advance(10_000);
-    assert.deepEqual(told.slice(3), ['no 420 (417 more in 10 s)']);
+    await clock.advance(7_000);
+    repeats.offer(refusal('no 420'));
+    await clock.advance(3_000);
+    assert.deepEqual(told.slice(3), ['no 420 (417 more in 10 s, the last at 00:00:07Z)']);
     assert.equal(clock.pending, 0);
   });
 
@@ -71,7 +73,7 @@ describe('repeated events', () => {
     const { clock, repeats, told } = bench();
     for (let index = 0; index < 10; index += 1) repeats.offer(refusal('first'));
     for (let index = 0; index < 2000; index += 1) repeats.offer(refusal('x', `DevicePlugin/a.b/n${index}`));
-    assert.ok(told.includes('first (7 more in 1 s)'));
+    assert.ok(told.includes('first (7 more in 1 s, the last at 00:00:00Z)'));
     assert.equal(clock.pending, 0);
   });
 
@@ -79,7 +81,7 @@ describe('repeated events', () => {
     const { clock, repeats, told } = bench();
     for (let index = 0; index < 5; index += 1) repeats.offer(refusal('x'));
     repeats.flush();
-    assert.deepEqual(told.slice(3), ['x (2 more in 1 s)']);
+    assert.deepEqual(told.slice(3), ['x (2 more in 1 s, the last at 00:00:00Z)']);
     assert.equal(clock.pending, 0);
   });
 });
