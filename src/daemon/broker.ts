@@ -57,7 +57,7 @@ export interface BrokerParts {
   };
   readonly store: {
     persist(instance: Instance): Promise<boolean>;
-    listApplied(holding: Holding, before: Holding | undefined): void;
+    listApplied(holding: Holding): void;
     isDeregistered(socketKey: string): boolean;
   };
   readonly handlers: readonly PluginHandler[];
@@ -112,7 +112,7 @@ export class Broker {
       },
       nextTurn,
       persist: (instance) => store.persist(instance),
-      listApplied: (holding, before) => store.listApplied(holding, before),
+      listApplied: (holding) => store.listApplied(holding),
       isDeregistered: (key) => store.isDeregistered(key),
       closedBecause: () => (this.#isStopping ? { code: 'STOPPING', message: 'the broker is stopping' } : undefined),
       restartSettled: parts.restartSettled,

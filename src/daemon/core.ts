@@ -63,7 +63,7 @@ export interface CorePorts {
   /** Makes a registration durable. */
   readonly persist: (instance: Instance) => Promise<boolean>;
   /** A new list counts. */
-  readonly listApplied: (holding: Holding, before: Holding | undefined) => void;
+  readonly listApplied: (holding: Holding) => void;
   readonly isDeregistered: (socketKey: string) => boolean;
   /** Why no registration is taken now. */
   readonly closedBecause: () => Refusal | undefined;
@@ -95,7 +95,7 @@ export class Core {
       settings: () => live.admission,
       metrics,
       applied: (holding, before, list) => {
-        ports.listApplied(holding, before);
+        ports.listApplied(holding);
         narration.devicesChanged(holding, before, list.duplicates);
       },
       refused: (id, code, sentence) => narration.listRefused(id, code, sentence),

@@ -235,7 +235,7 @@ export class Daemon {
       peers,
       store: {
         persist: (instance) => this.#persistence.persist(instance),
-        listApplied: (holding, before) => this.#persistence.listApplied(holding, before),
+        listApplied: (holding) => this.#persistence.listApplied(holding),
         isDeregistered: (key) => this.#persistence.isDeregistered(key),
       },
       handlers: this.#parts.drivers.handlers,

@@ -39,10 +39,8 @@ export class Persistence {
     this.#pins.pin(facts);
     if (before !== undefined) this.#pins.unpin(before);
     const durability = await this.#store.update((draft) => {
-      for (const [key, { type, name, primary }] of draft.plugins) {
-        if (primary && type === instance.type && name === instance.name && key !== instance.id) {
-          draft.change(key, { primary: false });
-        }
+      for (const { id } of this.#core?.roster.ofPlugin(instance.type, instance.name) ?? []) {
+        if (id !== instance.id) draft.change(id, { primary: false });
       }
       draft.put(facts);
       const holding = this.#core?.inventory.holding(instance.id);
@@ -58,12 +56,7 @@ export class Persistence {
   }
 
   /** A list counts: the first one at once, later ones at most so often. */
-  listApplied(holding: Holding, before: Holding | undefined): void {
-    const { instanceId } = holding;
-    if (before === undefined) {
-      void this.#store.update((draft) => draft.setList(instanceId, holding));
-      return;
-    }
+  listApplied({ instanceId }: Holding): void {
     this.#store.updateSoon(instanceId, (draft) => {
       const newest = this.#core?.inventory.holding(instanceId);
       if (newest !== undefined) draft.setList(instanceId, newest);

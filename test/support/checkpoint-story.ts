@@ -5,7 +5,7 @@ import type { FakeDisk } from './fake-disk.js';
 import { checkpointRig, facts, list } from './checkpoint-rig.js';
 
 /** Where the checkpoint is on the fake disk. */
-export const STATE = '/root/state';
+export const STATE = '/broker/state';
 
 const gpu = facts('vendor.com/gpu');
 const nic = facts('vendor.com/nic', 2);

@@ -80,8 +80,8 @@ describe('the root', () => {
     const form = formWith({ paths: { ...paths, root: '/of/file', plugins: 'drivers', state: '/elsewhere' } });
     const flagged = resolveSettings(form, 'here', somewhere).settings?.paths;
     assert.ok(flagged);
-    assert.equal(flagged.root, '/work/here');
-    assert.equal(flagged.plugins, '/work/here/drivers');
+    assert.equal(flagged.root, '/srv/here');
+    assert.equal(flagged.plugins, '/srv/here/drivers');
     assert.equal(flagged.state, '/elsewhere');
     assert.equal(resolveSettings(form, undefined, somewhere).settings?.paths.devicePlugins, '/of/file/device-plugins');
   });
