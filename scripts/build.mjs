@@ -3,6 +3,7 @@ import { readdirSync, rmSync, chmodSync, existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { buildCodeCache } from './build-code-cache.mjs';
 import { buildConfigSchema } from './build-config-schema.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -58,6 +59,8 @@ const bundle = (name, input, alias = {}) =>
     bundle: true,
     format: 'cjs',
     minify: true,
+    // By require: the loader of modules costs a start more than what it loads.
+    supported: { 'dynamic-import': false },
     keepNames: false,
     sourcemap: 'linked',
     sourcesContent: false,
@@ -92,3 +95,4 @@ for (const name of ['plugin-broker', 'csi-node-driver-registrar']) {
   const file = out('dist', `${name}.cjs`);
   if (existsSync(file)) chmodSync(file, 0o755);
 }
+await buildCodeCache(out());

@@ -1,9 +1,15 @@
 #!/usr/bin/env node
-// The program's entry. It loads one of several bundles, so that each program starts without the code of the others.
+// The program's entry. It loads one of several bundles, so that each program starts without the code of the others. The
+// daemon has to be back soon after it was stopped: it starts from a code cache.
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { openBundle } from './platform/process/code-cache.js';
 
 const load = createRequire(import.meta.url);
 const [command, ...rest] = process.argv.slice(2);
 const asksForHelp = rest.some((word) => word === '--help' || word === '-h');
 if (command === 'registrar') load('./csi-node-driver-registrar.cjs');
-else load(command === 'serve' && !asksForHelp ? './serve.cjs' : './cli.cjs');
+else if (command !== 'serve' || asksForHelp) load('./cli.cjs');
+// Node maps the lines of modules that it loads itself to their sources.
+else if (process.execArgv.includes('--enable-source-maps')) load('./serve.cjs');
+else openBundle(fileURLToPath(new URL('serve.cjs', import.meta.url))).run();

@@ -1,0 +1,136 @@
+// Lets the daemon that was just built start twice, take a plugin in and confirm it, and keeps what V8 compiled meanwhile
+// beside its bundle (src/platform/process/code-cache.ts). Without the cache everything works, and a start takes longer.
+import { fork } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const SELF = fileURLToPath(import.meta.url);
+const PATIENCE_MS = 20_000;
+const RESOURCE = 'example.com/warm-up';
+const SOCKET = 'warm-up.sock';
+
+/** One protobuf field of a short text or message. */
+const field = (number, value) => {
+  const bytes = Buffer.from(value);
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+};
+const asItIs = (bytes) => bytes;
+const method = (name, responseStream) => ({
+  path: name,
+  requestStream: false,
+  responseStream,
+  requestSerialize: asItIs,
+  requestDeserialize: asItIs,
+  responseSerialize: asItIs,
+  responseDeserialize: asItIs,
+});
+
+/** A device plugin with one device; gives a function that registers it. */
+async function startPlugin(folder) {
+  const { Client, credentials, Server, ServerCredentials } = await import('@grpc/grpc-js');
+  const server = new Server();
+  server.addService(
+    {
+      options: method('/v1beta1.DevicePlugin/GetDevicePluginOptions', false),
+      watch: method('/v1beta1.DevicePlugin/ListAndWatch', true),
+    },
+    {
+      options: (_call, done) => done(null, Buffer.alloc(0)),
+      watch: (call) => call.write(field(1, Buffer.concat([field(1, 'device-0'), field(2, 'Healthy')]))),
+    },
+  );
+  const bound = (done) =>
+    server.bindAsync(`unix:${path.join(folder, SOCKET)}`, ServerCredentials.createInsecure(), done);
+  await new Promise((resolve, reject) => bound((failure) => (failure === null ? resolve() : reject(failure))));
+  const register = () =>
+    new Promise((resolve, reject) => {
+      const client = new Client(`unix:${path.join(folder, 'kubelet.sock')}`, credentials.createInsecure());
+      const request = Buffer.concat([field(1, 'v1beta1'), field(2, SOCKET), field(3, RESOURCE)]);
+      client.makeUnaryRequest('/v1beta1.Registration/Register', asItIs, asItIs, request, (failure) => {
+        client.close();
+        if (failure === null) resolve();
+        else reject(failure);
+      });
+    });
+  return { register, stop: () => server.forceShutdown() };
+}
+
+/** Waits for things until a moment that is one for all of them. */
+function waiting(latest) {
+  return async (what, isTrue) => {
+    while (!isTrue()) {
+      if (performance.now() > latest) throw new Error(`never happened: ${what}`);
+      await pause(10);
+    }
+  };
+}
+
+/** One life of the daemon; it writes its cache when it is told. */
+function startDaemon(out, root, env) {
+  const child = fork(SELF, [out, root], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], execArgv: [], env });
+  const life = { child, log: '', isOver: false };
+  child.stderr.on('data', (chunk) => (life.log += chunk));
+  child.once('exit', () => (life.isOver = true));
+  return life;
+}
+
+async function end(life) {
+  life.child.kill('SIGKILL');
+  await new Promise((resolve) => (life.isOver ? resolve() : life.child.once('exit', resolve)));
+}
+
+/**
+ * Writes the code cache of the daemon's bundle. Says why where it cannot: that is no reason to have no build.
+ *
+ * @param out the folder that holds dist/ and build/
+ */
+export async function buildCodeCache(out) {
+  const root = mkdtempSync(path.join(os.tmpdir(), 'pb-'));
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  const until = waiting(performance.now() + PATIENCE_MS);
+  const lives = [];
+  let plugin;
+  try {
+    writeFileSync(path.join(root, 'config.yaml'), 'http:\n  listen: 127.0.0.1:0\nlog:\n  format: json\n');
+    const first = startDaemon(out, root, env);
+    lives.push(first);
+    const devicePlugins = path.join(root, 'device-plugins');
+    await until('the daemon starts', () => first.isOver || existsSync(path.join(devicePlugins, 'kubelet.sock')));
+    if (first.isOver) throw new Error(first.log);
+    plugin = await startPlugin(devicePlugins);
+    await plugin.register();
+    const checkpoint = path.join(root, 'state', 'checkpoint.json');
+    await until('its list is on disk', () => readFileSync(checkpoint, 'utf8').includes('"list"'));
+    await end(first);
+    const second = startDaemon(out, root, env);
+    lives.push(second);
+    await until('it is confirmed', () => second.isOver || second.log.includes('"broker.restored"'));
+    second.child.send('write');
+    await until('the cache is written', () => second.isOver);
+    if (second.child.exitCode !== 0) throw new Error(second.log);
+  } catch (failure) {
+    console.warn(`no code cache, starts take longer: ${failure.message}`);
+  } finally {
+    await Promise.all(lives.map(end));
+    plugin?.stop();
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** The daemon in this process. */
+async function runDaemon(out, root) {
+  const { openBundle } = await import(path.join(out, 'build', 'src', 'platform', 'process', 'code-cache.js'));
+  process.argv = [process.execPath, SELF, 'serve', '--root', root, '--config', path.join(root, 'config.yaml')];
+  const bundle = openBundle(path.join(out, 'dist', 'serve.cjs'));
+  bundle.run();
+  process.once('message', () => {
+    const cache = bundle.cacheFile();
+    writeFileSync(cache.path, cache.bytes);
+    process.exit(0);
+  });
+}
+
+if (process.argv[1] === SELF) await runDaemon(process.argv[2], process.argv[3]);

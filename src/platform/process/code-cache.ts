@@ -1,0 +1,61 @@
+// Reads a bundle together with what V8 once made of it: a start does not compile again what every start compiles. The
+// cache is written by scripts/build-code-cache.mjs and only speeds things up: V8 refuses one of another version of Node,
+// other flags, and compiles then as if there were none. Of the source V8 only compares the length, so we compare the rest.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { Script } from 'node:vm';
+
+/** How Node wraps a CommonJS module. */
+const HEAD = '(function (exports, require, module, __filename, __dirname) {';
+const TAIL = '\n})';
+
+/** A compiled bundle. */
+export interface Bundle {
+  /** Whether V8 took the cache. */
+  readonly isFromCache: boolean;
+  /** Runs it as `require` would. */
+  run(): void;
+  /** The file of its cache with what V8 has compiled so far, for later starts. */
+  cacheFile(): { readonly path: string; readonly bytes: Buffer };
+}
+
+/** Stands before the cache: of which source it is. */
+const DIGEST_BYTES = 32;
+
+/**
+ * Compiles a bundle, from its cache where there is one.
+ *
+ * @param file absolute path of a CommonJS bundle in ASCII
+ */
+export function openBundle(file: string): Bundle {
+  const source = readFileSync(file);
+  const digest = createHash('sha256').update(source).digest();
+  const cachePath = `${file}.cache`;
+  const cachedData = cacheOf(cachePath, digest);
+  const script = new Script(HEAD + source.toString('latin1') + TAIL, {
+    filename: file,
+    columnOffset: -HEAD.length,
+    ...(cachedData === undefined ? {} : { cachedData }),
+  });
+  return {
+    isFromCache: script.cachedDataRejected === false,
+    run: () => {
+      const wrapped = script.runInThisContext() as (...given: unknown[]) => void;
+      const module = { exports: {} };
+      wrapped.call(module.exports, module.exports, createRequire(file), module, file, path.dirname(file));
+    },
+    cacheFile: () => ({ path: cachePath, bytes: Buffer.concat([digest, script.createCachedData()]) }),
+  };
+}
+
+/** The cache of exactly this source; undefined where there is none. */
+function cacheOf(cachePath: string, digest: Buffer): Buffer | undefined {
+  try {
+    const bytes = readFileSync(cachePath);
+    return digest.equals(bytes.subarray(0, DIGEST_BYTES)) ? bytes.subarray(DIGEST_BYTES) : undefined;
+  } catch {
+    return undefined;
+  }
+}
