@@ -80,8 +80,8 @@ export class FaultPort {
         this.#changed();
         return isDurable;
       },
-      listApplied: (holding, before) => {
-        ports.listApplied(holding, before);
+      listApplied: (holding) => {
+        ports.listApplied(holding);
         this.#changed();
       },
     };

@@ -14,5 +14,5 @@ export const somewhere: Surroundings = {
   xdgStateHome: undefined,
   nodeName: 'node-1',
   knowsCallers: () => true,
-  workingDirectory: '/work',
+  workingDirectory: '/srv',
 };
