@@ -124,8 +124,9 @@ class Plugin:
         say("registered")
 
     def come_in(self):
-        """Serves and makes itself known; False when it was refused."""
-        self.serve()
+        """Makes itself known; False when it was refused. Its socket, and with it the devices in use, stays where it can."""
+        if self.server is None or not os.path.exists(self.path):
+            self.serve()
         if self.door == "watcher":
             return True
         try:

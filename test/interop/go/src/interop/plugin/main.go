@@ -176,16 +176,27 @@ func (p *plugin) register() error {
 	return err
 }
 
+func isServing() bool {
+	_, err := os.Stat(ownSocket())
+	return err == nil
+}
+
+// comeIn makes the plugin known; its socket, and with it the devices that are in use, stays where it can.
 func (p *plugin) comeIn() error {
-	if err := p.serve(); err != nil || *door == "watcher" {
-		return err
+	if p.server == nil || !isServing() {
+		if err := p.serve(); err != nil {
+			return err
+		}
+	}
+	if *door == "watcher" {
+		return nil
 	}
 	return p.register()
 }
 
 // isForgotten says whether the registry cannot know the plugin any more.
 func (p *plugin) isForgotten() bool {
-	if _, err := os.Stat(ownSocket()); os.IsNotExist(err) {
+	if !isServing() {
 		return true
 	}
 	kubelet, err := os.Stat(kubeletSocket())
