@@ -73,13 +73,20 @@ void describe('instances of one plugin', async () => {
   });
 
   void it('300 registrations of a living plugin open no second stream and no descriptor', async () => {
-    const one = await plugin('repeat');
-    await register(one);
-    await eventually('in', () => allocatable('repeat') === 2);
+    // A broker with ordinary patience: here one process is 300 callers, the plugin and the broker.
+    const patient = await startTestBroker(tempDir());
+    const socket = path.join(patient.settings.paths.devicePlugins, 'repeat.sock');
+    const one = await FakePlugin.start({ socket, resource: 'example.com/repeat' });
+    plugins.push(one);
+    await one.register(patient.kubeletSocket);
+    await eventually('in', () => patient.counts('example.com/repeat')?.allocatable === 2);
     const before = openDescriptors();
-    for (let batch = 0; batch < 10; batch += 1) await Promise.all(Array.from({ length: 30 }, () => register(one)));
+    for (let batch = 0; batch < 10; batch += 1) {
+      await Promise.all(Array.from({ length: 30 }, () => one.register(patient.kubeletSocket)));
+    }
     await eventually('descriptors are back', () => openDescriptors() <= before);
     assert.equal(one.count('ListAndWatch'), 1);
+    await patient.stop();
   });
 
   void it('kubelet fault 2: a failed registration under its name does not touch the incumbent, whose death is still noticed', async () => {
