@@ -5,7 +5,7 @@ import type { FloodPort, Listener } from '../admission/ports.js';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import type { Holding } from '../inventory/inventory.js';
-import { sleep, type Clock } from '../kernel/clock.js';
+import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
@@ -129,7 +129,7 @@ export class Broker {
       count: parts.countConnection,
     });
     const { streams } = settings.flood.connections;
-    this.#plugins = new GrpcDoor({ accept, streams, maxRequestBytes: MAX_REGISTER_BYTES });
+    this.#plugins = new GrpcDoor({ accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
     serveRegister(this.#plugins, {
       register: (call, caller) => this.core.registerDoor.register(call, caller),
       undecodable: (refusal, caller) => {
@@ -143,6 +143,7 @@ export class Broker {
       },
     });
     this.#operators = new GrpcDoor({
+      clock,
       accept: acceptOperators,
       streams: ADMIN_STREAMS,
       maxRequestBytes: MAX_ADMIN_REQUEST_BYTES,
@@ -183,8 +184,7 @@ export class Broker {
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
     this.#doors.publish();
-    this.core.restart.begin(this.core.lifecycle);
-    await this.#doors.watch();
+    await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#doors.watch()]);
   }
 
   /** Stops accepting, finishes calls in flight, closes sessions. broker.sock answers until `closeOperators`. */
@@ -192,7 +192,7 @@ export class Broker {
     if (this.#isStopping) return;
     this.#isStopping = true;
     await this.#doors.close();
-    await this.#plugins.drain(DRAIN_MS, (ms) => sleep(this.#parts.clock, ms));
+    await this.#plugins.drain(DRAIN_MS);
   }
 
   /** Closes sessions; what is known stays to be looked at. After the last write of the checkpoint. */

@@ -158,6 +158,7 @@ export class Core {
       reconciler: this.reconciler,
       enrol,
       clock,
+      nextTurn: ports.nextTurn,
       settings: () => live.settings.restart,
       answers: (instance) => ports.answers(instance.endpointPath),
       keyAt: ports.keyAt,

@@ -9,12 +9,17 @@ import { isFinal, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
+/** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
+const DIALLED_A_TURN = 4;
+
 /** What the choreography needs. */
 export interface RestartPorts {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
   readonly settings: () => RestartSettings;
   /** A bare connect to the very endpoint of an instance. */
   readonly answers: (instance: Instance) => Promise<boolean>;
@@ -67,20 +72,23 @@ export class Restart {
     );
   }
 
-  /** The cue was given: dials everybody in parallel, and starts the clocks of the deadline and of settling. */
-  begin(lifecycle: Lifecycle): void {
+  /** The cue was given: starts the clocks of the deadline and of settling, and dials everybody, nobody waiting for another. */
+  async begin(lifecycle: Lifecycle): Promise<void> {
     const { clock, roster } = this.#ports;
     const { deadlineMs, settleMs } = this.#ports.settings();
     this.#settleUntil = clock.mono() + settleMs;
+    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline(lifecycle)));
+    this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
+    this.#check();
+    let dialled = 0;
     for (const instance of [...roster.all()]) {
       // At the watcher door discovery finds the socket, and asks its plugin as if it had appeared now.
       if (instance.state !== 'restored' || instance.door !== 'register') continue;
       lifecycle.pull(instance, 0);
       this.#pullSuccessor(instance);
+      dialled += 1;
+      if (dialled % DIALLED_A_TURN === 0) await this.#ports.nextTurn();
     }
-    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline(lifecycle)));
-    this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
-    this.#check();
   }
 
   /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
