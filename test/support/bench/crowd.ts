@@ -1,0 +1,165 @@
+// Many plugins in one process of their own, which do what a bench asks.
+import { watch, type FSWatcher } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../eventually.js';
+import { FakePlugin, healthy } from '../fake-plugin.js';
+import { RegisterClient, type Answered } from './register-client.js';
+import { now } from './rows.js';
+import { offer, Worker } from './worker.js';
+
+/** Which plugins. */
+export interface Crowd {
+  readonly dir: string;
+  /** Resources are example.com/NAME-0 and so on, sockets NAME-0.sock. */
+  readonly name: string;
+  readonly count: number;
+}
+
+/** How long each call took, in milliseconds, and the whole. */
+export interface Timed {
+  readonly each: number[];
+  readonly allMs: number;
+  /** When the last was answered, on the machine's clock. */
+  readonly at: number;
+}
+
+const plugins = new Map<string, FakePlugin>();
+const clients = new Map<string, RegisterClient>();
+const cues: FSWatcher[] = [];
+
+const resourceOf = (name: string): string => `example.com/${name}`;
+const names = ({ name, count }: Crowd): string[] => Array.from({ length: count }, (_, nth) => `${name}-${String(nth)}`);
+
+function clientOf(kubeletSocket: string): RegisterClient {
+  const client = clients.get(kubeletSocket) ?? new RegisterClient(kubeletSocket);
+  clients.set(kubeletSocket, client);
+  return client;
+}
+
+async function serve(dir: string, name: string): Promise<FakePlugin> {
+  const socket = path.join(dir, `${name}.sock`);
+  const plugin = await FakePlugin.start({ socket, resource: resourceOf(name), devices: healthy('dev-0', 'dev-1') });
+  plugins.set(name, plugin);
+  return plugin;
+}
+
+async function timed(calls: readonly (() => Promise<Answered>)[], atOnce: boolean): Promise<Timed> {
+  const each: number[] = [];
+  const began = now();
+  let last = began;
+  const one = async (call: () => Promise<Answered>): Promise<void> => {
+    const start = now();
+    const { at, code } = await call();
+    if (code !== 0) throw new Error(`a registration was answered with status ${String(code)}`);
+    each.push(at - start);
+    last = Math.max(last, at);
+  };
+  if (atOnce) await Promise.all(calls.map(one));
+  else for (const call of calls) await one(call);
+  return { each, allMs: last - began, at: last };
+}
+
+function register(kubeletSocket: string, crowd: Crowd, atOnce: boolean): Promise<Timed> {
+  const client = clientOf(kubeletSocket);
+  return timed(
+    names(crowd).map((name) => () => client.register(resourceOf(name), `${name}.sock`)),
+    atOnce,
+  );
+}
+
+/** What a crowd does. */
+const crowdCalls = {
+  /** Serves; registers nobody. */
+  serve: async (crowd: Crowd): Promise<void> => {
+    for (const name of names(crowd)) await serve(crowd.dir, name);
+  },
+
+  /** Stops and removes the sockets. */
+  stop: async (crowd: Crowd): Promise<void> => {
+    await Promise.all(names(crowd).map(async (name) => plugins.get(name)?.stop()));
+    for (const name of names(crowd)) plugins.delete(name);
+  },
+
+  /** All at the same time over one connection. */
+  registerAtOnce: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): Promise<Timed> =>
+    register(kubeletSocket, crowd, true),
+
+  /** One after the other over one connection. */
+  registerInTurn: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): Promise<Timed> =>
+    register(kubeletSocket, crowd, false),
+
+  /** Forgets the open connection to a kubelet socket: whoever listened there has gone. */
+  hangUp: (kubeletSocket: string): void => {
+    clients.get(kubeletSocket)?.close();
+    clients.delete(kubeletSocket);
+  },
+
+  /** Waits until every plugin has an open list stream. */
+  watched: async (crowd: Crowd): Promise<void> => {
+    await eventually('every plugin has a list stream', () =>
+      names(crowd).every((name) => (plugins.get(name)?.streams ?? 0) > 0),
+    );
+  },
+
+  /** From now on each plugin serves on a new socket and registers again whenever kubelet.sock appears. */
+  restartOnCue: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): void => {
+    const restart = async (name: string): Promise<void> => {
+      await plugins.get(name)?.stop();
+      const plugin = await serve(crowd.dir, name);
+      // The cue is the removal of kubelet.sock, too: then it is not there yet.
+      await eventually('registered again', () => plugin.register(kubeletSocket).then(() => true));
+    };
+    let last = 0;
+    cues.push(
+      watch(crowd.dir, (event, file) => {
+        // Removed and created within a moment: one cue.
+        if (event !== 'rename' || file !== path.basename(kubeletSocket) || now() - last < 100) return;
+        last = now();
+        for (const name of names(crowd)) void restart(name).catch(() => undefined);
+      }),
+    );
+  },
+
+  /** Cues mean nothing any more. */
+  ignoreCues: (): void => {
+    for (const cue of cues.splice(0)) cue.close();
+  },
+
+  /** Serves at the watcher door, all sockets in one go. @returns milliseconds from each appearance to its Notify */
+  appear: async ({ dir, name, count }: Crowd): Promise<number[]> => {
+    const appeared = new Map<string, number>();
+    const notified: number[] = [];
+    const started: FakePlugin[] = [];
+    const begin = async (one: string): Promise<void> => {
+      const plugin = new FakePlugin({
+        socket: path.join(dir, `${one}.sock`),
+        resource: resourceOf(one),
+        door: 'watcher',
+        hook: (method) => {
+          if (method === 'NotifyRegistrationStatus') notified.push(now() - (appeared.get(one) ?? now()));
+        },
+      });
+      started.push(plugin);
+      const serving = plugin.serve();
+      appeared.set(one, now());
+      await serving;
+      plugins.set(one, plugin);
+    };
+    await Promise.all(names({ dir, name, count }).map(begin));
+    await eventually('everybody was told', () => notified.length >= count);
+    if (started.some((plugin) => plugin.notified.some((error) => error !== '')))
+      throw new Error('somebody was refused');
+    return notified;
+  },
+};
+
+/** What a crowd is asked. */
+export type CrowdCalls = typeof crowdCalls;
+
+/** Starts a crowd. */
+export function startCrowd(): Worker<CrowdCalls> {
+  return new Worker<CrowdCalls>(fileURLToPath(import.meta.url));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) offer(crowdCalls);
