@@ -44,6 +44,7 @@ export class Registration {
     this.#parts = parts;
     this.driver = parts.driver;
     this.#door = new GrpcDoor({
+      clock: parts.clock,
       accept: (socket) => this.#accept(socket),
       streams: STREAMS,
       maxRequestBytes: MAX_REQUEST_BYTES,
@@ -83,7 +84,7 @@ export class Registration {
   /** Lets calls in flight finish, then ends all connections. The socket file stays. */
   async close(drainMs: number): Promise<void> {
     this.socket.close();
-    await this.#door.drain(drainMs, (ms) => new Promise((resolve) => this.#parts.clock.alarm(ms, resolve)));
+    await this.#door.drain(drainMs);
   }
 
   #info(): object {

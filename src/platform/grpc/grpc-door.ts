@@ -11,11 +11,15 @@ import {
 } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Caller } from '../../model/ids.js';
 import { nextTurn } from '../time/next-turn.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
+
+/** A connection that is to be closed stays this long, so that the last answer reaches its caller. */
+const ANSWER_LEAVES_MS = 50;
 
 /** One accepted connection. */
 export interface Connection {
@@ -36,6 +40,7 @@ export interface DoorOptions {
   readonly streams: number;
   /** The largest request taken, in bytes. */
   readonly maxRequestBytes: number;
+  readonly clock: Clock;
 }
 
 /** Serves one gRPC service on injected connections. */
@@ -69,11 +74,14 @@ export class GrpcDoor {
     return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
   }
 
-  /** Closes the connection a call came on, after what was written to it has left. */
+  /**
+   * Closes the connection a call came on, a moment after the call was answered: the answer is on its way for some turns
+   * of the loop, and libraries forget one that arrives together with the end. Meanwhile no further call is taken.
+   */
   disconnect(metadata: { get(key: string): (string | Buffer)[] }): void {
-    const id = Number(metadata.get(CONNECTION_KEY)[0]);
-    // The answer is written in this turn of the loop; the connection ends in the next.
-    void nextTurn().then(() => this.#open.get(id)?.socket.destroySoon());
+    const open = this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]));
+    open?.connection.slowDown();
+    this.#options.clock.alarm(ANSWER_LEAVES_MS, () => void nextTurn().then(() => open?.socket.destroySoon()));
   }
 
   /** Takes an accepted socket. */
@@ -93,11 +101,11 @@ export class GrpcDoor {
   };
 
   /** Finishes calls in flight, then ends all connections. */
-  async drain(limitMs: number, sleepMs: (ms: number) => Promise<void>): Promise<void> {
+  async drain(limitMs: number): Promise<void> {
     const drained = new Promise<void>((resolve) => {
       this.#server.tryShutdown(() => resolve());
     });
-    await Promise.race([drained, sleepMs(limitMs)]);
+    await Promise.race([drained, sleep(this.#options.clock, limitMs)]);
     this.destroy();
   }
 
