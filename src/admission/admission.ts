@@ -71,8 +71,9 @@ export class Admission {
     const banned = flood.quarantined(subject);
     if (banned !== undefined) return refuse(banned);
     const turn = flood.registration(subject);
-    if (subject.badName && invalid !== undefined) return refuse(turn.kind === 'refuse' ? turn.refusal : invalid);
     if (turn.kind === 'refuse') return refuse(turn.refusal);
+    // A wrong name is counted, but not made to wait for its turn.
+    if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return refuse(invalid);
     if (turn.kind === 'delay') {
       await sleep(this.#ports.clock, turn.delayMs, signal);
       // Others who called meanwhile may have brought the plugin into quarantine.

@@ -18,7 +18,7 @@ export function checkResourceName(name: string): string | undefined {
   const parts = name.split('/');
   if (parts.length !== 2) return wrong('it must have the form vendor-domain/resource');
   if (name.includes('kubernetes.io/')) return wrong('kubernetes.io/ is reserved');
-  if (name.startsWith(QUOTA_PREFIX)) return wrong(`it must not begin with ${QUOTA_PREFIX}`);
+  if (name.startsWith(QUOTA_PREFIX)) return wrong(`a name that begins with ${QUOTA_PREFIX} is a quota`);
   const [vendor = '', resource = ''] = parts;
   const prefix = `${QUOTA_PREFIX}${vendor}`;
   if (prefix.length > MAX_PREFIX) {

@@ -6,6 +6,8 @@ import type { ListStream, UpdatePacer } from './ports.js';
 /** A turn takes up to this many bytes or messages, whichever is more (contract 4). */
 const TURN_BYTES = 256 * 1024;
 const TURN_MESSAGES = 4;
+/** Small messages weigh nothing and cost nearly as much as large ones: an empty list has no byte at all. */
+const MAX_TURN_MESSAGES = 256;
 
 /** What one turn took. */
 export interface Turn {
@@ -49,7 +51,7 @@ export class UpdateTurns {
     }
     let taken = 1;
     let bytes = newest.length;
-    while (taken < TURN_MESSAGES || bytes < TURN_BYTES) {
+    while (taken < TURN_MESSAGES || (bytes < TURN_BYTES && taken < MAX_TURN_MESSAGES)) {
       const more = await this.#arrived();
       if (more === undefined) break;
       newest = more;

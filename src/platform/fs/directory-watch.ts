@@ -118,10 +118,14 @@ export class DirectoryWatch {
   }
 }
 
-/** Tells directories of one path apart; inode numbers are used again at once. Empty where there is none. */
+/** Tells directories of one path apart; inode numbers are used again at once. Empty where there is none to be seen. */
 function identityOf(directory: string): string {
-  const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
-  return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
+  try {
+    const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
+    return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
+  } catch {
+    return ''; // a directory above it may not be entered
+  }
 }
 
 /** Files below a directory, hidden names left out; directories too deep or unreadable are skipped. */

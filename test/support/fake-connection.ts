@@ -1,0 +1,154 @@
+import type {
+  ListStream,
+  PluginConnection,
+  PluginDialler,
+  PluginOptions,
+  StreamEnd,
+  UpdatePacer,
+} from '../../src/session/ports.js';
+import type { PinnedSocket } from '../../src/model/plugin.js';
+
+/** A list stream that a test feeds. Counts its reads: what is not read stays with the plugin. */
+export class FakeStream implements ListStream {
+  readonly #messages: Buffer[];
+  #waiting: ((message: Buffer | undefined) => void) | undefined;
+  reads = 0;
+  end: StreamEnd | undefined;
+  isCancelled = false;
+  #ending: StreamEnd | undefined;
+
+  /** @param end the stream ends after these messages */
+  constructor(messages: readonly Buffer[] = [], end?: StreamEnd) {
+    this.#messages = [...messages];
+    this.#ending = end;
+  }
+
+  read(): Promise<Buffer | undefined> {
+    if (this.#waiting !== undefined) throw new Error('two reads at one time');
+    this.reads += 1;
+    const message = this.#messages.shift();
+    if (message !== undefined) return Promise.resolve(message);
+    if (this.#ending !== undefined) {
+      this.end = this.#ending;
+      return Promise.resolve(undefined);
+    }
+    return new Promise((resolve) => (this.#waiting = resolve));
+  }
+
+  /** The plugin sends a message. */
+  push(message: Buffer): void {
+    if (this.#waiting === undefined) this.#messages.push(message);
+    else this.#answer(message);
+  }
+
+  /** The plugin, or the transport, ends the stream. */
+  finish(end: StreamEnd): void {
+    this.#ending ??= end;
+    if (this.#waiting === undefined) return;
+    this.end = this.#ending;
+    this.#answer(undefined);
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+    this.finish({ status: 1, details: 'closed by the broker' });
+  }
+
+  #answer(message: Buffer | undefined): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.(message);
+  }
+}
+
+/** A pacer with as many permits as a test gives. */
+export class PacedBy implements UpdatePacer {
+  permits: number;
+  readonly onExceed: 'coalesce' | 'disconnect';
+  readonly #nextInMs: number;
+  isClosed = false;
+
+  constructor({
+    permits = Infinity,
+    nextInMs = 100,
+    onExceed = 'coalesce',
+  }: { permits?: number; nextInMs?: number; onExceed?: 'coalesce' | 'disconnect' } = {}) {
+    this.permits = permits;
+    this.#nextInMs = nextInMs;
+    this.onExceed = onExceed;
+  }
+
+  tryTake(): boolean {
+    if (this.permits < 1) return false;
+    this.permits -= 1;
+    return true;
+  }
+
+  nextInMs(): number {
+    return this.#nextInMs;
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** A connection to a plugin whose answers a test decides. */
+export class FakeConnection implements PluginConnection {
+  readonly streams: FakeStream[] = [];
+  asked = 0;
+  isClosed = false;
+  lost: (() => void) | undefined;
+  /** Answers GetDevicePluginOptions. */
+  answer: (limitMs: number, signal: AbortSignal) => Promise<PluginOptions> = () =>
+    Promise.resolve({ preStartRequired: false, preferredAllocationAvailable: false });
+
+  options(limitMs: number, signal: AbortSignal): Promise<PluginOptions> {
+    this.asked += 1;
+    return this.answer(limitMs, signal);
+  }
+
+  listAndWatch(): FakeStream {
+    const stream = new FakeStream();
+    this.streams.push(stream);
+    return stream;
+  }
+
+  onLost(lost: () => void): void {
+    this.lost = lost;
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+/** Hands out connections and keeps them. */
+export class FakeDialler implements PluginDialler {
+  readonly dialled: FakeConnection[] = [];
+  /** Adapts a connection before it is used. */
+  prepare: (connection: FakeConnection) => void = () => undefined;
+
+  dial(_endpoint: PinnedSocket): FakeConnection {
+    const connection = new FakeConnection();
+    this.prepare(connection);
+    this.dialled.push(connection);
+    return connection;
+  }
+
+  /** The connection that was opened last. */
+  get last(): FakeConnection {
+    const last = this.dialled.at(-1);
+    if (last === undefined) throw new Error('nobody was dialled');
+    return last;
+  }
+}
+
+/** A failed call, as sessions see it. */
+export class FakeFailure extends Error {
+  readonly status: number;
+  constructor(status: number, details: string) {
+    super(details);
+    this.status = status;
+  }
+}

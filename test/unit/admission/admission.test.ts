@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Admission, type Verdict } from '../../../src/admission/admission.js';
+import type { AdmissionPolicy, FloodPort, FloodSubject, RosterPort, SocketPort } from '../../../src/admission/ports.js';
+import { DEVICE_PLUGIN } from '../../../src/model/ids.js';
+import type { PluginHandler, RegistrationRequest } from '../../../src/model/plugin.js';
+import type { RefusalCode } from '../../../src/model/reasons.js';
+import type { PluginPolicy } from '../../../src/model/settings.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeSockets } from '../../support/fake-sockets.js';
+import { FakeHandler } from '../../support/reconcile-world.js';
+import { loadDefaults } from '../../support/test-settings.js';
+
+const SELF_PID = 4711;
+
+/** Admission over fakes; a test changes what it is about. */
+class AdmissionBed {
+  readonly clock = new FakeClock();
+  readonly sockets = new FakeSockets();
+  readonly asked: FloodSubject[] = [];
+  handler: PluginHandler | undefined = new FakeHandler();
+  flood: FloodPort = {
+    quarantined: () => undefined,
+    registration: (subject) => {
+      this.asked.push(subject);
+      return { kind: 'pass' };
+    },
+  };
+  roster: RosterPort = {
+    incumbent: () => undefined,
+    claimant: () => undefined,
+    isDeregistered: () => false,
+    livePlugins: 0,
+    isKnown: () => false,
+  };
+  policy: PluginPolicy = loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', '');
+  settings = loadDefaults('/r').settings;
+  nameAllowed: AdmissionPolicy['nameAllowed'] = () => true;
+  listenerOf: SocketPort['listenerOf'] = (socket) => {
+    const listener = this.sockets.at(socket.path)?.listener;
+    return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
+  };
+  readonly halt = new AbortController();
+
+  admit(over: Partial<RegistrationRequest> = {}): Promise<Verdict> {
+    const { clock, sockets, flood, roster, policy, settings, nameAllowed } = this;
+    const admission = new Admission({
+      flood,
+      roster,
+      clock,
+      sockets: {
+        pin: (path) => sockets.open(path) ?? { problem: 'missing', detail: 'ENOENT' },
+        listenerOf: this.listenerOf,
+        realDirectory: (path) => path,
+      },
+      policy: { settings: settings.admission, paths: settings.paths, nameAllowed, policyFor: () => policy },
+      self: { uid: 0, pid: SELF_PID },
+    });
+    const request: RegistrationRequest = {
+      door: 'register',
+      pulled: false,
+      type: DEVICE_PLUGIN,
+      name: 'example.com/x',
+      versions: ['v1beta1'],
+      endpoint: 'x.sock',
+      caller: { uid: 0, gid: 0, pid: 1, startTime: '1', source: 'peercred' },
+      ...over,
+    };
+    return admission.admit(request, this.handler, this.halt.signal);
+  }
+
+  /** The code of the refusal, or `admitted`. Time passes as it is needed. */
+  async verdict(over: Partial<RegistrationRequest> = {}): Promise<RefusalCode | 'admitted'> {
+    const pending = this.admit(over);
+    await this.clock.advance(2000);
+    const verdict = await pending;
+    if (!verdict.admitted) return verdict.refusal.code;
+    verdict.socket.release();
+    verdict.endpoint.release();
+    return 'admitted';
+  }
+}
+
+/** Everything that can be wrong with one request, in the order in which it is asked. */
+const FAULTS: [code: RefusalCode, breakIt: (bed: AdmissionBed) => void][] = [
+  [
+    'QUARANTINED',
+    (bed) => (bed.flood = { ...bed.flood, quarantined: () => ({ code: 'QUARANTINED', message: 'out' }) }),
+  ],
+  ['NAME_DENIED', (bed) => (bed.nameAllowed = () => false)],
+  [
+    'FLOOD_REGISTER',
+    (bed) =>
+      (bed.flood = {
+        ...bed.flood,
+        registration: () => ({ kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message: 'slow down' } }),
+      }),
+  ],
+  [
+    'VERSION_UNSUPPORTED',
+    (bed) => {
+      const handler = new FakeHandler();
+      handler.validate = () => ({ code: 'VERSION_UNSUPPORTED', message: 'v0' });
+      bed.handler = handler;
+    },
+  ],
+  ['ENDPOINT_MISSING', (bed) => bed.sockets.remove('/r/device-plugins/x.sock')],
+  ['DEREGISTERED', (bed) => (bed.roster = { ...bed.roster, isDeregistered: () => true })],
+  ['ENDPOINT_CLAIMED', (bed) => (bed.roster = { ...bed.roster, claimant: () => 'example.com/other' })],
+  ['CALLER_NOT_ALLOWED', (bed) => (bed.policy = { ...bed.policy, uids: [5] })],
+  [
+    'DUPLICATE_REJECTED',
+    (bed) => {
+      bed.policy = { ...bed.policy, duplicates: 'reject' };
+      bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old' }) };
+    },
+  ],
+  ['CAP_PLUGINS', (bed) => (bed.roster = { ...bed.roster, livePlugins: 1_000_000 })],
+];
+
+describe('the order of admission', () => {
+  // What the flood policy refuses is counted before the name is judged, but a name that is denied is told first: both
+  // are refusals of the same call, and a plugin that floods with a denied name is to be slowed down, too.
+  const order: readonly RefusalCode[] = FAULTS.map(([code]) => code).filter((code) => code !== 'NAME_DENIED');
+  for (const [from, first] of order.entries()) {
+    it(`${first} is told before ${order.slice(from + 1).join(', ') || 'nothing else'}`, async () => {
+      const bed = new AdmissionBed();
+      bed.sockets.put('/r/device-plugins/x.sock');
+      for (const [code, breakIt] of FAULTS) if (order.indexOf(code) >= from) breakIt(bed);
+      assert.equal(await bed.verdict(), first);
+      assert.equal(bed.sockets.openPins, 0, 'a refusal holds nothing');
+    });
+  }
+
+  for (const [code, breakIt] of FAULTS) {
+    it(`${code} alone refuses, and holds nothing`, async () => {
+      const bed = new AdmissionBed();
+      bed.sockets.put('/r/device-plugins/x.sock');
+      breakIt(bed);
+      assert.equal(await bed.verdict(), code);
+      assert.equal(bed.sockets.openPins, 0);
+    });
+  }
+
+  it('lets in what nothing speaks against, with both sockets held', async () => {
+    const bed = new AdmissionBed();
+    const socket = bed.sockets.put('/r/device-plugins/x.sock');
+    const verdict = await bed.admit();
+    assert.ok(verdict.admitted);
+    assert.equal(verdict.endpoint.incarnation.ino, socket.incarnation.ino);
+    assert.equal(verdict.recheck(), undefined);
+    verdict.socket.release();
+    verdict.endpoint.release();
+    assert.equal(bed.sockets.openPins, 0);
+  });
+});
+
+describe('the name at admission', () => {
+  const invalid = (): FakeHandler => {
+    const handler = new FakeHandler();
+    handler.validate = () => ({ code: 'NAME_INVALID', message: 'bad name' });
+    return handler;
+  };
+
+  it('that is no name is counted in the bucket of bad names, and nothing is dialled for it', async () => {
+    const bed = new AdmissionBed();
+    bed.handler = invalid();
+    assert.equal(await bed.verdict({ name: '__proto__' }), 'NAME_INVALID');
+    assert.deepEqual(
+      bed.asked.map(({ badName }) => badName),
+      [true],
+    );
+  });
+
+  it('of a type that nobody serves is counted as a bad one', async () => {
+    const bed = new AdmissionBed();
+    bed.handler = undefined;
+    assert.equal(await bed.verdict({ type: 'Alien'.repeat(100) }), 'TYPE_UNKNOWN');
+    assert.equal(bed.asked[0]?.badName, true);
+  });
+
+  it('that is too long is cut before it is told', async () => {
+    const bed = new AdmissionBed();
+    const verdict = await bed.admit({ name: 'n'.repeat(100_000) });
+    assert.equal(!verdict.admitted && verdict.refusal.code, 'NAME_INVALID');
+    assert.ok(!verdict.admitted && verdict.refusal.message.length < 300);
+  });
+
+  it('that is bad and floods is refused for the flood', async () => {
+    const bed = new AdmissionBed();
+    bed.handler = invalid();
+    bed.flood = {
+      quarantined: () => undefined,
+      registration: () => ({ kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message: 'slow' } }),
+    };
+    assert.equal(await bed.verdict(), 'FLOOD_REGISTER');
+  });
+});
+
+describe('a registration that has to wait for its turn', () => {
+  it('is let in after its delay, unless its plugin came into quarantine meanwhile', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500 }) };
+    assert.equal(await bed.verdict(), 'admitted');
+    let calls = 0;
+    const quarantined: FloodPort['quarantined'] = () =>
+      calls++ === 0 ? undefined : { code: 'QUARANTINED', message: 'others called meanwhile' };
+    bed.flood = { ...bed.flood, quarantined };
+    assert.equal(await bed.verdict(), 'QUARANTINED');
+  });
+
+  it('gives up with the one who waits', async () => {
+    const bed = new AdmissionBed();
+    bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500 }) };
+    const pending = bed.admit();
+    bed.halt.abort(new Error('the budget is over'));
+    await assert.rejects(pending, /the budget is over/);
+    assert.equal(bed.clock.pending, 0);
+  });
+});
+
+describe('a plugin that registers a moment before it serves', () => {
+  for (const [what, early] of [
+    ['has no socket yet', undefined],
+    ['has bound and does not listen yet', { listens: false }],
+  ] as const) {
+    it(`${what}: is given a second`, async () => {
+      const bed = new AdmissionBed();
+      if (early !== undefined) bed.sockets.put('/r/device-plugins/x.sock', early);
+      const pending = bed.admit();
+      await bed.clock.advance(400);
+      bed.sockets.put('/r/device-plugins/x.sock');
+      await bed.clock.advance(40);
+      assert.equal((await pending).admitted, true);
+    });
+  }
+
+  it('is refused after that second with what is still missing', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock', { listens: false });
+    assert.equal(await bed.verdict(), 'NO_LISTENER');
+    bed.listenerOf = () => ({ error: 'EAGAIN' });
+    assert.equal(await bed.verdict(), 'NO_ANSWER');
+    assert.deepEqual([bed.sockets.openPins, bed.clock.pending], [0, 0]);
+  });
+
+  it('is not waited for when nobody called', async () => {
+    const bed = new AdmissionBed();
+    const verdict = await bed.admit({ pulled: true });
+    assert.equal(!verdict.admitted && verdict.refusal.code, 'ENDPOINT_MISSING');
+  });
+});
+
+describe('the socket at admission', () => {
+  it('of the broker itself is refused', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock').listener = { uid: 0, pid: SELF_PID };
+    assert.equal(await bed.verdict(), 'ENDPOINT_INVALID');
+  });
+
+  it('of another incarnation than the one that is meant is refused', async () => {
+    const bed = new AdmissionBed();
+    const { key } = bed.sockets.put('/r/device-plugins/x.sock');
+    assert.equal(await bed.verdict({ pulled: true, expected: key }), 'admitted');
+    bed.sockets.put('/r/device-plugins/x.sock');
+    assert.equal(await bed.verdict({ pulled: true, expected: key }), 'SOCKET_SWAPPED');
+  });
+});
+
+describe('duplicates', () => {
+  function bedWith(duplicates: PluginPolicy['duplicates'], alive: boolean): AdmissionBed {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    bed.policy = { ...bed.policy, duplicates };
+    bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old' }) };
+    const handler = new FakeHandler();
+    handler.isAlive = () => Promise.resolve(alive);
+    bed.handler = handler;
+    return bed;
+  }
+
+  for (const [duplicates, alive, verdict] of [
+    ['newest', true, 'admitted'],
+    ['keep-alive', true, 'DUPLICATE_KEPT'],
+    ['keep-alive', false, 'admitted'],
+    ['reject', true, 'DUPLICATE_REJECTED'],
+    ['reject', false, 'DUPLICATE_REJECTED'],
+  ] as const) {
+    it(`${duplicates}, the incumbent ${alive ? 'answers' : 'does not answer'}: ${verdict}`, async () => {
+      assert.equal(await bedWith(duplicates, alive).verdict(), verdict);
+    });
+  }
+
+  it('are nobody of the same incarnation, and nobody where endpoints coexist', async () => {
+    const bed = bedWith('reject', true);
+    const { key } = bed.sockets.at('/r/device-plugins/x.sock') ?? {};
+    bed.roster = {
+      ...bed.roster,
+      incumbent: () => ({ id: 'i', socketKey: key ?? '', endpointPath: '/r/device-plugins/x.sock' }),
+    };
+    assert.equal(await bed.verdict(), 'admitted');
+    const coexisting = bedWith('reject', true);
+    coexisting.handler = new FakeHandler(DEVICE_PLUGIN, true);
+    assert.equal(await coexisting.verdict(), 'admitted');
+  });
+
+  it('a caller who gave up while the incumbent was asked lets nothing in and holds nothing', async () => {
+    const bed = bedWith('keep-alive', false);
+    const { handler, halt } = bed;
+    assert.ok(handler);
+    handler.isAlive = () => {
+      halt.abort(new Error('the socket was removed'));
+      return Promise.resolve(false);
+    };
+    await assert.rejects(bed.admit(), /the socket was removed/);
+    assert.equal(bed.sockets.openPins, 0);
+  });
+
+  it('two newcomers at the same instant: the one that is entered second is refused by reject', async () => {
+    const bed = bedWith('reject', true);
+    let incumbent: ReturnType<RosterPort['incumbent']>;
+    bed.roster = { ...bed.roster, incumbent: () => incumbent };
+    const verdict = await bed.admit();
+    assert.ok(verdict.admitted);
+    incumbent = { id: 'i', socketKey: 'other', endpointPath: '/r/first' };
+    assert.equal(verdict.recheck()?.code, 'DUPLICATE_REJECTED');
+  });
+});
+
+describe('caps', () => {
+  it('are for plugins that are not known: who is in may come again', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    bed.roster = { ...bed.roster, livePlugins: bed.settings.admission.maxPlugins, isKnown: () => true };
+    assert.equal(await bed.verdict(), 'admitted');
+  });
+
+  it('are asked again when the registration is entered: many at the same instant do not exceed them', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    let livePlugins = bed.settings.admission.maxPlugins - 1;
+    bed.roster = {
+      ...bed.roster,
+      get livePlugins() {
+        return livePlugins;
+      },
+    };
+    const verdict = await bed.admit();
+    livePlugins += 1;
+    assert.equal(verdict.admitted && verdict.recheck()?.code, 'CAP_PLUGINS');
+  });
+});

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkCaller } from '../../../src/admission/caller.js';
+import type { Caller } from '../../../src/model/ids.js';
+
+const caller = (uid: number): Caller => ({ uid, gid: uid, pid: 1, startTime: '1', source: 'peercred' });
+
+/** caller's uid (undefined: nobody called), listener's uid, admission.allowUids, the rule's uids, and the verdict. */
+const ROWS: [
+  title: string,
+  uid: number | undefined,
+  listener: number,
+  allow: number[] | undefined,
+  rule: number[] | undefined,
+  verdict: string | undefined,
+][] = [
+  ['the listener itself', 1000, 1000, undefined, undefined, undefined],
+  ['root for itself', 0, 0, undefined, undefined, undefined],
+  ['somebody for a listener that is root', 1000, 0, undefined, undefined, undefined],
+  ['root for a listener that is not', 0, 1000, undefined, undefined, 'CALLER_NOT_LISTENER'],
+  ['one user for another', 1000, 1001, undefined, undefined, 'CALLER_NOT_LISTENER'],
+  ['one user for another whom the rule names, too', 1000, 1001, undefined, [1000, 1001], undefined],
+  ['a caller whom the rule does not name', 1000, 1000, undefined, [1001], 'CALLER_NOT_ALLOWED'],
+  ['a listener whom the rule does not name', 1000, 1001, undefined, [1000], 'CALLER_NOT_LISTENER'],
+  ['a caller whom allowUids does not name', 1000, 1000, [0], undefined, 'CALLER_NOT_ALLOWED'],
+  ['a listener whom allowUids does not name', 1000, 0, [1000], undefined, 'CALLER_NOT_ALLOWED'],
+  ['both named by allowUids', 1000, 0, [0, 1000], undefined, undefined],
+  ['both named by allowUids, the caller not by the rule', 1000, 0, [0, 1000], [5], 'CALLER_NOT_ALLOWED'],
+  ['nobody allowed at all', 0, 0, [], undefined, 'CALLER_NOT_ALLOWED'],
+  ['no caller: the listener stands for it', undefined, 1000, undefined, undefined, undefined],
+  ['no caller, a listener whom allowUids does not name', undefined, 1000, [0], undefined, 'CALLER_NOT_ALLOWED'],
+];
+
+describe('whether a process may register a plugin', () => {
+  for (const [title, uid, listenerUid, allowUids, ruleUids, verdict] of ROWS) {
+    it(`${title}: ${verdict ?? 'let in'}`, () => {
+      const facts = {
+        name: 'example.com/x',
+        caller: uid === undefined ? undefined : caller(uid),
+        listenerUid,
+        allowUids,
+        ruleUids,
+      };
+      const refusal = checkCaller(facts);
+      assert.equal(refusal?.code, verdict);
+      if (refusal !== undefined) assert.match(refusal.message, /^example\.com\/x: .*uid \d+/);
+    });
+  }
+});

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Discovery } from '../../../src/discovery/discovery.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeSockets } from '../../support/fake-sockets.js';
+
+class Bed {
+  readonly clock = new FakeClock();
+  readonly sockets = new FakeSockets();
+  readonly told: string[] = [];
+  looked = 0;
+  readonly discovery: Discovery;
+
+  constructor() {
+    const { sockets, told } = this;
+    const isHidden = (path: string): boolean => path.split('/').some((part) => part.startsWith('.'));
+    this.discovery = new Discovery(
+      {
+        list: () => sockets.paths().filter((path) => !isHidden(path)),
+        pin: sockets.open,
+        keyAt: sockets.keyAt,
+        isHidden,
+      },
+      {
+        appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
+        gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
+        looked: () => (this.looked += 1),
+      },
+      this.clock,
+      () => 10_000,
+    );
+  }
+
+  /** What was told since the last question. */
+  news(): string[] {
+    return this.told.splice(0);
+  }
+}
+
+describe('discovery', () => {
+  it('finds what is there at its start', () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.sockets.put('/r/d/b');
+    bed.discovery.start();
+    assert.deepEqual(bed.news(), ['+/r/a#1', '+/r/d/b#2']);
+    assert.equal(bed.sockets.openPins, 2);
+  });
+
+  it('looks where a hint says, and believes only what it finds', () => {
+    const bed = new Bed();
+    bed.discovery.start();
+    bed.discovery.look('/r/nothing');
+    bed.sockets.put('/r/a');
+    bed.discovery.look('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['+/r/a#1']);
+  });
+
+  it('tells a socket that was replaced in place by its incarnation, the old one first', () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.discovery.start();
+    bed.news();
+    bed.sockets.put('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['-/r/a#1 replaced', '+/r/a#2']);
+    assert.equal(bed.sockets.openPins, 1);
+  });
+
+  it('tells a socket that went, and lets it go', () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.discovery.start();
+    bed.news();
+    bed.sockets.remove('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['-/r/a#1']);
+    assert.deepEqual([bed.sockets.openPins, bed.discovery.size], [0, 0]);
+  });
+
+  it('looks below a directory that went, and below no other', () => {
+    const bed = new Bed();
+    for (const path of ['/r/d/a', '/r/d/e/b', '/r/dd/c']) bed.sockets.put(path);
+    bed.discovery.start();
+    bed.news();
+    for (const path of ['/r/d/a', '/r/d/e/b', '/r/dd/c']) bed.sockets.remove(path);
+    bed.discovery.look('/r/d');
+    assert.deepEqual(bed.news(), ['-/r/d/a#1', '-/r/d/e/b#2']);
+  });
+
+  it('ignores hidden names', () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/.a');
+    bed.sockets.put('/r/.d/b');
+    bed.discovery.start();
+    bed.discovery.look('/r/.a');
+    bed.discovery.look('/r/.d/b');
+    assert.deepEqual(bed.news(), []);
+  });
+
+  it('catches what no event told with each rescan, and lets others look then, too', async () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.discovery.start();
+    bed.news();
+    bed.sockets.put('/r/a');
+    bed.sockets.put('/r/b');
+    await bed.clock.advance(10_000);
+    assert.deepEqual(bed.news(), ['-/r/a#1 replaced', '+/r/a#2', '+/r/b#3']);
+    assert.equal(bed.looked, 1);
+    bed.discovery.stop();
+  });
+
+  it('without file events looks more often, at everything', async () => {
+    const bed = new Bed();
+    bed.discovery.start();
+    bed.discovery.setPolling(1000);
+    await bed.clock.advance(3000);
+    assert.equal(bed.looked, 3);
+    bed.discovery.setPolling(undefined);
+    await bed.clock.advance(9000);
+    assert.equal(bed.looked, 3);
+    bed.discovery.stop();
+  });
+
+  it('takes a link to a socket for that socket: it is there as long as one of its names is', () => {
+    const bed = new Bed();
+    const socket = bed.sockets.put('/r/a');
+    bed.sockets.link('/r/link', socket);
+    bed.discovery.start();
+    assert.deepEqual(bed.news(), ['+/r/a#1']);
+    bed.sockets.remove('/r/link');
+    bed.discovery.look('/r/link');
+    assert.deepEqual(bed.news(), []);
+    bed.sockets.remove('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['-/r/a#1']);
+    assert.equal(bed.sockets.openPins, 0);
+  });
+
+  it('knows a bounded number of sockets, and takes the next when one goes', () => {
+    const bed = new Bed();
+    for (let at = 0; at < 8200; at += 1) bed.sockets.put(`/r/${String(at)}`);
+    bed.discovery.start();
+    assert.deepEqual([bed.discovery.size, bed.sockets.openPins], [8192, 8192]);
+    bed.sockets.remove('/r/0');
+    bed.discovery.rescan();
+    assert.equal(bed.discovery.size, 8192);
+    bed.discovery.stop();
+  });
+
+  it('holds nothing and waits for nothing once it is stopped', async () => {
+    const bed = new Bed();
+    bed.sockets.put('/r/a');
+    bed.discovery.start();
+    bed.discovery.stop();
+    bed.news();
+    bed.sockets.put('/r/b');
+    bed.discovery.look('/r/b');
+    bed.discovery.rescan();
+    bed.discovery.setPolling(1);
+    await bed.clock.advance(60_000);
+    assert.deepEqual(bed.news(), []);
+    assert.deepEqual([bed.sockets.openPins, bed.clock.pending], [0, 0]);
+  });
+
+  it('after a rescan has told exactly what is there, whatever happened and whichever hints were lost', () => {
+    const step = fc.record({
+      path: fc.constantFrom('/r/a', '/r/b', '/r/d/c', '/r/d/e'),
+      what: fc.constantFrom('put', 'remove', 'link', 'look', 'look above'),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const bed = new Bed();
+        bed.discovery.start();
+        for (const { path, what } of steps) {
+          const a = bed.sockets.at('/r/a');
+          if (what === 'put') bed.sockets.put(path);
+          else if (what === 'remove') bed.sockets.remove(path);
+          else if (what === 'link' && a !== undefined) bed.sockets.link(path, a);
+          else bed.discovery.look(what === 'look' ? path : '/r/d');
+        }
+        bed.discovery.rescan();
+        const told = new Set<string>();
+        for (const line of bed.told) {
+          const life = line.replace(/^.*#(\d+).*$/, '$1');
+          assert.notEqual(told.has(life), line.startsWith('+'), `told twice: ${line}`);
+          if (line.startsWith('+')) told.add(life);
+          else told.delete(life);
+        }
+        const there = bed.sockets.paths().map((path) => bed.sockets.at(path)?.incarnation.ino ?? '');
+        assert.deepEqual([...told].sort(), [...new Set(there)].sort());
+        bed.discovery.stop();
+        assert.equal(bed.sockets.openPins, 0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Inventory, type Decoded, type InventoryPorts, type ListDecoder } from '../../../src/inventory/inventory.js';
+import { noMetrics } from '../../../src/kernel/metrics.js';
+import { list } from '../../support/session-bed.js';
+import { loadDefaults } from '../../support/test-settings.js';
+
+const never = new AbortController().signal;
+const decoded = (devices: number): Decoded => ({
+  ok: true,
+  sha256: 'x',
+  list: {
+    devices: Array.from({ length: devices }, (_, at) => ({ id: String(at), health: 'Healthy', numaNodes: [] })),
+    healthy: devices,
+    duplicates: [],
+  },
+});
+
+class Bed {
+  decodes = 0;
+  decode: ListDecoder = () => Promise.resolve(decoded(2));
+  readonly applied: [devices: number, before: number | undefined][] = [];
+  readonly refused: string[] = [];
+  readonly updates: string[] = [];
+  settings = loadDefaults('/r').settings.admission;
+  readonly inventory: Inventory;
+
+  constructor() {
+    const ports: InventoryPorts = {
+      decode: (raw, maxDevices, signal) => {
+        this.decodes += 1;
+        return this.decode(raw, maxDevices, signal);
+      },
+      settings: () => this.settings,
+      metrics: { ...noMetrics, update: (resource, result) => void this.updates.push(`${resource} ${result}`) },
+      applied: (holding, before) => void this.applied.push([holding.devices, before?.devices]),
+      refused: (_id, code) => void this.refused.push(code),
+    };
+    this.inventory = new Inventory(ports);
+  }
+
+  offer(raw: Buffer, id = 'a', signal = never): ReturnType<Inventory['offer']> {
+    return this.inventory.offer(id, `r-${id}`, raw, signal);
+  }
+}
+
+describe('a list that is offered', () => {
+  it('replaces the one before, and says what it replaced', async () => {
+    const bed = new Bed();
+    assert.deepEqual(await bed.offer(list(2)), { kind: 'applied', devices: 2 });
+    bed.decode = () => Promise.resolve(decoded(5));
+    assert.deepEqual(await bed.offer(list(5)), { kind: 'applied', devices: 5 });
+    assert.deepEqual(bed.applied, [
+      [2, undefined],
+      [5, 2],
+    ]);
+    assert.equal(bed.inventory.bytes, list(5).length);
+  });
+
+  it('and is equal to the last one is not decoded', async () => {
+    const bed = new Bed();
+    await bed.offer(list(2));
+    assert.deepEqual(await bed.offer(Buffer.from(list(2))), { kind: 'equal', devices: 2 });
+    assert.equal(bed.decodes, 1);
+    assert.deepEqual(bed.updates, ['r-a applied', 'r-a equal']);
+  });
+
+  it('and cannot be decoded leaves the last good one in place', async () => {
+    const bed = new Bed();
+    await bed.offer(list(2));
+    bed.decode = () => Promise.resolve({ ok: false, code: 'REQUEST_INVALID', sentence: 'it is cut off' });
+    const offered = await bed.offer(Buffer.from('?'));
+    assert.deepEqual(offered, { kind: 'refused', sentence: 'the list of r-a is refused: it is cut off' });
+    assert.equal(bed.inventory.known('a'), 2);
+    assert.deepEqual(bed.refused, ['REQUEST_INVALID']);
+  });
+
+  it('beyond a cap is refused undecoded, and the sentence names the setting', async () => {
+    const bed = new Bed();
+    bed.settings = { ...bed.settings, maxMessageBytes: 10 };
+    const large = await bed.offer(list(20));
+    assert.match(large.kind === 'refused' ? large.sentence : '', /admission\.maxMessageBytes allows 10$/);
+    bed.settings = { ...bed.settings, maxMessageBytes: 1000, maxListBytesTotal: list(20).length + 1 };
+    await bed.offer(list(20), 'a');
+    const total = await bed.offer(list(20), 'b');
+    assert.match(total.kind === 'refused' ? total.sentence : '', /admission\.maxListBytesTotal allows/);
+    assert.deepEqual(bed.refused, ['LIST_TOO_LARGE', 'CAP_LIST_BYTES']);
+    assert.equal(bed.decodes, 1);
+    assert.equal((await bed.offer(list(19), 'a')).kind, 'applied', 'its own last list does not stand in its way');
+  });
+
+  it('while others are being decoded counts with them: together they keep the cap', async () => {
+    const bed = new Bed();
+    bed.settings = { ...bed.settings, maxListBytesTotal: list(20).length * 3 };
+    const opened: (() => void)[] = [];
+    bed.decode = () => new Promise((resolve) => void opened.push(() => resolve(decoded(20))));
+    const offers = Array.from({ length: 10 }, (_, at) => bed.offer(list(20), String(at)));
+    for (const open of opened) open();
+    const kinds = (await Promise.all(offers)).map(({ kind }) => kind);
+    assert.equal(kinds.filter((kind) => kind === 'applied').length, 3);
+    assert.ok(bed.inventory.bytes <= bed.settings.maxListBytesTotal);
+    bed.inventory.drop('0');
+    const again = bed.offer(list(20), '9');
+    opened.at(-1)?.();
+    assert.equal((await again).kind, 'applied', 'what was refused or dropped takes no room');
+  });
+
+  it('by a session that ended meanwhile is not taken', async () => {
+    const bed = new Bed();
+    const halt = new AbortController();
+    const offered = bed.offer(list(2), 'a', halt.signal);
+    halt.abort(new Error('session closed'));
+    await assert.rejects(offered, /session closed/);
+    assert.equal(bed.inventory.holding('a'), undefined);
+    assert.equal(bed.inventory.bytes, 0);
+  });
+
+  it('as a small part of a pool does not keep the pool alive', async () => {
+    const bed = new Bed();
+    const pool = Buffer.alloc(1024 * 1024);
+    const small = pool.subarray(0, list(2).length);
+    list(2).copy(small);
+    await bed.offer(small);
+    assert.ok((bed.inventory.holding('a')?.raw.buffer.byteLength ?? Infinity) < 16 * 1024);
+  });
+
+  it('of a name like __proto__ is one like any other', async () => {
+    const bed = new Bed();
+    for (const id of ['__proto__', 'constructor', 'hasOwnProperty']) await bed.offer(list(2), id);
+    assert.equal([...bed.inventory.all()].length, 3);
+    assert.equal(bed.inventory.known('toString'), undefined);
+    bed.inventory.drop('__proto__');
+    assert.equal(bed.inventory.bytes, 2 * list(2).length);
+  });
+});

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { classifyFailedCall } from '../../../src/model/failed-call.js';
+import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { FakeFailure } from '../../support/fake-connection.js';
+
+const S = GRPC_STATUS;
+
+describe('a call that failed', () => {
+  for (const [status, message, code] of [
+    [S.UNAVAILABLE, 'No connection established. Last error: connect ECONNREFUSED /proc/self/fd/3', 'NO_LISTENER'],
+    [S.UNAVAILABLE, 'connect ENOENT /proc/self/fd/3', 'NO_LISTENER'],
+    [S.DEADLINE_EXCEEDED, 'no answer within 5000 ms', 'NO_ANSWER'],
+    [S.UNIMPLEMENTED, 'The server does not implement the method', 'NOT_SERVED'],
+    [S.UNAVAILABLE, 'Last error: Protocol error', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'Last error: socket hang up', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'Connection dropped', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'Error: ERR_HTTP2_ERROR', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'Last error: read ECONNRESET', 'NOT_GRPC'],
+    [S.INTERNAL, 'Received RST_STREAM with code 1 (nghttp2)', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'the plugin is still warming up', 'OPTIONS_FAILED'],
+    [S.INTERNAL, 'division by zero', 'OPTIONS_FAILED'],
+    [S.UNKNOWN, 'Protocol error of my own device', 'OPTIONS_FAILED'],
+    [S.CANCELLED, 'given up', 'OPTIONS_FAILED'],
+  ] as const) {
+    it(`with ${String(status)} ${message}: ${code}`, () => {
+      const refusal = classifyFailedCall(
+        new FakeFailure(status, message),
+        'it failed',
+        'x at x.sock',
+        'OPTIONS_FAILED',
+      );
+      assert.equal(refusal.code, code);
+      assert.match(refusal.message, /^x at x\.sock: it failed: /);
+    });
+  }
+});

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isLive } from '../../../src/reconcile/instance.js';
+import { ReconcileWorld } from '../../support/reconcile-world.js';
+
+const X = 'example.com/x';
+
+describe('the roster', () => {
+  it('holds the sockets of a record that counts, and none of a dead one', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    assert.equal(world.sockets.openPins, 1);
+    world.lifecycle.report(world.idOf(socket), { state: 'held', reason: 'not-answering', message: 'frozen' });
+    assert.equal(world.sockets.openPins, 1, 'who may come back keeps its inode');
+    world.lifecycle.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
+    assert.equal(world.sockets.openPins, 0);
+    await world.register(socket);
+    assert.equal(world.sockets.openPins, 1);
+    for (const instance of [...world.roster.all()]) world.roster.remove(instance);
+    assert.equal(world.sockets.openPins, 0);
+  });
+
+  it('holds one descriptor however often a living plugin registers', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    for (let at = 0; at < 100; at += 1) {
+      await world.register(socket);
+      if (at % 3 === 0) world.lose(socket, { reason: 'not-answering' });
+    }
+    assert.equal(world.sockets.openPins, 1);
+  });
+
+  it('lets dead reports change nothing', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    const id = world.idOf(socket);
+    world.roster.report(id, { state: 'gone', reason: 'goodbye', message: 'left' });
+    const changes = world.changes.length;
+    world.roster.report(id, { state: 'ready', reason: 'registered', message: 'a late word' });
+    world.roster.report('nobody', { state: 'ready', reason: 'registered', message: 'a late word' });
+    assert.equal(world.changes.length, changes);
+    assert.equal(world.stateOf(socket), 'gone goodbye');
+  });
+
+  it('tells a repeated report once', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    const changes = world.changes.length;
+    for (let at = 0; at < 3; at += 1) {
+      world.roster.report(world.idOf(socket), { state: 'ready', reason: 'path-missing', message: 'its file vanished' });
+    }
+    assert.equal(world.changes.length, changes + 1);
+  });
+
+  it('keeps a few dead entries of a plugin and a bounded number of all', async () => {
+    const world = new ReconcileWorld();
+    world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no');
+    for (let at = 0; at < 10; at += 1) await world.register(world.sockets.put(`/d/${String(at)}`));
+    assert.equal(world.roster.ofPlugin('DevicePlugin', X).length, 3);
+    for (let at = 0; at < 400; at += 1) {
+      await world.register(world.sockets.put(`/d/x${String(at)}`), { name: `example.com/n${String(at)}` });
+    }
+    assert.equal(world.roster.size, 256);
+    assert.equal(world.sockets.openPins, 0);
+    assert.equal(world.roster.livePlugins, 0);
+  });
+
+  it('keeps the living among many that die', async () => {
+    const world = new ReconcileWorld();
+    const alive = world.sockets.put('/d/alive');
+    await world.register(alive);
+    world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no');
+    for (let at = 0; at < 300; at += 1) await world.register(world.sockets.put(`/d/${String(at)}`));
+    assert.equal(world.stateOf(alive), 'ready registered');
+    assert.equal(world.roster.primaryOf('DevicePlugin', X)?.id, world.idOf(alive));
+    assert.equal(world.roster.livePlugins, 1);
+  });
+
+  it('names the newest that is connected as primary, else the newest that may come back', async () => {
+    const world = new ReconcileWorld();
+    const [a, b] = [world.sockets.put('/d/a'), world.sockets.put('/d/b')];
+    await world.register(a);
+    await world.register(b);
+    const primary = (): string | undefined => world.roster.primaryOf('DevicePlugin', X)?.socketPath;
+    assert.equal(primary(), '/d/b');
+    world.roster.report(world.idOf(b), { state: 'held', reason: 'not-answering', message: 'frozen' });
+    assert.equal(primary(), '/d/a');
+    world.roster.report(world.idOf(a), { state: 'held', reason: 'not-answering', message: 'frozen' });
+    assert.equal(primary(), '/d/b');
+    world.roster.report(world.idOf(a), { state: 'gone', reason: 'goodbye', message: 'left' });
+    world.roster.report(world.idOf(b), { state: 'gone', reason: 'goodbye', message: 'left' });
+    assert.equal(primary(), undefined);
+  });
+
+  it('knows whose a socket is, for as long as it counts', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    const claimant = (type: string, name: string): string | undefined =>
+      world.roster.claimantOf(type, socket.key, name)?.name;
+    assert.equal(claimant('DevicePlugin', 'example.com/y'), X);
+    assert.equal(claimant('DevicePlugin', X), undefined);
+    assert.equal(claimant('CSIPlugin', 'example.com/y'), undefined);
+    world.roster.report(world.idOf(socket), { state: 'gone', reason: 'goodbye', message: 'left' });
+    assert.equal(claimant('DevicePlugin', 'example.com/y'), undefined);
+  });
+
+  it('follows an endpoint that is another one the next time', async () => {
+    const world = new ReconcileWorld();
+    const registration = world.sockets.put('/r/x-reg');
+    const first = world.sockets.put('/r/x');
+    const pin = world.sockets.open(registration.path);
+    assert.ok(pin);
+    const over = { door: 'watcher', socket: pin } as const;
+    await world.register(first, over);
+    const instance = world.of(registration);
+    assert.equal(instance?.endpointKey, first.key);
+    world.roster.report(instance.id, { state: 'held', reason: 'not-answering', message: 'frozen' });
+    const second = world.sockets.put('/r/x');
+    await world.register(second, over);
+    assert.equal(instance.endpointKey, second.key);
+    assert.equal(world.roster.claimantOf('DevicePlugin', first.key, 'example.com/y'), undefined);
+    assert.equal(world.roster.claimantOf('DevicePlugin', second.key, 'example.com/y'), instance);
+    pin.release();
+    for (const one of [...world.roster.all()]) world.roster.remove(one);
+    assert.equal(world.sockets.openPins, 0);
+  });
+
+  it('keeps names like __proto__ apart from what objects have', async () => {
+    const world = new ReconcileWorld();
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      await world.register(world.sockets.put(`/d/${name}`), { name });
+      assert.equal(world.roster.ofPlugin('DevicePlugin', name).filter(isLive).length, 1);
+    }
+    assert.equal(world.roster.ofPlugin('DevicePlugin', 'hasOwnProperty').length, 0);
+    assert.equal(world.roster.livePlugins, 3);
+  });
+});

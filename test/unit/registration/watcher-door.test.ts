@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Outcome, PinnedSocket, RegistrationRequest } from '../../../src/model/plugin.js';
+import { GRPC_STATUS, REFUSALS, type RefusalCode } from '../../../src/model/reasons.js';
+import type { PluginInfo } from '../../../src/registration/ports.js';
+import { WatcherDoor } from '../../../src/registration/watcher-door.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeFailure } from '../../support/fake-connection.js';
+import { FakeSockets } from '../../support/fake-sockets.js';
+import { loadDefaults } from '../../support/test-settings.js';
+
+const INFO: PluginInfo = { type: 'DevicePlugin', name: 'example.com/x', endpoint: '', supportedVersions: ['v1beta1'] };
+const OK: Outcome = { ok: true, instanceId: 'i', durable: true };
+const REFUSED_CONNECT = new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED');
+
+class Bed {
+  readonly clock = new FakeClock();
+  readonly halt = new AbortController();
+  readonly socket: PinnedSocket;
+  readonly requests: RegistrationRequest[] = [];
+  /** What the plugin was told: '' for registered. */
+  readonly told: string[] = [];
+  readonly failed: string[] = [];
+  readonly pending: boolean[] = [];
+  asked = 0;
+  info: () => Promise<PluginInfo> = () => Promise.resolve(INFO);
+  outcome: () => Outcome = () => OK;
+  notify: () => Promise<void> = () => Promise.resolve();
+  readonly door: WatcherDoor;
+
+  constructor() {
+    const sockets = new FakeSockets();
+    sockets.put('/r/plugins_registry/x');
+    const pin = sockets.open('/r/plugins_registry/x');
+    if (pin === undefined) throw new Error('there is no socket');
+    this.socket = pin;
+    this.door = new WatcherDoor({
+      enrol: (request) => {
+        this.requests.push(request);
+        return Promise.resolve(this.outcome());
+      },
+      client: {
+        getInfo: () => {
+          this.asked += 1;
+          return this.info();
+        },
+        notify: async (_socket, error) => {
+          await this.notify();
+          this.told.push(error ?? '');
+        },
+        callerOf: () => ({ uid: 7, gid: 7, pid: 1, startTime: undefined, source: 'peercred' }),
+      },
+      clock: this.clock,
+      timeouts: () => loadDefaults('/r').settings.timeouts,
+      failed: (_socket, { code }) => void this.failed.push(code),
+      notifyPending: (_id, isPending) => void this.pending.push(isPending),
+    });
+  }
+
+  attempt(): ReturnType<WatcherDoor['attempt']> {
+    return this.door.attempt(this.socket, this.halt.signal);
+  }
+}
+
+const refusedWith = (code: RefusalCode, retryAfterMs?: number): (() => Outcome) => {
+  const after = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return () => ({ ok: false, refusal: { code, message: `refused for ${code}`, ...after } });
+};
+
+describe('an attempt at the watcher door', () => {
+  it('asks who it is, takes it in, and tells it', async () => {
+    const bed = new Bed();
+    assert.deepEqual(await bed.attempt(), { done: true });
+    assert.deepEqual(bed.told, ['']);
+    assert.deepEqual(
+      bed.requests.map(({ door, pulled, name, caller }) => ({ door, pulled, name, uid: caller?.uid })),
+      [{ door: 'watcher', pulled: false, name: 'example.com/x', uid: 7 }],
+    );
+    assert.equal(bed.clock.pending, 0);
+  });
+
+  for (const code of Object.keys(REFUSALS) as RefusalCode[]) {
+    const passes = REFUSALS[code].transient;
+    it(`refused with ${code}: ${passes ? 'is not told, because registrars exit on it' : 'is told with what to do'}`, async () => {
+      const bed = new Bed();
+      bed.outcome = refusedWith(code);
+      const attempt = await bed.attempt();
+      assert.equal(attempt.done, false);
+      if (passes) assert.deepEqual(bed.told, []);
+      else assert.deepEqual(bed.told, [`${code}: refused for ${code}. ${REFUSALS[code].remedy}`]);
+    });
+  }
+
+  it('refused for a time is not tried again before that time', async () => {
+    const bed = new Bed();
+    bed.outcome = refusedWith('FLOOD_REGISTER', 30_000);
+    assert.deepEqual(await bed.attempt(), { done: false, atLeastMs: 30_000 });
+  });
+
+  it('right after bind and before listen tries again for a moment', async () => {
+    const bed = new Bed();
+    bed.info = () => (bed.asked < 5 ? Promise.reject(REFUSED_CONNECT) : Promise.resolve(INFO));
+    const attempt = bed.attempt();
+    await bed.clock.advance(20);
+    assert.deepEqual(await attempt, { done: true });
+    assert.deepEqual(bed.failed, []);
+  });
+
+  for (const [status, message, code] of [
+    [GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'NO_LISTENER'],
+    [GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 5000 ms', 'NO_ANSWER'],
+    [GRPC_STATUS.UNAVAILABLE, 'Protocol error', 'NOT_GRPC'],
+    [GRPC_STATUS.UNIMPLEMENTED, 'unknown service', 'NOT_SERVED'],
+    [GRPC_STATUS.INTERNAL, 'oops', 'INFO_FAILED'],
+  ] as const) {
+    it(`GetInfo fails with ${message}: ${code}, told to the operator, not to the plugin`, async () => {
+      const bed = new Bed();
+      bed.info = () => Promise.reject(new FakeFailure(status, message));
+      const attempt = bed.attempt();
+      await bed.clock.advance(1000);
+      assert.deepEqual(await attempt, { done: false });
+      assert.deepEqual([bed.failed, bed.told, bed.requests], [[code], [], []]);
+    });
+  }
+
+  it('of a plugin that cannot be told goes on telling, and says so meanwhile', async () => {
+    const bed = new Bed();
+    let failures = 6;
+    bed.notify = () => (failures-- > 0 ? Promise.reject(new FakeFailure(14, 'busy')) : Promise.resolve());
+    const attempt = bed.attempt();
+    await bed.clock.advance(250 + 1000 + 5000 + 15_000 * 3);
+    assert.deepEqual(await attempt, { done: true });
+    assert.deepEqual(bed.told, ['']);
+    assert.deepEqual(bed.pending, [true, true, true, true, true, true, false]);
+    assert.equal(bed.asked, 1, 'what is registered is not registered again');
+  });
+
+  it('that could not tell a refusal is over all the same', async () => {
+    const bed = new Bed();
+    bed.outcome = refusedWith('NAME_INVALID');
+    bed.notify = () => Promise.reject(new FakeFailure(14, 'busy'));
+    assert.deepEqual(await bed.attempt(), { done: false });
+  });
+
+  for (const [when, hang] of [
+    ['asking', (bed: Bed): unknown => (bed.info = () => Promise.reject(REFUSED_CONNECT))],
+    ['telling', (bed: Bed): unknown => (bed.notify = () => Promise.reject(new FakeFailure(14, 'busy')))],
+  ] as const) {
+    it(`ends with its socket while it is ${when}, and leaves no clock`, async () => {
+      const bed = new Bed();
+      hang(bed);
+      const attempt = bed.attempt();
+      await bed.clock.settle();
+      bed.halt.abort(new Error('the socket was removed'));
+      await assert.rejects(attempt, /the socket was removed/);
+      assert.equal(bed.clock.pending, 0);
+    });
+  }
+
+  it('whose socket went while it was judged tells nobody', async () => {
+    const bed = new Bed();
+    bed.outcome = () => {
+      bed.halt.abort(new Error('the socket was removed'));
+      return OK;
+    };
+    await assert.rejects(bed.attempt(), /the socket was removed/);
+    assert.deepEqual(bed.told, []);
+  });
+});

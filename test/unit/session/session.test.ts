@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { FakeFailure } from '../../support/fake-connection.js';
+import { ID, list, SessionBed } from '../../support/session-bed.js';
+
+const SILENT = new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 10000 ms');
+
+describe('a session that watches', () => {
+  it('serves with its first list, and says so once', async () => {
+    const bed = await SessionBed.registered();
+    assert.deepEqual(bed.served, 0);
+    bed.stream.push(list(2));
+    bed.stream.push(list(3));
+    await bed.clock.settle();
+    assert.equal(bed.served, 1);
+    assert.equal(bed.reported(), 'ready registered');
+    assert.equal(bed.offers.at(-1)?.length, list(3).length);
+  });
+
+  it('counts what it took and what it coalesced', async () => {
+    const bed = await SessionBed.registered();
+    for (let at = 0; at < 4; at += 1) bed.stream.push(list(at + 1));
+    await bed.clock.settle();
+    assert.deepEqual(Object.fromEntries(bed.counted), { updates: 4, coalesced: 3 });
+    assert.equal(bed.offers.length, 1, 'only the newest is looked at');
+  });
+
+  it('says which list was refused and goes on, and takes it back with the next good one', async () => {
+    const bed = await SessionBed.registered();
+    bed.verdict = { kind: 'refused', sentence: 'the list has 300000 devices' };
+    bed.stream.push(list(1));
+    await bed.clock.settle();
+    assert.equal(bed.reported(), 'ready list-refused');
+    assert.equal(bed.served, 0, 'a plugin without a list takes nothing over');
+    bed.verdict = undefined;
+    bed.stream.push(list(1));
+    await bed.clock.settle();
+    assert.equal(bed.reported(), 'ready registered');
+  });
+
+  for (const [what, end, state] of [
+    ['is closed in order', { status: GRPC_STATUS.OK, details: '' }, 'held reopening'],
+    ['loses its connection', { status: GRPC_STATUS.UNAVAILABLE, details: 'closed' }, 'held connection-lost'],
+    ['fails', { status: GRPC_STATUS.INTERNAL, details: 'oops' }, 'held stream-failed'],
+    [
+      'sends more than a message may have',
+      { status: GRPC_STATUS.RESOURCE_EXHAUSTED, details: 'Received message larger than max (9 vs 4)' },
+      'held stream-failed',
+    ],
+  ] as const) {
+    it(`whose stream ${what} is ${state}, and over`, async () => {
+      const bed = await SessionBed.registered();
+      bed.stream.push(list(2));
+      await bed.clock.settle();
+      bed.stream.finish(end);
+      await bed.clock.settle();
+      assert.equal(bed.reported(), state);
+      assert.equal(bed.connection.isClosed, true);
+      assert.equal(bed.clock.pending, 0);
+    });
+  }
+
+  it('takes an empty list and an end for a goodbye', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    bed.stream.push(list(0));
+    await bed.clock.settle();
+    bed.stream.finish({ status: GRPC_STATUS.OK, details: '' });
+    await bed.clock.settle();
+    assert.equal(bed.reported(), 'gone goodbye');
+  });
+
+  it('is closed for lists beyond the pace where the policy says so, after the last one was taken', async () => {
+    const bed = await SessionBed.registered({ pacer: { permits: 1, onExceed: 'disconnect' } });
+    bed.stream.push(list(1));
+    await bed.clock.settle();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    assert.equal(bed.reported(), 'held update-flood');
+    assert.equal(bed.offers.length, 2);
+    assert.equal(bed.counted.get('disconnects'), 1);
+  });
+
+  it('once closed changes nothing any more, whatever arrives', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    const before = bed.reports.length;
+    await bed.handler.deregister(ID, 'replaced');
+    bed.stream.push(list(5));
+    bed.stream.finish({ status: GRPC_STATUS.INTERNAL, details: 'late' });
+    await bed.clock.advance(600_000);
+    assert.equal(bed.reports.length, before);
+    assert.equal(bed.offers.length, 1);
+    assert.deepEqual([bed.stream.isCancelled, bed.connection.isClosed, bed.pacer.isClosed], [true, true, true]);
+    assert.equal(bed.clock.pending, 0);
+  });
+});
+
+describe('a plugin that hangs', () => {
+  it('is found by a call after as many silent ones as the setting says, and taken back with the next answer', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    const { answer } = bed.connection;
+    bed.connection.answer = () => Promise.reject(SILENT);
+    const { intervalMs, failures } = bed.liveness;
+    await bed.clock.advance(intervalMs * (failures - 1));
+    assert.equal(bed.reported(), 'ready registered');
+    await bed.clock.advance(intervalMs);
+    assert.equal(bed.reported(), 'held not-answering');
+    assert.equal(bed.connection.isClosed, false, 'it may wake up');
+    bed.connection.answer = answer;
+    await bed.clock.advance(intervalMs);
+    assert.equal(bed.reported(), 'ready registered');
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
+  it('is not one that answers with an error', async () => {
+    const bed = await SessionBed.registered();
+    bed.connection.answer = () => Promise.reject(new FakeFailure(GRPC_STATUS.INTERNAL, 'no'));
+    await bed.clock.advance(bed.liveness.intervalMs * 10);
+    assert.equal(bed.reports.length, 0);
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
+  it('is back with a list, too', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    bed.connection.answer = () => Promise.reject(SILENT);
+    await bed.clock.advance(bed.liveness.intervalMs * (bed.liveness.failures + 1));
+    assert.equal(bed.reported(), 'held not-answering');
+    bed.stream.push(list(3));
+    await bed.clock.settle();
+    assert.equal(bed.reported(), 'ready registered');
+    await bed.handler.deregister(ID, 'replaced');
+  });
+});
+
+describe('a plugin that is taken in', () => {
+  it('is refused with what its failed call means, and nothing stays open', async () => {
+    const bed = new SessionBed();
+    bed.dialler.prepare = (connection) => (connection.answer = () => Promise.reject(SILENT));
+    await assert.rejects(bed.register(), /failed to get device plugin options: no answer within/);
+    assert.deepEqual([bed.connection.isClosed, bed.pacer.isClosed, bed.clock.pending], [true, true, 0]);
+    assert.equal(bed.handler.openSessions, 0);
+  });
+
+  it('a second time on one incarnation is asked before the first session ends', async () => {
+    const bed = await SessionBed.registered();
+    const first = bed.connection;
+    bed.dialler.prepare = (connection) => (connection.answer = () => Promise.reject(SILENT));
+    await assert.rejects(bed.register());
+    assert.equal(first.isClosed, false);
+    bed.dialler.prepare = () => undefined;
+    await bed.register();
+    assert.equal(first.isClosed, true);
+    assert.equal(bed.handler.openSessions, 1);
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
+  it('and closed while it is asked is closed at once', async () => {
+    const bed = new SessionBed();
+    bed.dialler.prepare = (connection) => {
+      connection.answer = (_, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(new FakeFailure(GRPC_STATUS.CANCELLED, 'given up')));
+        });
+    };
+    const registering = bed.register();
+    await bed.handler.deregister(ID, 'deregistered');
+    await assert.rejects(registering);
+    assert.deepEqual([bed.connection.isClosed, bed.handler.openSessions], [true, 0]);
+  });
+
+  it('again when nobody called may not bear a second stream: its rule says how', async () => {
+    for (const [reattach, known, movable, reason, streams] of [
+      ['stream', 2, true, undefined, 1],
+      ['probe', 2, true, 'list-unwatched', 0],
+      ['probe', undefined, true, 'recycled', 0],
+      ['probe', undefined, false, 'list-unwatched', 0],
+      ['recycle', 2, true, 'recycled', 0],
+      ['recycle', 2, false, 'list-unwatched', 0],
+    ] as const) {
+      const bed = new SessionBed({ reattach, resumed: true, movable });
+      bed.knownDevices = known;
+      await bed.register();
+      const what = `${reattach}, list ${String(known)}, ${movable ? 'movable' : 'not movable'}`;
+      assert.equal(bed.reports.at(-1)?.reason, reason, what);
+      assert.equal(bed.connection.streams.length, streams, what);
+      await bed.handler.deregister(ID, 'replaced');
+    }
+  });
+
+  it('is moved aside once a minute at most', async () => {
+    const bed = new SessionBed({ reattach: 'recycle', resumed: true });
+    await bed.register();
+    assert.equal(bed.reported(), 'ready recycled');
+    await bed.clock.advance(59_000);
+    await bed.register();
+    assert.equal(bed.reported(), 'ready list-unwatched');
+    await bed.clock.advance(1000);
+    await bed.register();
+    assert.equal(bed.reported(), 'ready recycled');
+    assert.equal(bed.moves, 2);
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
+  it('without a stream is followed by its connection', async () => {
+    const bed = new SessionBed({ reattach: 'probe', resumed: true });
+    bed.knownDevices = 2;
+    await bed.register();
+    bed.connection.lost?.();
+    assert.equal(bed.reported(), 'held connection-lost');
+    assert.equal(bed.clock.pending, 0);
+  });
+});
