@@ -9,6 +9,7 @@ export class AttachedPlugin implements Subject {
   readonly startedAt = undefined;
   readonly problem = undefined;
   readonly isBetweenLives = false;
+  readonly written = 0;
 
   start(): void {
     // It runs already.

@@ -124,7 +124,8 @@ async function comesUpBeside(workshop: Workshop, known: Known): Promise<boolean>
 
 function reasonToSkip(scenario: Scenario, trial: Trial, isOurs: boolean): string | undefined {
   const { result, known, hasDevices } = trial;
-  if (known === undefined) return result.verdict === 'skipped' ? result.evidence : 'the plugin did not come up at all';
+  if (known === undefined)
+    return result.verdict === 'skipped' ? result.evidence : 'not run: first-list comes first, and it failed';
   if (scenario.needsCommand === true && !isOurs) return 'a plugin that runs already cannot be started a second time';
   if (scenario.isAboutDevices === true && !hasDevices) return 'it is about device lists, and this driver has none';
   if (scenario.doors.includes(known.door)) return undefined;

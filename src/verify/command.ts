@@ -22,13 +22,21 @@ export function findCommand(name: string, searchPath: string): string {
   const candidates = name.includes('/')
     ? [path.resolve(name)]
     : searchPath.split(':').map((directory) => path.resolve(directory, name));
-  const files = candidates.filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true);
+  const files = candidates.filter(isFile);
   const found = files.find(isExecutable);
   if (found !== undefined) return found;
   if (files[0] !== undefined)
     throw new CommandProblem(`${files[0]} cannot be started: it is not executable (chmod +x)`);
   const where = name.includes('/') ? 'there is no such file' : 'it is not in any directory of PATH';
   throw new CommandProblem(`the command ${name} does not exist: ${where}`);
+}
+
+function isFile(file: string): boolean {
+  try {
+    return statSync(file).isFile();
+  } catch {
+    return false; // there is none, or it is in a directory that we may not enter
+  }
 }
 
 function isExecutable(file: string): boolean {

@@ -2,7 +2,7 @@
 import { proveBroker } from './probe.js';
 import type { Rig } from './rig.js';
 import type { Scenario } from './scenario.js';
-import { endOf, times } from './subject.js';
+import { times } from './subject.js';
 import { BrokerFault, Failed, Skipped, type ScenarioResult, type Verdict } from './verdict.js';
 
 /**
@@ -19,7 +19,7 @@ export async function judge(scenario: Scenario, rig: Rig): Promise<ScenarioResul
     name: scenario.name,
     verdict,
     seconds: Math.round(spentMs / 100) / 10,
-    evidence: `${evidence}${verdict === 'skipped' ? '' : restarts(rig)}`,
+    evidence: verdict === 'skipped' ? evidence : `${evidence}${asides(rig, evidence)}`,
     timeline: rig.witness.timeline(),
     output: rig.subject.output(),
   };
@@ -59,9 +59,16 @@ function brokerFault({ message }: BrokerFault): string {
   return `nothing can be said, the broker was at fault: ${message}`;
 }
 
-/** Its supervisor would have done the same, and its operator would want to know. */
-function restarts({ subject }: Rig): string {
-  const last = subject.ends.at(-1);
-  if (last === undefined) return '';
-  return ` (it ended by itself ${times(subject.ends.length)}, the last time ${endOf(last)} of life, and was started again each time)`;
+/** More than this is said: a log that grows like that fills a node's disk. */
+const LOUD_BYTES = 10_000_000;
+
+/** What else an operator would want to know: ends that nobody has told of, and output without measure. */
+function asides({ subject }: Rig, evidence: string): string {
+  const said: string[] = [];
+  const { ends, written } = subject;
+  if (ends.length > 0 && !/\b(ended|exited)\b/.test(evidence)) {
+    said.push(`it ended by itself ${times(ends.length)} and was started again`);
+  }
+  if (written >= LOUD_BYTES) said.push(`it wrote ${Math.round(written / 1e6)} MB, of which the end is kept`);
+  return said.length === 0 ? '' : ` (${said.join('; ')})`;
 }

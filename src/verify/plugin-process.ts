@@ -54,6 +54,10 @@ export class PluginProcess implements Subject {
     return this.#problem;
   }
 
+  get written(): number {
+    return this.#output.total;
+  }
+
   get isBetweenLives(): boolean {
     return this.#restart !== undefined;
   }

@@ -44,7 +44,7 @@ export async function proveBroker(places: Places, witness: Witness, changes: Cha
   try {
     await listen(server, socket);
     await register(places.kubeletSocket);
-    const counts = (): boolean => (witness.own(PROBE)?.allocatable ?? 0) > 0;
+    const counts = (): boolean => (witness.own?.allocatable ?? 0) > 0;
     if ((await changes.until(counts, LISTED_MS)) === undefined) {
       throw new BrokerFault(
         `the broker took a well-behaved plugin in, but did not count its device within ${seconds(LISTED_MS)}`,

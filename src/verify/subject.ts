@@ -36,6 +36,8 @@ export interface Subject {
    * @returns whether it could be sent
    */
   signal(pid: number, signal: NodeJS.Signals): boolean;
+  /** Bytes that it wrote. */
+  readonly written: number;
   /** The end of what it wrote. */
   output(): string;
   /** The last line it wrote; may be empty. */
@@ -48,9 +50,10 @@ export function endOf(life: Life): string {
   return `${how} after ${seconds((life.endedAt ?? life.startedAt) - life.startedAt)}`;
 }
 
-/** A length of time for evidence: `0.3 s`. */
+/** A length of time for evidence: `40 ms`, `2.3 s`, `10 s`. */
 export function seconds(ms: number): string {
-  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  return `${(ms / 1_000).toFixed(1).replace('.0', '')} s`;
 }
 
 /** A number of times in words for evidence. */

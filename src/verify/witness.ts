@@ -1,6 +1,6 @@
 // What was seen of one rig, in the order in which it happened: the broker's news, and what we did ourselves.
 import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
-import { pluginKey, type PluginId } from '../model/ids.js';
+import { pluginKey } from '../model/ids.js';
 import type { Moment } from './verdict.js';
 
 type Call = Extract<BrokerNews, { kind: 'call' }>;
@@ -21,7 +21,7 @@ export interface Mark {
 
 /** Remembers what was seen; bounded. */
 export class Witness {
-  readonly #isOurs: (plugin: PluginId) => boolean;
+  readonly #ours: string;
   readonly #onNote: (what: string) => void;
   readonly #calls: Call[] = [];
   readonly #pictures: Picture[] = [];
@@ -35,11 +35,11 @@ export class Witness {
   lastRefusal = '';
 
   /**
-   * @param isOurs plugins of our own, which are not looked at
+   * @param ours `type/name` of the plugin that is our own and is not looked at
    * @param onNote is told what we do, as we do it
    */
-  constructor(isOurs: (plugin: PluginId) => boolean, onNote: (what: string) => void) {
-    this.#isOurs = isOurs;
+  constructor(ours: string, onNote: (what: string) => void) {
+    this.#ours = ours;
     this.#onNote = onNote;
   }
 
@@ -47,7 +47,7 @@ export class Witness {
   take(news: BrokerNews): void {
     switch (news.kind) {
       case 'call':
-        if (!this.#isOurs(news) && this.#calls.length < MAX_KEPT) this.#calls.push(news);
+        if (pluginKey(news) !== this.#ours && this.#calls.length < MAX_KEPT) this.#calls.push(news);
         return;
       case 'picture':
         if (this.#pictures.length < MAX_KEPT) this.#pictures.push(news);
@@ -57,7 +57,8 @@ export class Witness {
         this.broken.push(news);
         return;
       case 'event': {
-        const { type, reason, message } = news.event;
+        const { type, reason, plugin, message } = news.event;
+        if (plugin === this.#ours) return;
         if (type === 'refused') this.lastRefusal = message;
         this.#moment({ at: news.at, who: 'broker', what: reason === '' ? message : `${message} [${reason}]` });
         return;
@@ -88,12 +89,12 @@ export class Witness {
 
   /** Plugins as they are now. */
   get plugins(): readonly PluginPicture[] {
-    return (this.#pictures.at(-1)?.plugins ?? []).filter((plugin) => !this.#isOurs(plugin));
+    return (this.#pictures.at(-1)?.plugins ?? []).filter((plugin) => pluginKey(plugin) !== this.#ours);
   }
 
-  /** One of our own plugins as it is now. */
-  own(plugin: PluginId): PluginPicture | undefined {
-    return this.#pictures.at(-1)?.plugins.find((one) => pluginKey(one) === pluginKey(plugin));
+  /** The plugin that is our own, as it is now. */
+  get own(): PluginPicture | undefined {
+    return this.#pictures.at(-1)?.plugins.find((plugin) => pluginKey(plugin) === this.#ours);
   }
 
   /** Calls since a mark, of one plugin or of all. */

@@ -5,6 +5,7 @@ import { Changes } from './changes.js';
 import type { Command } from './command.js';
 import { blanksFor, fillIn } from './blanks.js';
 import { boundCommand } from './bind.js';
+import { pluginKey } from '../model/ids.js';
 import { marked, signalTo } from './leftovers.js';
 import { makePlaces, removePlaces, type Places } from './places.js';
 import { PluginProcess } from './plugin-process.js';
@@ -58,7 +59,7 @@ export class Workshop {
     const places = this.#attached ?? makePlaces(attachedRoot, isBound);
     if (attachedRoot !== undefined) this.#attached = places;
     const changes = new Changes(signal);
-    const witness = new Witness(({ name }) => name === PROBE.name, onNote);
+    const witness = new Witness(pluginKey(PROBE), onNote);
     const broker = new BrokerProcess({
       program,
       places,

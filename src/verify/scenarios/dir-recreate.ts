@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
 import { seconds } from '../subject.js';
-import { BrokerFault, Failed } from '../verdict.js';
+import { BrokerFault, Failed, Skipped } from '../verdict.js';
 
 /** The broker notices at once, or at its next rescan. */
 const REMADE_MS = 20_000;
@@ -22,8 +22,7 @@ export const dirRecreate: Scenario = {
     await rig.comeUp();
     const directory = rig.doorDirectory;
     const before = rig.plugins;
-    removeWhole(directory);
-    mkdirSync(directory, { recursive: true });
+    replaceDirectory(directory);
     rig.note(`removed ${path.basename(directory)} and made it again`);
     const untilMs = Date.now() + REMADE_MS;
     while (!existsSync(rig.places.kubeletSocket)) {
@@ -40,7 +39,14 @@ export const dirRecreate: Scenario = {
   },
 };
 
-/** The broker may put kubelet.sock back while the directory is being removed. */
-function removeWhole(directory: string): void {
-  rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 5 });
+/** Out of sight first: the broker puts kubelet.sock back at once, and a directory that fills while it is emptied stays. */
+function replaceDirectory(directory: string): void {
+  const aside = path.join(path.dirname(directory), `.${path.basename(directory)}-removed`);
+  try {
+    renameSync(directory, aside);
+  } catch (failure) {
+    throw new Skipped(`the directory cannot be removed: ${(failure as Error).message}`);
+  }
+  rmSync(aside, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
 }

@@ -25,7 +25,7 @@ export const hang: Scenario = {
     const heldAt = Date.now();
     await rig.changes.until(() => rig.isServed() || rig.subject.ends.length > 0, HELD_MS + BACK_MS);
     const [end] = rig.subject.ends;
-    if (end !== undefined) throw new Failed(`it ended ${endOf(end)} of life while its registration was held`);
+    if (end !== undefined) throw new Failed(`it ended ${endOf(end)} while its registration was held`);
     if (!rig.isServed())
       throw new Failed(
         `it was not served within ${seconds(HELD_MS + BACK_MS)} of a registration that took ${seconds(HELD_MS)}`,

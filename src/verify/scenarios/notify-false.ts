@@ -45,5 +45,5 @@ function exited(end: Parameters<typeof endOf>[0], lastLine: string): string {
   if (end.code === 0 && lastLine === '') {
     throw new Failed(`it exited ${endOf(end)} without a word, so that its operator learns nothing`);
   }
-  return `exited ${endOf(end)} of life`;
+  return `exited ${endOf(end)}`;
 }

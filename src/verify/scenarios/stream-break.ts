@@ -31,7 +31,7 @@ export const streamBreak: Scenario = {
       // Whether it died of it is known a moment after its connection ended.
       await rig.changes.until(() => rig.subject.ends.length > ends, 500);
       const end = rig.subject.ends[ends];
-      const why = end === undefined ? bad.failure : `it ended ${endOf(end)} of life`;
+      const why = end === undefined ? bad.failure : `it ended ${endOf(end)}`;
       throw new Failed(`after ${bad.times + 1} of ${TIMES} cancelled streams: ${why}`);
     }
     if (broken.length < rig.known.keys.size) throw new Failed(`its streams were not back after ${ALL_MS / 1000} s`);

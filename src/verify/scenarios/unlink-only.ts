@@ -25,7 +25,7 @@ export const unlinkOnly: Scenario = {
     const end = rig.subject.ends[ends];
     if (end !== undefined) {
       const isBack = await rig.served(NOTICED_MS);
-      return `exited ${endOf(end)} of life${isBack ? ', and came back when it was started again' : ''}`;
+      return `exited ${endOf(end)}${isBack ? ', and came back when it was started again' : ''}`;
     }
     if (rig.isRenewed(before)) return `registered a new socket ${seconds(Date.now() - deletedAt)} later`;
     if (before.every(({ socket }) => existsSync(socket))) return 'made its socket again, but did not register it';

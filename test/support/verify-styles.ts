@@ -1,0 +1,104 @@
+// What each style of simulated plugin is to be told, scenario by scenario, and with which evidence.
+
+/** What a verdict looks like: passed unless it begins with `failed` or `skipped`; the evidence matches. */
+export interface Expected {
+  readonly verdict: 'passed' | 'failed' | 'skipped';
+  readonly evidence: RegExp;
+}
+
+/** A style of plugin. */
+export interface Style {
+  readonly what: string;
+  /** Options of `sim device`. */
+  readonly options: readonly string[];
+  /** The scenario that tells it from the others. */
+  readonly telling: string;
+  /** Where it differs from a well-behaved plugin. */
+  readonly differs: Readonly<Record<string, Expected>>;
+}
+
+const passed = (evidence: RegExp): Expected => ({ verdict: 'passed', evidence });
+const failed = (evidence: RegExp): Expected => ({ verdict: 'failed', evidence });
+const skipped = (evidence: RegExp): Expected => ({ verdict: 'skipped', evidence });
+
+/** A well-behaved plugin at the Register door. */
+export const WELL_BEHAVED: Readonly<Record<string, Expected>> = {
+  'first-list': passed(/^example\.com\/sim with 2 healthy devices .* after the start$/),
+  'restart-clean': passed(/^registered again .* after the registry's return, and sent its list$/),
+  'restart-nowipe': passed(/^served again .* after the registry's return, /),
+  'restart-kill': passed(/^served again .* after the registry's return, /),
+  'sock-only': passed(/^(did not register again|registered once), and its devices were there all the time$/),
+  'late-socket': passed(/^registered each of 5 times, at the latest .* after kubelet\.sock appeared$/),
+  'dir-recreate': passed(/^registered again .* after the directory was back$/),
+  'unlink-only': passed(/^registered a new socket .* later$/),
+  'stream-break': passed(/^its devices came 20 times, the slowest list \d+ ms after its stream was opened$/),
+  refuse: passed(/^was refused once within 5 s, and was served .* after the last refusal$/),
+  'notify-false': skipped(/^it is about the watched directory, and this plugin calls Register$/),
+  hang: passed(/^waited for the answer, and was served .* after its first call$/),
+  overlap: passed(/^the second took over, the first ended, and devices were there all the time$/),
+  frozen: passed(/^found after .*, served again .* after SIGCONT$/),
+  reboot: passed(/^served .* after the registry's return, not before it had answered$/),
+};
+
+const NO_SOCKET = failed(/^it went on without its socket for 15 s: a registry that restarts now cannot find it/);
+
+/** The styles of issue 8, done when 1. */
+export const STYLES: readonly Style[] = [
+  {
+    what: 'that watches for the creation of kubelet.sock',
+    options: ['--watch', 'create'],
+    telling: 'unlink-only',
+    differs: { 'unlink-only': NO_SOCKET },
+  },
+  {
+    what: 'that watches for the removal of kubelet.sock',
+    options: ['--watch', 'remove'],
+    telling: 'unlink-only',
+    differs: { 'unlink-only': NO_SOCKET },
+  },
+  {
+    what: 'that watches its own socket',
+    options: ['--watch', 'own-socket'],
+    telling: 'sock-only',
+    differs: { 'sock-only': passed(/^did not register again, /) },
+  },
+  {
+    what: 'that looks for its own socket every second',
+    options: ['--watch', 'poll'],
+    telling: 'unlink-only',
+    differs: { 'sock-only': passed(/^did not register again, /) },
+  },
+  {
+    what: 'that never watches anything',
+    options: ['--watch', 'never'],
+    telling: 'restart-clean',
+    differs: {
+      'restart-clean': failed(/^it did not register again within 10 s, although its socket was deleted/),
+      'restart-nowipe': passed(/^served again .* after the registry's return, without having to register$/),
+      'sock-only': passed(/^did not register again, /),
+      'dir-recreate': failed(/^it did not register a new socket within 15 s: the old one is gone with its directory/),
+      'unlink-only': NO_SOCKET,
+    },
+  },
+  {
+    what: 'that exits when its registration is refused',
+    options: ['--on-refused', 'exit'],
+    telling: 'refuse',
+    differs: {
+      refuse: passed(
+        /^was refused \d+ times within 5 s, .* \(it ended by itself (once|twice|\d+ times) and was started again\)$/,
+      ),
+    },
+  },
+  {
+    what: 'that hangs after plugin_registered=false',
+    options: ['--door', 'watcher', '--on-notify-false', 'hang'],
+    telling: 'notify-false',
+    differs: {
+      'sock-only': skipped(/^it is about Register, and this plugin waits in the watched directory$/),
+      'notify-false': failed(
+        /^it was told that it is not registered, and for 15 s neither could be registered nor exited$/,
+      ),
+    },
+  },
+];
