@@ -1,4 +1,4 @@
-import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { Client, connectivityState, credentials, type ServiceError } from '@grpc/grpc-js';
 import { DEVICE_PLUGIN_VERSION, registrationService } from '../../src/platform/wire/services/device-plugin.js';
 import { eventually } from './eventually.js';
 
@@ -33,8 +33,7 @@ export class RegisterCaller {
 
   /** Whether its connection is open. */
   get isConnected(): boolean {
-    // 2 is READY (grpc connectivityState); a const enum of the package.
-    return Number(this.#client.getChannel().getConnectivityState(false)) === 2;
+    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   /** Waits until its connection was closed. */
