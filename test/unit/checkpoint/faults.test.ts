@@ -10,7 +10,7 @@ const FAULTS: readonly Fault[] = ['ENOSPC', 'EROFS', 'EIO', 'EMFILE'];
 
 async function usedDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
-  await disk.makeDirectory('/root');
+  await disk.makeDirectory('/broker');
   await disk.syncDirectory('/');
   await tell(disk);
   return disk.afterPowerCut();

@@ -16,7 +16,7 @@ const large = list(3000, 7);
 
 async function usedDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
-  await disk.makeDirectory('/root');
+  await disk.makeDirectory('/broker');
   const { store } = checkpointRig(disk, STATE, new FakeClock(), { eventSeq: () => 12 });
   await store.open();
   await store.update((draft) => {

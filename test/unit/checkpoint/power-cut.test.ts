@@ -13,7 +13,7 @@ const LOTS = 6;
 
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
-  await disk.makeDirectory('/root');
+  await disk.makeDirectory('/broker');
   await disk.syncDirectory('/');
   return disk;
 }

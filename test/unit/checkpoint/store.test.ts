@@ -18,7 +18,7 @@ const nic = facts('vendor.com/nic', 2);
 
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
-  await disk.makeDirectory('/root');
+  await disk.makeDirectory('/broker');
   await disk.syncDirectory('/');
   return disk;
 }
