@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after } from 'node:test';
 import type { BrokerEvent } from '../../../src/model/event.js';
@@ -39,6 +39,18 @@ export class FloodBed {
     const plugin = await FakePlugin.start({ socket, resource: `example.com/${name}`, ...over });
     this.#ending.push(() => plugin.stop());
     return plugin;
+  }
+
+  /** A plugin that may call, and does not serve. */
+  unserved(socket: string, resource: string): FakePlugin {
+    const plugin = new FakePlugin({ socket, resource });
+    this.#ending.push(() => plugin.stop());
+    return plugin;
+  }
+
+  /** The text of the checkpoint on the disk. */
+  checkpoint(): string {
+    return readFileSync(path.join(this.broker.root, 'state', 'checkpoint.json'), 'utf8');
   }
 
   /** Somebody who calls Register for a plugin, over a connection of its own. */
