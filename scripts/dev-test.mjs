@@ -16,6 +16,7 @@ for (const name of [
   'docs',
   'package.json',
   'README.md',
+  'ARCHITECTURE.md',
   'scripts',
   'test',
   'src',

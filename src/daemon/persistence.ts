@@ -135,6 +135,7 @@ export class Persistence {
       isServing: entry.primary,
       wasWatched: true,
       isHint,
+      isConfirmed: false,
       isDurable: true,
       enrolment: undefined,
       counters: { registrations: entry.registrations, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },

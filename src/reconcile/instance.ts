@@ -44,6 +44,8 @@ export interface Instance {
   wasWatched: boolean;
   /** From the checkpoint of another boot and not confirmed since. */
   isHint: boolean;
+  /** Its handler accepted it in this life of the broker. */
+  isConfirmed: boolean;
   /** On disk. */
   isDurable: boolean;
   /** Present while the broker holds its sockets. */

@@ -24,7 +24,9 @@ export function isWorthPulling(instance: Instance): boolean {
   // At the watcher door an instance is pulled by the socket it holds; without one, discovery brings it back.
   if (instance.door === 'watcher' && instance.enrolment === undefined) return false;
   if (instance.state === 'restored' || instance.state === 'quarantined') return true;
-  return mayReturn(instance) || (instance.state === 'held' && REOPENED.has(instance.reason));
+  // One that hangs is found again by its session; one of the checkpoint that never answered has none.
+  const isUnheard = !instance.isConfirmed && instance.reason === 'not-answering';
+  return mayReturn(instance) || (instance.state === 'held' && (REOPENED.has(instance.reason) || isUnheard));
 }
 
 /** Whether a dropped instance is looked at again while its socket is there: a frozen process may be thawed any time. */

@@ -3,7 +3,7 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
 import type { RestartSettings } from '../model/settings.js';
-import type { Instance } from './instance.js';
+import { isConnected, type Instance } from './instance.js';
 import type { Lifecycle } from './lifecycle.js';
 import { isFinal, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
@@ -77,7 +77,7 @@ export class Restart {
     const { clock, roster } = this.#ports;
     const { deadlineMs, settleMs } = this.#ports.settings();
     this.#settleUntil = clock.mono() + settleMs;
-    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline(lifecycle)));
+    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline()));
     this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
     this.#check();
     let dialled = 0;
@@ -94,7 +94,8 @@ export class Restart {
   /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
   readonly lossDuringRestart = (instance: Instance): InstanceReport | undefined => {
     const isSettling = this.#settleUntil !== undefined && this.#ports.clock.mono() < this.#settleUntil;
-    if (!isSettling || !this.#answered.has(instance.id)) return undefined;
+    const isServing = instance.state === 'restored' || isConnected(instance);
+    if (!isSettling || !isServing || !this.#answered.has(instance.id)) return undefined;
     return {
       state: 'restored',
       reason: 'settling',
@@ -123,15 +124,12 @@ export class Restart {
     });
   }
 
-  #deadline(lifecycle: Lifecycle): void {
+  /** Who went away is settling by now: what is left accepts connections and answers nothing. */
+  #deadline(): void {
     for (const id of [...this.#open]) {
-      const instance = this.#ports.roster.get(id);
-      if (instance?.state !== 'restored') continue;
-      lifecycle.report(id, {
-        state: 'held',
-        reason: 'not-answering',
-        message: 'did not answer within restart.deadline',
-      });
+      if (this.#ports.roster.get(id)?.state !== 'restored') continue;
+      const message = 'did not answer within restart.deadline';
+      this.#ports.roster.report(id, { state: 'held', reason: 'not-answering', message });
     }
     this.#open.clear();
     this.#check();

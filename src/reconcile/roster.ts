@@ -133,6 +133,7 @@ export class Roster {
       isServing: false,
       wasWatched: enrolment.resumed,
       isHint: false,
+      isConfirmed: false,
       isDurable: false,
       enrolment: undefined,
       counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
@@ -155,6 +156,7 @@ export class Roster {
     instance.version = accepted.version;
     instance.facts = accepted.facts;
     instance.isHint = false;
+    instance.isConfirmed = true;
     if (how === 'registered' || instance.registeredAt === 0) instance.registeredAt = now;
     if (instance.firstRegisteredAt === 0) instance.firstRegisteredAt = now;
     const message = how === 'registered' ? 'registered' : 'answered, and serves as before';

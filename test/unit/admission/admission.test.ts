@@ -123,7 +123,7 @@ describe('the order of admission', () => {
   // are refusals of the same call, and a plugin that floods with a denied name is to be slowed down, too.
   const order: readonly RefusalCode[] = FAULTS.map(([code]) => code).filter((code) => code !== 'NAME_DENIED');
   for (const [from, first] of order.entries()) {
-    it(`${first} is told before ${order.slice(from + 1).join(', ') || 'nothing else'}`, async () => {
+    it(`${first} is told before ${[...order.slice(from + 1), 'nothing else'].join(', ')}`, async () => {
       const bed = new AdmissionBed();
       bed.sockets.put('/r/device-plugins/x.sock');
       for (const [code, breakIt] of FAULTS) if (order.indexOf(code) >= from) breakIt(bed);
@@ -319,11 +319,11 @@ describe('duplicates', () => {
 
   it('two newcomers at the same instant: the one that is entered second is refused by reject', async () => {
     const bed = bedWith('reject', true);
-    let incumbent: ReturnType<RosterPort['incumbent']>;
-    bed.roster = { ...bed.roster, incumbent: () => incumbent };
+    const incumbents: NonNullable<ReturnType<RosterPort['incumbent']>>[] = [];
+    bed.roster = { ...bed.roster, incumbent: () => incumbents[0] };
     const verdict = await bed.admit();
     assert.ok(verdict.admitted);
-    incumbent = { id: 'i', socketKey: 'other', endpointPath: '/r/first' };
+    incumbents.push({ id: 'i', socketKey: 'other', endpointPath: '/r/first' });
     assert.equal(verdict.recheck()?.code, 'DUPLICATE_REJECTED');
   });
 });

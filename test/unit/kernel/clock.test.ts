@@ -43,7 +43,7 @@ describe('withDeadline', () => {
     const clock = new FakeClock();
     let told: unknown;
     const work = withDeadline(clock, 100, late, (signal) => {
-      signal.addEventListener('abort', () => (told = signal.reason));
+      signal.addEventListener('abort', () => void (told = signal.reason));
       return never();
     });
     const rejected = assert.rejects(work, /too late/);
