@@ -29,7 +29,13 @@ if (files.length === 0) {
 const HANGS_AFTER_MS = process.argv.slice(2).every((name) => /^(unit|contract|integration)/.test(name))
   ? 120_000
   : 1_200_000;
-const options = ['--enable-source-maps', '--test', '--test-concurrency=2', '--test-reporter=spec', `--test-timeout=${HANGS_AFTER_MS}`];
+const options = [
+  '--enable-source-maps',
+  '--test',
+  '--test-concurrency=2',
+  '--test-reporter=spec',
+  `--test-timeout=${HANGS_AFTER_MS}`,
+];
 const child = spawn(process.execPath, [...options, ...files], {
   stdio: 'inherit',
   cwd: root,
