@@ -93,11 +93,15 @@ export class FloodBed {
     return (await this.broker.plugins()).find((plugin) => plugin.socket === socket);
   }
 
+  /** What /metrics says. */
+  async metrics(): Promise<string> {
+    const [address] = [...this.broker.log.matchAll(/served on (127\.0\.0\.1:\d+)/g)].slice(-1).map(([, at]) => at);
+    return (await fetch(`http://${address ?? ''}/metrics`)).text();
+  }
+
   /** A metric by its name with its labels, as /metrics writes it; 0 where there is no such series. */
   async metric(series: string): Promise<number> {
-    const [address] = [...this.broker.log.matchAll(/served on (127\.0\.0\.1:\d+)/g)].slice(-1).map(([, at]) => at);
-    const text = await (await fetch(`http://${address ?? ''}/metrics`)).text();
-    const line = text.split('\n').find((one) => one.startsWith(`${series} `));
+    const line = (await this.metrics()).split('\n').find((one) => one.startsWith(`${series} `));
     return Number(line?.slice(series.length) ?? 0);
   }
 
