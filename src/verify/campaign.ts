@@ -53,17 +53,17 @@ export async function runCampaign(
   });
   if (isAsked) done(trial.result);
   const { known } = trial;
-  const todo: Scenario[] = [];
+  const waiting: Scenario[] = [];
   for (const scenario of rest) {
     const why = reasonToSkip(scenario, trial, workshop.isOurs);
-    if (why === undefined) todo.push(scenario);
+    if (why === undefined) waiting.push(scenario);
     // Nobody asked whether it comes up: what is found there is said of the first that was asked.
     else if (known === undefined && results.size === 0) done({ ...trial.result, name: scenario.name });
     else done({ name: scenario.name, verdict: 'skipped', seconds: 0, evidence: why, timeline: [], output: '' });
   }
-  todo.sort((a, b) => b.seconds - a.seconds);
+  waiting.sort((a, b) => b.seconds - a.seconds);
   const lane = async (): Promise<void> => {
-    for (let scenario = todo.shift(); scenario !== undefined; scenario = todo.shift()) {
+    for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
       done(await runOne(scenario, workshop, known, progress));
     }
   };

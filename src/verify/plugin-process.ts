@@ -80,7 +80,7 @@ export class PluginProcess implements Subject {
       this.#child = undefined;
       changes.happened();
     });
-    if (child.pid !== undefined) note(`started the plugin, pid ${child.pid}`);
+    if (child.pid !== undefined) note(`started, pid ${child.pid}`);
     child.once('exit', (code, signal) => {
       this.#ended({
         pid: child.pid ?? -1,
@@ -135,12 +135,12 @@ export class PluginProcess implements Subject {
     this.#child = undefined;
     const { changes, note } = this.#parts;
     if (this.#isStopping) {
-      note(`the plugin ended ${endOf(life)}, as it was asked to`);
+      note(`ended ${endOf(life)}, as it was asked to`);
       changes.happened();
       return;
     }
     if (this.#ends.length < MAX_ENDS) this.#ends.push(life);
-    note(`the plugin ended by itself ${endOf(life)}`);
+    note(`ended by itself ${endOf(life)}`);
     this.#restart = setTimeout(() => {
       this.#restart = undefined;
       const [stray] = this.#strays();

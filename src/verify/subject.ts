@@ -44,6 +44,19 @@ export interface Subject {
   lastLine(): string;
 }
 
+/** Longer last words are cut. */
+const LONGEST_WORDS = 160;
+
+/** The last line that a plugin wrote, as the end of a sentence; empty when it wrote nothing. */
+export function lastWords(subject: Subject): string {
+  const line = subject
+    .lastLine()
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim();
+  if (line === '') return '';
+  return `; its last words: ${line.length > LONGEST_WORDS ? `${line.slice(0, LONGEST_WORDS)}…` : line}`;
+}
+
 /** How a life ended, as the end of a sentence: `with code 1 after 0.2 s`. */
 export function endOf(life: Life): string {
   const how = life.signal === undefined ? `with code ${life.code ?? '?'}` : `by ${life.signal}`;

@@ -2,7 +2,7 @@
 import type { PluginPicture } from '../model/fault-port.js';
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import { listSockets, type Places } from './places.js';
-import { endOf, seconds, times, type Subject } from './subject.js';
+import { endOf, lastWords, seconds, times, type Subject } from './subject.js';
 import type { Witness } from './witness.js';
 
 /** What is looked at. */
@@ -16,9 +16,6 @@ export interface NotUp {
   /** `type/name` of those that were to come up, as far as that is known. */
   readonly expected: ReadonlySet<string>;
 }
-
-/** Longer last words are cut. */
-const LONGEST_WORDS = 160;
 
 /** The reason, after `withinMs` of waiting. */
 export function whyNot(seen: NotUp, withinMs: number): string {
@@ -56,13 +53,4 @@ function silent({ subject, places, isBound }: NotUp, withinMs: number): string {
     ? 'it has to register at /var/lib/kubelet/device-plugins/kubelet.sock'
     : 'tell it where its registry is with {devicePlugins} or {kubeletSocket} in its command, or use --bind when the path is built in';
   return `it runs, but neither called Register nor made a socket ${within}; ${hint}`;
-}
-
-function lastWords(subject: Subject): string {
-  const line = subject
-    .lastLine()
-    .replaceAll(/\p{Cc}+/gu, ' ')
-    .trim();
-  if (line === '') return '';
-  return `; its last words: ${line.length > LONGEST_WORDS ? `${line.slice(0, LONGEST_WORDS)}…` : line}`;
 }

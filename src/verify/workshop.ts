@@ -118,7 +118,7 @@ export class Workshop {
       ),
       mark: `${places.own}#${index}`,
       changes,
-      note: (what) => witness.note('plugin', what),
+      note: (what) => witness.note('plugin', index === 0 ? what : `second instance: ${what}`),
     });
   }
 

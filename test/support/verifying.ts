@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { distFile } from './dist.js';
+import { eventually } from './eventually.js';
 import { start, type Running } from './program.js';
 import { tempDir } from './temp-dir.js';
 
@@ -43,6 +44,13 @@ export class VerifyRun {
   /** Processes that it started and that still live. */
   get processes(): readonly string[] {
     return readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && isMarked(pid, this.#mark));
+  }
+
+  /** Waits until a scenario other than the trial, which comes first, has its processes. */
+  async inScenario(): Promise<void> {
+    const [trial] = await eventually('the trial has begun', () => this.files.length > 0 && this.files);
+    await eventually('the scenario has begun', () => this.files.some((name) => name !== trial), { withinMs: 30_000 });
+    await eventually('broker and plugin run', () => this.processes.length >= 3, { withinMs: 30_000 });
   }
 
   /** Files that it left in its temporary directory. */

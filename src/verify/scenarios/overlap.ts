@@ -2,7 +2,7 @@ import { incarnationKey } from '../../model/ids.js';
 import { incarnationAt } from '../../platform/fs/socket-pin.js';
 import { COME_UP_MS } from '../rig.js';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
-import { endOf, seconds } from '../subject.js';
+import { endOf, lastWords, seconds } from '../subject.js';
 import { Failed, Skipped } from '../verdict.js';
 
 /** What the first one does on its way out, and what the second makes of that, has happened by then. */
@@ -28,7 +28,7 @@ export const overlap: Scenario = {
       await rig.changes.until(() => hasTakenOver() || second.ends.length > 0, COME_UP_MS);
       const [end] = second.ends;
       if (end !== undefined)
-        throw new Failed(`the second instance ended ${endOf(end)} beside the first: ${second.lastLine()}`);
+        throw new Failed(`the second instance ended ${endOf(end)} beside the first${lastWords(second)}`);
       if (!hasTakenOver())
         throw new Failed(`the second instance did not register a socket of its own within ${seconds(COME_UP_MS)}`);
       const successors = rig.plugins;

@@ -21,7 +21,7 @@ function script(...lines: readonly string[]): string {
 }
 
 describe('verify', { concurrency: 9 }, () => {
-  // The whole table, every style through every scenario, is in test/crash/.
+  // The whole table, every style through every scenario, is in test/verify/.
   for (const { what, options, telling, differs } of STYLES) {
     it(`tells a plugin ${what} from others, with evidence, exit code and a JUnit report`, async () => {
       const expected = { ...WELL_BEHAVED, ...differs }[telling];
@@ -94,9 +94,7 @@ describe('verify', { concurrency: 9 }, () => {
   for (const name of ['late-socket', 'overlap', 'frozen']) {
     it(`leaves no process and no file behind after Ctrl-C in ${name}`, async () => {
       const run = new VerifyRun(['--scenario', name], simCommand());
-      await eventually('the scenario has begun', () => run.files.length === 1 && run.processes.length >= 3);
-      await eventually('its trial is over', () => run.processes.length <= 1);
-      await eventually('the scenario itself runs', () => run.processes.length >= 3);
+      await run.inScenario();
       run.running.child.kill('SIGINT');
       assert.equal((await run.running.ended).code, 130);
       await eventually('nothing is left', () => run.processes.length === 0);
