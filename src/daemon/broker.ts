@@ -158,6 +158,7 @@ export class Broker {
       acceptAdmin: this.#operators.take,
       socketAppeared: this.core.registrySockets.appeared,
       socketGone: this.core.registrySockets.gone,
+      socketUnusable: this.core.refusedAt,
       lookAtPaths: () => this.core.lifecycle.checkPaths(),
       degraded: parts.degraded,
     });

@@ -188,11 +188,7 @@ export class Core {
       client: ports.registrationClient,
       clock,
       timeouts: () => timeouts,
-      failed: (socket, { code, message }) => {
-        events.record({ type: 'refused', reason: code, socket: socket.path, message });
-        log.warn('registration.refused', message, { code, socket: socket.path });
-        metrics.registration('other', 'refused', code);
-      },
+      failed: ({ path }, refusal) => this.refusedAt(path, refusal),
       notifyPending: (id, isPending, message) => {
         const reason = isPending ? 'notify-pending' : 'registered';
         if (this.roster.get(id)?.state === 'ready') this.lifecycle.report(id, { state: 'ready', reason, message });
@@ -201,6 +197,14 @@ export class Core {
     const { roster, reconciler, lifecycle, handlers } = this;
     this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door: watcherDoor });
   }
+
+  /** Tells of a registration socket of which nobody could say whose it is. */
+  readonly refusedAt = (socket: string, { code, message }: Refusal): void => {
+    const { events, log, metrics } = this.#ports;
+    events.record({ type: 'refused', reason: code, socket, message });
+    log.warn('registration.refused', message, { code, socket });
+    metrics.registration('other', 'refused', code);
+  };
 
   /** Resources as the node would report them. */
   resources(): Map<string, Resource> {

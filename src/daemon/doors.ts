@@ -1,11 +1,13 @@
 // The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
 import type { Socket } from 'node:net';
 import path from 'node:path';
+import { pinRefusal } from '../admission/endpoint.js';
 import { Discovery } from '../discovery/discovery.js';
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { PinnedSocket } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
 import type { Settings } from '../model/settings.js';
 import { makeDirectory } from '../platform/fs/directories.js';
 import { DirectoryWatch, isHidden, listFiles } from '../platform/fs/directory-watch.js';
@@ -35,6 +37,7 @@ export interface DoorPorts {
   readonly acceptAdmin: (socket: Socket) => void;
   readonly socketAppeared: (socket: PinnedSocket) => void;
   readonly socketGone: (socket: PinnedSocket, hasSuccessor: boolean) => void;
+  readonly socketUnusable: (path: string, refusal: Refusal) => void;
   /** Something changed in the device-plugin directory, or it is time to look. */
   readonly lookAtPaths: () => void;
   /** A directory cannot be watched (undefined: it can again). */
@@ -67,12 +70,19 @@ export class Doors {
         list: () => listFiles(pluginsRegistry, true),
         pin: (file) => {
           const pinned = pinSocket(file);
-          return 'problem' in pinned ? undefined : pinned;
+          if (!('problem' in pinned)) return pinned;
+          const isGone = pinned.problem === 'missing' || pinned.problem === 'not-a-socket';
+          return isGone ? undefined : { refusal: pinRefusal('a registration socket', file, pinned) };
         },
         keyAt: ports.keyAt,
         isHidden: (file) => isHidden(pluginsRegistry, file),
       },
-      { appeared: ports.socketAppeared, gone: ports.socketGone, looked: () => this.#lookAround() },
+      {
+        appeared: ports.socketAppeared,
+        gone: ports.socketGone,
+        unusable: ports.socketUnusable,
+        looked: () => this.#lookAround(),
+      },
       ports.clock,
       () => ports.settings.discovery.rescanMs,
     );

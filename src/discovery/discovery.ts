@@ -2,17 +2,23 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
+import { isTransient, type Refusal } from '../model/reasons.js';
 
 /** The directory, as this stage needs it. */
 export interface RegistryPort {
   /** All files that may be sockets, hidden names left out. */
   list(): readonly string[];
-  /** Pins the socket at a path; undefined when there is none. */
-  pin(path: string): PinnedSocket | undefined;
+  /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
+  pin(path: string): PinnedSocket | Unusable | undefined;
   /** The incarnation key at a path without pinning it; undefined when there is no socket. */
   keyAt(path: string): string | undefined;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
+}
+
+/** Why a socket that is there cannot be a plugin's. */
+export interface Unusable {
+  readonly refusal: Refusal;
 }
 
 /** What is told. */
@@ -21,6 +27,8 @@ export interface DiscoveryEvents {
   readonly appeared: (socket: PinnedSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
+  /** A socket is there and cannot be used; told once for each. */
+  readonly unusable: (path: string, refusal: Refusal) => void;
   /** Everything was looked at on time; others who lost events may look now, too. */
   readonly looked: () => void;
 }
@@ -37,6 +45,8 @@ export class Discovery {
   readonly #known = new Map<string, PinnedSocket>();
   /** How many names an incarnation has: a link to a socket is that socket. */
   readonly #names = new Map<string, number>();
+  /** Sockets that cannot be used and were told, by path. */
+  readonly #unusable = new Map<string, string>();
   #timer: Alarm | undefined;
   #fastRescanMs: number | undefined;
   #stopped = false;
@@ -77,8 +87,9 @@ export class Discovery {
   #examine(path: string): void {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
-    if (key === (known === undefined ? undefined : incarnationKey(known.incarnation))) return;
-    const found = key === undefined ? undefined : this.#port.pin(path);
+    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) return;
+    this.#unusable.delete(path);
+    const found = key === undefined ? undefined : this.#pin(path, key);
     if (known !== undefined) {
       this.#known.delete(path);
       if (this.#countName(known, -1) === 0) this.#events.gone(known, found !== undefined);
@@ -93,6 +104,15 @@ export class Discovery {
     if (this.#countName(found, 1) === 1) this.#events.appeared(found);
   }
 
+  #pin(path: string, key: string): PinnedSocket | undefined {
+    const found = this.#port.pin(path);
+    if (found === undefined || !('refusal' in found)) return found;
+    this.#events.unusable(path, found.refusal);
+    // What is only a matter of time is looked at again.
+    if (!isTransient(found.refusal) && this.#unusable.size < MAX_SOCKETS) this.#unusable.set(path, key);
+    return undefined;
+  }
+
   #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
     const key = incarnationKey(incarnation);
     const names = (this.#names.get(key) ?? 0) + by;
@@ -104,7 +124,7 @@ export class Discovery {
   /** Looks at everything. */
   readonly rescan = (): void => {
     if (this.#stopped) return;
-    for (const path of [...this.#known.keys()]) this.#examine(path);
+    for (const path of [...this.#known.keys(), ...this.#unusable.keys()]) this.#examine(path);
     for (const path of this.#port.list()) this.#examine(path);
   };
 

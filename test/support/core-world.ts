@@ -68,6 +68,7 @@ export class CoreWorld {
       {
         appeared: this.core.registrySockets.appeared,
         gone: this.core.registrySockets.gone,
+        unusable: this.core.refusedAt,
         looked: () => this.core.lifecycle.checkPaths(),
       },
       clock,

@@ -96,16 +96,16 @@ class Plugin:
         )
 
     def serve(self):
-        """Opens the socket anew."""
+        """Opens the socket anew, in one step: another instance would take a path that is free for a moment for lost."""
         if self.server is not None:
             self.server.stop(0).wait()
-        if os.path.exists(self.path):
-            os.remove(self.path)
+        private = os.path.join(os.path.dirname(self.path), f".{os.path.basename(self.path)}.{os.getpid()}")
         self.server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
         self.server.add_generic_rpc_handlers(tuple(self.handlers()))
-        if self.server.add_insecure_port(f"unix://{self.path}") == 0:
-            sys.exit(f"cannot listen on {self.path}")
+        if self.server.add_insecure_port(f"unix://{private}") == 0:
+            sys.exit(f"cannot listen on {private}")
         self.server.start()
+        os.rename(private, self.path)
         say("serving")
 
     def register(self):

@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, credentials } from '@grpc/grpc-js';
+import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { adminService } from '../../../src/platform/wire/services/admin.js';
 
 /** What a poller sees of one resource. */
@@ -21,7 +21,7 @@ export class AdminPoll {
     });
   }
 
-  /** All resources, or the one of a name. @throws ServiceError */
+  /** All resources, or the one of a name, if there is one. @throws ServiceError */
   resources(name = ''): Promise<Map<string, Seen>> {
     const { path, requestSerialize, responseDeserialize } = adminService.ListResources;
     return new Promise((resolve, reject) => {
@@ -35,7 +35,11 @@ export class AdminPoll {
           seen.set(resource, { capacity, allocatable });
         }
       });
-      call.on('error', reject);
+      call.on('error', (failure: ServiceError) => {
+        // Nothing of that name is an answer, too.
+        if (failure.code === status.NOT_FOUND) resolve(seen);
+        else reject(failure);
+      });
       call.on('end', () => resolve(seen));
     });
   }

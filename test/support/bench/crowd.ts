@@ -1,6 +1,7 @@
 // Many plugins in one process of their own, which do what a bench asks.
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../eventually.js';
 import { FakePlugin, healthy } from '../fake-plugin.js';
@@ -23,6 +24,23 @@ export interface Timed {
   /** When the last was answered, on the machine's clock. */
   readonly at: number;
 }
+
+/** A plugin that registers now and then while others misbehave. */
+export interface Bystanding {
+  readonly kubeletSocket: string;
+  readonly dir: string;
+  readonly everyMs: number;
+  readonly forMs: number;
+}
+
+/** How long its calls took, in milliseconds, and how many were refused. */
+export interface Bystander {
+  readonly each: number[];
+  readonly refused: number;
+}
+
+/** Bystanders that take turns. */
+const BYSTANDERS = 120;
 
 const plugins = new Map<string, FakePlugin>();
 const clients = new Map<string, RegisterClient>();
@@ -124,6 +142,29 @@ const crowdCalls = {
   /** Cues mean nothing any more. */
   ignoreCues: (): void => {
     for (const cue of cues.splice(0)) cue.close();
+  },
+
+  /**
+   * One plugin after the other restarts and registers, `everyMs` apart, for `forMs`. None is counted out: each comes so
+   * seldom that no limit of its own is met. Only the call is timed.
+   */
+  bystand: async ({ kubeletSocket, dir, everyMs, forMs }: Bystanding): Promise<Bystander> => {
+    const client = clientOf(kubeletSocket);
+    const each: number[] = [];
+    let refused = 0;
+    const until = now() + forMs;
+    for (let nth = 0; now() < until; nth++) {
+      const began = now();
+      const name = `bystander-${String(nth % BYSTANDERS)}`;
+      await plugins.get(name)?.stop();
+      await serve(dir, name);
+      const start = now();
+      const { at, code } = await client.register(resourceOf(name), `${name}.sock`);
+      each.push(at - start);
+      if (code !== 0) refused += 1;
+      await pause(Math.max(0, everyMs - (now() - began)));
+    }
+    return { each, refused };
   },
 
   /** Serves at the watcher door, all sockets in one go. @returns milliseconds from each appearance to its Notify */

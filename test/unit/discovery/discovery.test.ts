@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Discovery } from '../../../src/discovery/discovery.js';
+import { Discovery, type Unusable } from '../../../src/discovery/discovery.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 
@@ -10,6 +10,8 @@ class Bed {
   readonly sockets = new FakeSockets();
   readonly told: string[] = [];
   looked = 0;
+  /** Paths that cannot be used. */
+  readonly unusable = new Map<string, Unusable>();
   readonly discovery: Discovery;
 
   constructor() {
@@ -18,13 +20,14 @@ class Bed {
     this.discovery = new Discovery(
       {
         list: () => sockets.paths().filter((path) => !isHidden(path)),
-        pin: sockets.open,
+        pin: (path) => this.unusable.get(path) ?? sockets.open(path),
         keyAt: sockets.keyAt,
         isHidden,
       },
       {
         appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
+        unusable: (path, { code }) => void told.push(`!${path} ${code}`),
         looked: () => (this.looked += 1),
       },
       this.clock,
@@ -138,6 +141,29 @@ describe('discovery', () => {
     bed.discovery.look('/r/a');
     assert.deepEqual(bed.news(), ['-/r/a#1']);
     assert.equal(bed.sockets.openPins, 0);
+  });
+
+  it('tells a socket that cannot be used once for each life, and again while it is a matter of time', () => {
+    const bed = new Bed();
+    bed.unusable.set('/r/long', { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
+    bed.sockets.put('/r/long');
+    bed.discovery.start();
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG']);
+    bed.sockets.put('/r/long');
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG']);
+    bed.sockets.remove('/r/long');
+    bed.discovery.rescan();
+    bed.unusable.set('/r/busy', { refusal: { code: 'BUSY', message: 'no descriptor left' } });
+    bed.sockets.put('/r/busy');
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news(), ['!/r/busy BUSY', '!/r/busy BUSY']);
+    bed.unusable.clear();
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news(), ['+/r/busy#3']);
+    bed.discovery.stop();
   });
 
   it('knows a bounded number of sockets, and takes the next when one goes', () => {

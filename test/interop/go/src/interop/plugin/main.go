@@ -127,15 +127,30 @@ func (p *plugin) NotifyRegistrationStatus(_ context.Context, status *registratio
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
+// listen replaces what stands at the plugin's path. A plugin that watches does it in one step: another instance that
+// watches, too, would take a path that is free for a moment for its own that has gone.
+func listen() (net.Listener, error) {
+	if *watch {
+		private := filepath.Join(*dir, fmt.Sprintf(".%s.%d", *endpoint, os.Getpid()))
+		listener, err := net.Listen("unix", private)
+		if err != nil {
+			return nil, err
+		}
+		listener.(*net.UnixListener).SetUnlinkOnClose(false)
+		return listener, os.Rename(private, ownSocket())
+	}
+	if err := os.Remove(ownSocket()); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	return net.Listen("unix", ownSocket())
+}
+
 // serve opens the socket anew and returns once the plugin answers on it itself.
 func (p *plugin) serve() error {
 	if p.server != nil {
 		p.server.Stop()
 	}
-	if err := os.Remove(ownSocket()); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	listener, err := net.Listen("unix", ownSocket())
+	listener, err := listen()
 	if err != nil {
 		return err
 	}

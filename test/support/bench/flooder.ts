@@ -1,0 +1,186 @@
+// A process that misbehaves in one way at a time.
+import { createConnection } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ServerWritableStream } from '@grpc/grpc-js';
+import { devicePluginService, ListAndWatchResponse } from '../../../src/platform/wire/services/device-plugin.js';
+import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { RegisterClient } from './register-client.js';
+import { now } from './rows.js';
+import { offer, Worker } from './worker.js';
+
+/** A list has this many devices, and then one more for each list, up to as many more. */
+export const LIST_DEVICES = 10_000;
+export const LIST_STEPS = 2_000;
+
+/** Where the flood goes. */
+export interface Target {
+  readonly kubeletSocket: string;
+  readonly dir: string;
+}
+
+/** What a flood of calls came to: how many, and how many were answered well. */
+export interface Flooded {
+  readonly calls: number;
+  readonly good: number;
+}
+
+type Stream = ServerWritableStream<unknown, Buffer>;
+
+const PLUGIN = 'flooder';
+let server: PluginServer | undefined;
+let isOn = false;
+let sent = 0;
+/** When each list had left, on the machine's clock; by its number. */
+const leftAt: number[] = [];
+
+/** Lists that differ only in length: cut out of one, so that making them costs the flooder nothing. */
+function listsOfAnyLength(): (nth: number) => Buffer {
+  const ends: number[] = [];
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (let nth = 0; nth < LIST_DEVICES + LIST_STEPS; nth++) {
+    const part = ListAndWatchResponse.encode({
+      devices: [{ id: `device-${String(nth).padStart(6, '0')}`, health: 'Healthy' }],
+    });
+    parts.push(part);
+    length += part.length;
+    ends.push(length);
+  }
+  const whole = Buffer.concat(parts);
+  return (nth) => whole.subarray(0, ends[LIST_DEVICES - 1 + (nth % LIST_STEPS)]);
+}
+
+/** Runs calls one after the other in `lanes` lanes while the flood is on. */
+async function inLanes(lanes: number, call: (nth: number) => Promise<boolean>): Promise<Flooded> {
+  const counts = { calls: 0, good: 0 };
+  const lane = async (): Promise<void> => {
+    while (isOn) {
+      counts.calls += 1;
+      if (await call(counts.calls)) counts.good += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return counts;
+}
+
+let running: Promise<Flooded> | undefined;
+
+async function servePlugin(dir: string, watch: (stream: Stream) => void): Promise<void> {
+  await server?.close();
+  server = await PluginServer.listen(path.join(dir, `${PLUGIN}.sock`), (grpc) =>
+    grpc.addService(
+      {
+        ...devicePluginService,
+        ListAndWatch: { ...devicePluginService.ListAndWatch, responseSerialize: (bytes: Buffer) => bytes },
+      },
+      {
+        GetDevicePluginOptions: (_: unknown, done: (failure: null, answer: object) => void) => done(null, {}),
+        ListAndWatch: watch,
+        GetPreferredAllocation: () => undefined,
+        Allocate: () => undefined,
+        PreStartContainer: () => undefined,
+      },
+    ),
+  );
+}
+
+const oneDevice = (stream: Stream): void =>
+  void stream.write(ListAndWatchResponse.encode({ devices: [{ id: 'a', health: 'Healthy' }] }));
+
+const floods = {
+  /** Registers, and sends a new list of 10,000 devices as soon as fewer than `queue` wait to leave. */
+  lists: async ({ target, queue }: { target: Target; queue: number }): Promise<void> => {
+    const list = listsOfAnyLength();
+    isOn = true;
+    sent = 0;
+    leftAt.length = 0;
+    await servePlugin(target.dir, (stream) => {
+      let inFlight = 0;
+      stream.on('error', () => undefined);
+      const pump = (): void => {
+        while (isOn && inFlight < queue && !stream.cancelled) {
+          const nth = sent++;
+          inFlight += 1;
+          stream.write(list(nth), () => {
+            leftAt[nth] = now();
+            inFlight -= 1;
+            setImmediate(pump);
+          });
+        }
+      };
+      pump();
+    });
+    const client = new RegisterClient(target.kubeletSocket);
+    const { code } = await client.register(`example.com/${PLUGIN}`, `${PLUGIN}.sock`);
+    client.close();
+    if (code !== 0) throw new Error(`the flooder was refused with status ${String(code)}`);
+  },
+
+  /** Calls Register for one plugin without a pause, eight calls at a time over one connection. */
+  registers: async ({ kubeletSocket, dir }: Target): Promise<void> => {
+    isOn = true;
+    await servePlugin(dir, oneDevice);
+    const client = new RegisterClient(kubeletSocket);
+    running = inLanes(8, async () => (await client.register(`example.com/${PLUGIN}`, `${PLUGIN}.sock`)).code === 0);
+    void running.finally(() => client.close());
+  },
+
+  /** Connects and hangs up without a pause. */
+  connections: ({ kubeletSocket }: Target): void => {
+    isOn = true;
+    running = inLanes(
+      4,
+      () =>
+        new Promise((resolve) => {
+          const socket = createConnection(kubeletSocket);
+          socket.once('error', () => resolve(false));
+          socket.once('connect', () => {
+            socket.destroy();
+            setImmediate(resolve, true);
+          });
+        }),
+    );
+  },
+
+  /** Calls Register under a new name each time, 64 calls at a time, with a socket that is taken. */
+  names: async ({ kubeletSocket, dir }: Target): Promise<void> => {
+    isOn = true;
+    await servePlugin(dir, oneDevice);
+    const client = new RegisterClient(kubeletSocket);
+    running = inLanes(64, async (nth) => {
+      if (nth >= 10_000) isOn = false;
+      return (await client.register(`example.com/name-${String(nth)}`, `${PLUGIN}.sock`)).code === 0;
+    });
+    void running.finally(() => client.close());
+  },
+
+  /** Uses up a core and touches nobody. */
+  burn: (forMs: number): void => {
+    const until = now() + forMs;
+    const turn = (): void => {
+      const pause = now() + 20;
+      while (now() < pause);
+      if (now() < until) setImmediate(turn);
+    };
+    setImmediate(turn);
+  },
+
+  /** Ends what runs. @returns what it came to */
+  stop: async (): Promise<Flooded & { sent: number; leftAt: number[] }> => {
+    isOn = false;
+    const counts = (await running) ?? { calls: sent, good: sent };
+    running = undefined;
+    return { ...counts, sent, leftAt };
+  },
+};
+
+/** What a flooder is asked. */
+export type FlooderCalls = typeof floods;
+
+/** Starts one. */
+export function startFlooder(): Worker<FlooderCalls> {
+  return new Worker<FlooderCalls>(fileURLToPath(import.meta.url));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) offer(floods);
