@@ -1,6 +1,7 @@
 // Wires the stages on the data's way: doors → admission → handlers and sessions → roster → inventory. Everything that
 // touches disk, sockets or packages is handed in. The routes between stages are all in this file.
 import { Admission } from '../admission/admission.js';
+import { endpointPath } from '../admission/endpoint.js';
 import type { FloodPort, Listener, PinProblem } from '../admission/ports.js';
 import type { Clock } from '../kernel/clock.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
@@ -149,6 +150,10 @@ export class Core {
       log,
       metrics,
       clock,
+      whereIs: (request) => {
+        const found = endpointPath(request, live.settings.paths);
+        return typeof found === 'string' ? found : request.endpoint;
+      },
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
     });

@@ -49,6 +49,8 @@ export interface EnrolmentPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
+  /** Where the socket of a request is, as far as that can be said of what was refused. */
+  readonly whereIs: (request: RegistrationRequest) => string;
   /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
   readonly report: InstanceHandle['report'] extends (report: infer R) => void ? (id: string, report: R) => void : never;
   readonly serving: (id: string) => void;
@@ -207,7 +209,7 @@ export class Enrolments {
     if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
     metrics.registration(type, 'refused', refusal.code);
     const plugin = pluginKey({ type: request.type.slice(0, 64), name: request.name.slice(0, 128) });
-    const socket = (request.socket?.path ?? request.endpoint).slice(0, 160);
+    const socket = (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160);
     events.record({ type: 'refused', reason: refusal.code, plugin, socket, message: refusal.message });
     const fields = { code: refusal.code, plugin, socket, uid: request.caller?.uid, pid: request.caller?.pid };
     log.warn('registration.refused', refusal.message, fields);

@@ -116,6 +116,7 @@ export class ReconcileWorld {
       log: silentLog,
       metrics: noMetrics,
       clock,
+      whereIs: ({ endpoint }) => endpoint,
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
     });

@@ -18,6 +18,7 @@ describe('a call that failed', () => {
     [S.UNAVAILABLE, 'Error: ERR_HTTP2_ERROR', 'NOT_GRPC'],
     [S.UNAVAILABLE, 'Last error: read ECONNRESET', 'NOT_GRPC'],
     [S.INTERNAL, 'Received RST_STREAM with code 1 (nghttp2)', 'NOT_GRPC'],
+    [S.UNAVAILABLE, 'Last error: Failed to connect (2030-01-01T00:00:00Z). Resolution note: ', 'NOT_GRPC'],
     [S.UNAVAILABLE, 'the plugin is still warming up', 'OPTIONS_FAILED'],
     [S.INTERNAL, 'division by zero', 'OPTIONS_FAILED'],
     [S.UNKNOWN, 'Protocol error of my own device', 'OPTIONS_FAILED'],
@@ -32,6 +33,7 @@ describe('a call that failed', () => {
       );
       assert.equal(refusal.code, code);
       assert.match(refusal.message, /^x at x\.sock: it failed: /);
+      assert.doesNotMatch(refusal.message, /Resolution note/);
     });
   }
 });
