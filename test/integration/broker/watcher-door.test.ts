@@ -113,7 +113,7 @@ void describe('the watcher door', async () => {
     await eventually('told why', () => /^TYPE_UNKNOWN: /.test(alien.notified[0] ?? ''));
   });
 
-  void it('retries after the handler failed, from the beginning, and enters nothing before', async () => {
+  void it('kubelet fault 1: a handler that failed is tried again, from the beginning, and nothing is entered before it succeeds', async () => {
     let failures = 2;
     const one = await plugin('handler.sock', {
       hook: (method) => {
@@ -152,7 +152,7 @@ void describe('the watcher door', async () => {
     await eventually('refused', () => /^ENDPOINT_OUTSIDE: /.test(outside.notified[0] ?? ''));
   });
 
-  void it('keeps the newest of two sockets of one name when the older one goes', async () => {
+  void it('kubelet fault 16: the end of the older of two sockets of one name leaves the newer one alone', async () => {
     const old = await plugin('twin-a.sock', { resource: 'example.com/twin', devices: healthy('a') });
     await eventually('old in', () => broker.counts('example.com/twin')?.allocatable === 1);
     const young = await plugin('twin-b.sock', { resource: 'example.com/twin', devices: healthy('a', 'b', 'c') });
