@@ -60,9 +60,13 @@ export class VerifyRun {
 }
 
 /** Runs it to its end with `-o json` and `--junit`. */
-export async function verified(options: readonly string[], command: readonly string[]): Promise<Verified> {
+export async function verified(
+  options: readonly string[],
+  command: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Verified> {
   const report = path.join(tempDir(), 'junit.xml');
-  const run = new VerifyRun(['-o', 'json', '--junit', report, ...options], command);
+  const run = new VerifyRun(['-o', 'json', '--junit', report, ...options], command, env);
   const { code, stdout, stderr } = await run.running.ended;
   const answer = stdout === '' ? { scenarios: [] } : (JSON.parse(stdout) as Pick<Verified, 'scenarios'>);
   const junit = existsSync(report) ? readFileSync(report, 'utf8') : '';
