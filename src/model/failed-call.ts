@@ -13,6 +13,9 @@ export interface FailedCall extends Error {
 const NOT_HTTP2 =
   /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings|failed to connect/i;
 
+/** Words with which it tells that its peer hung up, which a plugin also does that crashes. */
+const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
+
 /**
  * Tells who is to blame: nobody listens, nobody answers, another protocol, another service, or `otherwise`.
  *
@@ -32,7 +35,8 @@ export function classifyFailedCall(
   if (status === GRPC_STATUS.DEADLINE_EXCEEDED) return say('NO_ANSWER', message);
   if (status === GRPC_STATUS.UNIMPLEMENTED) return say('NOT_SERVED', `the endpoint does not serve it (${message})`);
   if ((status === GRPC_STATUS.UNAVAILABLE || status === GRPC_STATUS.INTERNAL) && NOT_HTTP2.test(message)) {
-    return say('NOT_GRPC', `the endpoint does not speak gRPC (${message})`);
+    const fault = HUNG_UP.test(message) ? 'hung up: its process crashed, or it does not speak' : 'does not speak';
+    return say('NOT_GRPC', `the endpoint ${fault} gRPC (${message})`);
   }
   return say(otherwise, message);
 }

@@ -4,7 +4,7 @@
 export const STATE_REASONS = {
   registering: ['The plugin is being dialled and asked.', 'Wait; the registration has a deadline.'],
   registered: ['The plugin registered and serves.', 'Nothing to do.'],
-  confirmed: ['The plugin was found alive after a restart of the broker.', 'Nothing to do.'],
+  confirmed: ['The broker came back to the plugin, which answered and serves.', 'Nothing to do.'],
   'from-checkpoint': ['Known from the checkpoint and not yet confirmed.', 'Wait for restart.deadline.'],
   settling: [
     'The plugin answered before the restart cue and went away: it is restarting itself.',
