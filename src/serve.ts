@@ -21,6 +21,7 @@ import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
 import { parentChannel } from './platform/process/parent-channel.js';
+import { keepHeapSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
 import { openNotifier } from './platform/systemd/notifier.js';
 import { bootIdOfMachine } from './platform/time/boot.js';
@@ -121,13 +122,22 @@ async function run(
     settings.paths.state,
     { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
     { clock, random, holder: () => stopping.holder(), onTakeover: () => stopping.begin('a successor takes over') },
-  );
+    stopping.signal,
+  ).catch((failure: unknown): undefined => {
+    if (!stopping.signal.aborted) throw failure;
+  });
+  if (outcome === undefined || stopping.signal.aborted) {
+    if (outcome?.kind === 'held') await outcome.lock.release();
+    log.info('broker.stopping', 'the broker was told to stop before it had begun');
+    return EXIT.ok;
+  }
   if (outcome.kind === 'refused') {
     log.error('broker.not-started', outcome.message);
     return EXIT.failed;
   }
   if (outcome.kind === 'unavailable') log.warn('broker.no-lock', `${outcome.reason}; the broker serves without it`);
   const lock = outcome.kind === 'held' ? outcome.lock : undefined;
+  keepHeapSmall();
   try {
     await daemon.start();
   } catch (failure) {
@@ -167,7 +177,7 @@ async function openFaultPort(): Promise<FaultPort> {
 /** The way out: once, by signal or by a successor; a second signal ends the process at once. */
 class Stopping {
   readonly #daemon: Daemon;
-  #begun = false;
+  readonly #begun = new AbortController();
   #isAwaited = false;
   #finish: (isClean: boolean) => void = () => undefined;
   readonly done: Promise<boolean>;
@@ -177,21 +187,26 @@ class Stopping {
     this.done = new Promise((resolve) => (this.#finish = resolve));
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (this.#begun) process.exit(EXIT.failed);
+        if (this.signal.aborted) process.exit(EXIT.failed);
         this.begin(signal);
       });
     }
   }
 
+  /** Aborted when the stopping has begun. */
+  get signal(): AbortSignal {
+    return this.#begun.signal;
+  }
+
   /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
   holder(): { readonly pid: number; readonly phase: string } {
-    if (this.#begun) this.#isAwaited = true;
+    if (this.signal.aborted) this.#isAwaited = true;
     return { pid: process.pid, phase: this.#daemon.view().phase };
   }
 
   begin(why: string): void {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.signal.aborted) return;
+    this.#begun.abort();
     if (why.includes('successor')) this.#isAwaited = true;
     this.#daemon.stop(why).then(
       () => this.#finish(true),

@@ -58,6 +58,8 @@ export class CheckpointStore {
   readonly #commit: GroupCommit;
   readonly #pacer: Pacer;
   #frozen: Frozen | undefined;
+  /** Before the disk was read nothing may be written: it holds what we do not know. */
+  #isRead = false;
   /** What the start found; `empty` turns to `ok` with the first generation, `recovered` stays to be seen. */
   #start: 'ok' | 'recovered' | 'empty' = 'empty';
   #startReason = '';
@@ -117,6 +119,7 @@ export class CheckpointStore {
       return { view: this.view(), eventSeq: 0, hints: false, rebooted: false };
     }
     this.#take(file.found);
+    this.#isRead = true;
     const { data } = file;
     const isRead = file.found.source === 'current' || file.found.source === 'previous';
     const rebooted = isRead && data.bootId !== bootId;
@@ -152,7 +155,7 @@ export class CheckpointStore {
    */
   update(mutate: (draft: Draft) => void): Promise<Durability> {
     mutate(this.#draft);
-    return this.#frozen === undefined ? this.#commit.save() : Promise.resolve('not-durable');
+    return this.#mayWrite ? this.#commit.save() : Promise.resolve('not-durable');
   }
 
   /**
@@ -162,14 +165,14 @@ export class CheckpointStore {
   updateSoon(key: string, mutate: (draft: Draft) => void): void {
     this.#pacer.soon(key, () => {
       mutate(this.#draft);
-      if (this.#frozen === undefined) this.#commit.touch();
+      if (this.#mayWrite) this.#commit.touch();
     });
   }
 
   /** Makes all changes, waiting ones too, and tries to have everything on the disk within `limitMs`. Never rejects. */
   async flush(limitMs: number): Promise<Durability> {
     this.#pacer.flush();
-    if (this.#frozen !== undefined) return 'not-durable';
+    if (!this.#mayWrite) return 'not-durable';
     const until = this.#ports.clock.mono() + limitMs;
     let fate: Durability;
     do fate = await this.#commit.flush(Math.max(0, until - this.#ports.clock.mono()));
@@ -181,6 +184,10 @@ export class CheckpointStore {
   close(): void {
     this.#pacer.stop();
     this.#commit.close();
+  }
+
+  get #mayWrite(): boolean {
+    return this.#isRead && this.#frozen === undefined;
   }
 
   #take(found: Found): void {

@@ -18,6 +18,7 @@ import { adminPort } from './admin.js';
 import type { Drivers } from './drivers.js';
 import { Broker, type BrokerParts } from './broker.js';
 import { KUBELET_SOCKET } from './doors.js';
+import { floodPort } from './flood-port.js';
 import { Persistence } from './persistence.js';
 import { quarantineBegan, quarantineEnded } from './quarantine.js';
 import { timeText } from './views.js';
@@ -63,6 +64,7 @@ export class Daemon {
   readonly #startedAt: number;
   readonly #startedMono: number;
   readonly #problems = new Map<string, string>();
+  #starting: Promise<void> | undefined;
   #isStopping = false;
   #isRestored = false;
 
@@ -138,7 +140,12 @@ export class Daemon {
    *
    * @throws PathTaken when a path is not ours
    */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#starting = this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
     const { live, clock, log, journal } = this.#parts;
     const { paths, restart } = live.current.settings;
     const opened = await this.store.open();
@@ -177,14 +184,16 @@ export class Daemon {
     await journal.restore();
   }
 
-  /** Stops accepting, finishes calls, writes everything. broker.sock answers until `close`. */
+  /** Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`. */
   async stop(why: string): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
     const { log, journal } = this.#parts;
     this.#told();
+    if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     log.info('broker.stopping', `the broker is stopping: ${why}`);
     journal.record({ type: 'broker', message: `the broker is stopping: ${why}` });
+    await this.#starting.catch(() => undefined); // its caller has the error
     await this.broker.stop();
     await this.store.update((draft) => draft.setLimits(this.flood.snapshot()));
     await this.store.flush(FLUSH_MS);
@@ -219,19 +228,7 @@ export class Daemon {
       log: this.#refusals,
       metrics,
       events: journal,
-      flood: {
-        quarantined: (subject) => this.flood.quarantined(subject),
-        registration: (subject) => this.flood.registration(subject),
-        openPacer: (enrolment) => {
-          const { type, name, policy, caller, socket } = enrolment;
-          const session = { type, name, uid: caller?.uid ?? self.uid, socket: socket.path, caller };
-          return this.flood.openUpdates(session, policy);
-        },
-        connection: (caller) => {
-          const verdict = this.flood.connections.admit(caller);
-          return verdict.ok ? verdict : { ok: false, code: verdict.code, message: verdict.sentence };
-        },
-      },
+      flood: floodPort(() => this.flood, self.uid),
       peers,
       store: {
         persist: (instance) => this.#persistence.persist(instance),

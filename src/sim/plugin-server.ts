@@ -6,6 +6,7 @@ import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
+import { answersLeave } from '../platform/time/next-turn.js';
 
 /** What answers connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
 export const SPEECHES = ['grpc', 'http1', 'garbage', 'silent', 'dead'] as const;
@@ -104,6 +105,7 @@ export class PluginServer {
       this.#server.tryShutdown(() => resolve());
     });
     clearTimeout(timer);
+    await answersLeave();
   }
 
   /** Binds under another name and renames: a closing listener removes the name it was bound to, whoever owns that by then. */

@@ -30,6 +30,11 @@ export function simCommand(...options: readonly string[]): readonly string[] {
   return [...sim, '--socket-name', 'sim-{pid}.sock', ...options];
 }
 
+/** A command as one line for a shell, whatever is in the paths of it. */
+export function inShell(command: readonly string[]): string {
+  return command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+}
+
 /** A run with a temporary directory and a mark of its own. */
 export class VerifyRun {
   readonly running: Running;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { distFile } from '../support/dist.js';
-import { simCommand, verified } from '../support/verifying.js';
+import { inShell, simCommand, verified } from '../support/verifying.js';
 
 const sim = (...options: readonly string[]): readonly string[] => simCommand(...options);
 /** Its socket has the same name in each instance. */
@@ -92,7 +92,7 @@ const CASES = [
 
 /** The command of a simulation for a shell. */
 function words(): string {
-  return [process.execPath, distFile(), 'sim', 'device', '--dir', '{devicePlugins}'].join(' ');
+  return inShell([process.execPath, distFile(), 'sim', 'device', '--dir', '{devicePlugins}']);
 }
 
 void describe('verify tells a plugin that', { concurrency: 4 }, () => {

@@ -13,7 +13,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Caller } from '../../model/ids.js';
-import { nextTurn } from '../time/next-turn.js';
+import { answersLeave, nextTurn } from '../time/next-turn.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
@@ -106,6 +106,7 @@ export class GrpcDoor {
       this.#server.tryShutdown(() => resolve());
     });
     await Promise.race([drained, sleep(this.#options.clock, limitMs)]);
+    await answersLeave();
     this.destroy();
   }
 

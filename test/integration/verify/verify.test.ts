@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { junitProblems } from '../../support/junit-schema.js';
 import { start } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { simCommand, verified, VerifyRun } from '../../support/verifying.js';
+import { inShell, simCommand, verified, VerifyRun } from '../../support/verifying.js';
 import { STYLES, WELL_BEHAVED } from '../../support/verify-styles.js';
 
 const words = (...lines: readonly string[]): string => lines.join('\n');
@@ -71,15 +71,14 @@ describe('verify', { concurrency: 9 }, () => {
   });
 
   it('takes what a plugin writes without end, and says how much it was', async () => {
-    const [node = '', ...rest] = simCommand();
-    const flood = `head -c 100000000 /dev/zero | tr '\\0' x; exec ${[node, ...rest].join(' ')}`;
+    const flood = `head -c 100000000 /dev/zero | tr '\\0' x; exec ${inShell(simCommand())}`;
     const { scenarios, code } = await verified(['--scenario', 'first-list'], ['sh', '-c', flood]);
     assert.match(scenarios[0]?.evidence ?? '', / \(it wrote 100 MB, of which the end is kept\)$/);
     assert.deepEqual([scenarios[0]?.verdict, code], ['passed', 0]);
   });
 
   it('says that a command detaches, and ends what it left behind', async () => {
-    const detaching = `setsid ${simCommand().join(' ')} >&2 & exit 0`;
+    const detaching = `setsid ${inShell(simCommand())} >&2 & exit 0`;
     const run = new VerifyRun(['--scenario', 'first-list'], ['sh', '-c', detaching]);
     const { stdout, code } = await run.running.ended;
     assert.match(

@@ -317,6 +317,17 @@ describe('changing the checkpoint', () => {
     assert.equal(clock.pending, 0);
   });
 
+  it('before the disk was read stays in memory: the disk may hold more than we know', async () => {
+    const disk = await usedDisk();
+    const { store } = checkpointRig(disk, STATE, new FakeClock());
+    assert.equal(await store.update((draft) => draft.put(facts('vendor.com/new', 3))), 'not-durable');
+    assert.equal(await store.flush(1000), 'not-durable');
+    assert.deepEqual(
+      written(disk).plugins.map(({ name }) => name),
+      [gpu.name, nic.name],
+    );
+  });
+
   it('after close stays in memory', async () => {
     const disk = await usedDisk();
     const { store } = checkpointRig(disk, STATE, new FakeClock());

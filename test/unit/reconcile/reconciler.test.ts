@@ -92,6 +92,13 @@ describe('a wish', () => {
     assert.equal(bed.attempts.length, 1);
   });
 
+  it('of one key runs beside those of others', async () => {
+    const bed = new Bed();
+    for (const key of ['a', 'b', 'c']) bed.reconciler.want(bed.wish(() => new Promise(() => undefined), { key }));
+    await bed.clock.settle();
+    assert.deepEqual([bed.attempts.length, bed.reconciler.size], [3, 3]);
+  });
+
   it('that is wished twice for one incarnation is one, and keeps its backoff', async () => {
     const bed = new Bed();
     bed.reconciler.want(bed.wish(() => Promise.resolve(AGAIN)));
