@@ -49,6 +49,8 @@ function run(name) {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { ...process.env, NODE_NO_WARNINGS: '1' },
     });
+    const end = () => process.exit(child.kill() ? 1 : 0);
+    process.once('SIGTERM', end).once('SIGINT', end);
     const rows = [];
     let rest = '';
     child.stdout.on('data', (chunk) => {
@@ -60,7 +62,10 @@ function run(name) {
         print(row);
       }
     });
-    child.once('close', (code) => resolve({ name, code, rows }));
+    child.once('close', (code) => {
+      process.off('SIGTERM', end).off('SIGINT', end);
+      resolve({ name, code, rows });
+    });
   });
 }
 

@@ -6,9 +6,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { cachedDataVersionTag, setFlagsFromString } from 'node:v8';
 
 const SELF = fileURLToPath(import.meta.url);
 const PATIENCE_MS = 20_000;
+/** What src/platform/process/small-heap.ts changes, as V8 has it by itself. */
+const FLAGS_BEFORE_SMALL_HEAP = ['--heap-growing-percent=0', '--semi-space-growth-factor=2'];
 const RESOURCE = 'example.com/warm-up';
 const SOCKET = 'warm-up.sock';
 
@@ -125,8 +128,12 @@ async function runDaemon(out, root) {
   const { openBundle } = await import(path.join(out, 'build', 'src', 'platform', 'process', 'code-cache.js'));
   process.argv = [process.execPath, SELF, 'serve', '--root', root, '--config', path.join(root, 'config.yaml')];
   const bundle = openBundle(path.join(out, 'dist', 'serve.cjs'));
+  const flags = cachedDataVersionTag();
   bundle.run();
   process.once('message', () => {
+    // V8 takes a cache only under the flags that it was made with: as they are before the daemon sets its own.
+    for (const flag of FLAGS_BEFORE_SMALL_HEAP) setFlagsFromString(flag);
+    if (cachedDataVersionTag() !== flags) throw new Error('the daemon sets V8 flags that are not given back here');
     const cache = bundle.cacheFile();
     writeFileSync(cache.path, cache.bytes);
     process.exit(0);

@@ -112,6 +112,8 @@ async function run(
     log,
     metrics,
     phaseChanged: (view) => {
+      // A start is to be fast: its garbage waits.
+      if (view.phase !== 'restoring') keepHeapSmall();
       tellNotifier(view);
       faults?.phase(view.phase);
     },
@@ -137,7 +139,6 @@ async function run(
   }
   if (outcome.kind === 'unavailable') log.warn('broker.no-lock', `${outcome.reason}; the broker serves without it`);
   const lock = outcome.kind === 'held' ? outcome.lock : undefined;
-  keepHeapSmall();
   try {
     await daemon.start();
   } catch (failure) {

@@ -250,7 +250,7 @@ export class Admission {
   #checkCaps(request: RegistrationRequest): Refusal | undefined {
     const { roster, policy } = this.#ports;
     const { maxPlugins } = policy.settings;
-    if (roster.livePlugins < maxPlugins || roster.isKnown(request.type, request.name)) return undefined;
+    if (roster.isKnown(request.type, request.name) || roster.livePlugins < maxPlugins) return undefined;
     return {
       code: 'CAP_PLUGINS',
       message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)`,

@@ -16,6 +16,7 @@ import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js'
 import type { UpdatePacer } from '../session/ports.js';
 import { realDirectory } from '../platform/fs/directories.js';
 import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
+import { Descriptors } from '../platform/process/descriptors.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { moveAside } from '../platform/fs/plugin-sockets.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
@@ -27,8 +28,10 @@ import { decodeDeviceList, hashDeviceList } from '../platform/wire/device-list.j
 import type { Instance } from '../reconcile/instance.js';
 import { acceptOperators, acceptPlugins, type ConnectionVerdict } from './connections.js';
 import { Core, type CorePorts, type LiveSettings } from './core.js';
+import { DescriptorReserve } from './descriptor-reserve.js';
 import { Doors } from './doors.js';
 import type { FaultPort } from './fault-port.js';
+import type { Trouble } from './troubles.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
 const MAX_REGISTER_BYTES = 64 * 1024;
@@ -63,7 +66,7 @@ export interface BrokerParts {
   readonly handlers: readonly PluginHandler[];
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly restartSettled: (confirmed: number, total: number) => void;
-  readonly degraded: (what: string, why: string | undefined) => void;
+  readonly degraded: (what: Trouble, why: string | undefined) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
   readonly faults?: FaultPort | undefined;
 }
@@ -75,6 +78,7 @@ export class Broker {
   readonly #doors: Doors;
   readonly #plugins: GrpcDoor;
   readonly #operators: GrpcDoor;
+  readonly #reserve: DescriptorReserve;
   #isStopping = false;
 
   constructor({ faults, ...given }: BrokerParts) {
@@ -119,12 +123,18 @@ export class Broker {
     };
     this.core = new Core(faults?.disturb(ports) ?? ports);
     faults?.follow(this.core);
+    this.#reserve = new DescriptorReserve({
+      descriptors: new Descriptors(),
+      clock,
+      degraded: (why) => parts.degraded('descriptors', why),
+    });
     const accept = acceptPlugins({
       clock,
       log,
       events,
       guard: () => settings.guard,
       peerOf: (socket) => peers.peerOf(socket),
+      hasRoom: this.#reserve.hasRoom,
       admit: (caller) => flood.connection(caller),
       count: parts.countConnection,
     });
@@ -156,10 +166,14 @@ export class Broker {
       keyAt,
       acceptPlugin: this.#plugins.take,
       acceptAdmin: this.#operators.take,
+      acceptFailed: this.#reserve.acceptFailed,
       socketAppeared: this.core.registrySockets.appeared,
       socketGone: this.core.registrySockets.gone,
       socketUnusable: this.core.refusedAt,
-      lookAtPaths: () => this.core.lifecycle.checkPaths(),
+      lookAtPaths: () => {
+        this.#reserve.hasRoom();
+        this.core.lifecycle.checkPaths();
+      },
       degraded: parts.degraded,
     });
   }
@@ -192,6 +206,7 @@ export class Broker {
   async stop(): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
+    this.#reserve.close();
     await this.#doors.close();
     await this.#plugins.drain(DRAIN_MS);
   }

@@ -26,6 +26,8 @@ export interface ConnectionPorts {
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
   readonly peerOf: (socket: Socket) => Caller | undefined;
+  /** Whether the process has file descriptors to spare. */
+  readonly hasRoom: () => boolean;
   readonly admit: (caller: Caller | undefined) => ConnectionVerdict;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
@@ -45,6 +47,11 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
   };
   return (socket) => {
+    if (!ports.hasRoom()) {
+      ports.count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
+      socket.destroy();
+      return undefined;
+    }
     const caller = ports.peerOf(socket);
     const verdict = ports.admit(caller);
     if (!verdict.ok) {

@@ -163,7 +163,6 @@ export class Core {
       reconciler: this.reconciler,
       enrol,
       clock,
-      nextTurn: ports.nextTurn,
       settings: () => live.settings.restart,
       answers: (instance) => ports.answers(instance.endpointPath),
       keyAt: ports.keyAt,

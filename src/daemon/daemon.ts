@@ -21,6 +21,7 @@ import { KUBELET_SOCKET } from './doors.js';
 import { floodPort } from './flood-port.js';
 import { Persistence } from './persistence.js';
 import { quarantineBegan, quarantineEnded } from './quarantine.js';
+import { Troubles } from './troubles.js';
 import { timeText } from './views.js';
 
 /** Everything is on disk within this when the broker stops, or it is given up (contract 6). */
@@ -63,7 +64,7 @@ export class Daemon {
   readonly #refusals: RefusalSummary;
   readonly #startedAt: number;
   readonly #startedMono: number;
-  readonly #problems = new Map<string, string>();
+  readonly #troubles: Troubles;
   #starting: Promise<void> | undefined;
   #isStopping = false;
   #isRestored = false;
@@ -74,6 +75,7 @@ export class Daemon {
     this.#startedAt = clock.wall();
     this.#startedMono = clock.mono();
     this.#refusals = new RefusalSummary(log, clock);
+    this.#troubles = new Troubles(log, journal, () => this.#told());
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
@@ -111,7 +113,7 @@ export class Daemon {
 
   /** The broker's own facts. */
   view(): BrokerView {
-    const problems = [...this.#problems.values(), ...this.#policyProblems()];
+    const problems = [...this.#troubles.sentences, ...this.#policyProblems()];
     const settled = this.#isRestored && this.broker.core.restart.isSettled;
     const phase = this.#isStopping ? 'stopping' : !settled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
     return {
@@ -125,9 +127,10 @@ export class Daemon {
     };
   }
 
-  /** Whether a directory cannot be watched now. */
-  get isWatchBroken(): boolean {
-    return [...this.#problems.keys()].some((what) => what !== 'checkpoint');
+  /** What does not work, as metrics name it. */
+  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy')[] {
+    const policy = this.#policyProblems().map(() => 'policy' as const);
+    return [...this.#troubles.areas, ...policy];
   }
 
   /** Everything that `status` shows beside plugins and resources. */
@@ -238,7 +241,7 @@ export class Daemon {
       handlers: this.#parts.drivers.handlers,
       countConnection: this.#parts.countConnection,
       restartSettled: (confirmed, total) => this.#settled(confirmed, total),
-      degraded: (what, why) => this.#problem(what, why),
+      degraded: (what, why) => this.#troubles.set(what, why),
       faults,
     };
   }
@@ -258,22 +261,8 @@ export class Daemon {
   #storeChanged(): void {
     const { state, reason } = this.store.view();
     const isWrong = state === 'not-writable' || state === 'newer-format';
-    this.#problem('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
+    this.#troubles.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
     if (!isWrong) this.#persistence.caughtUp();
-  }
-
-  #problem(what: string, why: string | undefined): void {
-    const before = this.#problems.get(what);
-    if (before === why) return;
-    if (why === undefined) this.#problems.delete(what);
-    else this.#problems.set(what, why);
-    const { log, journal } = this.#parts;
-    if (what !== 'checkpoint') {
-      const message = why ?? `${what} can be watched again`;
-      log[why === undefined ? 'info' : 'error']('broker.degraded', message);
-      journal.record({ type: 'discovery', message });
-    }
-    this.#told();
   }
 
   #policyProblems(): string[] {

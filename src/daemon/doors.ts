@@ -12,14 +12,12 @@ import type { Settings } from '../model/settings.js';
 import { makeDirectory } from '../platform/fs/directories.js';
 import { DirectoryWatch, isHidden, listFiles } from '../platform/fs/directory-watch.js';
 import { pinSocket } from '../platform/fs/socket-pin.js';
-import { UnixListener } from '../platform/grpc/unix-listener.js';
+import { PathTaken, UnixListener } from '../platform/grpc/unix-listener.js';
 
 /** The name that plugins know. */
 export const KUBELET_SOCKET = 'kubelet.sock';
 /** Without file events everything is looked at this often. */
 const POLL_MS = 1000;
-/** How often it is tried to get file events again: an operator may have raised the limit. */
-const WATCH_AGAIN_MS = 60_000;
 /** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 /** Anybody may connect who may enter the directory, as with the kubelet's own socket (0777 minus its usual umask). */
@@ -35,13 +33,15 @@ export interface DoorPorts {
   readonly keyAt: (path: string) => string | undefined;
   readonly acceptPlugin: (socket: Socket) => void;
   readonly acceptAdmin: (socket: Socket) => void;
+  /** Accepting failed; the listener goes on. */
+  readonly acceptFailed: (failure: Error) => void;
   readonly socketAppeared: (socket: PinnedSocket) => void;
   readonly socketGone: (socket: PinnedSocket, hasSuccessor: boolean) => void;
   readonly socketUnusable: (path: string, refusal: Refusal) => void;
   /** Something changed in the device-plugin directory, or it is time to look. */
   readonly lookAtPaths: () => void;
-  /** A directory cannot be watched (undefined: it can again). */
-  readonly degraded: (directory: string, why: string | undefined) => void;
+  /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
+  readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET, why: string | undefined) => void;
 }
 
 /** The two directories that are followed. */
@@ -98,12 +98,16 @@ export class Doors {
     });
   }
 
-  /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. */
+  /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. @throws PathTaken */
   async bind(): Promise<void> {
     const { paths } = this.#ports.settings;
-    makeDirectory(paths.devicePlugins);
-    makeDirectory(paths.pluginsRegistry);
-    makeDirectory(paths.plugins);
+    for (const directory of [paths.devicePlugins, paths.pluginsRegistry, paths.plugins]) {
+      try {
+        makeDirectory(directory);
+      } catch (failure) {
+        throw new PathTaken(`${directory} cannot be made: ${(failure as Error).message}`);
+      }
+    }
     this.#kubelet = await this.#bindKubelet();
   }
 
@@ -117,7 +121,7 @@ export class Doors {
       clock: this.#ports.clock,
       replaces: true,
       onConnection: this.#ports.acceptAdmin,
-      onError: (failure) => this.#acceptFailed('broker.sock', failure),
+      onError: this.#ports.acceptFailed,
     });
     this.#admin.publish();
   }
@@ -160,9 +164,11 @@ export class Doors {
     this.#unwatched.delete(directory);
     if (why !== undefined && !this.#isClosed) {
       const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
+      // An operator may have raised the limit.
+      const { clock, settings } = this.#ports;
       this.#unwatched.set(
         directory,
-        this.#ports.clock.alarm(WATCH_AGAIN_MS, () => void watch.restart()),
+        clock.alarm(settings.discovery.rescanMs, () => void watch.restart()),
       );
     }
     this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
@@ -190,8 +196,9 @@ export class Doors {
 
   /** Somebody removed kubelet.sock or its directory: without it no plugin can register. */
   async #rebind(): Promise<void> {
-    const { log, events, settings } = this.#ports;
-    const message = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more; it is made again`;
+    const { log, events, settings, degraded } = this.#ports;
+    const lost = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more`;
+    const message = `${lost}; it is made again`;
     try {
       makeDirectory(settings.paths.devicePlugins);
       const fresh = await this.#bindKubelet();
@@ -205,8 +212,10 @@ export class Doors {
       this.#kubelet = fresh;
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
+      degraded(KUBELET_SOCKET, undefined);
     } catch (failure) {
-      log.error('discovery.socket-lost', `${message}, but that failed: ${(failure as Error).message}`);
+      const why = (failure as Error).message;
+      degraded(KUBELET_SOCKET, `${lost} and cannot be made again, so no device plugin can register: ${why}`);
     }
   }
 
@@ -217,13 +226,7 @@ export class Doors {
       clock: this.#ports.clock,
       replaces: false,
       onConnection: this.#ports.acceptPlugin,
-      onError: (failure) => this.#acceptFailed(KUBELET_SOCKET, failure),
+      onError: this.#ports.acceptFailed,
     });
-  }
-
-  #acceptFailed(where: string, failure: Error): void {
-    const message = `${where} cannot accept connections now: ${failure.message}; raise the open file limit (ulimit -n) if it says EMFILE`;
-    this.#ports.log.error('connection.accept-failed', message);
-    this.#ports.events.record({ type: 'connection', message });
   }
 }

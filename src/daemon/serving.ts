@@ -12,11 +12,6 @@ import type { Daemon } from './daemon.js';
 /** The truth at the moment of a scrape. */
 function snapshotOf(daemon: Daemon): MetricsSnapshot {
   const { core } = daemon.broker;
-  const { checkpoint, policy } = daemon.head();
-  const degraded: MetricsSnapshot['degraded'][number][] = [];
-  if (checkpoint.state === 'not-writable' || checkpoint.state === 'newer-format') degraded.push('checkpoint');
-  if (policy.error !== '') degraded.push('policy');
-  if (daemon.isWatchBroken) degraded.push('discovery');
   return {
     plugins: core.roster.all(),
     devices: [...core.resources().values()].map(({ name, capacity, allocatable }) => ({
@@ -27,7 +22,7 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
     quarantined: daemon.flood.quarantines,
     floodRules: daemon.flood.rules(),
     openConnections: daemon.broker.connections,
-    degraded,
+    degraded: daemon.degraded,
   };
 }
 

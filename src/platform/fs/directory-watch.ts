@@ -108,9 +108,9 @@ export class DirectoryWatch {
   #failed(failure: Error): void {
     if (this.#closed) return;
     this.#isFailing = true;
-    const { code } = failure as NodeJS.ErrnoException;
+    const { code, syscall } = failure as NodeJS.ErrnoException;
     const why =
-      code === 'ENOSPC' || code === 'EMFILE'
+      syscall === 'watch' && (code === 'ENOSPC' || code === 'EMFILE')
         ? `the system's inotify limit is reached (${code}): raise fs.inotify.max_user_watches or max_user_instances`
         : failure.message;
     this.#events.degraded(`${this.#root} cannot be watched: ${why}`);

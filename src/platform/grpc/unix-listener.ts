@@ -50,7 +50,7 @@ export class UnixListener {
   /**
    * Binds and listens under a private name beside the public one.
    *
-   * @throws PathTaken when the path is too long, is no socket, or another process answers on it
+   * @throws PathTaken when the path is too long, is no socket, another process answers on it, or the system refuses it
    */
   static async bind(options: ListenerOptions): Promise<UnixListener> {
     const { path: publicPath } = options;
@@ -62,11 +62,19 @@ export class UnixListener {
     }
     await checkFree(publicPath, options);
     const directory = path.dirname(publicPath);
-    sweepPrivate(directory, path.basename(publicPath));
     const privatePath = path.join(directory, privateName(path.basename(publicPath)));
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
-    await listen(server, privatePath);
-    chmodSync(privatePath, options.mode);
+    try {
+      sweepPrivate(directory, path.basename(publicPath));
+      await listen(server, privatePath);
+      chmodSync(privatePath, options.mode);
+    } catch (failure) {
+      server.close();
+      const why = (failure as Error).message;
+      throw new PathTaken(
+        `cannot listen on ${publicPath}: ${why}; the broker must be able to make files in ${directory}`,
+      );
+    }
     server.on('error', options.onError);
     return new UnixListener(options, server, privatePath);
   }

@@ -90,7 +90,7 @@ export const METRICS = {
     name: `${P}_degraded`,
     kind: 'gauge',
     labels: ['what'],
-    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery',
+    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors',
   },
 } as const satisfies Record<string, MetricSpec>;
 

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { Script } from 'node:vm';
 import { openBundle } from '../../../src/platform/process/code-cache.js';
 import { distFile } from '../../support/dist.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+/** Stands before what V8 wrote. */
+const DIGEST_BYTES = 32;
 
 /** A bundle that leaves a word and where it is in the global object. */
 function bundle(file: string, word: string): string {
@@ -32,6 +36,14 @@ void describe('a bundle with a code cache', () => {
     assert.equal(second.isFromCache, true);
     second.run();
     assert.deepEqual(left(), ['one', folder]);
+  });
+
+  void it('is what the daemon starts from, where the same V8 built it', (test) => {
+    const ofBuild = readFileSync(`${distFile('serve.cjs')}.cache`).subarray(DIGEST_BYTES);
+    // Behind a magic number V8 notes its version.
+    const isOurs = ofBuild.readUInt32LE(4) === new Script('0').createCachedData().readUInt32LE(4);
+    if (isOurs) assert.equal(openBundle(distFile('serve.cjs')).isFromCache, true);
+    else test.skip('another V8 built it');
   });
 
   void it('is compiled anew when the cache is of another source, the same length included', () => {

@@ -1,0 +1,65 @@
+// Plugins' connections may not take the last file descriptors: those are for the checkpoint, for sockets that are looked
+// at, and for dialling who is in. While only they are left, newcomers are closed at once, which costs us nothing.
+import type { Alarm, Clock } from '../kernel/clock.js';
+
+/** It is over when nobody was turned away for this long: who holds the last ones shall not make it begin again and again. */
+const CALM_MS = 3000;
+
+/** What is needed. */
+export interface ReserveParts {
+  readonly descriptors: {
+    readonly limit: number;
+    areScarce(): boolean;
+  };
+  readonly clock: Clock;
+  /** Told once when only the reserve is left, and once when it is over (undefined). */
+  readonly degraded: (why: string | undefined) => void;
+}
+
+/** Knows whether another connection may be taken. */
+export class DescriptorReserve {
+  readonly #parts: ReserveParts;
+  /** When to look whether it is over; undefined while all is well. */
+  #calm: Alarm | undefined;
+  #isClosed = false;
+
+  constructor(parts: ReserveParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks, and returns whether there is room beside the reserve. */
+  readonly hasRoom = (): boolean => {
+    const { descriptors } = this.#parts;
+    if (!descriptors.areScarce()) return true;
+    this.#begin(`file descriptors run out (${String(descriptors.limit)} may be open)`);
+    return false;
+  };
+
+  /** Accepting a connection failed: with EMFILE where not even libuv's spare descriptor helped, or with ENFILE. */
+  readonly acceptFailed = (failure: Error): void => {
+    this.#begin(`connections cannot be accepted (${failure.message})`);
+  };
+
+  /** Stops looking. */
+  close(): void {
+    this.#isClosed = true;
+    this.#calm?.cancel();
+  }
+
+  #begin(what: string): void {
+    if (this.#isClosed) return;
+    const isNew = this.#calm === undefined;
+    this.#calm?.cancel();
+    this.#calm = this.#parts.clock.alarm(CALM_MS, this.#lookAgain);
+    if (!isNew) return;
+    this.#parts.degraded(
+      `${what}, so plugins cannot connect to kubelet.sock: raise LimitNOFILE (ulimit -n), or see in \`plugin-broker limits\` who holds connections`,
+    );
+  }
+
+  readonly #lookAgain = (): void => {
+    if (!this.hasRoom()) return;
+    this.#calm = undefined;
+    this.#parts.degraded(undefined);
+  };
+}
