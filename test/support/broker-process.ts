@@ -17,13 +17,18 @@ export class BrokerProcess {
   readonly #halt = new AbortController();
   readonly admin: AdminClient;
   readonly #config: string;
+  readonly #within: readonly string[];
   /** What it logged, all lives together. */
   log = '';
   #child: ChildProcess | undefined;
 
-  /** @param config settings in JSON, which is YAML too */
-  constructor(root: string, config: object = {}) {
+  /**
+   * @param config settings in JSON, which is YAML too
+   * @param within a command that becomes the one that follows it, in surroundings of its own
+   */
+  constructor(root: string, config: object = {}, within: readonly string[] = []) {
     this.root = root;
+    this.#within = within;
     this.devicePlugins = path.join(root, 'device-plugins');
     this.registry = path.join(root, 'plugins_registry');
     this.kubeletSocket = path.join(this.devicePlugins, 'kubelet.sock');
@@ -50,8 +55,9 @@ export class BrokerProcess {
 
   /** Starts a process without waiting for anything. */
   spawn(args: readonly string[] = []): ChildProcess {
-    const argv = [distFile(), 'serve', '--root', this.root, '--config', this.#config, ...args];
-    const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const serve = [distFile(), 'serve', '--root', this.root, '--config', this.#config, ...args];
+    const [command, ...argv] = [...this.#within, process.execPath, ...serve] as const;
+    const child = spawn(command ?? '', argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     child.stderr.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
     return child;
   }

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
+import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+/** More than the broker needs for itself, and far less than it would take connections. */
+const OPEN_FILES = 96;
+
+const cleanup: (() => Promise<void> | void)[] = [];
+after(async () => {
+  for (const clean of cleanup) await clean();
+});
+
+async function plugin(broker: BrokerProcess, name: string): Promise<FakePlugin> {
+  const one = await FakePlugin.start({
+    socket: path.join(broker.devicePlugins, `${name}.sock`),
+    resource: `example.com/${name}`,
+  });
+  cleanup.push(() => one.stop());
+  return one;
+}
+
+/** Opens connections that say nothing. */
+function crowd(broker: BrokerProcess, size: number): { readonly sockets: Socket[]; readonly closed: () => number } {
+  let closed = 0;
+  const sockets = Array.from({ length: size }, () =>
+    createConnection(broker.kubeletSocket)
+      .on('error', () => undefined)
+      .on('close', () => (closed += 1))
+      .resume(),
+  );
+  cleanup.push(() => sockets.forEach((socket) => socket.destroy()));
+  return { sockets, closed: () => closed };
+}
+
+void describe('out of file descriptors', { concurrency: true }, () => {
+  void it('says so once, goes on for those who are in, and takes newcomers when descriptors are free again', async () => {
+    const limit = `--nofile=${OPEN_FILES}:${OPEN_FILES}`;
+    const broker = new BrokerProcess(tempDir(), { guard: { preface: '60s' } }, ['prlimit', limit]);
+    cleanup.push(() => broker.close());
+    await broker.start();
+    const inside = await plugin(broker, 'inside');
+    await inside.register(broker.kubeletSocket);
+    await eventually('in', async () => (await broker.allocatable('example.com/inside')) === 2);
+
+    const { sockets, closed } = crowd(broker, 2 * OPEN_FILES);
+    await eventually('some are turned away', () => closed() > OPEN_FILES);
+    const status = await broker.status();
+    assert.equal(status.broker.phase, 'degraded');
+    assert.match(status.broker.problems.join(), /^file descriptors run out \(96 may be open\).*LimitNOFILE/);
+
+    const late = await plugin(broker, 'late');
+    await assert.rejects(late.register(broker.kubeletSocket), { code: 14 });
+    inside.setDevices(healthy('a', 'b', 'c'));
+    await eventually('a new list is taken', async () => (await broker.allocatable('example.com/inside')) === 3);
+    await broker.onDisk('example.com/inside');
+    // The watcher door needs descriptors of ours alone, and some are kept for that.
+    const watched = await FakePlugin.start({
+      socket: path.join(broker.registry, 'watched.sock'),
+      resource: 'example.com/watched',
+      door: 'watcher',
+    });
+    cleanup.push(() => watched.stop());
+    await eventually('found', async () => (await broker.allocatable('example.com/watched')) === 2);
+    assert.equal((await broker.status()).checkpoint.state, 'ok');
+
+    for (const socket of sockets) socket.destroy();
+    await eventually('the newcomer gets in', () => late.register(broker.kubeletSocket).then(() => true));
+    await eventually('all is well', async () => (await broker.status()).broker.phase === 'ready');
+    const told = broker.log.split('\n').filter((line) => line.includes('file descriptors'));
+    assert.equal(told.length, 2, told.join('\n'));
+    assert.match(told[1] ?? '', /file descriptors are free again/);
+    assert.doesNotMatch(broker.log, /EMFILE/);
+  });
+
+  void it('when accept itself fails (EMFILE), says so, and goes on once the limit is raised', async () => {
+    const broker = new BrokerProcess(tempDir(), { guard: { preface: '60s' }, discovery: { rescan: '200ms' } });
+    cleanup.push(() => broker.close());
+    await broker.start();
+    const { pid } = broker;
+    assert.ok(pid !== undefined);
+    const allow = (files: string): void =>
+      void execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${files}:`], { stdio: 'ignore' });
+    const inside = await plugin(broker, 'inside');
+    await inside.register(broker.kubeletSocket);
+    await eventually('in', async () => (await broker.allocatable('example.com/inside')) === 2);
+
+    const before = /Max open files\s+(\d+)/.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1] ?? '';
+    const open = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+    let lowestFree = 0;
+    while (open.has(lowestFree)) lowestFree += 1;
+    allow(String(lowestFree));
+    const { closed } = crowd(broker, 20);
+    const late = await plugin(broker, 'late');
+    await assert.rejects(late.register(broker.kubeletSocket), { code: 14 });
+    await eventually('it is told', async () =>
+      (await broker.status()).broker.problems.some((problem) => problem.startsWith('file descriptors run out')),
+    );
+    inside.setDevices(healthy('a', 'b', 'c'));
+    await eventually('a new list is taken', async () => (await broker.allocatable('example.com/inside')) === 3);
+    assert.ok(closed() > 0);
+
+    allow(before);
+    await eventually('the newcomer gets in', () => late.register(broker.kubeletSocket).then(() => true));
+    await eventually('all is well', async () => (await broker.status()).broker.phase === 'ready');
+    await broker.onDisk('example.com/late');
+    assert.equal(broker.pid, pid);
+  });
+});
