@@ -39,16 +39,19 @@ const onDemand = new Map([
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 
+/** What each start of the daemon needs that has a configuration: in its bundle it is in the code cache, too. */
+const NEEDED_BY_SERVE = ['yaml'];
+
 /** Leaves out of a bundle what is imported on demand: code that never runs costs its reading at each start all the same. */
-const leaveOutOnDemand = {
+const leaveOutOnDemand = (bundled) => ({
   name: 'leave-out-on-demand',
   setup: ({ onResolve }) => {
     onResolve({ filter: /./ }, ({ path: wanted, kind }) => {
-      const found = kind === 'dynamic-import' ? onDemand.get(wanted) : undefined;
+      const found = kind === 'dynamic-import' && !bundled.includes(wanted) ? onDemand.get(wanted) : undefined;
       return found && { path: `./lazy/${found.name}.cjs`, external: true };
     });
   },
-};
+});
 
 /** One bundle in dist/. */
 const bundle = (name, input, alias = {}) =>
@@ -66,7 +69,7 @@ const bundle = (name, input, alias = {}) =>
     sourcesContent: false,
     external,
     alias,
-    plugins: [leaveOutOnDemand],
+    plugins: [leaveOutOnDemand(name === 'serve' ? NEEDED_BY_SERVE : [])],
     define: { 'import.meta.url': '__bundleUrl' },
     banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
   });

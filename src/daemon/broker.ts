@@ -5,7 +5,7 @@ import type { FloodPort, Listener } from '../admission/ports.js';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import type { Holding } from '../inventory/inventory.js';
-import type { Clock } from '../kernel/clock.js';
+import { sleep, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
@@ -37,6 +37,11 @@ import type { Trouble } from './troubles.js';
 const MAX_REGISTER_BYTES = 64 * 1024;
 /** Calls in flight are given this long when the broker stops (contract 6). */
 const DRAIN_MS = 5000;
+/**
+ * After the cue nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is answered before the work
+ * of dialling everybody begins, and a plugin that registers at once on the cue need not be dialled.
+ */
+const CALLERS_FIRST_MS = 25;
 /** Concurrent calls of one operator connection. */
 const ADMIN_STREAMS = 64;
 const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
@@ -195,10 +200,11 @@ export class Broker {
     await this.#doors.openAdmin();
   }
 
-  /** After what the checkpoint knew was put back: bare connects, cue, then everybody at once. */
+  /** After what the checkpoint knew was put back: bare connects, cue, those who call by themselves, then everybody at once. */
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
     this.#doors.publish();
+    await sleep(this.#parts.clock, CALLERS_FIRST_MS);
     await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#doors.watch()]);
   }
 

@@ -163,6 +163,7 @@ export class Core {
       reconciler: this.reconciler,
       enrol,
       clock,
+      nextTurn: ports.nextTurn,
       settings: () => live.settings.restart,
       answers: (instance) => ports.answers(instance.endpointPath),
       keyAt: ports.keyAt,

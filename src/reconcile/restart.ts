@@ -9,10 +9,8 @@ import { isFinal, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
-/** Endpoints that are being dialled at the same time, while they answer: who calls meanwhile does not wait for all of them. */
-const DIALLED_AT_ONCE = 8;
-/** Nobody waits longer than this, in milliseconds, for those that were dialled before. */
-const WAITED_FOR_OTHERS_MS = 5;
+/** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
+const DIALLED_A_TURN = 4;
 
 /** What the choreography needs. */
 export interface RestartPorts {
@@ -20,6 +18,8 @@ export interface RestartPorts {
   readonly reconciler: Reconciler;
   readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
   readonly settings: () => RestartSettings;
   /** A bare connect to the very endpoint of an instance. */
   readonly answers: (instance: Instance) => Promise<boolean>;
@@ -33,8 +33,6 @@ export class Restart {
   readonly #ports: RestartPorts;
   /** Restored instances that have not been confirmed or lost yet. */
   readonly #open = new Set<string>();
-  /** Who waits for an instance to be confirmed or lost before dialling another. */
-  readonly #dialling = new Map<string, () => void>();
   /** Who answered before the cue was given. */
   readonly #answered = new Set<string>();
   readonly #alarms: Alarm[] = [];
@@ -74,10 +72,7 @@ export class Restart {
     );
   }
 
-  /**
-   * The cue was given: starts the clocks of the deadline and of settling, and dials everybody. Resolves when all were
-   * dialled; nobody waits for another that does not answer.
-   */
+  /** The cue was given: starts the clocks of the deadline and of settling, and dials everybody, nobody waiting for another. */
   async begin(lifecycle: Lifecycle): Promise<void> {
     const { clock, roster } = this.#ports;
     const { deadlineMs, settleMs } = this.#ports.settings();
@@ -85,27 +80,15 @@ export class Restart {
     this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline()));
     this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
     this.#check();
-    const dialling = new Set<Promise<void>>();
+    let dialled = 0;
     for (const instance of [...roster.all()]) {
       // At the watcher door discovery finds the socket, and asks its plugin as if it had appeared now.
       if (instance.state !== 'restored' || instance.door !== 'register') continue;
-      const one = this.#dial(instance, lifecycle).finally(() => dialling.delete(one));
-      dialling.add(one);
-      if (dialling.size >= DIALLED_AT_ONCE) await Promise.race(dialling);
-    }
-  }
-
-  /** Resolves when the instance is confirmed or lost, or others have waited long enough for that. */
-  #dial(instance: Instance, lifecycle: Lifecycle): Promise<void> {
-    return new Promise((resolve) => {
-      const alarm = this.#ports.clock.alarm(WAITED_FOR_OTHERS_MS, resolve);
-      this.#dialling.set(instance.id, () => {
-        alarm.cancel();
-        resolve();
-      });
       lifecycle.pull(instance, 0);
       this.#pullSuccessor(instance);
-    });
+      dialled += 1;
+      if (dialled % DIALLED_A_TURN === 0) await this.#ports.nextTurn();
+    }
   }
 
   /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
@@ -167,8 +150,6 @@ export class Restart {
 
   #close(id: string): void {
     this.#open.delete(id);
-    this.#dialling.get(id)?.();
-    this.#dialling.delete(id);
     this.#check();
   }
 
