@@ -8,6 +8,12 @@ import { systemClock } from '../../src/platform/time/system-clock.js';
 import { distFile } from './dist.js';
 import { eventually } from './eventually.js';
 
+/** What a daemon runs in, where that is not what the tests run in. */
+interface Surroundings {
+  readonly within?: readonly string[];
+  readonly program?: string;
+}
+
 /** The daemon as a process of its own, below a root that outlives it. */
 export class BrokerProcess {
   readonly root: string;
@@ -17,7 +23,7 @@ export class BrokerProcess {
   readonly #halt = new AbortController();
   readonly admin: AdminClient;
   readonly #config: string;
-  readonly #within: readonly string[];
+  readonly #argv: readonly string[];
   /** What it logged, all lives together. */
   log = '';
   #child: ChildProcess | undefined;
@@ -25,10 +31,11 @@ export class BrokerProcess {
   /**
    * @param config settings in JSON, which is YAML too
    * @param within a command that becomes the one that follows it, in surroundings of its own
+   * @param program another copy of it than the one that was built
    */
-  constructor(root: string, config: object = {}, within: readonly string[] = []) {
+  constructor(root: string, config: object = {}, { within = [], program = distFile() }: Surroundings = {}) {
     this.root = root;
-    this.#within = within;
+    this.#argv = [...within, process.execPath, program];
     this.devicePlugins = path.join(root, 'device-plugins');
     this.registry = path.join(root, 'plugins_registry');
     this.kubeletSocket = path.join(this.devicePlugins, 'kubelet.sock');
@@ -55,9 +62,9 @@ export class BrokerProcess {
 
   /** Starts a process without waiting for anything. */
   spawn(args: readonly string[] = []): ChildProcess {
-    const serve = [distFile(), 'serve', '--root', this.root, '--config', this.#config, ...args];
-    const [command, ...argv] = [...this.#within, process.execPath, ...serve] as const;
-    const child = spawn(command ?? '', argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const [command = '', ...argv] = this.#argv;
+    argv.push('serve', '--root', this.root, '--config', this.#config, ...args);
+    const child = spawn(command, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     child.stderr.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
     return child;
   }

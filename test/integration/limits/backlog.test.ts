@@ -59,12 +59,12 @@ void describe('a full backlog', { concurrency: true }, () => {
     const count = (fate: string): number => clients.filter((client) => client.fate() === fate).length;
     await eventually('the kernel refuses some', () => count('EAGAIN') > 0);
     const late = await plugin(broker, 'late');
-    const registered = late.register(broker.kubeletSocket);
+    await assert.rejects(late.register(broker.kubeletSocket), /EAGAIN/);
 
     process.kill(pid, 'SIGCONT');
     await eventually('everybody who waited is served', () => count('answered') + count('EAGAIN') === CROWD);
     assert.ok(count('answered') > 1000, `${count('answered')} were served`);
-    await registered;
+    await late.register(broker.kubeletSocket);
     await eventually('in', async () => (await broker.allocatable('example.com/late')) === 2);
     assert.equal(await broker.allocatable('example.com/inside'), 2);
     assert.equal((await broker.status()).broker.pid, pid);

@@ -42,7 +42,7 @@ void describe('inotify at its limit', { concurrency: true, skip: impossible }, (
       const broker = new BrokerProcess(
         tempDir(),
         { discovery: { rescan: '300ms' } },
-        inNamespaces(OWN_USER, setLimit(limit, most)),
+        { within: inNamespaces(OWN_USER, setLimit(limit, most)) },
       );
       cleanup.push(() => broker.close());
       await broker.start();

@@ -30,7 +30,7 @@ function broker(folder: Folder, config: object, prepare: (folder: string) => str
   const place = path.join(root, folder);
   for (const name of ['device-plugins', 'plugins_registry', 'state']) mkdirSync(path.join(root, name));
   const script = [bound(place), prepare(place)].join(' && ');
-  const one = new BrokerProcess(root, config, inNamespaces(OWN_MOUNTS, script));
+  const one = new BrokerProcess(root, config, { within: inNamespaces(OWN_MOUNTS, script) });
   cleanup.push(() => one.close());
   return one;
 }
