@@ -62,6 +62,7 @@ export interface BrokerParts {
   readonly peers: {
     peerOf(socket: Socket): Caller | undefined;
     listenerOf(socket: PinnedSocket): Listener;
+    isListening(path: string): boolean | undefined;
   };
   readonly store: {
     persist(instance: Instance): Promise<boolean>;
@@ -103,7 +104,7 @@ export class Broker {
       keyAt,
       realDirectory,
       listenerOf: (socket) => peers.listenerOf(socket),
-      answers: (path) => answers(path, clock),
+      answers: async (path) => peers.isListening(path) ?? answers(path, clock),
       dialler: pluginDialler(() => live.admission.maxMessageBytes, clock),
       registrationClient: registrationClient(clock, (socket) => callerFrom(peers.listenerOf(socket))),
       mover: { moveAside },

@@ -63,6 +63,7 @@ export async function startTestBroker(
         source: 'socket-file',
       }),
       listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
+      isListening: () => undefined,
     },
     store: {
       persist: (instance) => {

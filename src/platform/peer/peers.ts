@@ -47,6 +47,12 @@ export class Peers {
     return { uid: found.uid, gid: found.gid, pid: found.pid === 0 ? undefined : found.pid };
   }
 
+  /** Whether somebody listens at a path, in microseconds; undefined without koffi. */
+  isListening(path: string): boolean | undefined {
+    const found = this.#calls()?.listenerAt(path);
+    return found && (!('error' in found) || found.error === 'EAGAIN');
+  }
+
   #calls(): Libc | undefined {
     this.#libc ??= { loaded: this.#load() };
     return this.#libc.loaded;

@@ -1,6 +1,5 @@
 // Tells systemd how we are (sd_notify(3)): ready, what we do, still alive, stopping. Node has no unix datagrams: koffi
 // sends them, else the program systemd-notify, else nobody does and one warning says so.
-import { execFile } from 'node:child_process';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { cleanText } from '../log/clean-text.js';
@@ -104,8 +103,12 @@ class SystemdNotifier implements Notifier {
 
   #runProgram(lines: readonly string[]): void {
     const args = [`--pid=${this.#parts.pid}`, ...lines];
-    execFile('systemd-notify', args, { env: this.#parts.env, timeout: PROGRAM_TIMEOUT_MS }, (failure) => {
-      if (failure !== null) this.#warn(`koffi is not installed and systemd-notify failed (${failure.message.trim()})`);
+    // Seldom needed, and a start is to be fast.
+    void import('node:child_process').then(({ execFile }) => {
+      execFile('systemd-notify', args, { env: this.#parts.env, timeout: PROGRAM_TIMEOUT_MS }, (failure) => {
+        if (failure !== null)
+          this.#warn(`koffi is not installed and systemd-notify failed (${failure.message.trim()})`);
+      });
     });
   }
 

@@ -100,6 +100,7 @@ describe('the listener of a socket', { skip: loadLibc() === undefined && 'koffi 
     await once(spawn(process.execPath, ['-e', program], { stdio: 'ignore' }), 'exit');
     const pin = pinned(file);
     assert.deepEqual(new Peers().listenerOf(pin), { error: 'ECONNREFUSED' });
+    assert.deepEqual([new Peers().isListening(file), new Peers(hidden).isListening(file)], [false, undefined]);
     pin.release();
   });
 
@@ -109,6 +110,7 @@ describe('the listener of a socket', { skip: loadLibc() === undefined && 'koffi 
     const peers = new Peers();
     const seen = Array.from({ length: 10 }, () => peers.listenerOf(pin));
     assert.deepEqual(seen.at(-1), { error: 'EAGAIN' });
+    assert.equal(peers.isListening(file), true);
     assert.deepEqual(seen[0], self);
     pin.release();
   });
