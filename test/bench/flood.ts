@@ -1,15 +1,23 @@
 // What floods cost: each under the policy and, beside it, with `mode: observe`; and what a bystander notices, against its
 // own unloaded time in the same run and against its time while a process uses up a core and touches nobody.
-import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { AdminPoll } from '../support/bench/admin-poll.js';
+import type { AdminPoll } from '../support/bench/admin-poll.js';
+import { withBroker, type BrokerBed } from '../support/bench/broker-bed.js';
 import { startCrowd, type Bystander } from '../support/bench/crowd.js';
-import { LIST_DEVICES, LIST_STEPS, startFlooder, type Target } from '../support/bench/flooder.js';
+import {
+  LIST_DEVICES,
+  LIST_STEPS,
+  RESOURCE,
+  startFlooder,
+  type FlooderCalls,
+  type Target,
+} from '../support/bench/flooder.js';
 import { cpuMs, descriptors, residentMiB } from '../support/bench/process-cost.js';
 import { atMost, atMostTimes, now, quantile, say, spread, type Row } from '../support/bench/rows.js';
-import { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/eventually.js';
-import { tempDir } from '../support/temp-dir.js';
+import type { Worker } from '../support/bench/worker.js';
+
+type Flooder = Worker<FlooderCalls>;
 
 const PASSES = { enforce: 2, observe: 1 } as const;
 type Mode = keyof typeof PASSES;
@@ -17,10 +25,14 @@ type Mode = keyof typeof PASSES;
 const FLOODS = ['lists', 'registers', 'connections', 'names'] as const;
 type Flood = (typeof FLOODS)[number];
 
-/** The broker alone with the flood, and then with a bystander; milliseconds. */
-const ALONE: Readonly<Record<Flood, number>> = { lists: 4000, registers: 10_000, connections: 4000, names: 3000 };
+/** How long the broker is alone with the flood before a bystander comes; milliseconds. */
+const ALONE = { lists: 3000, registers: 10_000, connections: 3000 } as const;
+/** Names of one go: memory is looked at after the first and after the second. */
+const NAMES = 10_000;
 const WATCHED = 4000;
-const BYSTANDER_EVERY = 20;
+const BYSTANDER_EVERY = 15;
+/** Long enough for every bystander to have come once. */
+const WARM_UP = 2500;
 /** The pace of `flood.updates`. */
 const UPDATE_INTERVAL = 250;
 
@@ -29,11 +41,13 @@ type Figures = Map<string, number>;
 
 const crowd = startCrowd();
 
-async function bystander(target: Target): Promise<Bystander> {
-  const seen = await crowd.ask('bystand', { ...target, everyMs: BYSTANDER_EVERY, forMs: WATCHED });
-  if (seen.refused > seen.each.length / 2)
-    process.stderr.write(`most bystanders were refused: ${String(seen.refused)}\n`);
-  return seen;
+/** Runs with a fresh broker: a flooder that was quarantined in one part is not to be refused in the next. */
+function onFresh(mode: Mode, run: (bed: BrokerBed) => Promise<void>): Promise<void> {
+  return withBroker(crowd, { flood: { mode }, grace: { device: '1s' } }, run);
+}
+
+function bystander(target: Target, forMs: number = WATCHED): Promise<Bystander> {
+  return crowd.ask('bystand', { ...target, everyMs: BYSTANDER_EVERY, forMs });
 }
 
 function keepTimes(figures: Figures, what: string, { each, refused }: Bystander): void {
@@ -54,80 +68,82 @@ function oldest(looks: readonly { at: number; devices: number }[], leftAt: reado
   return age;
 }
 
-async function runFlood(broker: BrokerProcess, flood: Flood, poll: AdminPoll, figures: Figures): Promise<void> {
+async function runFlood({ pid, poll, target }: BrokerBed, flood: Flood, figures: Figures): Promise<void> {
+  await bystander(target, WARM_UP);
+  keepTimes(figures, `${flood} unloaded`, await bystander(target));
   const flooder = startFlooder();
-  const pid = broker.pid ?? 0;
-  const target = { kubeletSocket: broker.kubeletSocket, dir: broker.devicePlugins };
-  const before = { memory: residentMiB(pid), descriptors: descriptors(pid) };
+  const before = { memory: residentMiB(pid), descriptors: descriptors(pid), cpu: cpuMs(pid), at: now() };
   if (flood === 'lists') await flooder.ask('lists', { target, queue: 1 });
   else await flooder.ask(flood, target);
-  const [cpu, began] = [cpuMs(pid), now()];
-  await pause(ALONE[flood]);
-  figures.set(`${flood} cpu`, (100 * (cpuMs(pid) - cpu)) / (now() - began));
-  figures.set(`${flood} memory`, residentMiB(pid) - before.memory);
+  if (flood === 'names') await afterNames(flooder, NAMES);
+  else await pause(ALONE[flood]);
+  figures.set(`${flood} cpu`, (100 * (cpuMs(pid) - before.cpu)) / (now() - before.at));
+  const memory = residentMiB(pid);
+  figures.set(`${flood} memory`, memory - before.memory);
+  if (flood === 'names') {
+    await afterNames(flooder, 2 * NAMES);
+    figures.set('names further memory', residentMiB(pid) - memory);
+  }
   figures.set(`${flood} descriptors`, descriptors(pid) - before.descriptors);
   keepTimes(figures, flood, await bystander(target));
-  const looks: { at: number; devices: number }[] = [];
-  if (flood === 'lists') {
-    const until = now() + 3000;
-    while (now() < until) {
-      const at = now();
-      looks.push({
-        at,
-        devices: (await poll.resources('example.com/flooder')).get('example.com/flooder')?.capacity ?? 0,
-      });
-      await pause(10);
-    }
-  }
+  const looks = flood === 'lists' ? await lookAtLists(poll) : [];
   const { calls, good, leftAt } = await flooder.ask('stop');
   figures.set(`${flood} calls`, calls);
   figures.set(`${flood} good`, good);
   if (flood === 'lists') figures.set('lists age', oldest(looks, leftAt));
   await flooder.end();
-  await eventually(
-    'the flooder is lost',
-    async () => (await poll.resources('example.com/flooder')).get('example.com/flooder')?.allocatable !== LIST_DEVICES,
-  );
+}
+
+async function afterNames(flooder: Flooder, names: number): Promise<void> {
+  await eventually(`${String(names)} names`, async () => (await flooder.ask('calls')) >= names, {
+    withinMs: 60_000,
+    everyMs: 50,
+  });
+}
+
+/** How many devices the broker saw, again and again. */
+async function lookAtLists(poll: AdminPoll): Promise<{ at: number; devices: number }[]> {
+  const looks: { at: number; devices: number }[] = [];
+  const until = now() + 3000;
+  while (now() < until) {
+    const at = now();
+    looks.push({ at, devices: (await poll.resources(RESOURCE)).get(RESOURCE)?.capacity ?? 0 });
+    await pause(10);
+  }
+  return looks;
 }
 
 /** Milliseconds from the last list of a sender that lets sixteen wait until that list is the one that counts. */
-async function drain(broker: BrokerProcess, poll: AdminPoll): Promise<number> {
+async function drain({ poll, target }: BrokerBed, figures: Figures): Promise<void> {
   const flooder = startFlooder();
-  const name = 'example.com/flooder';
-  await flooder.ask('lists', { target: { kubeletSocket: broker.kubeletSocket, dir: broker.devicePlugins }, queue: 16 });
+  await flooder.ask('lists', { target, queue: 16 });
   await pause(2000);
   const { sent } = await flooder.ask('stop');
   const began = now();
   const last = LIST_DEVICES + ((sent - 1) % LIST_STEPS);
-  await eventually('the last list counts', async () => (await poll.resources(name)).get(name)?.capacity === last, {
-    withinMs: 60_000,
-  });
-  const took = now() - began;
+  await eventually(
+    'the last list counts',
+    async () => (await poll.resources(RESOURCE)).get(RESOURCE)?.capacity === last,
+    { withinMs: 60_000 },
+  );
+  figures.set('drain', now() - began);
   await flooder.end();
-  return took;
 }
 
-async function pass(mode: Mode): Promise<Figures> {
-  const figures: Figures = new Map();
-  const broker = new BrokerProcess(tempDir(), { flood: { mode }, grace: { device: '1s' } });
-  await broker.start();
-  const poll = new AdminPoll(path.join(broker.root, 'broker.sock'));
-  const target = { kubeletSocket: broker.kubeletSocket, dir: broker.devicePlugins };
-  await bystander(target); // warm up
-  keepTimes(figures, 'unloaded', await bystander(target));
+/** What a bystander notices of a process that uses up a core and touches nobody. */
+async function besideBurner({ target }: BrokerBed, figures: Figures): Promise<void> {
+  await bystander(target, WARM_UP);
   const burner = startFlooder();
   await burner.ask('burn', WATCHED);
   keepTimes(figures, 'busy machine', await bystander(target));
   await burner.end();
-  for (const flood of FLOODS) {
-    await runFlood(broker, flood, poll, figures);
-    // The bystanders of the next one have all their permits again.
-    await pause(500);
-  }
-  figures.set('drain', await drain(broker, poll));
-  poll.close();
-  await crowd.ask('hangUp', broker.kubeletSocket);
-  await broker.close();
+}
+
+async function pass(mode: Mode): Promise<Figures> {
+  const figures: Figures = new Map();
+  for (const flood of FLOODS) await onFresh(mode, (bed) => runFlood(bed, flood, figures));
+  await onFresh(mode, (bed) => drain(bed, figures));
+  if (mode === 'enforce') await onFresh(mode, (bed) => besideBurner(bed, figures));
   return figures;
 }
 
@@ -159,6 +175,10 @@ async function main(): Promise<void> {
     row(`${words}: CPU of the broker`, '% of a core', `${flood} cpu`, cpuLimit[flood]);
     const memory = of('enforce', `${flood} memory`);
     row(`${words}: memory it grew by`, 'MB', `${flood} memory`, flood === 'registers' ? atMost(memory, 10) : undefined);
+    if (flood === 'names') {
+      const further = of('enforce', 'names further memory');
+      row(`${words}: memory it grew by with 10,000 more`, 'MB', 'names further memory', atMost(further, 10));
+    }
     row(`${words}: descriptors it grew by`, 'descriptors', `${flood} descriptors`);
     if (flood !== 'lists') {
       row(`${words}: calls`, 'calls', `${flood} calls`);
@@ -166,7 +186,7 @@ async function main(): Promise<void> {
     }
     for (const share of ['p50', 'p99']) {
       const value = of('enforce', `${flood} ${share}`);
-      const unloaded = of('enforce', `unloaded ${share}`);
+      const unloaded = of('enforce', `${flood} unloaded ${share}`);
       say({
         figure: `${words}: a bystander's Register, ${share}`,
         unit: 'ms',
@@ -188,4 +208,5 @@ async function main(): Promise<void> {
   await crowd.end();
 }
 
+process.once('SIGTERM', () => process.exit(1));
 await main();

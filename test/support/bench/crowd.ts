@@ -40,7 +40,7 @@ export interface Bystander {
 }
 
 /** Bystanders that take turns. */
-const BYSTANDERS = 120;
+const BYSTANDERS = 160;
 
 const plugins = new Map<string, FakePlugin>();
 const clients = new Map<string, RegisterClient>();

@@ -1,5 +1,7 @@
-// A process that misbehaves in one way at a time.
+// A process that misbehaves in one way at a time. It is nice: where cores are few, it takes what the others leave, so that
+// what is felt of it is what the broker does about it, and not the scheduler's choice between three processes.
 import { createConnection } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ServerWritableStream } from '@grpc/grpc-js';
@@ -28,6 +30,11 @@ export interface Flooded {
 type Stream = ServerWritableStream<unknown, Buffer>;
 
 const PLUGIN = 'flooder';
+/** What it registers as, where it is not under many names. */
+export const RESOURCE = `example.com/${PLUGIN}`;
+/** Calls of one connection that floods with names, all at once; and so many connections at once. */
+const NAMES_A_CONNECTION = 64;
+const NAMING_CONNECTIONS = 16;
 let server: PluginServer | undefined;
 let isOn = false;
 let sent = 0;
@@ -51,9 +58,11 @@ function listsOfAnyLength(): (nth: number) => Buffer {
   return (nth) => whole.subarray(0, ends[LIST_DEVICES - 1 + (nth % LIST_STEPS)]);
 }
 
+let counts = { calls: 0, good: 0 };
+
 /** Runs calls one after the other in `lanes` lanes while the flood is on. */
 async function inLanes(lanes: number, call: (nth: number) => Promise<boolean>): Promise<Flooded> {
-  const counts = { calls: 0, good: 0 };
+  counts = { calls: 0, good: 0 };
   const lane = async (): Promise<void> => {
     while (isOn) {
       counts.calls += 1;
@@ -112,7 +121,7 @@ const floods = {
       pump();
     });
     const client = new RegisterClient(target.kubeletSocket);
-    const { code } = await client.register(`example.com/${PLUGIN}`, `${PLUGIN}.sock`);
+    const { code } = await client.register(RESOURCE, `${PLUGIN}.sock`);
     client.close();
     if (code !== 0) throw new Error(`the flooder was refused with status ${String(code)}`);
   },
@@ -122,7 +131,7 @@ const floods = {
     isOn = true;
     await servePlugin(dir, oneDevice);
     const client = new RegisterClient(kubeletSocket);
-    running = inLanes(8, async () => (await client.register(`example.com/${PLUGIN}`, `${PLUGIN}.sock`)).code === 0);
+    running = inLanes(8, async () => (await client.register(RESOURCE, `${PLUGIN}.sock`)).code === 0);
     void running.finally(() => client.close());
   },
 
@@ -143,17 +152,33 @@ const floods = {
     );
   },
 
-  /** Calls Register under a new name each time, 64 calls at a time, with a socket that is taken. */
+  /**
+   * Calls Register under a new name each time, with a socket that is taken: many at once, and then on a new connection,
+   * because a connection that was refused often is read only now and then.
+   */
   names: async ({ kubeletSocket, dir }: Target): Promise<void> => {
     isOn = true;
     await servePlugin(dir, oneDevice);
-    const client = new RegisterClient(kubeletSocket);
-    running = inLanes(64, async (nth) => {
-      if (nth >= 10_000) isOn = false;
-      return (await client.register(`example.com/name-${String(nth)}`, `${PLUGIN}.sock`)).code === 0;
-    });
-    void running.finally(() => client.close());
+    let named = 0;
+    const register = async (client: RegisterClient): Promise<void> => {
+      counts.calls += 1;
+      named += 1;
+      const { code } = await client.register(`example.com/name-${String(named)}`, `${PLUGIN}.sock`);
+      if (code === 0) counts.good += 1;
+    };
+    counts = { calls: 0, good: 0 };
+    const lane = async (): Promise<void> => {
+      while (isOn) {
+        const client = new RegisterClient(kubeletSocket);
+        await Promise.all(Array.from({ length: NAMES_A_CONNECTION }, () => register(client)));
+        client.close();
+      }
+    };
+    running = Promise.all(Array.from({ length: NAMING_CONNECTIONS }, lane)).then(() => counts);
   },
+
+  /** Calls so far. */
+  calls: (): number => counts.calls,
 
   /** Uses up a core and touches nobody. */
   burn: (forMs: number): void => {
@@ -169,9 +194,9 @@ const floods = {
   /** Ends what runs. @returns what it came to */
   stop: async (): Promise<Flooded & { sent: number; leftAt: number[] }> => {
     isOn = false;
-    const counts = (await running) ?? { calls: sent, good: sent };
+    const flooded = (await running) ?? { calls: sent, good: sent };
     running = undefined;
-    return { ...counts, sent, leftAt };
+    return { ...flooded, sent, leftAt };
   },
 };
 
@@ -183,4 +208,7 @@ export function startFlooder(): Worker<FlooderCalls> {
   return new Worker<FlooderCalls>(fileURLToPath(import.meta.url));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) offer(floods);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  os.setPriority(os.constants.priority.PRIORITY_LOW);
+  offer(floods);
+}

@@ -11,7 +11,17 @@ export interface Spread {
 /** One figure and what stands beside it, measured in the same run. */
 export interface Row {
   readonly figure: string;
-  readonly unit: 'ms' | 'MB' | '% of a core' | 'us' | 'ms of CPU' | 'calls/s' | 'descriptors' | 'calls' | 'resources';
+  readonly unit:
+    | 'ms'
+    | 'MB'
+    | '% of a core'
+    | 'us'
+    | 'ms of CPU'
+    | 'calls/s'
+    | 'descriptors'
+    | 'calls'
+    | 'connections'
+    | 'resources';
   readonly broker: Spread;
   readonly beside: readonly { readonly what: string; readonly value: Spread }[];
   /** What is to be reached: for people, and whether it was. */

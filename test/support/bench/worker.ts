@@ -59,8 +59,9 @@ export class Worker<T extends Offered<T>> {
   }
 }
 
-/** Answers what the parent asks. */
+/** Answers what the parent asks, as long as it lives. */
 export function offer<T extends Offered<T>>(functions: T): void {
+  process.once('disconnect', () => process.exit());
   process.on('message', ({ id, name, argument }: Question) => {
     const run = async (): Promise<unknown> => functions[name as keyof T](argument as never);
     run().then(

@@ -150,6 +150,19 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: 'calls whose answers are not read',
+    code: 'UNREAD_BYTES',
+    guard: { unreadMs: 300 },
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.socket.pause();
+      // What nobody serves is named in the answer.
+      const block = requestBlock('localhost', `/${'x'.repeat(8000)}`);
+      peer.write(...Array.from({ length: 100 }, (_, turn) => request(2 * turn + 1, block)));
+      return peer;
+    },
+  },
+  {
     name: 'a window that is never opened',
     code: 'WINDOW_GAME',
     guard: { unreadMs: 300 },

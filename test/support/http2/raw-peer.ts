@@ -71,13 +71,13 @@ export class RawPeer {
     this.socket.on('data', (chunk) => this.#take(chunk));
   }
 
-  /** Says preface and SETTINGS; acknowledges those of the server. */
+  /** Says preface and SETTINGS; acknowledges those of the server, unless it closes first. */
   static async greeted(path: string, ...entries: readonly (readonly [id: number, value: number])[]): Promise<RawPeer> {
     const peer = new RawPeer(path);
     peer.write(PREFACE, settings(...entries));
-    await peer.waitFor(
+    await eventually(
       'SETTINGS of the server',
-      ({ type, flags }) => type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0,
+      () => peer.isClosed || peer.frames.some(({ type, flags }) => type === FRAME.SETTINGS && (flags & FLAG.ACK) === 0),
     );
     peer.write(encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, Buffer.alloc(0)));
     return peer;

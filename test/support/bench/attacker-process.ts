@@ -1,0 +1,54 @@
+// A process that attacks in one way, and connects again as soon as it is cut off. It is nice, as the flooder is.
+import os from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { ATTACKS } from '../http2/attacks.js';
+import { offer, Worker } from './worker.js';
+
+/** What an attack came to. */
+export interface Attacked {
+  /** Connections that were taken, attacked on, and cut off. */
+  readonly cutOff: number;
+  /** Connections that were closed before a byte came back. */
+  readonly refused: number;
+}
+
+let isOn = false;
+const attacked = { cutOff: 0, refused: 0 };
+
+async function attackAgain(path: string, nth: number): Promise<void> {
+  while (isOn) {
+    const peer = await ATTACKS[nth]!.run(path);
+    const isTaken = peer.frames.length > 0;
+    peer.socket.resume();
+    await peer.closed();
+    if (isTaken || peer.frames.length > 0) attacked.cutOff += 1;
+    else attacked.refused += 1;
+  }
+}
+
+const attacks = {
+  /** Begins attack number `nth` of the list on so many connections at once. */
+  begin: ({ path, nth, connections }: { path: string; nth: number; connections: number }): void => {
+    isOn = true;
+    for (let lane = 0; lane < connections; lane++) void attackAgain(path, nth);
+  },
+
+  /** Attacks no more. */
+  stop: (): Attacked => {
+    isOn = false;
+    return attacked;
+  },
+};
+
+/** What an attacker is asked. */
+export type AttackerCalls = typeof attacks;
+
+/** Starts one. */
+export function startAttacker(): Worker<AttackerCalls> {
+  return new Worker<AttackerCalls>(fileURLToPath(import.meta.url));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  os.setPriority(os.constants.priority.PRIORITY_LOW);
+  offer(attacks);
+}
