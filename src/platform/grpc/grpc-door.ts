@@ -2,9 +2,9 @@
 // an injector of its own, so that a call knows its connection and one peer can be cut off without touching another.
 import {
   experimental,
-  Server,
   ServerCredentials,
   ServerInterceptingCall,
+  type Server,
   type ServerInterceptor,
   type ServiceDefinition,
   type UntypedServiceImplementation,
@@ -14,6 +14,7 @@ import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Caller } from '../../model/ids.js';
 import { answersLeave, nextTurn } from '../time/next-turn.js';
+import { createForgivingServer } from './forgiving-server.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
@@ -52,8 +53,7 @@ export class GrpcDoor {
 
   constructor(options: DoorOptions) {
     this.#options = options;
-    this.#server = new Server({
-      'grpc.enable_channelz': 0,
+    this.#server = createForgivingServer({
       'grpc.max_concurrent_streams': options.streams,
       'grpc.max_receive_message_length': options.maxRequestBytes,
     });

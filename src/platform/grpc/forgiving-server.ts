@@ -1,0 +1,24 @@
+import { Server, type ServerOptions } from '@grpc/grpc-js';
+import type { ServerHttp2Stream } from 'node:http2';
+
+/** Where grpc-js takes a call; it has no public name. */
+type TakesCalls = { _streamHandler: (interceptors: unknown, stream: ServerHttp2Stream, headers: unknown) => void };
+
+/**
+ * A server that passes over calls which have ended before it looks at them: reset by their caller in the octets that
+ * brought them, for example. grpc-js answers a call that is no gRPC, or of no method it knows, without looking whether
+ * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process.
+ *
+ * @throws Error when the library no longer takes calls where this looks
+ */
+export function createForgivingServer(options: ServerOptions): Server {
+  const server = new Server({ ...options, 'grpc.enable_channelz': 0 });
+  const inner = server as unknown as Partial<TakesCalls>;
+  const take = inner._streamHandler;
+  if (take === undefined) throw new Error('grpc-js takes calls in another way than this broker knows');
+  inner._streamHandler = (interceptors, stream, headers) => {
+    if (stream.destroyed || stream.closed) stream.on('error', () => undefined);
+    else take.call(server, interceptors, stream, headers);
+  };
+  return server;
+}
