@@ -1,5 +1,6 @@
 // A process that attacks in one way, and connects again as soon as it is cut off. It is nice, as the flooder is.
 import os from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ATTACKS } from '../http2/attacks.js';
 import { offer, Worker } from './worker.js';
@@ -12,6 +13,9 @@ export interface Attacked {
   readonly refused: number;
 }
 
+/** Answers are left unread for so long: until the deadline of the border has passed. */
+const UNREAD_MS = 1500;
+
 let isOn = false;
 const attacked = { cutOff: 0, refused: 0 };
 
@@ -19,6 +23,8 @@ async function attackAgain(path: string, nth: number): Promise<void> {
   while (isOn) {
     const peer = await ATTACKS[nth]!.run(path);
     const isTaken = peer.frames.length > 0;
+    // Whoever does not read does not see the end, either.
+    if (peer.socket.isPaused()) await pause(UNREAD_MS);
     peer.socket.resume();
     await peer.closed();
     if (isTaken || peer.frames.length > 0) attacked.cutOff += 1;
