@@ -5,6 +5,7 @@ import { DeviceListReader } from '../../src/platform/wire/device-list-reader.js'
 import * as admin from '../../src/platform/wire/services/admin.js';
 import * as csi from '../../src/platform/wire/services/csi.js';
 import * as devicePlugin from '../../src/platform/wire/services/device-plugin.js';
+import { ListAndWatchResponse } from '../../src/platform/wire/services/device-plugin.js';
 import * as dra from '../../src/platform/wire/services/dra.js';
 import * as registration from '../../src/platform/wire/services/plugin-registration.js';
 import { decodeRetryInfo, encodeRetryInfo } from '../../src/platform/wire/services/retry-info.js';
@@ -21,7 +22,6 @@ const MESSAGES: readonly AnyMessage[] = [admin, csi, devicePlugin, dra, registra
   Object.values<unknown>({ ...service }).filter(isMessage),
 );
 
-const { ListAndWatchResponse } = devicePlugin;
 /** Fewer than a fuzzed list may have, so that the cap is met as well. */
 const MAX_DEVICES = 4;
 

@@ -1,14 +1,8 @@
 // Our side of calls to plugins: one channel per incarnation, raw bytes, one message pulled at a time.
-import {
-  Channel,
-  connectivityState,
-  credentials,
-  Metadata,
-  status as Status,
-  type ChannelOptions,
-} from '@grpc/grpc-js';
+import { Channel, connectivityState, Metadata, status as Status, type ChannelOptions } from '@grpc/grpc-js';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
+import { OwnedSockets } from './owned-sockets.js';
 
 /** A call that failed: the status the peer or the transport gave, and its words. */
 export class CallFailed extends Error {
@@ -64,6 +58,7 @@ function channelOptions(maxMessageBytes: number): ChannelOptions {
 /** A channel to one socket. Nothing is dialled before the first call. */
 export class PluginChannel {
   readonly #channel: Channel;
+  readonly #sockets: OwnedSockets;
   readonly #clock: Clock;
   #closed = false;
 
@@ -73,7 +68,8 @@ export class PluginChannel {
    */
   constructor(dialPath: string, maxMessageBytes: number, clock: Clock) {
     this.#clock = clock;
-    this.#channel = new Channel(`unix:${dialPath}`, credentials.createInsecure(), channelOptions(maxMessageBytes));
+    this.#sockets = new OwnedSockets(clock);
+    this.#channel = new Channel(`unix:${dialPath}`, this.#sockets.credentials, channelOptions(maxMessageBytes));
   }
 
   /**
@@ -180,11 +176,12 @@ export class PluginChannel {
     });
   }
 
-  /** Closes the connection; calls in flight fail. Idempotent. */
+  /** Closes the connection, for certain; calls in flight fail. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#channel.close();
+    this.#sockets.close();
   }
 }
 
