@@ -70,15 +70,17 @@ export class Admission {
     const subject = this.#subject(request, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
     const banned = flood.quarantined(subject);
     if (banned !== undefined) return refuse(banned);
-    const turn = flood.registration(subject);
+    let turn = flood.registration(subject);
     if (turn.kind === 'refuse') return refuse(turn.refusal);
     // A wrong name is counted, but not made to wait for its turn.
     if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return refuse(invalid);
-    if (turn.kind === 'delay') {
+    while (turn.kind === 'delay') {
       await sleep(this.#ports.clock, turn.delayMs, signal);
       // Others who called meanwhile may have brought the plugin into quarantine.
       const bannedNow = flood.quarantined(subject);
       if (bannedNow !== undefined) return refuse(bannedNow);
+      turn = turn.next?.() ?? { kind: 'pass' };
+      if (turn.kind === 'refuse') return refuse(turn.refusal);
     }
     if (invalid !== undefined) return refuse(invalid);
 

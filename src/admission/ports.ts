@@ -26,10 +26,10 @@ export interface FloodSubject {
   readonly versions: readonly string[];
 }
 
-/** What the flood policy says to a registration. */
+/** What the flood policy says to a registration; to one that waited `delayMs`, what `next` says where there is one. */
 export type FloodVerdict =
   | { readonly kind: 'pass' }
-  | { readonly kind: 'delay'; readonly delayMs: number }
+  | { readonly kind: 'delay'; readonly delayMs: number; readonly next?: () => FloodVerdict }
   | { readonly kind: 'refuse'; readonly refusal: Refusal };
 
 /** The flood policy. */

@@ -6,6 +6,7 @@ import type { FloodRuleView, LimitView } from '../model/views.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
+import { FairTurns, ownTurn } from './fair-turns.js';
 import { globalView, registerView, ruleViews, updatesView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
@@ -28,6 +29,7 @@ export class FloodGate {
   readonly #pacers = new Set<UpdatePacer>();
   readonly #pacerPorts: PacerPorts;
   readonly #global: Limiter;
+  readonly #globalTurns: FairTurns;
   #policy: PolicySource;
   #globalExceeded = 0;
 
@@ -39,6 +41,7 @@ export class FloodGate {
     this.#buckets = new Buckets({ openLimiter, now: () => clock.mono(), most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports);
     this.#global = openLimiter({ burst, intervalMs });
+    this.#globalTurns = new FairTurns(this.#global, () => clock.mono());
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.#pacerPorts = {
       openLimiter,
@@ -83,9 +86,9 @@ export class FloodGate {
     if (subject.pulled) return PASS;
     const own = this.#ask(this.#ownLimit(bucket), subject, bucket);
     if (own.kind === 'refuse') return own;
-    const all = this.#ask(this.#globalLimit(), subject, bucket);
-    if (all.kind === 'pass' || (own.kind === 'delay' && all.kind === 'delay' && own.delayMs > all.delayMs)) return own;
-    return all;
+    const all = this.#ask(this.#globalLimit(subject), subject, bucket);
+    if (all.kind === 'pass') return own;
+    return own.kind === 'delay' && all.kind === 'delay' ? { ...all, delayMs: Math.max(own.delayMs, all.delayMs) } : all;
   }
 
   /** The pace of one session's lists; close it with the session. */
@@ -210,6 +213,7 @@ export class FloodGate {
       limit: 'register',
       code: 'FLOOD_REGISTER',
       limiter: bucket.limiter,
+      reserve: (longestMs) => ownTurn(bucket.limiter, () => this.#ports.clock.mono(), longestMs),
       settings: bucket.policy.register,
       mode: bucket.policy.mode,
       doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,
@@ -217,12 +221,13 @@ export class FloodGate {
     };
   }
 
-  #globalLimit(): RegistrationLimit {
+  #globalLimit({ caller }: FloodSubject): RegistrationLimit {
     const { globalRegister, mode } = this.#policy.flood;
     return {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: this.#global,
+      reserve: (longestMs) => this.#globalTurns.reserve(caller, longestMs),
       settings: globalRegister,
       mode,
       doing: 'all plugins together register',

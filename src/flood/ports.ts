@@ -31,12 +31,12 @@ export interface FloodSubject extends FloodKey {
 }
 
 /**
- * What the flood policy says to a registration. `delay`: its turn comes in `delayMs` and is reserved; wait, and go on
- * without asking again.
+ * What the flood policy says to a registration. `delay`: its turn comes in `delayMs` and is reserved; wait, and go on,
+ * or ask `next` where there is one: turns of a limit that all share may go to a process that has none.
  */
 export type FloodVerdict =
   | { readonly kind: 'pass' }
-  | { readonly kind: 'delay'; readonly delayMs: number }
+  | { readonly kind: 'delay'; readonly delayMs: number; readonly next?: () => FloodVerdict }
   | { readonly kind: 'refuse'; readonly refusal: Refusal };
 
 /** A quarantine that began or ended. */

@@ -1,5 +1,6 @@
 // What a limit on registrations does with one that finds no permit (contract 4: onExceed).
 import type { FloodMode, RegisterLimit } from '../model/settings.js';
+import type { Turn } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
 import type { FloodVerdict } from './ports.js';
 import { figures, seconds } from './sentences.js';
@@ -9,6 +10,8 @@ export interface RegistrationLimit {
   readonly limit: 'register' | 'global.register';
   readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';
   readonly limiter: Limiter;
+  /** Reserves a turn for the caller; undefined where the next one is further away than `longestMs`. */
+  readonly reserve: (longestMs: number) => Turn | undefined;
   readonly settings: RegisterLimit;
   readonly mode: FloodMode;
   /** `DevicePlugin vendor.com/gpu registers`, `all plugins together register`. */
@@ -34,7 +37,7 @@ export interface Exceeded {
  * @param isCalled somebody waits for an answer; otherwise the broker came by itself, and each action means to wait
  */
 export function exceeded(asked: RegistrationLimit, isCalled: boolean): Exceeded {
-  const { limiter, settings, mode } = asked;
+  const { settings, mode } = asked;
   const why = `${asked.doing} more often than ${asked.source}.${asked.limit} allows (${figures(settings)})`;
   if (mode === 'observe') {
     return {
@@ -44,17 +47,27 @@ export function exceeded(asked: RegistrationLimit, isCalled: boolean): Exceeded 
     };
   }
   const longestMs = isCalled ? settings.maxDelayMs : Number.POSITIVE_INFINITY;
-  const delayMs = isCalled && settings.onExceed !== 'delay' ? undefined : limiter.reserve(longestMs);
-  if (delayMs !== undefined) {
-    return {
-      verdict: { kind: 'delay', delayMs },
-      action: 'delay',
-      message: `${why}; it is held for ${seconds(delayMs)}`,
-    };
-  }
+  const turn = isCalled && settings.onExceed !== 'delay' ? undefined : asked.reserve(longestMs);
+  const delayMs = turn?.leftMs();
+  if (turn === undefined || delayMs === undefined) return refused(asked, why);
+  return {
+    verdict: { kind: 'delay', delayMs, next: () => whenAwake(turn, asked, why) },
+    action: 'delay',
+    message: `${why}; it is held for ${seconds(delayMs)}`,
+  };
+}
+
+/** What holds after a wait: its turn may have gone to a process that had none. */
+function whenAwake(turn: Turn, asked: RegistrationLimit, why: string): FloodVerdict {
+  const leftMs = turn.leftMs();
+  if (leftMs === undefined) return refused(asked, why).verdict;
+  return leftMs === 0 ? { kind: 'pass' } : { kind: 'delay', delayMs: leftMs, next: () => whenAwake(turn, asked, why) };
+}
+
+function refused({ limiter, settings, code }: RegistrationLimit, why: string): Exceeded {
   const retryAfterMs = Math.max(1, limiter.nextInMs());
   const message = `${why}; try again in ${seconds(retryAfterMs)}`;
-  const refusal = { code: asked.code, message, retryAfterMs };
+  const refusal = { code, message, retryAfterMs };
   return settings.onExceed === 'disconnect'
     ? { verdict: { kind: 'refuse', refusal: { ...refusal, disconnect: true } }, action: 'disconnect', message }
     : { verdict: { kind: 'refuse', refusal }, action: 'reject', message };

@@ -116,3 +116,8 @@ export class FloodWorld {
 export function refusalOf(verdict: FloodVerdict): Refusal | undefined {
   return verdict.kind === 'refuse' ? verdict.refusal : undefined;
 }
+
+/** How long a verdict holds a call; milliseconds. */
+export function delayOf(verdict: FloodVerdict): number | undefined {
+  return verdict.kind === 'delay' ? verdict.delayMs : undefined;
+}

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FLOOD, FloodWorld, policySource, processOf, refusalOf, subjectOf } from '../../support/flood-world.js';
+import {
+  delayOf,
+  FLOOD,
+  FloodWorld,
+  policySource,
+  processOf,
+  refusalOf,
+  subjectOf,
+} from '../../support/flood-world.js';
 
 const kinds = (world: FloodWorld, calls: number, over = {}): string[] =>
   Array.from({ length: calls }, () => world.register(over).kind);
@@ -10,7 +18,7 @@ describe('the flood gate at the Register door', () => {
     const world = new FloodWorld();
     assert.deepEqual(kinds(world, 5), ['pass', 'pass', 'pass', 'pass', 'pass']);
     await world.clock.advance(1_200);
-    assert.deepEqual(world.register(), { kind: 'delay', delayMs: 800 });
+    assert.equal(delayOf(world.register()), 800);
     assert.equal(world.counts.get('register delay'), 1);
   });
 
@@ -19,7 +27,7 @@ describe('the flood gate at the Register door', () => {
     const world = new FloodWorld(policySource({ register }));
     const verdicts = Array.from({ length: 5 }, () => world.register());
     assert.deepEqual(
-      verdicts.map((verdict) => (verdict.kind === 'delay' ? verdict.delayMs : verdict.kind)),
+      verdicts.map((verdict) => delayOf(verdict) ?? verdict.kind),
       ['pass', 300, 600, 900, 'refuse'],
     );
     await world.clock.advance(900);
@@ -102,7 +110,7 @@ describe('the flood gate at the Register door', () => {
     const names = Array.from({ length: 8 }, (_, index) => `vendor.com/p${index}`);
     const verdicts = names.map((name) => world.register({ name }));
     assert.deepEqual(
-      verdicts.map((verdict) => (verdict.kind === 'delay' ? verdict.delayMs : verdict.kind)),
+      verdicts.map((verdict) => delayOf(verdict) ?? verdict.kind),
       ['pass', 'pass', 'pass', 500, 1_000, 'refuse', 'refuse', 'refuse'],
     );
     const refusal = refusalOf(verdicts[7] ?? { kind: 'pass' });
@@ -123,8 +131,8 @@ describe('the flood gate at the Register door', () => {
     world.register({ name: 'a/b' });
     world.register({ name: 'a/c' });
     world.register({ name: 'a/d' });
-    assert.deepEqual(world.register(), { kind: 'delay', delayMs: 800 }, 'its own is the later one');
-    assert.deepEqual(world.register({ name: 'a/e' }), { kind: 'delay', delayMs: 800 }, 'the one of all together');
+    assert.equal(delayOf(world.register()), 800, 'its own is the later one');
+    assert.equal(delayOf(world.register({ name: 'a/e' })), 800, 'the one of all together');
   });
 
   it('lets everything pass where the mode is observe, and says what it would have done', () => {
