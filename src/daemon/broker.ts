@@ -118,7 +118,7 @@ export class Broker {
             sentence: decoded.message,
           };
         }
-        return { ok: true, list: decoded.list, sha256: await hashDeviceList(raw, slicing) };
+        return { ok: true, summary: decoded.summary, sha256: await hashDeviceList(raw, slicing) };
       },
       nextTurn,
       persist: (instance) => store.persist(instance),

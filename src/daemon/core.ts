@@ -95,9 +95,9 @@ export class Core {
       decode: ports.decode,
       settings: () => live.admission,
       metrics,
-      applied: (holding, before, list) => {
+      applied: (holding, before, duplicates) => {
         ports.listApplied(holding);
-        narration.devicesChanged(holding, before, list.duplicates);
+        narration.devicesChanged(holding, before, duplicates);
       },
       refused: (id, code, sentence) => narration.listRefused(id, code, sentence),
     });

@@ -198,7 +198,7 @@ function healthyIn(raw: Buffer): number {
     if (problem instanceof WireError) return 0;
     throw problem;
   }
-  return reader.list().healthy;
+  return reader.summary().healthy;
 }
 
 /** Epoch milliseconds of a recorded time; 0 when it cannot be read. */

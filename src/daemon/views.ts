@@ -3,7 +3,7 @@ import type { Resource } from '../inventory/resources.js';
 import { pluginKey } from '../model/ids.js';
 import type { PluginView, ResourceView } from '../model/views.js';
 import { WireError } from '../platform/wire/wire-error.js';
-import { DeviceListReader } from '../platform/wire/device-list-reader.js';
+import { readDevices } from '../platform/wire/device-list-reader.js';
 import type { Instance } from '../reconcile/instance.js';
 import type { Core } from './core.js';
 
@@ -84,12 +84,10 @@ function resourceView(
 }
 
 function decodeDevices(raw: Buffer): ResourceView['devices'] {
-  const reader = new DeviceListReader(raw, Infinity);
   try {
-    while (!reader.readSlice());
+    return readDevices(raw);
   } catch (problem) {
     if (problem instanceof WireError) return []; // a list from the checkpoint that this version reads otherwise
     throw problem;
   }
-  return reader.list().devices;
 }

@@ -1,12 +1,12 @@
 // What the node has: the newest list of each instance, as received, and which instance speaks for a resource.
-import type { DeviceList } from '../model/device.js';
+import type { ListSummary } from '../model/device.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { RefusalCode } from '../model/reasons.js';
 import type { AdmissionSettings } from '../model/settings.js';
 
-/** A decoded list, or why it was not accepted. */
+/** What a list comes to, or why it was not accepted. */
 export type Decoded =
-  | { readonly ok: true; readonly list: DeviceList; readonly sha256: string }
+  | { readonly ok: true; readonly summary: ListSummary; readonly sha256: string }
   | { readonly ok: false; readonly code: ListRefusal; readonly sentence: string };
 
 /** Why a list is not accepted: a cap, or bytes that are no list. */
@@ -36,8 +36,8 @@ export interface InventoryPorts {
   readonly decode: ListDecoder;
   readonly settings: () => AdmissionSettings;
   readonly metrics: Metrics;
-  /** Called after a list was applied, with what it replaced. */
-  readonly applied: (holding: Holding, before: Holding | undefined, list: DeviceList) => void;
+  /** Called after a list was applied, with what it replaced and up to ten ids that it has more than once. */
+  readonly applied: (holding: Holding, before: Holding | undefined, duplicates: readonly string[]) => void;
   /** Called after a list was refused. */
   readonly refused: (instanceId: string, code: ListRefusal, sentence: string) => void;
 }
@@ -118,19 +118,19 @@ export class Inventory {
       const sentence = `the list of ${resource} is refused: ${decoded.sentence}`;
       return this.#refuse(instanceId, resource, decoded.code, sentence);
     }
-    const { list, sha256 } = decoded;
+    const { summary, sha256 } = decoded;
     const before = this.#holdings.get(instanceId);
     const holding = {
       instanceId,
       resource,
       raw: ownBytes(raw),
       sha256,
-      devices: list.devices.length,
-      healthy: list.healthy,
+      devices: summary.devices,
+      healthy: summary.healthy,
     };
     this.#put(holding);
     this.#ports.metrics.update(resource, 'applied');
-    this.#ports.applied(holding, before, list);
+    this.#ports.applied(holding, before, summary.duplicates);
     return { kind: 'applied', devices: holding.devices };
   }
 

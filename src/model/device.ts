@@ -10,9 +10,11 @@ export interface Device {
   readonly numaNodes: readonly number[];
 }
 
-/** A decoded list: every message replaces the one before. */
-export interface DeviceList {
-  readonly devices: readonly Device[];
+/** What counts of a list: every message replaces the one before. */
+export interface ListSummary {
+  /** Devices with different ids. */
+  readonly devices: number;
+  /** Those of them whose last entry is healthy. */
   readonly healthy: number;
   /** Ids that were sent more than once; the last one counts. Bounded sample. */
   readonly duplicates: readonly string[];

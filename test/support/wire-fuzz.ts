@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { seededRandom, type Random } from '../../src/kernel/random.js';
 import type { Device } from '../../src/model/device.js';
-import { DeviceListReader } from '../../src/platform/wire/device-list-reader.js';
+import { DeviceListReader, readDevices } from '../../src/platform/wire/device-list-reader.js';
 import * as admin from '../../src/platform/wire/services/admin.js';
 import * as csi from '../../src/platform/wire/services/csi.js';
 import * as devicePlugin from '../../src/platform/wire/services/device-plugin.js';
@@ -133,22 +133,27 @@ function fuzzMessage(random: Random): void {
 /** The reader of long lists takes nothing that the codec refuses, and reads the same. */
 function fuzzList(random: Random): void {
   const bytes = damaged(random, honestBytes(random, ListAndWatchResponse));
-  const list = decodedOrRefused(() => {
+  const summary = decodedOrRefused(() => {
     const reader = new DeviceListReader(bytes, MAX_DEVICES);
     while (!reader.readSlice()) continue;
-    return reader.list();
+    return reader.summary();
   });
   const message = decodedOrRefused(() => ListAndWatchResponse.decode(bytes));
-  if (list === undefined) return;
+  if (summary === undefined) return;
   if (message === undefined) throw new Error('the reader took a list that is no message');
   const last = new Map<string, Device>();
   for (const { id, health, topology } of message.devices) {
     last.set(id, { id, health, numaNodes: topology?.nodes.map((node) => node.id) ?? [] });
   }
   const cut = ({ health, ...rest }: Device): Device => ({ ...rest, health: health.slice(0, 16) });
-  if (!isDeepStrictEqual(list.devices.map(cut), [...last.values()].map(cut))) throw new Error('the lists differ');
-  const healthy = list.devices.filter((device) => device.health === 'Healthy').length;
-  if (list.healthy !== healthy) throw new Error(`${list.healthy} healthy devices were counted, there are ${healthy}`);
+  const devices = readDevices(bytes);
+  if (!isDeepStrictEqual(devices.map(cut), [...last.values()].map(cut))) throw new Error('the lists differ');
+  const healthy = devices.filter((device) => device.health === 'Healthy').length;
+  if (summary.devices !== devices.length || summary.healthy !== healthy) {
+    throw new Error(
+      `${summary.healthy} of ${summary.devices} devices were counted, ${healthy} of ${devices.length} are`,
+    );
+  }
 }
 
 function fuzzRetryInfo(random: Random): void {

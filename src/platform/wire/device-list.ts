@@ -1,7 +1,7 @@
 // Reads a ListAndWatchResponse as it comes from a plugin: by hand, because lists are long and come often, and in slices,
 // because the event loop belongs to all plugins.
 import { createHash } from 'node:crypto';
-import type { DeviceList } from '../../model/device.js';
+import type { ListSummary } from '../../model/device.js';
 import { DeviceListReader } from './device-list-reader.js';
 import { WireError } from './wire-error.js';
 
@@ -16,13 +16,13 @@ export interface Slicing {
   readonly signal: AbortSignal;
 }
 
-/** A list, or why it was refused: one sentence for LIST_TOO_LARGE (`tooLarge`) or REQUEST_INVALID. */
+/** What a list comes to, or why it was refused: one sentence for LIST_TOO_LARGE (`tooLarge`) or REQUEST_INVALID. */
 export type ListVerdict =
-  | { readonly ok: true; readonly list: DeviceList }
+  | { readonly ok: true; readonly summary: ListSummary }
   | { readonly ok: false; readonly tooLarge: boolean; readonly message: string };
 
 /**
- * Decodes one list.
+ * Checks and sums up one list.
  *
  * @param bytes the message as received; not kept
  * @param maxDevices admission.maxDevices; every entry counts, repeated ids too
@@ -31,7 +31,7 @@ export async function decodeDeviceList(bytes: Buffer, maxDevices: number, slicin
   const reader = new DeviceListReader(bytes, maxDevices);
   try {
     while (!reader.readSlice()) await giveWay(slicing);
-    return { ok: true, list: reader.list() };
+    return { ok: true, summary: reader.summary() };
   } catch (problem) {
     if (!(problem instanceof WireError)) throw problem;
     return { ok: false, tooLarge: reader.isOverCap, message: problem.message };

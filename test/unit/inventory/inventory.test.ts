@@ -9,11 +9,7 @@ const never = new AbortController().signal;
 const decoded = (devices: number): Decoded => ({
   ok: true,
   sha256: 'x',
-  list: {
-    devices: Array.from({ length: devices }, (_, at) => ({ id: String(at), health: 'Healthy', numaNodes: [] })),
-    healthy: devices,
-    duplicates: [],
-  },
+  summary: { devices, healthy: devices, duplicates: [] },
 });
 
 class Bed {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { DeviceList } from '../../../../src/model/device.js';
+import type { Device } from '../../../../src/model/device.js';
+import { readDevices } from '../../../../src/platform/wire/device-list-reader.js';
 import { decodeDeviceList, hashDeviceList, type Slicing } from '../../../../src/platform/wire/device-list.js';
 import { ListAndWatchResponse } from '../../../../src/platform/wire/services/device-plugin.js';
 
@@ -24,10 +25,19 @@ const one = (id: string, health = 'Healthy', nodes?: number[]): object => ({
 });
 const bytesOf = (...devices: object[]): Buffer => ListAndWatchResponse.encode({ devices });
 
-async function list(bytes: Buffer): Promise<DeviceList> {
+/** A list in both forms, its sum and its devices, which agree on how many there are. */
+interface Read {
+  readonly devices: readonly Device[];
+  readonly healthy: number;
+  readonly duplicates: readonly string[];
+}
+
+async function list(bytes: Buffer): Promise<Read> {
   const verdict = await decodeDeviceList(bytes, 1_000_000, unhurried);
   assert.ok(verdict.ok, verdict.ok ? '' : verdict.message);
-  return verdict.list;
+  const devices = readDevices(bytes);
+  assert.equal(verdict.summary.devices, devices.length);
+  return { ...verdict.summary, devices };
 }
 
 async function refusal(bytes: Buffer, maxDevices = 1_000_000): Promise<{ tooLarge: boolean; message: string }> {
@@ -86,6 +96,50 @@ describe('a device list', () => {
     assert.deepEqual([twice.healthy, twice.duplicates], [1, ['x']]);
     const many = Array.from({ length: 40 }, (_, index) => one(`id ${String(index % 20)}`));
     assert.equal((await list(bytesOf(...many))).duplicates.length, 10);
+  });
+
+  it('has the sum of its devices, whatever ids are repeated and however often', async () => {
+    const id = fc.oneof(
+      fc.constantFrom('a', 'b', '0', '00', 'é', 'ë', '\u0000', '\u0000\u0000', '日本', '😀', 'x'.repeat(256)),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 6 }),
+    );
+    const sent = fc.array(fc.tuple(id, fc.constantFrom('Healthy', 'Unhealthy', 'healthy', '')), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(sent, async (devices) => {
+        const read = await list(bytesOf(...devices.map(([name, health]) => one(name, health))));
+        const last = new Map(devices);
+        const repeated = new Set(devices.map(([name]) => name).filter((name, at, all) => all.indexOf(name) < at));
+        assert.deepEqual(
+          read.devices.map((device) => [device.id, device.health]),
+          [...last],
+        );
+        assert.equal(read.healthy, [...last.values()].filter((health) => health === 'Healthy').length);
+        assert.deepEqual(read.duplicates, [...repeated].slice(0, 10));
+      }),
+    );
+  });
+
+  it('counts the last entry of a repeated id, each time it changes', async () => {
+    const healths = ['Healthy', 'Unhealthy', 'Healthy', 'Healthy', 'Sick', 'Healthy'];
+    for (let entries = 1; entries <= healths.length; entries++) {
+      const read = await list(bytesOf(...healths.slice(0, entries).map((health) => one('x', health)), one('y')));
+      assert.equal(read.healthy, healths[entries - 1] === 'Healthy' ? 2 : 1);
+      assert.deepEqual(read.duplicates, entries > 1 ? ['x'] : []);
+    }
+  });
+
+  it('has no NUMA nodes of the devices before', async () => {
+    const { devices } = await list(bytesOf(one('a', '', [1, 2, 3]), one('b'), one('c', '', [4]), one('d', '', [])));
+    assert.deepEqual(
+      devices.map(({ numaNodes }) => numaNodes),
+      [[1, 2, 3], [], [4], []],
+    );
+  });
+
+  it('takes the last of fields that one device has twice', async () => {
+    const device = Buffer.from('0a0161' + '12074865616c746879' + '0a0162' + '12026e6f', 'hex');
+    const read = await list(Buffer.concat([Buffer.from([0x0a, device.length]), device]));
+    assert.deepEqual(read, { devices: [{ id: 'b', health: 'no', numaNodes: [] }], healthy: 0, duplicates: [] });
   });
 
   it('takes ids that are traps in JavaScript', async () => {
@@ -164,7 +218,7 @@ describe('a long device list', () => {
   it('lets others have their turn while it is read and hashed, and a short one does not', async () => {
     const slicing = new Turns();
     const verdict = await decodeDeviceList(long, 20_000, slicing);
-    assert.ok(verdict.ok && verdict.list.devices.length === 20_000 && verdict.list.healthy === 20_000);
+    assert.ok(verdict.ok && verdict.summary.devices === 20_000 && verdict.summary.healthy === 20_000);
     assert.ok(slicing.taken >= 10, `only ${String(slicing.taken)} turns`);
     slicing.taken = 0;
     await hashDeviceList(Buffer.alloc(4 * 1024 * 1024), slicing);
