@@ -6,9 +6,10 @@ import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
 import type { GuardSettings } from '../model/settings.js';
 import type { Accept } from '../platform/grpc/grpc-door.js';
+import { ConnectionRun, RefusalRuns } from '../flood/refusal-runs.js';
 import { createBorder, type BorderEnd } from '../platform/http2/border.js';
 
-/** A connection that keeps calling after refusals is read only this often (contract 4). */
+/** A connection that keeps calling after refusals is read only this often (contract 4), and the next ones of its process. */
 const SLOW_READ_MS = 100;
 
 /** Ends that belong to a long life: nothing for an operator at night. */
@@ -46,6 +47,7 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     ports.events.record({ type: 'connection', reason: code, message: sentence });
     ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
   };
+  const runs = new RefusalRuns(() => ports.clock.mono());
   return (socket) => {
     if (!ports.hasRoom()) {
       ports.count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
@@ -70,9 +72,26 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
         say(caller, end.code, end.message);
       },
     });
-    return { caller, stream: border, slowDown: () => border.throttle(SLOW_READ_MS) };
+    if (runs.isLong(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
+    const slowDown = (): void => border.throttle(SLOW_READ_MS);
+    const run = new ConnectionRun();
+    const answered = (isAccepted: boolean): void => {
+      if (isAccepted) {
+        runs.accepted(caller);
+        run.accepted();
+        return;
+      }
+      runs.refused(caller);
+      if (run.refused()) slowDown();
+    };
+    return { caller, stream: border, slowDown, answered };
   };
 }
 
 /** Accepts operators on broker.sock: file permissions are its guard. */
-export const acceptOperators: Accept = (socket) => ({ caller: undefined, stream: socket, slowDown: () => undefined });
+export const acceptOperators: Accept = (socket) => ({
+  caller: undefined,
+  stream: socket,
+  slowDown: () => undefined,
+  answered: () => undefined,
+});

@@ -1,6 +1,6 @@
 // Who waits for a permit of a limit that all share, and in which order: by turns between processes. Without that one
 // process that floods would hold all turns up to the longest wait, and everybody else would come after it.
-import type { Caller } from '../model/ids.js';
+import { processKey, type Caller } from '../model/ids.js';
 import type { Limiter } from './limiter.js';
 
 /** A registration that waits. Its turn may be given to another process, which then has it for its own. */
@@ -58,7 +58,7 @@ export class FairTurns {
   reserve(caller: Caller | undefined, maxWaitMs: number): Turn | undefined {
     const nowMs = this.#now();
     this.#waiting = this.#waiting.filter(({ atMs }) => atMs !== undefined && atMs > nowMs);
-    const process = processOf(caller);
+    const process = caller === undefined ? '' : processKey(caller);
     const behind = this.#behind(process, nowMs + maxWaitMs);
     const freeInMs = this.#limiter.reserve(maxWaitMs);
     const freeAtMs = freeInMs === undefined ? undefined : nowMs + freeInMs;
@@ -93,9 +93,3 @@ function moveBack(crowd: readonly Waiter[], freeAtMs: number | undefined): void 
 }
 
 const byTurn = (a: Waiter, b: Waiter): number => (a.atMs ?? 0) - (b.atMs ?? 0);
-
-/** A process is its pid and when it started; where the pid is unknown, its uid. */
-function processOf(caller: Caller | undefined): string {
-  if (caller === undefined) return '';
-  return caller.pid === undefined ? `uid ${String(caller.uid)}` : `${String(caller.pid)} ${caller.startTime ?? ''}`;
-}

@@ -40,6 +40,11 @@ export interface Caller {
   readonly source: 'peercred' | 'socket-file';
 }
 
+/** What stands for a caller's process in a map: its pid and when it started; where the pid is unknown, its uid. */
+export function processKey({ uid, pid, startTime }: Caller): string {
+  return pid === undefined ? `uid ${String(uid)}` : `${String(pid)} ${startTime ?? ''}`;
+}
+
 /** Whether two callers are the same process; by uid where a pid is unknown, by pid where a start time is. */
 export function sameProcess(a: Caller, b: Caller): boolean {
   if (a.pid === undefined || b.pid === undefined) return a.uid === b.uid;

@@ -105,7 +105,7 @@ export class Registration {
     }
   }
 
-  #accept(socket: Socket): { caller: undefined; stream: ReturnType<typeof createBorder>; slowDown: () => void } {
+  #accept(socket: Socket): { caller: undefined; stream: ReturnType<typeof createBorder>; slowDown: () => void; answered: () => void } {
     const { clock, log, driver } = this.#parts;
     // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
     const stream = createBorder(socket, {
@@ -113,6 +113,6 @@ export class Registration {
       clock,
       onEnd: ({ code, message }) => log.warning('A connection was ended', { driver, code, why: message }),
     });
-    return { caller: undefined, stream, slowDown: () => undefined };
+    return { caller: undefined, stream, slowDown: () => undefined, answered: () => undefined };
   }
 }

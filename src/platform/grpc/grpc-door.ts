@@ -27,8 +27,10 @@ export interface Connection {
   readonly caller: Caller | undefined;
   /** The stream that the library reads: the socket itself or what stands before it. */
   readonly stream: Duplex;
-  /** From now on the peer is read only now and then (contract 4: a connection that keeps calling after refusals). */
+  /** From now on the peer is read only now and then. */
   readonly slowDown: () => void;
+  /** A call of it was refused, or accepted. */
+  readonly answered: (isAccepted: boolean) => void;
 }
 
 /** What happens before the library sees a connection. Undefined: it was refused and closed. */

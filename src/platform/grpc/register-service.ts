@@ -13,10 +13,7 @@ import { REFUSALS, type Refusal } from '../../model/reasons.js';
 import { Empty, RegisterRequest, registrationService } from '../wire/services/device-plugin.js';
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/services/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
-import type { Connection, GrpcDoor } from './grpc-door.js';
-
-/** Refusals in a row after which a connection is read only now and then. */
-const SLOW_AFTER_REFUSALS = 16;
+import type { GrpcDoor } from './grpc-door.js';
 
 /** What a call says, decoded. */
 interface Call {
@@ -36,8 +33,6 @@ const EMPTY = Empty.encode({});
 
 /** Serves Register on a door. */
 export function serveRegister(door: GrpcDoor, backend: RegisterBackend): void {
-  const refusals = new WeakMap<Connection, number>();
-
   const answer = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
     const connection = door.connectionOf(call.metadata);
     const caller = connection?.caller;
@@ -53,18 +48,14 @@ export function serveRegister(door: GrpcDoor, backend: RegisterBackend): void {
     }
     const outcome = await backend.register(request, caller);
     if (outcome.ok) {
-      if (connection !== undefined) refusals.delete(connection);
+      connection?.answered(true);
       done(null, EMPTY);
     } else {
       refuse(outcome.refusal);
     }
 
     function refuse(refusal: Refusal): void {
-      if (connection !== undefined) {
-        const inARow = (refusals.get(connection) ?? 0) + 1;
-        refusals.set(connection, inARow);
-        if (inARow >= SLOW_AFTER_REFUSALS) connection.slowDown();
-      }
+      connection?.answered(false);
       done(statusOf(refusal));
       if (refusal.disconnect === true) door.disconnect(call.metadata);
     }

@@ -15,6 +15,7 @@ import { LazyAlarm } from './lazy-alarm.js';
 import { Outbound } from './outbound.js';
 import { joinSmall, writeTogether } from './pieces.js';
 import { Retirement } from './retirement.js';
+import { Throttle } from './throttle.js';
 
 /** Why the border ended a connection. */
 export interface BorderEnd {
@@ -58,11 +59,10 @@ export class Border extends Duplex {
   readonly #brake: Brake;
   readonly #alarm: LazyAlarm;
   readonly #retirement = new Retirement();
+  readonly #throttle: Throttle;
   readonly #shortestMs: number;
   #unreadSince: number | undefined;
   #halfClosedSince: number | undefined;
-  #throttleMs: number | undefined;
-  #readAgainAt = 0;
   #suspect: ConnectionEndCode | undefined;
   #hasEnded = false;
 
@@ -79,6 +79,7 @@ export class Border extends Duplex {
     this.#guard = new Guard(options.guard, now);
     this.#inbound = new Inbound(options.guard, this.#guard, this.#calls);
     this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
+    this.#throttle = new Throttle(this.#brake, this.#inbound, this.#alarm, () => options.clock.mono());
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('end', () => this.#peerClosed());
     socket.on('error', () => this.destroy());
@@ -94,8 +95,12 @@ export class Border extends Duplex {
    * @param everyMs milliseconds between two reads
    */
   throttle(everyMs: number): void {
-    if (this.#throttleMs === undefined) this.#pauseForThrottle(everyMs);
-    this.#throttleMs = everyMs;
+    this.#throttle.begin(everyMs);
+  }
+
+  /** The same from the first call on, which passes at once. Before the peer was read. */
+  throttleAfterOneCall(everyMs: number): void {
+    this.#throttle.beginAfterOneCall(everyMs);
   }
 
   /**
@@ -141,7 +146,7 @@ export class Border extends Duplex {
   #received(chunk: Buffer): void {
     if (this.destroyed) return;
     this.#admit(chunk);
-    if (this.#throttleMs !== undefined) this.#pauseForThrottle(this.#throttleMs);
+    this.#throttle.afterRead();
     // Whoever does not read its answers is not asked for more questions.
     if (this.#socket.writableLength > 0) this.#brake.hold(HOLD.ANSWERS_UNREAD);
   }
@@ -207,20 +212,6 @@ export class Border extends Duplex {
     this.#expect(now);
   }
 
-  #pauseForThrottle(everyMs: number): void {
-    this.#brake.hold(HOLD.THROTTLED);
-    this.#inbound.allowCalls(0);
-    this.#readAgainAt = this.#options.clock.mono() + everyMs;
-    this.#alarm.ringAt(this.#readAgainAt);
-  }
-
-  #readAgain(everyMs: number): void {
-    this.#inbound.allowCalls(1);
-    this.#admit(NOTHING);
-    if (this.#inbound.isStalled) this.#pauseForThrottle(everyMs);
-    else this.#brake.letGo(HOLD.THROTTLED);
-  }
-
   #goOnRetiring(now: number): void {
     const step = this.#retirement.step(now, this.#outbound.isBetweenFrames && !this.destroyed, this.#calls.size);
     if (step === 'ask') {
@@ -240,10 +231,7 @@ export class Border extends Duplex {
 
   #check(): void {
     const now = this.#options.clock.mono();
-    if (this.#throttleMs !== undefined && this.#brake.has(HOLD.THROTTLED)) {
-      if (now >= this.#readAgainAt) this.#readAgain(this.#throttleMs);
-      this.#alarm.ringAt(this.#readAgainAt > now ? this.#readAgainAt : Infinity);
-    }
+    this.#throttle.check(now, () => this.#admit(NOTHING));
     this.#goOnRetiring(now);
     const { mayCloseAt } = this.#retirement;
     if (mayCloseAt !== undefined && mayCloseAt > now) this.#alarm.ringAt(mayCloseAt);

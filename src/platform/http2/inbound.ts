@@ -69,6 +69,11 @@ export class Inbound {
     return this.#isStalled;
   }
 
+  /** Whether a further call would pass now. */
+  get mayOpen(): boolean {
+    return this.#mayOpen > 0;
+  }
+
   /** Lets so many further calls pass; the octets of the next one are held. */
   allowCalls(count: number): void {
     this.#mayOpen = count;

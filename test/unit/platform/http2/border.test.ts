@@ -353,6 +353,20 @@ void describe('a throttled border', () => {
     bed.border.destroy();
   });
 
+  void it('lets the first call of a connection pass at once where it begins so', async () => {
+    const bed = new BorderBed().serve();
+    bed.border.throttleAfterOneCall(100);
+    await bed.greet();
+    await bed.send(Buffer.concat([1, 3, 5].map((stream) => request(stream, requestBlock('/raw')))));
+    assert.deepEqual(bed.servedCalls, [1]);
+    await bed.pass(100);
+    assert.deepEqual(bed.servedCalls, [1, 3]);
+    await bed.pass(100);
+    assert.deepEqual(bed.servedCalls, [1, 3, 5]);
+    bed.border.destroy();
+    assert.equal(bed.clock.pending, 0);
+  });
+
   void it('still ends a client that floods', async () => {
     const bed = await new BorderBed({ pings: 10 }).serve().greet();
     bed.border.throttle(100);

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ConnectionRun, RefusalRuns } from '../../../src/flood/refusal-runs.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { processOf } from '../../support/flood-world.js';
+
+const world = (): { clock: FakeClock; runs: RefusalRuns; refuse: (pid: number, times: number) => void } => {
+  const clock = new FakeClock();
+  const runs = new RefusalRuns(() => clock.mono());
+  const refuse = (pid: number, times: number): void => {
+    for (let nth = 0; nth < times; nth++) runs.refused(processOf(pid));
+  };
+  return { clock, runs, refuse };
+};
+
+void describe('processes that are refused again and again', () => {
+  void it('are known from the sixteenth refusal in a row', () => {
+    const { runs, refuse } = world();
+    refuse(1, 15);
+    assert.equal(runs.isLong(processOf(1)), false);
+    refuse(1, 1);
+    assert.equal(runs.isLong(processOf(1)), true);
+    assert.equal(runs.isLong(processOf(2)), false);
+  });
+
+  void it('are forgotten once they do something right, or nothing for ten seconds', async () => {
+    const { clock, runs, refuse } = world();
+    refuse(1, 20);
+    refuse(2, 20);
+    runs.accepted(processOf(1));
+    assert.equal(runs.isLong(processOf(1)), false);
+    await clock.advance(10_000);
+    assert.equal(runs.isLong(processOf(2)), true);
+    await clock.advance(1);
+    assert.equal(runs.isLong(processOf(2)), false);
+    refuse(2, 15);
+    assert.equal(runs.isLong(processOf(2)), false, 'it begins anew');
+  });
+
+  void it('are other processes once the pid is used again, and nobody where it is unknown', () => {
+    const { runs, refuse } = world();
+    refuse(1, 20);
+    assert.equal(runs.isLong({ ...processOf(1), startTime: '7' }), false);
+    const unknown = { ...processOf(1), pid: undefined };
+    for (let nth = 0; nth < 20; nth++) runs.refused(unknown);
+    assert.equal(runs.isLong(unknown), false);
+    assert.equal(runs.isLong(undefined), false);
+  });
+
+  void it('are remembered up to a bound: newcomers wait until one is forgotten', async () => {
+    const { clock, runs, refuse } = world();
+    for (let pid = 1; pid <= 1_024; pid++) refuse(pid, 16);
+    refuse(5_000, 16);
+    assert.equal(runs.isLong(processOf(5_000)), false);
+    assert.equal(runs.isLong(processOf(1)), true);
+    await clock.advance(10_001);
+    refuse(5_000, 16);
+    assert.equal(runs.isLong(processOf(5_000)), true);
+  });
+});
+
+void describe('a connection', () => {
+  void it('is slow from its sixteenth refusal in a row on', () => {
+    const run = new ConnectionRun();
+    for (let nth = 0; nth < 15; nth++) assert.equal(run.refused(), false);
+    run.accepted();
+    for (let nth = 0; nth < 15; nth++) assert.equal(run.refused(), false);
+    assert.equal(run.refused(), true);
+  });
+});
