@@ -11,6 +11,7 @@ import type { Refusal } from '../model/reasons.js';
 import type { Settings } from '../model/settings.js';
 import { makeDirectory } from '../platform/fs/directories.js';
 import { DirectoryWatch, isHidden, listFiles } from '../platform/fs/directory-watch.js';
+import { FlatWatch } from '../platform/fs/flat-watch.js';
 import { pinSocket } from '../platform/fs/socket-pin.js';
 import { PathTaken, UnixListener } from '../platform/grpc/unix-listener.js';
 
@@ -52,7 +53,7 @@ export class Doors {
   readonly #ports: DoorPorts;
   readonly #discovery: Discovery;
   readonly #registryWatch: DirectoryWatch;
-  readonly #deviceWatch: DirectoryWatch;
+  readonly #deviceWatch: FlatWatch;
   #kubelet: UnixListener | undefined;
   #admin: UnixListener | undefined;
   #rebinding: Promise<void> | undefined;
@@ -86,14 +87,13 @@ export class Doors {
       ports.clock,
       () => ports.settings.discovery.rescanMs,
     );
-    this.#registryWatch = new DirectoryWatch(pluginsRegistry, true, {
+    this.#registryWatch = new DirectoryWatch(pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
       degraded: (why) => this.#watchChanged('plugins_registry', why),
     });
-    this.#deviceWatch = new DirectoryWatch(devicePlugins, false, {
-      hint: () => this.#lookSoon(),
-      rescan: () => this.#lookSoon(),
+    this.#deviceWatch = new FlatWatch(devicePlugins, {
+      changed: () => this.#lookSoon(),
       degraded: (why) => this.#watchChanged('device-plugins', why),
     });
   }
@@ -134,7 +134,8 @@ export class Doors {
   /** Starts to follow both directories. Resolves when the first look is complete. */
   async watch(): Promise<void> {
     this.#discovery.start();
-    await Promise.all([this.#registryWatch.start(), this.#deviceWatch.start()]);
+    this.#deviceWatch.start();
+    await this.#registryWatch.start();
   }
 
   /** Stops accepting plugins and looking at directories; broker.sock goes on. */
@@ -144,7 +145,8 @@ export class Doors {
     for (const alarm of this.#unwatched.values()) alarm.cancel();
     this.#discovery.stop();
     await this.#rebinding;
-    await Promise.all([this.#registryWatch.close(), this.#deviceWatch.close()]);
+    this.#deviceWatch.close();
+    await this.#registryWatch.close();
     void this.#kubelet?.close();
   }
 

@@ -1,9 +1,10 @@
 // Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (stack notes:
 // it folds a replacement into `change`, loses a removed root, and can run out of inotify watches).
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
 import { asError } from '../../kernel/clock.js';
+import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a watch tells. */
 export interface WatchEvents {
@@ -28,7 +29,6 @@ export function isHidden(root: string, file: string): boolean {
 export class DirectoryWatch {
   readonly #root: string;
   readonly #events: WatchEvents;
-  readonly #depth: number;
   #watcher: FSWatcher | undefined;
   /** Which directory is watched: one that was removed and made again is another, of which the watch says nothing. */
   #identity = '';
@@ -37,11 +37,9 @@ export class DirectoryWatch {
   /** Something failed since it was set up. */
   #isFailing = false;
 
-  /** @param isRecursive whether sub-directories are followed */
-  constructor(root: string, isRecursive: boolean, events: WatchEvents) {
+  constructor(root: string, events: WatchEvents) {
     this.#root = root;
     this.#events = events;
-    this.#depth = isRecursive ? MAX_DEPTH : 0;
   }
 
   /** Makes the directory if it is missing and starts watching. Resolves when the first look is complete. */
@@ -54,7 +52,7 @@ export class DirectoryWatch {
         atomic: false,
         alwaysStat: false,
         awaitWriteFinish: false,
-        depth: this.#depth,
+        depth: MAX_DEPTH,
         followSymlinks: false,
         ignoreInitial: true,
         ignorePermissionErrors: true,
@@ -108,23 +106,8 @@ export class DirectoryWatch {
   #failed(failure: Error): void {
     if (this.#closed) return;
     this.#isFailing = true;
-    const { code, syscall } = failure as NodeJS.ErrnoException;
-    const why =
-      syscall === 'watch' && (code === 'ENOSPC' || code === 'EMFILE')
-        ? `the system's inotify limit is reached (${code}): raise fs.inotify.max_user_watches or max_user_instances`
-        : failure.message;
-    this.#events.degraded(`${this.#root} cannot be watched: ${why}`);
+    this.#events.degraded(whyUnwatched(this.#root, failure));
     this.#events.rescan();
-  }
-}
-
-/** Tells directories of one path apart; inode numbers are used again at once. Empty where there is none to be seen. */
-function identityOf(directory: string): string {
-  try {
-    const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
-    return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
-  } catch {
-    return ''; // a directory above it may not be entered
   }
 }
 

@@ -34,7 +34,7 @@ const PLUGIN = 'flooder';
 export const RESOURCE = `example.com/${PLUGIN}`;
 /** Calls of one connection that floods with names, all at once; and so many connections at once. */
 const NAMES_A_CONNECTION = 64;
-const NAMING_CONNECTIONS = 16;
+const NAMING_CONNECTIONS = 64;
 let server: PluginServer | undefined;
 let isOn = false;
 let sent = 0;

@@ -1,0 +1,25 @@
+// What watches of a directory have in common: which directory it is, and why it cannot be watched.
+import { statSync } from 'node:fs';
+
+/**
+ * Tells directories of one path apart, because one that was removed and made again is another, of which a watch says
+ * nothing; inode numbers are used again at once. Empty where there is none to be seen.
+ */
+export function identityOf(directory: string): string {
+  try {
+    const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
+    return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
+  } catch {
+    return ''; // a directory above it may not be entered
+  }
+}
+
+/** Why a directory cannot be watched, and what to do where that is known; without a trailing period. */
+export function whyUnwatched(directory: string, failure: NodeJS.ErrnoException): string {
+  const { code, syscall, message } = failure;
+  const why =
+    syscall === 'watch' && (code === 'ENOSPC' || code === 'EMFILE')
+      ? `the system's inotify limit is reached (${code}): raise fs.inotify.max_user_watches or max_user_instances`
+      : message;
+  return `${directory} cannot be watched: ${why}`;
+}
