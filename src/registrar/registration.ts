@@ -105,7 +105,12 @@ export class Registration {
     }
   }
 
-  #accept(socket: Socket): { caller: undefined; stream: ReturnType<typeof createBorder>; slowDown: () => void; answered: () => void } {
+  #accept(socket: Socket): {
+    caller: undefined;
+    stream: ReturnType<typeof createBorder>;
+    slowDown: () => void;
+    answered: () => void;
+  } {
     const { clock, log, driver } = this.#parts;
     // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
     const stream = createBorder(socket, {

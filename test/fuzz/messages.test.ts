@@ -198,7 +198,16 @@ void describe(`a broker that gets damaged messages (first seed ${FIRST_SEED})`, 
       });
       // Who gets in keeps its connection; who does not is left alone, at once or after it was told.
       const isDone = (): boolean => plugin.answered.has('NotifyRegistrationStatus') || plugin.connections === 0;
-      await eventually('it was asked', () => plugin.answered.has('GetInfo') && isDone()).catch(async (e: unknown) => { console.error(seed, [...plugin.answered], plugin.connections, broker.log.slice(-6000), JSON.stringify((await broker.plugins()).filter((x) => JSON.stringify(x).includes(String(seed))))); throw e; });
+      await eventually('it was asked', () => plugin.answered.has('GetInfo') && isDone()).catch(async (e: unknown) => {
+        console.error(
+          seed,
+          [...plugin.answered],
+          plugin.connections,
+          broker.log.slice(-6000),
+          JSON.stringify((await broker.plugins()).filter((x) => JSON.stringify(x).includes(String(seed)))),
+        );
+        throw e;
+      });
       await plugin.stop();
     }));
 
