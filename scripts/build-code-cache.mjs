@@ -1,5 +1,5 @@
-// Lets the daemon that was just built start twice, take a plugin in and confirm it, and keeps what V8 compiled meanwhile
-// beside its bundle (src/platform/process/code-cache.ts). Without the cache everything works, and a start takes longer.
+// Lets the daemon that was just built start twice, take a plugin in, confirm it and answer an operator, and keeps what V8
+// compiled meanwhile beside its bundle (src/platform/process/code-cache.ts). Without the cache everything works, and a start takes longer.
 import { fork } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -61,6 +61,19 @@ async function startPlugin(folder) {
   return { register, stop: () => server.forceShutdown() };
 }
 
+/** Asks as an operator does, and reads the answer to its end. */
+async function look(brokerSocket, path) {
+  const { Client, credentials } = await import('@grpc/grpc-js');
+  const client = new Client(`unix:${brokerSocket}`, credentials.createInsecure());
+  await new Promise((resolve, reject) => {
+    const call = client.makeServerStreamRequest(path, asItIs, asItIs, Buffer.alloc(0));
+    call
+      .on('data', () => undefined)
+      .on('end', resolve)
+      .on('error', reject);
+  }).finally(() => client.close());
+}
+
 /** Waits for things until a moment that is one for all of them. */
 function waiting(latest) {
   return async (what, isTrue) => {
@@ -111,6 +124,11 @@ export async function buildCodeCache(out) {
     const second = startDaemon(out, root, env);
     lives.push(second);
     await until('it is confirmed', () => second.isOver || second.log.includes('"broker.restored"'));
+    // What the first callers after a start run through.
+    for (const of of ['Status', 'ListResources']) {
+      await look(path.join(root, 'broker.sock'), `/pluginbroker.v1.Admin/${of}`);
+    }
+    await plugin.register();
     second.child.send('write');
     await until('the cache is written', () => second.isOver);
     if (second.child.exitCode !== 0) throw new Error(second.log);
