@@ -13,6 +13,9 @@ const MAX_SHARED = 64;
 
 const NO_NODES: readonly number[] = [];
 
+/** For all lists: new ones for each would cost as much as a short list does, and nobody outside ever sees a hash. */
+const KEYS = randomKeys();
+
 /** Sums up one message slice by slice; every problem is a WireError that says which device (counted from 1). */
 export class DeviceListReader {
   readonly #bytes: Buffer;
@@ -28,7 +31,7 @@ export class DeviceListReader {
   constructor(bytes: Buffer, maxDevices: number) {
     this.#bytes = bytes;
     this.#walk = new DeviceWalk(bytes, maxDevices, (device) => this.#take(device));
-    this.#ids = new IdIndex(bytes, maxDevices, randomKeys());
+    this.#ids = new IdIndex(bytes, maxDevices, KEYS);
   }
 
   /** Whether the list was refused because it has too many devices. */

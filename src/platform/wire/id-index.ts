@@ -25,7 +25,7 @@ const NOTES_BITS = 0x300;
 const TABLE_AT = 10;
 
 /**
- * Numbers that nobody outside can know, for one index. With them the hash is a multilinear one, universal in its upper
+ * Numbers that nobody outside can know, for any number of indexes. With them the hash is a multilinear one, universal in its upper
  * bits: two ids collide by chance alone (Dietzfelbinger 1996), so no plugin can make up a list that is slow to index.
  */
 export function randomKeys(): Int32Array {
