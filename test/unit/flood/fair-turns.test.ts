@@ -20,8 +20,8 @@ class World {
     this.ask(0);
   }
 
-  ask(pid: number): Turn | undefined {
-    return this.turns.reserve(processOf(pid), LONGEST);
+  ask(pid: number, longestMs: number = LONGEST): Turn | undefined {
+    return this.turns.reserve(processOf(pid), longestMs);
   }
 
   /** What is left of some turns. */
@@ -67,6 +67,26 @@ void describe('turns that all share', () => {
     assert.deepEqual(world.left(...flood), [0, 0, 50, 150, 250]);
     assert.deepEqual(world.left(world.ask(2)), [150]);
     assert.deepEqual(world.left(...flood), [0, 0, 50, 250, 350]);
+  });
+
+  void it('never come later to anybody than it is ready to wait: who would be later has none, and nobody behind it moves', async () => {
+    const world = new World();
+    const flood = [world.ask(1), world.ask(1, 250), world.ask(1)];
+    assert.deepEqual(world.left(...flood), [100, 200, 300]);
+    assert.deepEqual(world.left(world.ask(2), ...flood), [200, 100, undefined, 300]);
+    await world.clock.advance(50);
+    const patient = Array.from({ length: 7 }, () => world.ask(1));
+    assert.deepEqual(world.left(...patient), [350, 450, 550, 650, 750, 850, 950]);
+    assert.deepEqual(world.left(world.ask(3)), [250], 'of the last that came before, which can still wait');
+    assert.deepEqual(world.left(flood[2], ...patient), [350, 450, 550, 650, 750, 850, 950, undefined]);
+  });
+
+  void it('are never lost by who waits however long', () => {
+    const world = new World();
+    const sockets = Array.from({ length: 20 }, () => world.ask(1, Infinity));
+    const others = Array.from({ length: 5 }, (_, nth) => world.ask(2 + nth));
+    assert.deepEqual(world.left(...others), [200, 300, 400, 500, 600]);
+    assert.deepEqual(world.left(sockets[0], ...sockets.slice(-5)), [100, 2_100, 2_200, 2_300, 2_400, 2_500]);
   });
 
   void it('are of one process where nobody knows whose: all unknown ones together, and those of a uid', () => {
