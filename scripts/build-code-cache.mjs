@@ -1,5 +1,6 @@
 // Lets the daemon that was just built start twice, take a plugin in, confirm it and answer an operator, and keeps what V8
-// compiled meanwhile beside its bundle (src/platform/process/code-cache.ts). Without the cache everything works, and a start takes longer.
+// compiled meanwhile beside its bundle (src/platform/process/code-cache.ts). Without the cache everything works, and a
+// start takes longer.
 import { fork } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -21,6 +22,7 @@ const field = (number, value) => {
   return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
 };
 const asItIs = (bytes) => bytes;
+const inTime = () => ({ deadline: Date.now() + PATIENCE_MS });
 const method = (name, responseStream) => ({
   path: name,
   requestStream: false,
@@ -52,7 +54,7 @@ async function startPlugin(folder) {
     new Promise((resolve, reject) => {
       const client = new Client(`unix:${path.join(folder, 'kubelet.sock')}`, credentials.createInsecure());
       const request = Buffer.concat([field(1, 'v1beta1'), field(2, SOCKET), field(3, RESOURCE)]);
-      client.makeUnaryRequest('/v1beta1.Registration/Register', asItIs, asItIs, request, (failure) => {
+      client.makeUnaryRequest('/v1beta1.Registration/Register', asItIs, asItIs, request, inTime(), (failure) => {
         client.close();
         if (failure === null) resolve();
         else reject(failure);
@@ -66,7 +68,7 @@ async function look(brokerSocket, path) {
   const { Client, credentials } = await import('@grpc/grpc-js');
   const client = new Client(`unix:${brokerSocket}`, credentials.createInsecure());
   await new Promise((resolve, reject) => {
-    const call = client.makeServerStreamRequest(path, asItIs, asItIs, Buffer.alloc(0));
+    const call = client.makeServerStreamRequest(path, asItIs, asItIs, Buffer.alloc(0), inTime());
     call
       .on('data', () => undefined)
       .on('end', resolve)
@@ -124,9 +126,10 @@ export async function buildCodeCache(out) {
     const second = startDaemon(out, root, env);
     lives.push(second);
     await until('it is confirmed', () => second.isOver || second.log.includes('"broker.restored"'));
+    if (second.isOver) throw new Error(second.log);
     // What the first callers after a start run through.
-    for (const of of ['Status', 'ListResources']) {
-      await look(path.join(root, 'broker.sock'), `/pluginbroker.v1.Admin/${of}`);
+    for (const question of ['Status', 'ListResources']) {
+      await look(path.join(root, 'broker.sock'), `/pluginbroker.v1.Admin/${question}`);
     }
     await plugin.register();
     second.child.send('write');

@@ -1,12 +1,12 @@
 // What happens to an accepted connection before anybody reads it: who is it, may it connect, the border before it.
 import type { Socket } from 'node:net';
+import { ConnectionRun, RefusalRuns } from '../flood/refusal-runs.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
 import type { GuardSettings } from '../model/settings.js';
 import type { Accept } from '../platform/grpc/grpc-door.js';
-import { ConnectionRun, RefusalRuns } from '../flood/refusal-runs.js';
 import { createBorder, type BorderEnd } from '../platform/http2/border.js';
 
 /** A connection that keeps calling after refusals is read only this often (contract 4), and the next ones of its process. */

@@ -68,7 +68,7 @@ export class Doors {
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
     this.#discovery = new Discovery(
       {
-        list: () => listFiles(pluginsRegistry, true),
+        list: () => listFiles(pluginsRegistry),
         pin: (file) => {
           const pinned = pinSocket(file);
           if (!('problem' in pinned)) return pinned;

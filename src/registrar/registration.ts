@@ -4,7 +4,7 @@ import { Client, credentials } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
 import { CSI_PLUGIN } from '../model/ids.js';
-import { GrpcDoor } from '../platform/grpc/grpc-door.js';
+import { GrpcDoor, type Connection } from '../platform/grpc/grpc-door.js';
 import { createBorder } from '../platform/http2/border.js';
 import { pluginRegistrationService } from '../platform/wire/services/plugin-registration.js';
 import { GUARD, MAX_REQUEST_BYTES, STREAMS } from './limits.js';
@@ -105,12 +105,7 @@ export class Registration {
     }
   }
 
-  #accept(socket: Socket): {
-    caller: undefined;
-    stream: ReturnType<typeof createBorder>;
-    slowDown: () => void;
-    answered: () => void;
-  } {
+  #accept(socket: Socket): Connection {
     const { clock, log, driver } = this.#parts;
     // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
     const stream = createBorder(socket, {

@@ -10,7 +10,7 @@ export function formWith(changed: Partial<ConfigForm> = {}): ConfigForm {
 /** An ordinary user on some machine. */
 export const somewhere: Surroundings = {
   uid: 1000,
-  home: '/home/ann',
+  home: '/of/ann',
   xdgStateHome: undefined,
   nodeName: 'node-1',
   knowsCallers: () => true,

@@ -112,7 +112,7 @@ export class DirectoryWatch {
 }
 
 /** Files below a directory, hidden names left out; directories too deep or unreadable are skipped. */
-export function listFiles(root: string, isRecursive: boolean): string[] {
+export function listFiles(root: string): string[] {
   const files: string[] = [];
   const walk = (directory: string, depth: number): void => {
     let entries;
@@ -125,7 +125,7 @@ export function listFiles(root: string, isRecursive: boolean): string[] {
       if (entry.name.startsWith('.')) continue;
       const file = path.join(directory, entry.name);
       if (!entry.isDirectory()) files.push(file);
-      else if (isRecursive && depth < MAX_DEPTH) walk(file, depth + 1);
+      else if (depth < MAX_DEPTH) walk(file, depth + 1);
     }
   };
   walk(root, 0);

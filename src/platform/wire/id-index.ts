@@ -25,8 +25,9 @@ const NOTES_BITS = 0x300;
 const TABLE_AT = 10;
 
 /**
- * Numbers that nobody outside can know, for any number of indexes. With them the hash is a multilinear one, universal in its upper
- * bits: two ids collide by chance alone (Dietzfelbinger 1996), so no plugin can make up a list that is slow to index.
+ * Numbers that nobody outside can know, for any number of indexes. With them the hash is a multilinear one, universal in
+ * its upper bits: two ids collide by chance alone (Dietzfelbinger 1996), so no plugin can make up a list that is slow to
+ * index.
  */
 export function randomKeys(): Int32Array {
   return randomFillSync(new Int32Array(1 + MAX_ID_BYTES));

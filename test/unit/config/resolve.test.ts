@@ -69,11 +69,11 @@ describe('the settings of a form', () => {
 
 describe('the root', () => {
   it('is the system directory for root and the state directory of the user otherwise', () => {
-    const user = { uid: 1000, home: '/home/ann' };
+    const user = { uid: 1000, home: '/of/ann' };
     assert.equal(defaultRoot({ uid: 0, home: '/root', xdgStateHome: '/x' }), '/var/lib/plugin-broker');
     assert.equal(defaultRoot({ ...user, xdgStateHome: '/x/' }), '/x/plugin-broker');
-    assert.equal(defaultRoot({ ...user, xdgStateHome: 'relative' }), '/home/ann/.local/state/plugin-broker');
-    assert.equal(defaultRoot({ ...user, xdgStateHome: undefined }), '/home/ann/.local/state/plugin-broker');
+    assert.equal(defaultRoot({ ...user, xdgStateHome: 'relative' }), '/of/ann/.local/state/plugin-broker');
+    assert.equal(defaultRoot({ ...user, xdgStateHome: undefined }), '/of/ann/.local/state/plugin-broker');
   });
 
   it('of the command line counts more than that of the file, and relative paths are below it', () => {
