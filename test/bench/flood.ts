@@ -29,6 +29,8 @@ type Flood = (typeof FLOODS)[number];
 const ALONE = { lists: 10_000, registers: 10_000, connections: 3000 } as const;
 /** The bystanders are there and silent for so long: what the broker takes for them is not the flood's. */
 const CALM = 5000;
+/** A plugin notes that a list has left soon after it has; lists of one length are further apart. Milliseconds. */
+const NOTICED_WITHIN = 1000;
 /** Ten lists may come at once (`flood.updates.burst`), and their code is new then: CPU is counted from here on. */
 const BURST_OF_LISTS = 3000;
 /** Names of one go: memory is looked at after the first and after the second. */
@@ -62,32 +64,37 @@ function keepTimes(figures: Figures, what: string, { each, refused }: Bystander)
 
 /** How old the newest taken list is at most: for how long a newer one had left its plugin when somebody looked. */
 function oldest(looks: readonly { at: number; devices: number }[], leftAt: readonly number[]): number {
-  let nth = 0;
-  let age = 0;
-  for (const { at, devices } of looks) {
-    const step = devices - LIST_DEVICES;
-    nth += (step - (nth % LIST_STEPS) + LIST_STEPS) % LIST_STEPS;
-    age = Math.max(age, at - (leftAt[nth + 1] ?? Infinity));
-  }
-  return age;
+  const ages = looks.map(({ at, devices }) => {
+    const isIt = (leftMs: number, nth: number): boolean =>
+      leftMs < at + NOTICED_WITHIN && (nth - (devices - LIST_DEVICES)) % LIST_STEPS === 0;
+    return at - (leftAt[leftAt.findLastIndex(isIt) + 1] ?? Infinity);
+  });
+  return Math.max(0, ...ages);
+}
+
+/** What the broker takes from a moment on, in per cent of a core. */
+function cpuFrom(pid: number): () => number {
+  const [cpu, at] = [cpuMs(pid), now()];
+  return () => (100 * (cpuMs(pid) - cpu)) / (now() - at);
 }
 
 async function runFlood({ pid, poll, target }: BrokerBed, flood: Flood, figures: Figures): Promise<void> {
   await bystander(target, WARM_UP);
   keepTimes(figures, `${flood} unloaded`, await bystander(target));
-  const calm = { cpu: cpuMs(pid), at: now() };
+  const calm = cpuFrom(pid);
   await pause(CALM);
-  const calmCpu = (100 * (cpuMs(pid) - calm.cpu)) / (now() - calm.at);
+  const calmCpu = calm();
   const flooder = startFlooder();
-  const before = { memory: residentMiB(pid), descriptors: descriptors(pid), cpu: cpuMs(pid), at: now() };
+  const before = { memory: residentMiB(pid), descriptors: descriptors(pid) };
+  let flooded = cpuFrom(pid);
   if (flood === 'lists') {
     await flooder.ask('lists', { target, queue: 1 });
     await pause(BURST_OF_LISTS);
-    Object.assign(before, { cpu: cpuMs(pid), at: now() });
+    flooded = cpuFrom(pid);
   } else await flooder.ask(flood, target);
   if (flood === 'names') await afterNames(flooder, NAMES);
   else await pause(ALONE[flood]);
-  figures.set(`${flood} cpu`, (100 * (cpuMs(pid) - before.cpu)) / (now() - before.at) - calmCpu);
+  figures.set(`${flood} cpu`, flooded() - calmCpu);
   const memory = residentMiB(pid);
   figures.set(`${flood} memory`, memory - before.memory);
   if (flood === 'names') {
