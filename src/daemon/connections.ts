@@ -69,11 +69,13 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
       clock: ports.clock,
       onEnd: (end: BorderEnd) => {
         ports.count('ended');
+        if (!NORMAL_ENDS.has(end.code)) runs.cutOff(caller);
         say(caller, end.code, end.message);
       },
     });
-    if (runs.isLong(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
     const slowDown = (): void => border.throttle(SLOW_READ_MS);
+    border.readLater(runs.firstReadInMs(caller));
+    if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
     const run = new ConnectionRun();
     const answered = (isAccepted: boolean): void => {
       if (isAccepted) {

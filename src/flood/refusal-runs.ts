@@ -1,48 +1,56 @@
-// Which processes are refused again and again: their connections are read slowly (contract 4), also the next ones, so
-// that nobody keeps the pace of a flood by connecting anew.
+// Which processes are refused, or cut off, again and again: their connections are read slowly (contract 4), also the next
+// ones, so that nobody keeps the pace of a flood by connecting anew.
 import { processKey, type Caller } from '../model/ids.js';
 import { makeRoom } from './make-room.js';
 
 /** Refusals in a row after which a peer is read only now and then. */
-const LONG_RUN = 16;
-/** Who was not refused for so long has stopped calling. */
+const MANY_REFUSALS = 16;
+/** Cut-offs in a row after which the next connections of a process take turns: nobody is cut off by mistake so often. */
+const MANY_CUT_OFFS = 4;
+/** From one such turn to the next. */
+const TURN_MS = 100;
+/** Whose run has not grown for so long has stopped. */
 const FORGOTTEN_AFTER_MS = 10_000;
 /** Processes that are remembered at most. */
 const MOST = 1_024;
 
 interface Run {
-  readonly refusals: number;
+  readonly length: number;
   readonly atMs: number;
+  /** When the next connection may be read for the first time. */
+  nextTurnMs: number;
 }
 
-/** Refusals in a row, by process. A process whose pid is unknown is nobody in particular and is not counted. */
-export class RefusalRuns {
+/**
+ * What went wrong with one process, again and again, without anything that went right between. A process whose pid is
+ * unknown is nobody in particular and is not counted.
+ */
+class Runs {
   readonly #now: () => number;
+  readonly #many: number;
   readonly #runs = new Map<string, Run>();
 
-  /** @param now milliseconds on the monotonic scale */
-  constructor(now: () => number) {
+  constructor(now: () => number, many: number) {
     this.#now = now;
+    this.#many = many;
   }
 
-  /** Whether the process is in a long run. */
-  isLong(caller: Caller | undefined): boolean {
+  /** The run of a process, if it is long and still goes on. */
+  long(caller: Caller | undefined): Run | undefined {
     const run = caller?.pid === undefined ? undefined : this.#runs.get(processKey(caller));
-    return run !== undefined && run.refusals >= LONG_RUN && !this.#isOver(run);
+    return run === undefined || run.length < this.#many || this.#isOver(run) ? undefined : run;
   }
 
-  /** A call was refused. */
-  refused(caller: Caller | undefined): void {
+  add(caller: Caller | undefined): void {
     if (caller?.pid === undefined) return;
     const key = processKey(caller);
     const run = this.#runs.get(key);
-    const refusals = run === undefined || this.#isOver(run) ? 0 : run.refusals;
+    const length = run === undefined || this.#isOver(run) ? 0 : run.length;
     if (run === undefined && this.#runs.size >= MOST && !this.#evict()) return;
-    this.#runs.set(key, { refusals: refusals + 1, atMs: this.#now() });
+    this.#runs.set(key, { length: length + 1, atMs: this.#now(), nextTurnMs: run?.nextTurnMs ?? 0 });
   }
 
-  /** A call was accepted: its process does something right. */
-  accepted(caller: Caller | undefined): void {
+  end(caller: Caller | undefined): void {
     if (caller?.pid !== undefined) this.#runs.delete(processKey(caller));
   }
 
@@ -55,6 +63,53 @@ export class RefusalRuns {
   }
 }
 
+/** Refusals and cut-offs in a row, by process. */
+export class RefusalRuns {
+  readonly #now: () => number;
+  readonly #refusals: Runs;
+  readonly #cutOffs: Runs;
+
+  /** @param now milliseconds on the monotonic scale */
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#refusals = new Runs(now, MANY_REFUSALS);
+    this.#cutOffs = new Runs(now, MANY_CUT_OFFS);
+  }
+
+  /** Whether the process was refused so often that its next connections are to be read slowly after one call. */
+  isRefused(caller: Caller | undefined): boolean {
+    return this.#refusals.long(caller) !== undefined;
+  }
+
+  /**
+   * For how long, in milliseconds, a new connection of the process is not read at all; 0 unless it is in a long run of
+   * cut-offs. Each connection that asks has a turn of its own, so that one process costs no more than its turns do.
+   */
+  firstReadInMs(caller: Caller | undefined): number {
+    const run = this.#cutOffs.long(caller);
+    if (run === undefined) return 0;
+    const now = this.#now();
+    run.nextTurnMs = Math.max(now, run.nextTurnMs) + TURN_MS;
+    return run.nextTurnMs - now;
+  }
+
+  /** A call was refused. */
+  refused(caller: Caller | undefined): void {
+    this.#refusals.add(caller);
+  }
+
+  /** A connection was cut off for what came through it. */
+  cutOff(caller: Caller | undefined): void {
+    this.#cutOffs.add(caller);
+  }
+
+  /** A call was accepted: its process does something right. */
+  accepted(caller: Caller | undefined): void {
+    this.#refusals.end(caller);
+    this.#cutOffs.end(caller);
+  }
+}
+
 /** The same of one connection: it is slow from its sixteenth refusal in a row. */
 export class ConnectionRun {
   #refusals = 0;
@@ -62,7 +117,7 @@ export class ConnectionRun {
   /** Counts; returns whether the connection is to be read slowly from now on. */
   refused(): boolean {
     this.#refusals += 1;
-    return this.#refusals >= LONG_RUN;
+    return this.#refusals >= MANY_REFUSALS;
   }
 
   /** A call was accepted. */

@@ -89,6 +89,15 @@ export class Border extends Duplex {
   }
 
   /**
+   * The peer is read for the first time only after so long; its deadlines hold from the accept all the same.
+   *
+   * @param ms milliseconds; 0 or less changes nothing
+   */
+  readLater(ms: number): void {
+    this.#throttle.readLater(ms);
+  }
+
+  /**
    * From now on the peer is read only once every so often, and at most one call of it passes each time (contract 4: a
    * connection that keeps calling after refusals).
    *

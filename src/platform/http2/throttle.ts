@@ -2,7 +2,7 @@ import { HOLD, type Brake } from './brake.js';
 import type { Inbound } from './inbound.js';
 import type { LazyAlarm } from './lazy-alarm.js';
 
-/** Reads a peer only once every so often and lets one call of it pass each time (contract 4). */
+/** Reads a peer late, or only once every so often and lets one call of it pass each time (contract 4). */
 export class Throttle {
   readonly #brake: Brake;
   readonly #inbound: Inbound;
@@ -10,6 +10,7 @@ export class Throttle {
   readonly #now: () => number;
   #everyMs: number | undefined;
   #readAgainAt = 0;
+  #firstReadAt = 0;
   /** Its first call has not come yet. */
   #awaitsFirst = false;
 
@@ -19,6 +20,14 @@ export class Throttle {
     this.#inbound = inbound;
     this.#alarm = alarm;
     this.#now = now;
+  }
+
+  /** Not before so many milliseconds. Before anything was read. */
+  readLater(ms: number): void {
+    if (ms <= 0) return;
+    this.#brake.hold(HOLD.NOT_YET);
+    this.#firstReadAt = this.#now() + ms;
+    this.#alarm.ringAt(this.#firstReadAt);
   }
 
   /** From now on; milliseconds between two reads. Idempotent. */
@@ -45,6 +54,8 @@ export class Throttle {
    * @param admit lets what was held back pass
    */
   check(now: number, admit: () => void): void {
+    if (now >= this.#firstReadAt) this.#brake.letGo(HOLD.NOT_YET);
+    else this.#alarm.ringAt(this.#firstReadAt);
     if (this.#everyMs === undefined || !this.#brake.has(HOLD.THROTTLED)) return;
     if (now >= this.#readAgainAt) {
       this.#inbound.allowCalls(1);

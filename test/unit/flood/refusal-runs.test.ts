@@ -4,58 +4,93 @@ import { ConnectionRun, RefusalRuns } from '../../../src/flood/refusal-runs.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { processOf } from '../../support/flood-world.js';
 
-const world = (): { clock: FakeClock; runs: RefusalRuns; refuse: (pid: number, times: number) => void } => {
+const world = (): {
+  clock: FakeClock;
+  runs: RefusalRuns;
+  refuse: (pid: number, times: number) => void;
+  cutOff: (pid: number, times: number) => void;
+} => {
   const clock = new FakeClock();
   const runs = new RefusalRuns(() => clock.mono());
   const refuse = (pid: number, times: number): void => {
     for (let nth = 0; nth < times; nth++) runs.refused(processOf(pid));
   };
-  return { clock, runs, refuse };
+  const cutOff = (pid: number, times: number): void => {
+    for (let nth = 0; nth < times; nth++) runs.cutOff(processOf(pid));
+  };
+  return { clock, runs, refuse, cutOff };
 };
 
-void describe('processes that are refused again and again', () => {
+void describe('processes that are refused or cut off again and again', () => {
   void it('are known from the sixteenth refusal in a row', () => {
     const { runs, refuse } = world();
     refuse(1, 15);
-    assert.equal(runs.isLong(processOf(1)), false);
+    assert.equal(runs.isRefused(processOf(1)), false);
     refuse(1, 1);
-    assert.equal(runs.isLong(processOf(1)), true);
-    assert.equal(runs.isLong(processOf(2)), false);
+    assert.equal(runs.isRefused(processOf(1)), true);
+    assert.equal(runs.isRefused(processOf(2)), false);
+    assert.equal(runs.firstReadInMs(processOf(1)), 0);
+  });
+
+  void it('are read in turns from the fourth cut-off in a row, one connection each tenth of a second', async () => {
+    const { clock, runs, cutOff } = world();
+    cutOff(1, 3);
+    assert.equal(runs.firstReadInMs(processOf(1)), 0);
+    cutOff(1, 1);
+    const turns = (): number[] => Array.from({ length: 3 }, () => runs.firstReadInMs(processOf(1)));
+    assert.deepEqual(turns(), [100, 200, 300]);
+    await clock.advance(250);
+    cutOff(1, 1);
+    assert.deepEqual(turns(), [150, 250, 350], 'a further cut-off does not bring its turns forward');
+    await clock.advance(1_000);
+    assert.deepEqual(turns(), [100, 200, 300]);
+    assert.equal(runs.firstReadInMs(processOf(2)), 0);
+    assert.equal(runs.isRefused(processOf(1)), false);
   });
 
   void it('are forgotten once they do something right, or nothing for ten seconds', async () => {
-    const { clock, runs, refuse } = world();
-    refuse(1, 20);
-    refuse(2, 20);
+    const { clock, runs, refuse, cutOff } = world();
+    for (const pid of [1, 2]) {
+      refuse(pid, 20);
+      cutOff(pid, 20);
+    }
     runs.accepted(processOf(1));
-    assert.equal(runs.isLong(processOf(1)), false);
+    assert.equal(runs.isRefused(processOf(1)), false);
+    assert.equal(runs.firstReadInMs(processOf(1)), 0);
     await clock.advance(10_000);
-    assert.equal(runs.isLong(processOf(2)), true);
+    assert.equal(runs.isRefused(processOf(2)), true);
+    assert.equal(runs.firstReadInMs(processOf(2)), 100);
     await clock.advance(1);
-    assert.equal(runs.isLong(processOf(2)), false);
+    assert.equal(runs.isRefused(processOf(2)), false);
+    assert.equal(runs.firstReadInMs(processOf(2)), 0);
     refuse(2, 15);
-    assert.equal(runs.isLong(processOf(2)), false, 'it begins anew');
+    cutOff(2, 3);
+    assert.equal(runs.isRefused(processOf(2)), false, 'it begins anew');
+    assert.equal(runs.firstReadInMs(processOf(2)), 0, 'it begins anew');
   });
 
   void it('are other processes once the pid is used again, and nobody where it is unknown', () => {
     const { runs, refuse } = world();
     refuse(1, 20);
-    assert.equal(runs.isLong({ ...processOf(1), startTime: '7' }), false);
+    assert.equal(runs.isRefused({ ...processOf(1), startTime: '7' }), false);
     const unknown = { ...processOf(1), pid: undefined };
-    for (let nth = 0; nth < 20; nth++) runs.refused(unknown);
-    assert.equal(runs.isLong(unknown), false);
-    assert.equal(runs.isLong(undefined), false);
+    for (let nth = 0; nth < 20; nth++) {
+      runs.refused(unknown);
+      runs.cutOff(undefined);
+    }
+    assert.equal(runs.isRefused(unknown), false);
+    assert.equal(runs.firstReadInMs(undefined), 0);
   });
 
   void it('are remembered up to a bound: newcomers wait until one is forgotten', async () => {
     const { clock, runs, refuse } = world();
     for (let pid = 1; pid <= 1_024; pid++) refuse(pid, 16);
     refuse(5_000, 16);
-    assert.equal(runs.isLong(processOf(5_000)), false);
-    assert.equal(runs.isLong(processOf(1)), true);
+    assert.equal(runs.isRefused(processOf(5_000)), false);
+    assert.equal(runs.isRefused(processOf(1)), true);
     await clock.advance(10_001);
     refuse(5_000, 16);
-    assert.equal(runs.isLong(processOf(5_000)), true);
+    assert.equal(runs.isRefused(processOf(5_000)), true);
   });
 });
 

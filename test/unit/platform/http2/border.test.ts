@@ -367,6 +367,22 @@ void describe('a throttled border', () => {
     assert.equal(bed.clock.pending, 0);
   });
 
+  void it('is not read before its turn where that is later, and not blamed for it', async () => {
+    const bed = new BorderBed({ prefaceMs: 150 }).serve();
+    bed.border.readLater(200);
+    const greeted = bed.greet();
+    await bed.send(request(1, requestBlock('/raw')));
+    await bed.pass(199);
+    assert.deepEqual(bed.servedCalls, []);
+    await bed.pass(1);
+    await greeted;
+    assert.deepEqual(bed.servedCalls, [1]);
+    await bed.pass(100);
+    assert.deepEqual(bed.codes, []);
+    bed.border.destroy();
+    assert.equal(bed.clock.pending, 0);
+  });
+
   void it('still ends a client that floods', async () => {
     const bed = await new BorderBed({ pings: 10 }).serve().greet();
     bed.border.throttle(100);
