@@ -7,7 +7,7 @@ import { tempDir } from '../../support/temp-dir.js';
 void describe('a process that is cut off again and again', () => {
   void it('has to wait before each further connection of it is read, and is cut off there, too', async (t) => {
     const broker = new BrokerProcess(tempDir());
-    t.after(() => broker.stop());
+    t.after(() => broker.close());
     await broker.start();
     const attack = ATTACKS.find(({ code }) => code === 'PING_FLOOD')!;
     const lasted = async (): Promise<number> => {
