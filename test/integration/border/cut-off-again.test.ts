@@ -18,11 +18,11 @@ void describe('a process that is cut off again and again', () => {
       return performance.now() - began;
     };
     for (let nth = 0; nth < 4; nth++) await lasted();
+    assert.match(broker.log, /PING_FLOOD/);
     // Four at once: the turns are a tenth of a second apart, so the last one cannot be cut off before four of them.
     const waited = await Promise.all([lasted(), lasted(), lasted(), lasted()]);
     waited.sort((one, other) => one - other);
     for (const [nth, ms] of waited.entries())
       assert.ok(ms >= 99 * (nth + 1), `${String(ms)} ms for number ${String(nth)}`);
-    assert.equal(broker.log.split('PING_FLOOD').length > 4, true);
   });
 });
