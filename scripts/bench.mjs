@@ -7,6 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { childEnvironment } from './child-environment.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const out = (...parts) => path.join(process.env.PB_OUT ?? root, ...parts);
@@ -47,7 +48,7 @@ function run(name) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['--enable-source-maps', path.join(folder, `${name}.js`)], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_NO_WARNINGS: '1' },
+      env: childEnvironment,
     });
     const end = () => process.exit(child.kill() ? 1 : 0);
     process.once('SIGTERM', end).once('SIGINT', end);

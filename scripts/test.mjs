@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childEnvironment } from './child-environment.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const base = path.join(root, 'build', 'test');
@@ -39,6 +40,6 @@ const options = [
 const child = spawn(process.execPath, [...options, ...files], {
   stdio: 'inherit',
   cwd: root,
-  env: { ...process.env, NODE_NO_WARNINGS: '1' },
+  env: childEnvironment,
 });
 child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
