@@ -79,7 +79,8 @@ async function main(): Promise<number> {
     for (const problem of failure.problems) process.stderr.write(`${problemText(problem, failure.file)}\n`);
     return EXIT.config;
   }
-  const { log, flush, setLevel } = await openLog(first.settings.log, clock);
+  const { log, flush, handOver, setLevel } = await openLog(first.settings.log, clock);
+  process.once('exit', handOver);
   guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());
   live.onChange(() => setLevel(live.logLevel));

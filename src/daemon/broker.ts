@@ -16,7 +16,7 @@ import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js'
 import type { UpdatePacer } from '../session/ports.js';
 import { realDirectory } from '../platform/fs/directories.js';
 import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
-import { Descriptors } from '../platform/process/descriptors.js';
+import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { moveAside } from '../platform/fs/plugin-sockets.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
@@ -140,7 +140,7 @@ export class Broker {
       events,
       guard: () => settings.guard,
       peerOf: (socket) => peers.peerOf(socket),
-      hasRoom: this.#reserve.hasRoom,
+      hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
       admit: (caller) => flood.connection(caller),
       count: parts.countConnection,
     });

@@ -27,8 +27,8 @@ export interface ConnectionPorts {
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
   readonly peerOf: (socket: Socket) => Caller | undefined;
-  /** Whether the process has file descriptors to spare. */
-  readonly hasRoom: () => boolean;
+  /** Whether the process has file descriptors to spare beside this connection's. */
+  readonly hasRoom: (connection: Socket) => boolean;
   readonly admit: (caller: Caller | undefined) => ConnectionVerdict;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
@@ -49,7 +49,7 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
   };
   const runs = new RefusalRuns(() => ports.clock.mono());
   return (socket) => {
-    if (!ports.hasRoom()) {
+    if (!ports.hasRoom(socket)) {
       ports.count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
       socket.destroy();
       return undefined;

@@ -9,7 +9,7 @@ const CALM_MS = 3000;
 export interface ReserveParts {
   readonly descriptors: {
     readonly limit: number;
-    areScarce(): boolean;
+    areScarce(newest?: number): boolean;
   };
   readonly clock: Clock;
   /** Told once when only the reserve is left, and once when it is over (undefined). */
@@ -27,10 +27,14 @@ export class DescriptorReserve {
     this.#parts = parts;
   }
 
-  /** Looks, and returns whether there is room beside the reserve. */
-  readonly hasRoom = (): boolean => {
+  /**
+   * Looks, and returns whether there is room beside the reserve.
+   *
+   * @param newest the descriptor that was opened last, if it is known
+   */
+  readonly hasRoom = (newest?: number): boolean => {
     const { descriptors } = this.#parts;
-    if (!descriptors.areScarce()) return true;
+    if (!descriptors.areScarce(newest)) return true;
     this.#begin(`file descriptors run out (${String(descriptors.limit)} may be open)`);
     return false;
   };

@@ -17,6 +17,8 @@ export interface OpenLog {
   readonly setLevel: (level: LogSettings['level']) => void;
   /** Resolves when all lines are out, or after `withinMs`: for the end of the process. Never rejects. */
   readonly flush: (withinMs: number) => Promise<void>;
+  /** Hands over the lines of this turn of the loop; for the `exit` of the process. */
+  readonly handOver: () => void;
 }
 
 /** A stream that may be a terminal. */
@@ -58,6 +60,7 @@ export async function openLog(
     log: adapt(logger),
     setLevel: (level) => void (logger.level = level),
     flush: (withinMs) => sink.flush(clock, withinMs),
+    handOver: sink.handOver,
   };
 }
 

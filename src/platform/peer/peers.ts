@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Listener } from '../../admission/ports.js';
 import type { Caller } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
+import { descriptorOf } from '../process/descriptors.js';
 import { loadLibc, type Libc } from './libc.js';
 
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
@@ -57,13 +58,6 @@ export class Peers {
     this.#libc ??= { loaded: this.#load() };
     return this.#libc.loaded;
   }
-}
-
-/** The descriptor of a connection. Node keeps it in an undocumented place; undefined once it is closed. */
-function descriptorOf(socket: Socket): number | undefined {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: unknown } | null };
-  const fd = handle?.fd;
-  return typeof fd === 'number' && fd >= 0 ? fd : undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 // How many file descriptors are left. libuv answers EMFILE on accept by closing the connections that wait, and tells
 // nobody: whoever wants to know has to look before.
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 
 /** What is kept for files, pins and connections to plugins when connections of others want everything. */
 const RESERVE = 128;
@@ -13,15 +14,31 @@ export class Descriptors {
   readonly limit: number = openFilesLimit();
   readonly #enough = this.limit - Math.min(RESERVE, Math.ceil(this.limit * RESERVED_PART));
 
-  /** Whether only the reserve is left. The kernel gives the lowest free number, so one that is open tells. Microseconds. */
-  areScarce(): boolean {
-    try {
-      const lowestFree = openSync('/dev/null', 'r');
-      closeSync(lowestFree);
-      return lowestFree >= this.#enough;
-    } catch {
-      return true; // EMFILE, or ENFILE: the whole machine has none
-    }
+  /**
+   * Whether only the reserve is left. The kernel gives the lowest free number, so one that was opened last tells.
+   *
+   * @param newest the number of what was opened just now, such as an accepted connection; without it one is opened for that
+   */
+  areScarce(newest: number | undefined = lowestFree()): boolean {
+    return newest === undefined || newest >= this.#enough;
+  }
+}
+
+/** The descriptor of a connection. Node keeps it in an undocumented place; undefined once it is closed. */
+export function descriptorOf(socket: Socket): number | undefined {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: unknown } | null };
+  const fd = handle?.fd;
+  return typeof fd === 'number' && fd >= 0 ? fd : undefined;
+}
+
+/** Undefined with EMFILE, or with ENFILE: the whole machine has none. */
+function lowestFree(): number | undefined {
+  try {
+    const fd = openSync('/dev/null', 'r');
+    closeSync(fd);
+    return fd;
+  } catch {
+    return undefined;
   }
 }
 

@@ -9,13 +9,15 @@ const JSON_LOG: LogSettings = { level: 'info', format: 'json' };
 
 /** A stream that keeps what it is given, or nothing while it is stuck. */
 class Kept extends Writable {
-  text = '';
   isTTY = false;
   isStuck = false;
+  /** Makes the log hand over what it gathered. */
+  gathered: () => void = () => undefined;
+  #text = '';
   #resume: (() => void) | undefined;
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.text += chunk.toString();
+    this.#text += chunk.toString();
     if (this.isStuck) this.#resume = done;
     else done();
   }
@@ -23,6 +25,11 @@ class Kept extends Writable {
   unstick(): void {
     this.isStuck = false;
     this.#resume?.();
+  }
+
+  get text(): string {
+    this.gathered();
+    return this.#text;
   }
 
   lines(): Record<string, unknown>[] {
@@ -35,7 +42,9 @@ class Kept extends Writable {
 
 async function opened(settings = JSON_LOG, stream = new Kept()): Promise<{ stream: Kept; clock: FakeClock } & OpenLog> {
   const clock = new FakeClock();
-  return { stream, clock, ...(await openLog(settings, clock, stream)) };
+  const log = await openLog(settings, clock, stream);
+  stream.gathered = log.handOver;
+  return { stream, clock, ...log };
 }
 
 describe('the log', () => {
@@ -107,11 +116,42 @@ describe('the log', () => {
   });
 });
 
+describe('lines of one turn of the loop', () => {
+  it('go out together when it ends', async () => {
+    const { log, stream } = await opened();
+    const written: string[] = [];
+    stream.gathered = () => undefined;
+    stream._write = (chunk: Buffer, _encoding, done) => {
+      written.push(chunk.toString());
+      done();
+    };
+    for (const msg of ['one', 'two', 'three']) log.info('a.b', msg);
+    assert.deepEqual(written, []);
+    await new Promise(setImmediate);
+    assert.equal(written.length, 1);
+    assert.match(written[0] ?? '', /"one".*\n.*"two".*\n.*"three".*\n$/);
+  });
+
+  it('are counted as dropped together where they cannot be written, and told once there is room', async () => {
+    const { log, stream, handOver } = await opened();
+    stream.write = () => {
+      throw new Error('ENOSPC');
+    };
+    for (const msg of ['one', 'two', 'three']) log.info('a.b', msg);
+    handOver();
+    stream.write = Writable.prototype.write.bind(stream) as typeof stream.write;
+    log.info('a.b', 'four');
+    const [told, four] = stream.lines();
+    assert.deepEqual([told?.['event'], told?.['count'], four?.['msg']], ['log.lines-dropped', 3, 'four']);
+  });
+});
+
 describe('a log that nobody reads', () => {
   it('drops lines beyond its bound, and says how many when it is read again', async () => {
     const { log, stream } = await opened();
     stream.isStuck = true;
     for (let index = 0; index < 2000; index++) log.info('a.b', 'm'.repeat(1000));
+    stream.gathered();
     assert.ok(stream.writableLength <= 2 ** 20);
     stream.unstick();
     log.info('a.b', 'after');
