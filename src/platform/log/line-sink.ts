@@ -3,6 +3,7 @@
 // of the loop go out together at its end: a hundred plugins at once are a thousand lines, and a write costs more than one.
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
+import { nextTurn } from '../time/next-turn.js';
 
 /** Bytes that may wait for the reader of stderr. */
 const LONGEST_QUEUE = 2 ** 20;
@@ -71,7 +72,7 @@ export class LineSink {
   }
 
   #gather(line: string): void {
-    if (this.#lines === 0) setImmediate(this.handOver);
+    if (this.#lines === 0) void nextTurn().then(this.handOver);
     this.#gathered += line;
     this.#lines++;
   }
