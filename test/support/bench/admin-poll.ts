@@ -7,6 +7,7 @@ import { adminService } from '../../../src/platform/wire/services/admin.js';
 export interface Seen {
   readonly capacity: number;
   readonly allocatable: number;
+  readonly state: string;
 }
 
 /** Reads resources over one connection that stays open, so that looking costs the broker as little as may be. */
@@ -31,8 +32,8 @@ export class AdminPoll {
         omitDevices: true,
       });
       call.on('data', ({ resources }: { resources: readonly (Seen & { readonly name: string })[] }) => {
-        for (const { name: resource, capacity, allocatable } of resources) {
-          seen.set(resource, { capacity, allocatable });
+        for (const { name: resource, capacity, allocatable, state } of resources) {
+          seen.set(resource, { capacity, allocatable, state });
         }
       });
       call.on('error', (failure: ServiceError) => {

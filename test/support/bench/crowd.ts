@@ -45,6 +45,8 @@ const BYSTANDERS = 160;
 const plugins = new Map<string, FakePlugin>();
 const clients = new Map<string, RegisterClient>();
 const cues: FSWatcher[] = [];
+/** Plugins that are restarting themselves. */
+const restarting = new Set<Promise<void>>();
 
 const resourceOf = (name: string): string => `example.com/${name}`;
 const names = ({ name, count }: Crowd): string[] => Array.from({ length: count }, (_, nth) => `${name}-${String(nth)}`);
@@ -134,9 +136,18 @@ const crowdCalls = {
         // Removed and created within a moment: one cue.
         if (event !== 'rename' || file !== path.basename(kubeletSocket) || now() - last < 100) return;
         last = now();
-        for (const name of names(crowd)) void restart(name).catch(() => undefined);
+        for (const name of names(crowd)) {
+          const done = restart(name).catch(() => undefined);
+          restarting.add(done);
+          void done.then(() => restarting.delete(done));
+        }
       }),
     );
+  },
+
+  /** Waits until nobody is restarting itself. */
+  restarted: async (): Promise<void> => {
+    while (restarting.size > 0) await Promise.all(restarting);
   },
 
   /** Cues mean nothing any more. */
