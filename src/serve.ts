@@ -124,7 +124,13 @@ async function run(
   const outcome = await acquireInstanceLock(
     settings.paths.state,
     { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
-    { clock, random, holder: () => stopping.holder(), onTakeover: () => stopping.begin('a successor takes over') },
+    {
+      clock,
+      random,
+      holder: () => stopping.holder(),
+      onTakeover: () => stopping.begin('a successor takes over'),
+      onWait: (message) => log.info('broker.waiting', message),
+    },
     stopping.signal,
   ).catch((failure: unknown): undefined => {
     if (!stopping.signal.aborted) throw failure;
@@ -240,7 +246,10 @@ function versionOfProgram(): string {
 
 /** What nobody caught is a bug of ours: restarting from the checkpoint is better than going on with it. */
 function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): void {
+  let isDying = false;
   const die = (failure: unknown): void => {
+    if (isDying) return; // the same bug, or what comes of it
+    isDying = true;
     const { message, stack } = asError(failure);
     log.error(
       'broker.bug',

@@ -1,12 +1,17 @@
 // The configuration as the command line needs it. The stage that reads it is passed in by the entry.
 import type { PolicySource, Settings } from '../model/settings.js';
 
+/** Every key of a configuration with its value, as it would be written in the file. */
+export interface Written {
+  readonly [section: string]: unknown;
+  readonly rules: readonly { readonly match: object; readonly reattach?: string }[];
+}
+
 /** A configuration that can be used, or every problem of it as a line of its own. */
 export type ReadConfig =
   | {
       readonly ok: true;
-      /** Every key with its value, as it would be written in the file. */
-      readonly written: Readonly<Record<string, unknown>>;
+      readonly written: Written;
       readonly settings: Settings;
       readonly policy: PolicySource;
     }

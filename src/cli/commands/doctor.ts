@@ -11,6 +11,7 @@ import { checkDirectories, checkPathLengths } from '../doctor/directories.js';
 import { finding, type Finding, type Verdict } from '../doctor/finding.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
+import { checkRules } from '../doctor/rules.js';
 import { KUBELET_DEVICE_PLUGINS, type Scope } from '../doctor/scope.js';
 import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
 import { CliError, EXIT } from '../exit.js';
@@ -52,11 +53,13 @@ async function examine(
 ): Promise<readonly Finding[]> {
   const name = options.config ?? 'the defaults';
   const read = await readConfig(options.config, options.root);
-  const usable = read.ok ? read : await readConfig(undefined, options.root);
+  const defaults = await readConfig(undefined, options.root);
+  const usable = read.ok ? read : defaults;
   const config = read.ok
     ? [finding('config', 'ok', `${name} can be used`)]
     : read.problems.map((problem) => finding('config', 'fail', problem));
   if (!usable.ok) return config;
+  if (read.ok && defaults.ok) config.push(...checkRules(read.written, defaults.written));
   return [...config, ...(await examineMachine(await scopeOf(usable.settings, terminal)))];
 }
 

@@ -34,6 +34,8 @@ export interface LockPorts {
   readonly holder: () => Holder;
   /** A successor asks us to stop; may be called more than once. */
   readonly onTakeover: () => void;
+  /** Somebody who is about to go is waited for; said once, as one sentence for the operator. */
+  readonly onWait: (message: string) => void;
 }
 
 /** What came of asking for the lock. */
@@ -81,6 +83,7 @@ class Attempt {
   readonly #wish: LockWish;
   readonly #ports: LockPorts;
   readonly #until: number;
+  #isWaiting = false;
   #gateUntil: number | undefined;
 
   constructor(lock: string, wish: LockWish, ports: LockPorts) {
@@ -129,6 +132,7 @@ class Attempt {
     if (reply.kind === 'silent') {
       if (left <= 0)
         return `another broker holds ${folder} but does not answer: look whether its process is stopped, and end it`;
+      this.#sayOnce(`another broker holds ${folder} but does not answer; it is waited for, for ${seconds} s`);
       await sleep(clock, Math.min(ASK_AGAIN_MS, left), signal);
       return undefined;
     }
@@ -139,11 +143,17 @@ class Attempt {
       }
       if (left <= 0)
         return `the broker with pid ${pid} was asked to stop, but still holds ${folder} after ${seconds} s`;
+      this.#sayOnce(`the broker with pid ${pid} (${phase}) holds ${folder}; it is waited for, for ${seconds} s`);
       await Promise.race([reply.gone, sleep(clock, Math.min(ASK_AGAIN_MS, left), signal)]);
       return undefined;
     } finally {
       reply.hangUp();
     }
+  }
+
+  #sayOnce(message: string): void {
+    if (!this.#isWaiting) this.#ports.onWait(message);
+    this.#isWaiting = true;
   }
 
   /** Takes the lock, unless somebody was faster. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -236,6 +236,23 @@ describe('the doctor command', () => {
     assert.match(checks[0]?.message ?? '', /broker\.yaml:1:1: nonsense: there is no such key/);
     assert.ok(checks.length > 10);
     assert.deepEqual(Object.keys(checks[0] ?? {}), ['name', 'verdict', 'message']);
+  });
+
+  it("names the shipped rules that a list of one's own leaves out", async () => {
+    const root = tempDir();
+    const file = path.join(root, 'broker.yaml');
+    const rulesOf = async (text: string): Promise<string[]> => {
+      writeFileSync(file, text);
+      const { stdout } = await runHere(['doctor', '--config', file, '--root', root, '-o', 'json']);
+      const { checks } = JSON.parse(stdout) as { checks: readonly Finding[] };
+      return checks.filter(({ name }) => name === 'rules').map(({ verdict, message }) => `${verdict}: ${message}`);
+    };
+    const ok = 'ok: the rules that are shipped are in force';
+    assert.deepEqual(await rulesOf('log: { level: info }\n'), [ok]);
+    const [warned] = await rulesOf('rules: [{ match: { name: a.example/* }, duplicates: reject }]\n');
+    assert.match(warned ?? '', /^warn: your list replaces the shipped one .*"nvidia\.com\/\*"}, reattach: probe}/);
+    const shipped = readFileSync(path.join(import.meta.dirname, '../../../../config/plugin-broker.yaml'), 'utf8');
+    assert.deepEqual(await rulesOf(shipped.replace(/^rules:$/m, 'rules:\n  - match: { name: a.example/* }')), [ok]);
   });
 
   it('ends with 0 beside a running daemon', async () => {

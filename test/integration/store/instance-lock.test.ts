@@ -45,7 +45,9 @@ class Starter {
   }
 
   outcome(): Promise<Said> {
-    return eventually('it says what came of it', () => this.said.find(({ kind }) => kind !== 'asked'));
+    return eventually('it says what came of it', () =>
+      this.said.find(({ kind }) => kind !== 'asked' && kind !== 'waits'),
+    );
   }
 
   tell(line: string): void {
@@ -60,9 +62,12 @@ class Starter {
   }
 }
 
+const waits: string[] = [];
+
 async function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
   const holder = (): { pid: number; phase: string } => ({ pid: process.pid, phase: 'ready' });
-  const ports = { clock: systemClock, random: { next: () => Math.random() }, holder, onTakeover: () => undefined };
+  const heard = { onTakeover: () => undefined, onWait: (message: string) => void waits.push(message) };
+  const ports = { clock: systemClock, random: { next: () => Math.random() }, holder, ...heard };
   const outcome = await acquireInstanceLock(folder, { waitMs, takeover }, ports, signal);
   if (outcome.kind === 'held') locks.add(outcome.lock);
   return outcome;
@@ -150,6 +155,10 @@ describe('the lock of a state folder', () => {
     await second.hears('held');
     await first.hears('asked');
     await first.hears('released');
+    const waits = second.said.filter(({ kind }) => kind === 'waits');
+    assert.equal(waits.length, 1, 'it says once for whom it waits');
+    const pid = String(first.child.pid);
+    assert.match(waits[0]?.message ?? '', new RegExp(`^the broker with pid ${pid} .* it is waited for, for 10 s$`));
     assert.deepEqual(readdirSync(folder), ['lock']);
     await second.kill();
   });
@@ -159,9 +168,10 @@ describe('the lock of a state folder', () => {
     const first = new Starter(folder);
     await first.hears('held');
     first.child.kill('SIGSTOP');
-    const outcome = await ask(folder, 100, true);
+    const outcome = await ask(folder, 1500, true);
     assert.ok(outcome.kind === 'refused');
     assert.match(outcome.message, /holds .* but does not answer: look whether its process is stopped, and end it$/);
+    assert.match(waits.at(-1) ?? '', /does not answer; it is waited for, for 1.5 s$/);
     first.child.kill('SIGCONT');
     await first.kill();
   });

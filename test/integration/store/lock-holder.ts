@@ -36,6 +36,7 @@ const outcome = await acquireInstanceLock(
       // As a broker that flushes before it lets go.
       setTimeout(() => void stop(), 100);
     },
+    onWait: (message) => say({ kind: 'waits', message }),
   },
 );
 if (outcome.kind === 'held') lock = outcome.lock;

@@ -177,6 +177,7 @@ void describe('the checkpoint on a real disk', () => {
           random: { next: () => 0.5 },
           holder: () => ({ pid: process.pid, phase: 'ready' }),
           onTakeover: () => undefined,
+          onWait: () => undefined,
         },
       );
       assert.ok(outcome.kind === 'unavailable', JSON.stringify(outcome));
