@@ -9,6 +9,9 @@ import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
 import type { ListSink, PluginConnection, PluginDialler, PluginOptions, UpdatePacer } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
 
+/** Moments in one liveness interval at which sessions ask, all of them at the same ones: waking up costs more than a call. */
+const SLOTS = 20;
+
 /** What a session is given. */
 export interface SessionPorts {
   readonly dialler: PluginDialler;
@@ -175,8 +178,10 @@ export class Session {
   /** A plugin that is alive but frozen accepts connections and answers nothing: only a call finds it. */
   #ask(): void {
     const { clock, liveness, random } = this.#ports;
-    const delay = liveness.intervalMs * (0.75 + random.next() / 4);
-    this.#liveness = clock.alarm(delay, () => {
+    const now = clock.mono();
+    const latest = now + liveness.intervalMs * (0.75 + random.next() / 4);
+    const slot = liveness.intervalMs / SLOTS;
+    this.#liveness = clock.alarm(Math.floor(latest / slot) * slot - now, () => {
       void this.#probeOnce().then(() => {
         if (!this.isClosed) this.#ask();
       });

@@ -118,6 +118,27 @@ describe('a plugin that hangs', () => {
     await bed.handler.deregister(ID, 'replaced');
   });
 
+  it('is asked at moments that all sessions share, once an interval or somewhat sooner', async () => {
+    const bed = new SessionBed();
+    await bed.clock.advance(37);
+    await bed.register();
+    const { answer } = bed.connection;
+    const asked = [bed.clock.mono()];
+    bed.connection.answer = (...question) => {
+      asked.push(bed.clock.mono());
+      return answer(...question);
+    };
+    const { intervalMs } = bed.liveness;
+    await bed.clock.advance(20 * intervalMs);
+    const [, ...moments] = asked;
+    assert.ok(moments.length >= 20, String(moments.length));
+    assert.deepEqual(new Set(moments.map((moment) => moment % (intervalMs / 20))), new Set([0]));
+    const gaps = moments.map((moment, nth) => moment - (asked[nth] ?? 0));
+    assert.ok(Math.max(...gaps) <= intervalMs && Math.min(...gaps) >= 0.7 * intervalMs, gaps.join(' '));
+    assert.ok(new Set(gaps).size > 1, 'sessions that began together drift apart');
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
   it('is not one that answers with an error', async () => {
     const bed = await SessionBed.registered();
     bed.connection.answer = () => Promise.reject(new FakeFailure(GRPC_STATUS.INTERNAL, 'no'));
