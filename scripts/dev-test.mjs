@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, symlinkSync, mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childEnvironment } from './child-environment.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const target = process.env.PB_BUILD;
@@ -27,7 +28,7 @@ for (const name of [
 }
 const built = spawnSync(process.execPath, [path.join(root, 'scripts', 'build.mjs')], {
   stdio: 'inherit',
-  env: { ...process.env, PB_OUT: target },
+  env: { ...childEnvironment, PB_OUT: target },
 });
 if (built.status !== 0) process.exit(1);
 const base = path.join(target, 'build', 'test');
@@ -47,5 +48,6 @@ if (files.length === 0) {
 const run = spawnSync(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=spec', ...files], {
   stdio: 'inherit',
   cwd: target,
+  env: childEnvironment,
 });
 process.exit(run.status ?? 1);

@@ -37,15 +37,23 @@ export interface ConnectionPorts {
 /** Accepts plugin connections on kubelet.sock. */
 export function acceptPlugins(ports: ConnectionPorts): Accept {
   const say = (caller: Caller | undefined, code: string, message: string): void => {
-    const who =
-      caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
-    const sentence = `connection of ${who} ended: ${message}`;
+    const sentence = `connection of ${whoIs(caller)} ended: ${message}`;
     if (NORMAL_ENDS.has(code)) {
       ports.log.debug('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
       return;
     }
     ports.events.record({ type: 'connection', reason: code, message: sentence });
     ports.log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+  };
+  const saySlowed = (caller: Caller | undefined): void => {
+    const message = `${whoIs(caller)} is cut off again and again: its further connections are read in turns until a call of it is accepted, or it pauses`;
+    ports.events.record({ type: 'connection', reason: 'CUT_OFF_AGAIN', message });
+    ports.log.warn('connection.slowed', message, { code: 'CUT_OFF_AGAIN', uid: caller?.uid, pid: caller?.pid });
+  };
+  const refuse = (caller: Caller | undefined, code: string, message: string, socket: Socket): void => {
+    ports.count('refused');
+    say(caller, code, message);
+    socket.destroy();
   };
   const runs = new RefusalRuns(() => ports.clock.mono());
   return (socket) => {
@@ -57,9 +65,13 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     const caller = ports.peerOf(socket);
     const verdict = ports.admit(caller);
     if (!verdict.ok) {
-      ports.count('refused');
-      say(caller, verdict.code, verdict.message);
-      socket.destroy();
+      refuse(caller, verdict.code, verdict.message, socket);
+      return undefined;
+    }
+    const firstReadInMs = runs.firstReadInMs(caller);
+    if (firstReadInMs === undefined) {
+      verdict.release();
+      refuse(caller, 'CUT_OFF_AGAIN', 'connections of it are cut off again and again, and enough of them wait', socket);
       return undefined;
     }
     ports.count('accepted');
@@ -69,12 +81,12 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
       clock: ports.clock,
       onEnd: (end: BorderEnd) => {
         ports.count('ended');
-        if (!NORMAL_ENDS.has(end.code)) runs.cutOff(caller);
         say(caller, end.code, end.message);
+        if (!NORMAL_ENDS.has(end.code) && runs.cutOff(caller)) saySlowed(caller);
       },
     });
     const slowDown = (): void => border.throttle(SLOW_READ_MS);
-    border.readLater(runs.firstReadInMs(caller));
+    border.readLater(firstReadInMs);
     if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
     const run = new ConnectionRun();
     const answered = (isAccepted: boolean): void => {
@@ -88,6 +100,10 @@ export function acceptPlugins(ports: ConnectionPorts): Accept {
     };
     return { caller, stream: border, slowDown, answered };
   };
+}
+
+function whoIs(caller: Caller | undefined): string {
+  return caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
 }
 
 /** Accepts operators on broker.sock: file permissions are its guard. */

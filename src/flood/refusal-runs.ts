@@ -9,6 +9,8 @@ const MANY_REFUSALS = 16;
 const MANY_CUT_OFFS = 4;
 /** From one such turn to the next. */
 const TURN_MS = 100;
+/** Connections of one process that wait for their turn at most: a waiting one is not read, so its end is not seen. */
+const MOST_WAITING = 10;
 /** Whose run has not grown for so long has stopped. */
 const FORGOTTEN_AFTER_MS = 10_000;
 /** Processes that are remembered at most. */
@@ -41,13 +43,15 @@ class Runs {
     return run === undefined || run.length < this.#many || this.#isOver(run) ? undefined : run;
   }
 
-  add(caller: Caller | undefined): void {
-    if (caller?.pid === undefined) return;
+  /** One more; returns whether the run is a long one from now on. */
+  add(caller: Caller | undefined): boolean {
+    if (caller?.pid === undefined) return false;
     const key = processKey(caller);
     const run = this.#runs.get(key);
     const length = run === undefined || this.#isOver(run) ? 0 : run.length;
-    if (run === undefined && this.#runs.size >= MOST && !this.#evict()) return;
+    if (run === undefined && this.#runs.size >= MOST && !this.#evict()) return false;
     this.#runs.set(key, { length: length + 1, atMs: this.#now(), nextTurnMs: run?.nextTurnMs ?? 0 });
+    return length + 1 === this.#many;
   }
 
   end(caller: Caller | undefined): void {
@@ -59,7 +63,7 @@ class Runs {
   }
 
   #evict(): boolean {
-    return makeRoom(this.#runs, (run) => this.#isOver(run)) !== undefined;
+    return makeRoom(this.#runs, (run) => run.length < this.#many || this.#isOver(run)) !== undefined;
   }
 }
 
@@ -82,15 +86,17 @@ export class RefusalRuns {
   }
 
   /**
-   * For how long, in milliseconds, a new connection of the process is not read at all; 0 unless it is in a long run of
-   * cut-offs. Each connection that asks has a turn of its own, so that one process costs no more than its turns do.
+   * For how long, in milliseconds, a new connection of the process is not looked at; 0 unless the process is in a long run
+   * of cut-offs. Each connection that asks has a turn of its own. Undefined: enough of them wait, close this one.
    */
-  firstReadInMs(caller: Caller | undefined): number {
+  firstReadInMs(caller: Caller | undefined): number | undefined {
     const run = this.#cutOffs.long(caller);
     if (run === undefined) return 0;
     const now = this.#now();
-    run.nextTurnMs = Math.max(now, run.nextTurnMs) + TURN_MS;
-    return run.nextTurnMs - now;
+    const next = Math.max(now, run.nextTurnMs) + TURN_MS;
+    if (next - now > MOST_WAITING * TURN_MS) return undefined;
+    run.nextTurnMs = next;
+    return next - now;
   }
 
   /** A call was refused. */
@@ -98,9 +104,9 @@ export class RefusalRuns {
     this.#refusals.add(caller);
   }
 
-  /** A connection was cut off for what came through it. */
-  cutOff(caller: Caller | undefined): void {
-    this.#cutOffs.add(caller);
+  /** A connection was cut off for what came through it. Returns whether its process is slowed down from now on. */
+  cutOff(caller: Caller | undefined): boolean {
+    return this.#cutOffs.add(caller);
   }
 
   /** A call was accepted: its process does something right. */

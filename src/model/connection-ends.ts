@@ -56,6 +56,10 @@ export const CONNECTION_ENDS = {
     'Look whether the peer is stopped or hangs.',
   ),
   IDLE: end('No call was open for guard.idle.', 'Nothing to do: a gRPC client connects again when it needs to.'),
+  CUT_OFF_AGAIN: end(
+    'Connections of the process were cut off one after the other; its next ones are read in turns, and no more may wait.',
+    'Find the process by uid and pid in the log, and the code of what it was cut off for before.',
+  ),
   CONNECTION_FLOOD: end(
     'The process opens connections more often than flood.connections allows.',
     'Find the process by uid and pid in the event; keep one connection instead of one for each call.',

@@ -89,7 +89,7 @@ export class Border extends Duplex {
   }
 
   /**
-   * The peer is read for the first time only after so long; its deadlines hold from the accept all the same.
+   * What the peer sends is looked at only after so long. Until then nothing of the peer counts as late.
    *
    * @param ms milliseconds; 0 or less changes nothing
    */

@@ -1,12 +1,18 @@
 // Lines on their way to stderr. Nobody may have to wait for whoever reads them: a pipe that is not read fills a bounded
 // queue, then lines are dropped and counted; a pipe that was closed takes nothing more and harms nobody. Lines of one turn
-// of the loop go out together at its end: a hundred plugins at once are a thousand lines, and a write costs more than one.
+// of the loop go out together at its end, warnings at once: a hundred plugins are many lines, and a write costs more than one.
+// What was gathered in the turn in which the process is killed, or hangs, is lost.
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import { nextTurn } from '../time/next-turn.js';
 
-/** Bytes that may wait for the reader of stderr. */
+/** Characters that may wait for the reader of stderr. */
 const LONGEST_QUEUE = 2 ** 20;
+/** What is gathered is handed over at once beyond this: the reader has had no chance yet to take it. */
+const LONGEST_BATCH = 2 ** 16;
+
+/** Failures of a file that may be over at the next line. */
+const MAY_PASS: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO']);
 
 /** Writes lines to a stream that may be stuck or closed. Never throws. */
 export class LineSink {
@@ -21,8 +27,11 @@ export class LineSink {
   constructor(stream: Writable, describeDropped: (count: number) => string) {
     this.#stream = stream;
     this.#describeDropped = describeDropped;
-    // Stays for the life of the process: without it the first line after the reader left would end the daemon.
-    stream.on('error', () => (this.#isBroken = true));
+    // Stays for the life of the process: without it the first line after the reader left would end the daemon. A full
+    // disk is another matter: what is written to a file may find room again.
+    stream.on('error', (failure: NodeJS.ErrnoException) => {
+      this.#isBroken ||= stream.destroyed || !MAY_PASS.has(failure.code ?? '');
+    });
   }
 
   /** Lines that were dropped and not told yet. */
@@ -36,26 +45,24 @@ export class LineSink {
       this.#dropped++;
       return;
     }
-    if (this.#dropped > 0) {
-      const missing = this.#describeDropped(this.#dropped);
-      this.#dropped = 0;
-      this.#gather(missing);
-    }
-    this.#gather(line);
+    if (this.#lines === 0) void nextTurn().then(this.handOver);
+    this.#gathered += line;
+    this.#lines++;
+    if (this.#gathered.length > LONGEST_BATCH) this.handOver();
   }
 
-  /** Hands over what was gathered in this turn of the loop; for the end of the process, which has no next turn. */
+  /** Hands over what was gathered in this turn of the loop: for lines that shall not wait, and for the end of the process. */
   readonly handOver = (): void => {
-    const [text, lines] = [this.#gathered, this.#lines];
+    if (this.#lines === 0) return;
+    const before = this.#dropped;
+    const all = before + this.#lines;
+    const text = (before > 0 ? this.#describeDropped(before) : '') + this.#gathered;
     this.#gathered = '';
     this.#lines = 0;
-    if (lines === 0) return;
-    try {
-      this.#stream.write(text);
-    } catch {
-      // A file on a full disk: the next line may find room.
-      this.#dropped += lines;
-    }
+    this.#dropped = 0;
+    this.#stream.write(text, (failure) => {
+      if (failure) this.#dropped += all;
+    });
   };
 
   /** Resolves when what was taken is out, or after `withinMs`. */
@@ -69,11 +76,5 @@ export class LineSink {
         resolve();
       });
     });
-  }
-
-  #gather(line: string): void {
-    if (this.#lines === 0) void nextTurn().then(this.handOver);
-    this.#gathered += line;
-    this.#lines++;
   }
 }

@@ -57,22 +57,24 @@ export async function openLog(
     { write: (line: string) => sink.write(render(line)) },
   );
   return {
-    log: adapt(logger),
+    log: adapt(logger, sink.handOver),
     setLevel: (level) => void (logger.level = level),
     flush: (withinMs) => sink.flush(clock, withinMs),
     handOver: sink.handOver,
   };
 }
 
-function adapt(logger: Logger): Log {
+/** @param handOver called after each line that shall be out whatever happens next */
+function adapt(logger: Logger, handOver: () => void): Log {
   const at =
-    (level: LogSettings['level']) =>
+    (level: LogSettings['level'], isUrgent: boolean) =>
     (event: string, message: string, fields?: LogFields): void => {
       if (logger.isLevelEnabled(level)) {
         logger[level]({ event, ...clean(fields) }, cleanText(message, LONGEST_MESSAGE));
+        if (isUrgent) handOver();
       }
     };
-  return { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug') };
+  return { error: at('error', true), warn: at('warn', true), info: at('info', false), debug: at('debug', false) };
 }
 
 function clean(fields: LogFields = {}): Record<string, LogValue> {

@@ -37,7 +37,7 @@ void describe('processes that are refused or cut off again and again', () => {
     cutOff(1, 3);
     assert.equal(runs.firstReadInMs(processOf(1)), 0);
     cutOff(1, 1);
-    const turns = (): number[] => Array.from({ length: 3 }, () => runs.firstReadInMs(processOf(1)));
+    const turns = (): (number | undefined)[] => Array.from({ length: 3 }, () => runs.firstReadInMs(processOf(1)));
     assert.deepEqual(turns(), [100, 200, 300]);
     await clock.advance(250);
     cutOff(1, 1);
@@ -46,6 +46,24 @@ void describe('processes that are refused or cut off again and again', () => {
     assert.deepEqual(turns(), [100, 200, 300]);
     assert.equal(runs.firstReadInMs(processOf(2)), 0);
     assert.equal(runs.isRefused(processOf(1)), false);
+  });
+
+  void it('have only so many turns ahead: beyond them nobody waits, and nothing is put off by it', async () => {
+    const { clock, runs, cutOff } = world();
+    cutOff(1, 4);
+    const asked = Array.from({ length: 100 }, () => runs.firstReadInMs(processOf(1)));
+    assert.deepEqual(asked.slice(0, 11), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000, undefined]);
+    assert.deepEqual(new Set(asked.slice(10)), new Set([undefined]));
+    await clock.advance(100);
+    assert.equal(runs.firstReadInMs(processOf(1)), 1_000);
+    assert.equal(runs.firstReadInMs(processOf(1)), undefined);
+  });
+
+  void it('are told apart from others once, when their run becomes long', () => {
+    const { runs } = world();
+    const told = Array.from({ length: 6 }, () => runs.cutOff(processOf(1)));
+    assert.deepEqual(told, [false, false, false, true, false, false]);
+    assert.equal(runs.cutOff(undefined), false);
   });
 
   void it('are forgotten once they do something right, or nothing for ten seconds', async () => {
@@ -76,10 +94,11 @@ void describe('processes that are refused or cut off again and again', () => {
     const unknown = { ...processOf(1), pid: undefined };
     for (let nth = 0; nth < 20; nth++) {
       runs.refused(unknown);
+      runs.cutOff(unknown);
       runs.cutOff(undefined);
     }
     assert.equal(runs.isRefused(unknown), false);
-    assert.equal(runs.firstReadInMs(undefined), 0);
+    assert.deepEqual([runs.firstReadInMs(unknown), runs.firstReadInMs(undefined)], [0, 0]);
   });
 
   void it('are remembered up to a bound: newcomers wait until one is forgotten', async () => {
@@ -91,6 +110,13 @@ void describe('processes that are refused or cut off again and again', () => {
     await clock.advance(10_001);
     refuse(5_000, 16);
     assert.equal(runs.isRefused(processOf(5_000)), true);
+  });
+
+  void it('are not kept out of what is remembered by those who did little', () => {
+    const { runs, cutOff } = world();
+    for (let pid = 1; pid <= 1_024; pid++) cutOff(pid, 1);
+    cutOff(5_000, 4);
+    assert.equal(runs.firstReadInMs(processOf(5_000)), 100);
   });
 });
 
