@@ -18,6 +18,7 @@ import type {
 import { Refused, type Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { instanceId, isConnected, type Instance } from './instance.js';
+import { hasVanished } from './pull.js';
 import type { Roster } from './roster.js';
 
 /** The verdict of admission, as this stage needs it. */
@@ -212,7 +213,7 @@ export class Enrolments {
     const socket = (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160);
     events.record({ type: 'refused', reason: refusal.code, plugin, socket, message: refusal.message });
     const fields = { code: refusal.code, plugin, socket, uid: request.caller?.uid, pid: request.caller?.pid };
-    log.warn('registration.refused', refusal.message, fields);
+    log[hasVanished(request, refusal) ? 'info' : 'warn']('registration.refused', refusal.message, fields);
   }
 }
 

@@ -19,6 +19,9 @@ const FINAL = new Set<RefusalCode>([
   'CALLER_NOT_ALLOWED',
 ]);
 
+/** Refusals that say no more than that an incarnation is no longer there. */
+const VANISHED = new Set<RefusalCode>(['ENDPOINT_MISSING', 'SOCKET_SWAPPED', 'NO_LISTENER']);
+
 /** Whether a lost instance is to be pulled. */
 export function isWorthPulling(instance: Instance): boolean {
   // At the watcher door an instance is pulled by the socket it holds; without one, discovery brings it back.
@@ -37,6 +40,14 @@ export function mayReturn(instance: Instance): boolean {
 /** Whether a refusal of a pull ends it: nobody can answer there any more. */
 export function isFinal(refusal: Refusal): boolean {
   return FINAL.has(refusal.code);
+}
+
+/**
+ * Whether a refusal is none of a plugin: we came back to an incarnation that has gone, as those do that restart
+ * themselves on the cue of kubelet.sock.
+ */
+export function hasVanished(request: RegistrationRequest, refusal: Refusal): boolean {
+  return request.pulled && VANISHED.has(refusal.code);
 }
 
 /**

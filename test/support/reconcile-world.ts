@@ -82,6 +82,8 @@ export class ReconcileWorld {
   readonly clock = new FakeClock();
   readonly sockets = new FakeSockets();
   readonly events = new RecordedEvents();
+  /** Level and event of what was logged about enrolments. */
+  readonly logged: string[] = [];
   readonly changes: { id: string; before: string; after: string; reason: string }[] = [];
   readonly handler: FakeHandler;
   readonly roster: Roster;
@@ -113,7 +115,11 @@ export class ReconcileWorld {
       lane: new KeyedLane(),
       persist: options.persist ?? (() => Promise.resolve(true)),
       events: this.events,
-      log: silentLog,
+      log: {
+        ...silentLog,
+        warn: (event) => void this.logged.push(`warn ${event}`),
+        info: (event) => void this.logged.push(`info ${event}`),
+      },
       metrics: noMetrics,
       clock,
       whereIs: ({ endpoint }) => endpoint,

@@ -46,6 +46,23 @@ describe('an enrolment', () => {
     );
   });
 
+  it('warns of a refusal, but not where the broker comes back to an incarnation that has gone', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a.sock');
+    await world.register(world.sockets.put('/d/b.sock', { listens: false }));
+    assert.deepEqual(world.logged, ['warn registration.refused']);
+    await world.register(socket, { pulled: true, expected: 'another' });
+    await world.register(world.sockets.put('/d/b.sock', { listens: false }), { pulled: true });
+    assert.deepEqual(world.logged.slice(1), ['info registration.refused', 'info registration.refused']);
+    world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no options');
+    await world.register(socket, { pulled: true });
+    assert.equal(
+      world.logged.at(-1),
+      'warn registration.refused',
+      'a plugin that is there and is refused is another matter',
+    );
+  });
+
   it('is rejected with what the handler threw, and holds nothing', async () => {
     const world = new ReconcileWorld();
     world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no options');
