@@ -227,7 +227,7 @@ class Stopping {
     // A write that hangs may still land: then the lock is left to the end of the process.
     if (!this.#daemon.store.isWriting) await lock?.release();
     if (this.#isAwaited) await this.#daemon.linger(LINGER_MS);
-    this.#daemon.close();
+    await this.#daemon.close();
   }
 }
 

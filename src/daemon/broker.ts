@@ -44,6 +44,8 @@ const DRAIN_MS = 5000;
 const CALLERS_FIRST_MS = 25;
 /** Concurrent calls of one operator connection. */
 const ADMIN_STREAMS = 64;
+/** Calls of operators that are under way at the very end are given this long. */
+const LAST_ANSWERS_MS = 1000;
 const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
 
 /** What the broker is made of. */
@@ -228,10 +230,10 @@ export class Broker {
     return this.#doors.isAdminInPlace;
   }
 
-  /** Ends the admin API and lets all sockets go. */
-  closeOperators(): void {
+  /** Ends the admin API once its calls are answered, and lets all sockets go. */
+  async closeOperators(): Promise<void> {
     this.#doors.closeAdmin();
-    this.#operators.destroy();
+    await this.#operators.drain(LAST_ANSWERS_MS);
     this.core.dispose();
   }
 }

@@ -260,7 +260,11 @@ export class Core {
   #admissionRoster(): ConstructorParameters<typeof Admission>[0]['roster'] {
     const { roster } = this;
     return {
-      incumbent: (type, name) => roster.primaryOf(type, name),
+      // One that restarts itself has let its name go, for whoever comes in its place.
+      incumbent: (type, name) => {
+        const primary = roster.primaryOf(type, name);
+        return primary?.reason === 'settling' ? undefined : primary;
+      },
       claimant: (type, key, name) => roster.claimantOf(type, key, name)?.name,
       isDeregistered: this.#ports.isDeregistered,
       get livePlugins() {

@@ -158,6 +158,8 @@ export class Daemon {
     this.#parts.drivers.restore(core);
     const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
     this.#isRestored = true;
+    // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
+    await this.broker.bind();
     await this.broker.serveOperators(
       adminPort({
         core,
@@ -169,7 +171,6 @@ export class Daemon {
         head: () => this.head(),
       }),
     );
-    await this.broker.bind();
     const isCold = opened.view.state === 'empty';
     if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
       this.#wipe(paths.devicePlugins);
@@ -217,8 +218,8 @@ export class Daemon {
   }
 
   /** Ends the admin API. */
-  close(): void {
-    this.broker.closeOperators();
+  close(): Promise<void> {
+    return this.broker.closeOperators();
   }
 
   #brokerParts(): BrokerParts {

@@ -5,7 +5,7 @@ import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from
 import type { Reason, StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
-import { isFinal, isWorthPulling, mayReturn, pullRequest } from './pull.js';
+import { isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
 import type { Change, Roster } from './roster.js';
 
@@ -38,7 +38,7 @@ export interface LifecyclePorts {
   /** The key of the incarnation at a path now. */
   readonly keyAt: (path: string) => string | undefined;
   /** What a loss is called during a restart of the broker: plugins that restart themselves stay `restored`. */
-  readonly lossDuringRestart: (instance: Instance) => InstanceReport | undefined;
+  readonly lossDuringRestart: (instance: Instance, report: InstanceReport) => InstanceReport | undefined;
 }
 
 /** Follows the roster and acts. */
@@ -59,7 +59,7 @@ export class Lifecycle {
   report(id: string, report: InstanceReport): void {
     const instance = this.#ports.roster.get(id);
     if (instance === undefined || this.#stopped) return;
-    const loss = report.state === 'held' ? this.#ports.lossDuringRestart(instance) : undefined;
+    const loss = report.state === 'held' ? this.#ports.lossDuringRestart(instance, report) : undefined;
     this.#ports.roster.report(id, loss ?? this.#honest(instance, report));
   }
 
@@ -139,7 +139,12 @@ export class Lifecycle {
     const { refusal } = outcome;
     if (isFinal(refusal)) {
       if (isReplaced(instance)) this.close(instance, 'replaced', refusal.message);
-      else this.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
+      else {
+        const lost: InstanceReport = { state: 'held', reason: 'connection-lost', message: refusal.message };
+        // What may not come in any more is not restarting itself.
+        if (isVanished(refusal)) this.report(id, lost);
+        else this.#ports.roster.report(id, lost);
+      }
       return { done: true };
     }
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);

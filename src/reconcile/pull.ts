@@ -42,12 +42,17 @@ export function isFinal(refusal: Refusal): boolean {
   return FINAL.has(refusal.code);
 }
 
+/** Whether a refusal says no more than that the incarnation is no longer there. */
+export function isVanished(refusal: Refusal): boolean {
+  return VANISHED.has(refusal.code);
+}
+
 /**
  * Whether a refusal is none of a plugin: we came back to an incarnation that has gone, as those do that restart
  * themselves on the cue of kubelet.sock.
  */
 export function hasVanished(request: RegistrationRequest, refusal: Refusal): boolean {
-  return request.pulled && VANISHED.has(refusal.code);
+  return request.pulled && isVanished(refusal);
 }
 
 /**
@@ -66,6 +71,7 @@ export function pullRequest(instance: Instance, expected = instance.socketKey): 
     endpoint: instance.endpointPath,
     expected,
     ...(socket === undefined ? {} : { socket }),
-    ...(instance.caller === undefined ? {} : { caller: instance.caller }),
+    // Who called for one incarnation has not called for its successor: there, whoever listens is asked.
+    ...(instance.caller === undefined || expected !== instance.socketKey ? {} : { caller: instance.caller }),
   };
 }

@@ -2,15 +2,19 @@
 // what restarts itself on our cue is given time to come back (contract 6).
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Instance } from './instance.js';
 import type { Lifecycle } from './lifecycle.js';
-import { isFinal, pullRequest } from './pull.js';
+import { isFinal, isVanished, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
 /** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
 const DIALLED_A_TURN = 4;
+
+/** Losses of a plugin that is there: it does not restart itself. */
+const IS_THERE: ReadonlySet<string> = new Set(['not-answering', 'update-flood']);
 
 /** What the choreography needs. */
 export interface RestartPorts {
@@ -92,7 +96,8 @@ export class Restart {
   }
 
   /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
-  readonly lossDuringRestart = (instance: Instance): InstanceReport | undefined => {
+  readonly lossDuringRestart = (instance: Instance, { reason }: InstanceReport): InstanceReport | undefined => {
+    if (IS_THERE.has(reason)) return undefined;
     const isSettling = this.#settleUntil !== undefined && this.#ports.clock.mono() < this.#settleUntil;
     const isServing = instance.state === 'restored' || isConnected(instance);
     if (!isSettling || !isServing || !this.#answered.has(instance.id)) return undefined;
@@ -118,10 +123,21 @@ export class Restart {
       incarnation: key,
       attempt: async (signal) => {
         const outcome = await this.#ports.enrol(request, signal);
-        if (outcome.ok || isFinal(outcome.refusal)) return { done: true };
+        if (outcome.ok) return { done: true };
+        if (isFinal(outcome.refusal)) {
+          this.#neverReturns(instance, outcome.refusal);
+          return { done: true };
+        }
         return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
       },
     });
+  }
+
+  /** What is at the path now may not come in, and what was there does not come back. */
+  #neverReturns({ id }: Instance, refusal: Refusal): void {
+    const { roster } = this.#ports;
+    if (isVanished(refusal) || roster.get(id)?.state !== 'restored') return;
+    roster.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
   }
 
   /** Who went away is settling by now: what is left accepts connections and answers nothing. */

@@ -96,7 +96,7 @@ export async function startTestBroker(
     stop: async () => {
       await broker.stop();
       await broker.closeSessions();
-      broker.closeOperators();
+      await broker.closeOperators();
     },
   };
 }

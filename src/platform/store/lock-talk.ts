@@ -1,6 +1,7 @@
 // What two brokers on one root say to each other over the lock: who are you, and would you stop.
 import net from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
+import { nextTurn } from '../time/next-turn.js';
 
 /** `ask`: who holds the lock. `stop`: the same, and please give it up. */
 export type Question = 'ask' | 'stop';
@@ -82,13 +83,21 @@ export function answering(holder: () => Holder, onStop: () => void, clock: Clock
       }
       const question = heard.slice(0, end);
       heard = '';
-      if (question === 'stop') onStop();
-      else if (question !== 'ask') socket.destroy();
-      socket.write(`${JSON.stringify(holder())}\n`);
+      if (question !== 'stop' && question !== 'ask') socket.destroy();
+      // What waited while this process was stopped may be of a successor that gave up long ago: its end is read next.
+      void afterTurns().then(() => {
+        if (socket.destroyed || socket.readableEnded) return;
+        if (question === 'stop') onStop();
+        socket.write(`${JSON.stringify(holder())}\n`);
+      });
     });
   });
   server.maxConnections = MAX_CALLERS;
   return server;
+}
+
+async function afterTurns(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await nextTurn();
 }
 
 function parseHolder(line: string): Holder | undefined {
