@@ -101,20 +101,14 @@ export class Doors {
   /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. @throws PathTaken */
   async bind(): Promise<void> {
     const { paths } = this.#ports.settings;
-    for (const directory of [paths.devicePlugins, paths.pluginsRegistry, paths.plugins]) {
-      try {
-        makeDirectory(directory);
-      } catch (failure) {
-        throw new PathTaken(`${directory} cannot be made: ${(failure as Error).message}`);
-      }
-    }
+    for (const directory of [paths.devicePlugins, paths.pluginsRegistry, paths.plugins]) needDirectory(directory);
     this.#kubelet = await this.#bindKubelet();
   }
 
   /** Serves broker.sock. The listener of a stopping predecessor is replaced by the rename. */
   async openAdmin(): Promise<void> {
     const { brokerSocket } = this.#ports.settings.paths;
-    makeDirectory(path.dirname(brokerSocket));
+    needDirectory(path.dirname(brokerSocket));
     this.#admin = await UnixListener.bind({
       path: brokerSocket,
       mode: BROKER_SOCKET_MODE,
@@ -230,5 +224,16 @@ export class Doors {
       onConnection: this.#ports.acceptPlugin,
       onError: this.#ports.acceptFailed,
     });
+  }
+}
+
+/** Makes a directory without which nobody can be served. @throws PathTaken with what to do */
+function needDirectory(directory: string): void {
+  try {
+    makeDirectory(directory);
+  } catch (failure) {
+    throw new PathTaken(
+      `${directory} cannot be made: ${(failure as Error).message}; let the user of the broker write there, or choose another place with --root or in the configuration (paths)`,
+    );
   }
 }

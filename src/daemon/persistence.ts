@@ -3,7 +3,7 @@ import type { CheckpointStore } from '../checkpoint/store.js';
 import { entryKey, type PluginEntry, type PluginFacts } from '../checkpoint/document.js';
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { Holding } from '../inventory/inventory.js';
-import { incarnationKey, type Incarnation } from '../model/ids.js';
+import { DEVICE_PLUGIN, incarnationKey, type Incarnation } from '../model/ids.js';
 import { isLive, isReplaced, type Instance } from '../reconcile/instance.js';
 import { DeviceListReader } from '../platform/wire/device-list-reader.js';
 import { WireError } from '../platform/wire/wire-error.js';
@@ -39,9 +39,6 @@ export class Persistence {
     this.#pins.pin(facts);
     if (before !== undefined) this.#pins.unpin(before);
     const durability = await this.#store.update((draft) => {
-      for (const { id } of this.#core?.roster.ofPlugin(instance.type, instance.name) ?? []) {
-        if (id !== instance.id) draft.change(id, { primary: false });
-      }
       draft.put(facts);
       const holding = this.#core?.inventory.holding(instance.id);
       if (holding !== undefined) draft.setList(instance.id, holding);
@@ -132,7 +129,8 @@ export class Persistence {
       version: entry.version,
       caller,
       facts: entry.facts,
-      isServing: entry.primary,
+      // Before its first list an instance takes nobody's place.
+      isServing: entry.primary && (entry.type !== DEVICE_PLUGIN || entry.list !== undefined),
       wasWatched: true,
       isHint,
       isConfirmed: false,
@@ -143,7 +141,14 @@ export class Persistence {
   }
 
   #changed({ instance }: Change): void {
-    if (!isLive(instance) && !isReplaced(instance)) this.#remove(instance);
+    if (isReplaced(instance)) this.#replaced(instance);
+    else if (!isLive(instance)) this.#remove(instance);
+  }
+
+  /** Its successor serves: from now on, and not before, it is a fallback. */
+  #replaced({ id }: Instance): void {
+    if (this.#store.contents.plugins.get(id)?.primary !== true) return;
+    void this.#store.update((draft) => draft.change(id, { primary: false }));
   }
 
   #remove({ id }: Instance): void {

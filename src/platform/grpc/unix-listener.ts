@@ -1,6 +1,6 @@
 // Our own unix listener. It binds under a private dot name and renames that into place, because closing a Node listener
 // unlinks the path it was bound to, whoever owns that path by then, and because plugins wait for the name to appear.
-import { chmodSync, lstatSync, readdirSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, readdirSync, renameSync, rmSync, unlinkSync, type Stats } from 'node:fs';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
@@ -134,7 +134,7 @@ function sweepPrivate(directory: string, publicName: string): void {
 }
 
 async function checkFree(publicPath: string, { clock, replaces }: ListenerOptions): Promise<void> {
-  const status = lstatSync(publicPath, { throwIfNoEntry: false });
+  const status = statusOf(publicPath);
   if (status === undefined) return;
   if (status.isDirectory()) {
     throw new PathTaken(
@@ -148,6 +148,14 @@ async function checkFree(publicPath: string, { clock, replaces }: ListenerOption
     throw new PathTaken(
       `cannot listen on ${publicPath}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
     );
+  }
+}
+
+function statusOf(publicPath: string): Stats | undefined {
+  try {
+    return lstatSync(publicPath, { throwIfNoEntry: false });
+  } catch (failure) {
+    throw new PathTaken(`cannot listen on ${publicPath}: ${(failure as Error).message}`);
   }
 }
 
