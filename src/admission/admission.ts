@@ -200,7 +200,7 @@ export class Admission {
         message: `${request.name}: an operator has deregistered this incarnation of ${endpoint.path}`,
       };
     }
-    const claimant = roster.claimant(request.type, incarnationKey(endpoint.incarnation), request.name);
+    const claimant = roster.claimant(request, incarnationKey(endpoint.incarnation));
     if (claimant === undefined) return undefined;
     return {
       code: 'ENDPOINT_CLAIMED',

@@ -1,6 +1,6 @@
 // What admission needs of the rest of the house.
 import type { Caller } from '../model/ids.js';
-import type { Door, PinnedSocket } from '../model/plugin.js';
+import type { Door, PinnedSocket, RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { AdmissionSettings, Paths, PluginPolicy } from '../model/settings.js';
 
@@ -59,8 +59,8 @@ export interface RosterPort {
     type: string,
     name: string,
   ): { readonly id: string; readonly socketKey: string; readonly endpointPath: string } | undefined;
-  /** The name of another plugin of the same type that this very endpoint serves. */
-  claimant(type: string, endpointKey: string, name: string): string | undefined;
+  /** The name of another plugin of the same type that this very endpoint serves, in the way of this request. */
+  claimant(request: Pick<RegistrationRequest, 'type' | 'name' | 'pulled'>, endpointKey: string): string | undefined;
   /** An operator has kept this incarnation out. */
   isDeregistered(socketKey: string): boolean;
   readonly livePlugins: number;

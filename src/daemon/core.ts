@@ -265,7 +265,9 @@ export class Core {
         const primary = roster.primaryOf(type, name);
         return primary?.reason === 'settling' ? undefined : primary;
       },
-      claimant: (type, key, name) => roster.claimantOf(type, key, name)?.name,
+      // Who calls knows its name; who is presumed under another one gives way when that call is accepted.
+      claimant: ({ type, name, pulled }, key) =>
+        roster.claimantsOf(type, key, name).find((one) => pulled || !one.isPresumed)?.name,
       isDeregistered: this.#ports.isDeregistered,
       get livePlugins() {
         return roster.livePlugins;

@@ -134,6 +134,7 @@ export class Persistence {
       wasWatched: true,
       isHint,
       isConfirmed: false,
+      isPresumed: entry.door === 'register' && entry.registrations === 0,
       isDurable: true,
       enrolment: undefined,
       counters: { registrations: entry.registrations, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },

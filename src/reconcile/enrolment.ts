@@ -142,6 +142,7 @@ export class Enrolments {
       const isKnown = request.pulled || request.door === 'watcher';
       const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;
       roster.confirm(instance, accepted, isBack ? 'confirmed' : 'registered');
+      if (!request.pulled) this.#correct(instance);
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
@@ -151,6 +152,15 @@ export class Enrolments {
     if (instance.isServing) this.#ports.serving(id);
     const durable = await this.#ports.persist(instance);
     return { ok: true, instanceId: id, durable };
+  }
+
+  /** A socket has said its name: whoever was presumed there under another one is not. */
+  #correct({ type, name, endpointKey, endpointPath }: Instance): void {
+    for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
+      if (!other.isPresumed) continue;
+      const message = `${endpointPath} registered as ${name}`;
+      this.#ports.report(other.id, { state: 'gone', reason: 'path-taken', message });
+    }
   }
 
   /** What ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */

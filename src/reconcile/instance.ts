@@ -46,6 +46,11 @@ export interface Instance {
   isHint: boolean;
   /** Its handler accepted it in this life of the broker. */
   isConfirmed: boolean;
+  /**
+   * It was found at the path of a plugin that registered before; nobody has called from it under this name. A device
+   * plugin's socket cannot say its name (contract 5), so a call of its own counts more.
+   */
+  isPresumed: boolean;
   /** On disk. */
   isDurable: boolean;
   /** Present while the broker holds its sockets. */

@@ -82,12 +82,10 @@ export class Roster {
     return live;
   }
 
-  /** Another plugin of the same type that this very socket serves. */
-  claimantOf(type: string, endpointKey: string, name: string): Instance | undefined {
-    for (const instance of this.#byEndpoint.get(endpointKey) ?? []) {
-      if (instance.type === type && instance.name !== name && isLive(instance)) return instance;
-    }
-    return undefined;
+  /** Other plugins of the same type that this very socket serves, or is presumed to serve. */
+  claimantsOf(type: string, endpointKey: string, name: string): Instance[] {
+    const sharers = [...(this.#byEndpoint.get(endpointKey) ?? [])];
+    return sharers.filter((one) => one.type === type && one.name !== name && isLive(one));
   }
 
   /**
@@ -104,6 +102,7 @@ export class Roster {
       this.#moveEndpoint(known, enrolment);
       known.versions = enrolment.versions;
       known.caller = enrolment.caller ?? known.caller;
+      if (!enrolment.pulled) known.isPresumed = false;
       if (!isLive(known))
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
       return known;
@@ -134,6 +133,7 @@ export class Roster {
       wasWatched: enrolment.resumed,
       isHint: false,
       isConfirmed: false,
+      isPresumed: enrolment.pulled && enrolment.door === 'register',
       isDurable: false,
       enrolment: undefined,
       counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },

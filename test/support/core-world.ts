@@ -147,6 +147,7 @@ export class CoreWorld {
       caller: { uid: 0, gid: 0, pid: Number(socket.incarnation.ino), startTime: '1', source: 'peercred' },
       facts: {},
       isServing: true,
+      isPresumed: false,
       wasWatched: true,
       isHint: false,
       isConfirmed: false,

@@ -222,7 +222,7 @@ describe('what others change between admission and the roster', () => {
       admit: (request): ReturnType<EnrolmentPorts['admit']> => {
         const verdict = world.admit(request);
         const claimed = (): Refusal | undefined =>
-          world.roster.claimantOf(request.type, world.sockets.keyAt(request.endpoint) ?? '', request.name) === undefined
+          world.roster.claimantsOf(request.type, world.sockets.keyAt(request.endpoint) ?? '', request.name).length === 0
             ? undefined
             : { code: 'ENDPOINT_CLAIMED', message: 'serves another' };
         return Promise.resolve(verdict.admitted ? { ...verdict, recheck: claimed } : verdict);

@@ -100,7 +100,7 @@ describe('the roster', () => {
     const socket = world.sockets.put('/d/a');
     await world.register(socket);
     const claimant = (type: string, name: string): string | undefined =>
-      world.roster.claimantOf(type, socket.key, name)?.name;
+      world.roster.claimantsOf(type, socket.key, name)[0]?.name;
     assert.equal(claimant('DevicePlugin', 'example.com/y'), X);
     assert.equal(claimant('DevicePlugin', X), undefined);
     assert.equal(claimant('CSIPlugin', 'example.com/y'), undefined);
@@ -122,8 +122,8 @@ describe('the roster', () => {
     const second = world.sockets.put('/r/x');
     await world.register(second, over);
     assert.equal(instance.endpointKey, second.key);
-    assert.equal(world.roster.claimantOf('DevicePlugin', first.key, 'example.com/y'), undefined);
-    assert.equal(world.roster.claimantOf('DevicePlugin', second.key, 'example.com/y'), instance);
+    assert.deepEqual(world.roster.claimantsOf('DevicePlugin', first.key, 'example.com/y'), []);
+    assert.deepEqual(world.roster.claimantsOf('DevicePlugin', second.key, 'example.com/y'), [instance]);
     pin.release();
     for (const one of [...world.roster.all()]) world.roster.remove(one);
     assert.equal(world.sockets.openPins, 0);
