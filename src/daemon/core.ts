@@ -11,6 +11,7 @@ import type { Random } from '../kernel/random.js';
 import { Inventory, type Holding, type ListDecoder } from '../inventory/inventory.js';
 import { resourcesOf, type Resource } from '../inventory/resources.js';
 import type { EventSink } from '../model/event.js';
+import { incarnationKey } from '../model/ids.js';
 import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { AdmissionSettings, LivenessSettings, PluginPolicy, Settings } from '../model/settings.js';
@@ -105,6 +106,7 @@ export class Core {
       dialler: ports.dialler,
       lists: this.inventory,
       mover: ports.mover,
+      endpointOf: (id) => this.#endpointOf(id),
       clock,
       random,
       nextTurn: ports.nextTurn,
@@ -244,17 +246,32 @@ export class Core {
     this.registrySockets.dispose();
   }
 
+  /** For asking an incumbent without a session. What a quarantine or its removed socket keeps out is no incumbent. */
+  #endpointOf(id: string): PinnedSocket | undefined {
+    const instance = this.roster.get(id);
+    if (instance === undefined || instance.state === 'quarantined' || instance.reason === 'socket-removed') {
+      return undefined;
+    }
+    return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
+  }
+
   #isListening(instance: Instance): boolean {
-    // Most often nobody does, because the file has gone: known without an exception for each.
-    if (this.#ports.keyAt(instance.endpointPath) !== instance.endpointKey) return false;
-    const pinned = this.#ports.pin(instance.endpointPath);
-    if ('problem' in pinned) return false;
-    const { dev, ino, birthNs } = pinned.incarnation;
-    const isSame = `${dev}:${ino}:${birthNs}` === instance.endpointKey;
-    const found = isSame ? this.#ports.listenerOf(pinned) : { error: 'another socket' };
-    const listens = 'uid' in found || found.error === 'EAGAIN';
+    const pinned = this.#pinAgain(instance);
+    if (pinned === undefined) return false;
+    const found = this.#ports.listenerOf(pinned);
     pinned.release();
-    return listens;
+    return 'uid' in found || found.error === 'EAGAIN';
+  }
+
+  /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
+  #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {
+    // Most often it is not, because the file has gone: known without an exception for each.
+    if (this.#ports.keyAt(file) !== endpointKey) return undefined;
+    const pinned = this.#ports.pin(file);
+    if ('problem' in pinned) return undefined;
+    if (incarnationKey(pinned.incarnation) === endpointKey) return pinned;
+    pinned.release();
+    return undefined;
   }
 
   #admissionRoster(): ConstructorParameters<typeof Admission>[0]['roster'] {

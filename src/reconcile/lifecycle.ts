@@ -5,6 +5,7 @@ import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from
 import type { Reason, StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
+import { lostPath } from './lost-path.js';
 import { isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
 import type { Change, Roster } from './roster.js';
@@ -57,14 +58,24 @@ export class Lifecycle {
 
   /** A report of a handler. During a restart a loss may mean that the plugin restarts itself on our cue. */
   report(id: string, report: InstanceReport): void {
-    const instance = this.#ports.roster.get(id);
+    const { roster, lossDuringRestart } = this.#ports;
+    const instance = roster.get(id);
     if (instance === undefined || this.#stopped) return;
-    const loss = report.state === 'held' ? this.#ports.lossDuringRestart(instance, report) : undefined;
-    this.#ports.roster.report(id, loss ?? this.#honest(instance, report));
+    const loss = report.state === 'held' ? lossDuringRestart(instance, report) : undefined;
+    const wasHeld = instance.state === 'held';
+    roster.report(id, loss ?? this.#honest(instance, report));
+    // One that answers again may have lost its path while it did not.
+    if (wasHeld && isConnected(instance) && instance.door === 'register') this.#checkPath(instance);
   }
 
-  /** A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left. */
+  /** What a handler cannot know: whether somebody listens still, and whose the plugin's path is. */
   #honest(instance: Instance, report: InstanceReport): InstanceReport {
+    if (report.state === 'ready' && report.reason !== 'recycled' && isConnected(instance)) {
+      // At the watcher door a vanished socket is a de-registration, which is not told here.
+      const isLookedAt = instance.door === 'register' || instance.state === 'orphaned';
+      return (isLookedAt ? lostPath(instance, this.#ports.keyAt(instance.socketPath)) : undefined) ?? report;
+    }
+    // A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left.
     if (report.reason !== 'reopening' || this.#ports.isListening(instance)) return report;
     return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };
   }
@@ -258,26 +269,12 @@ export class Lifecycle {
   }
 
   #checkPath(instance: Instance): void {
-    const key = this.#ports.keyAt(instance.socketPath);
-    const isThere = key === instance.socketKey;
-    const { roster } = this.#ports;
-    if (isThere) {
-      if (instance.reason !== 'path-missing' && instance.reason !== 'path-taken') return;
+    const { roster, keyAt } = this.#ports;
+    const lost = lostPath(instance, keyAt(instance.socketPath));
+    if (lost !== undefined) {
+      if (instance.reason !== 'recycled') roster.report(instance.id, lost);
+    } else if (instance.reason === 'path-missing' || instance.reason === 'path-taken') {
       roster.report(instance.id, { state: 'ready', reason: 'registered', message: 'its socket is back in place' });
-    } else if (instance.reason === 'recycled') {
-      return;
-    } else if (key === undefined) {
-      roster.report(instance.id, {
-        state: 'ready',
-        reason: 'path-missing',
-        message: 'its socket file vanished; it goes on serving',
-      });
-    } else {
-      roster.report(instance.id, {
-        state: 'orphaned',
-        reason: 'path-taken',
-        message: 'its path now belongs to another socket',
-      });
     }
   }
 

@@ -2,7 +2,7 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { Accepted, Enrolment, InstanceHandle, PluginHandler } from '../model/plugin.js';
+import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import { type Reason, type Refusal } from '../model/reasons.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import type { ListSink, PluginDialler, SocketMover, UpdatePacer } from './ports.js';
@@ -24,6 +24,8 @@ export interface DevicePluginPorts {
   readonly dialler: PluginDialler;
   readonly lists: ListSink;
   readonly mover: SocketMover;
+  /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
+  readonly endpointOf: (instanceId: string) => PinnedSocket | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly nextTurn: () => Promise<void>;
@@ -80,8 +82,14 @@ export class DevicePluginHandler implements PluginHandler {
     return { version: SUPPORTED_VERSIONS[0], facts: { ...options } };
   }
 
+  /** Asks over the open session; without one, or when it is just lost, on a connection of its own. One second in all. */
   async isAlive(instanceId: string, signal: AbortSignal): Promise<boolean> {
-    return (await this.#sessions.get(instanceId)?.isAlive(ALIVE_WITHIN_MS, signal)) ?? false;
+    const { clock } = this.#ports;
+    const until = clock.mono() + ALIVE_WITHIN_MS;
+    const session = this.#sessions.get(instanceId);
+    if (session?.isClosed === false && (await session.isAlive(ALIVE_WITHIN_MS, signal))) return true;
+    const leftMs = until - clock.mono();
+    return leftMs > 0 && !signal.aborted && this.#answersAfresh(instanceId, leftMs, signal);
   }
 
   deregister(instanceId: string, _reason: Reason): Promise<void> {
@@ -96,6 +104,21 @@ export class DevicePluginHandler implements PluginHandler {
     let open = 0;
     for (const session of this.#sessions.values()) if (!session.isClosed) open += 1;
     return open;
+  }
+
+  async #answersAfresh(instanceId: string, limitMs: number, signal: AbortSignal): Promise<boolean> {
+    const endpoint = this.#ports.endpointOf(instanceId);
+    if (endpoint === undefined) return false;
+    const connection = this.#ports.dialler.dial(endpoint);
+    try {
+      await connection.options(limitMs, signal);
+      return true;
+    } catch {
+      return false;
+    } finally {
+      connection.close();
+      endpoint.release();
+    }
   }
 
   /** Some plugins cannot bear a second ListAndWatch on one instance: their rule says how to go on (contract 3). */

@@ -82,6 +82,7 @@ export class SessionBed {
           return movable;
         },
       },
+      endpointOf: () => undefined,
       clock: this.clock,
       random: seededRandom(1),
       nextTurn: () => Promise.resolve(),

@@ -197,6 +197,15 @@ void describe('instances of one plugin', async () => {
     plugins.push(thief);
     await eventually('orphaned', () => view(one)?.state === 'orphaned');
     assert.equal(allocatable('path'), 2);
+    const told = (): string[] =>
+      broker.events.filter(({ plugin: whose }) => whose === 'DevicePlugin/example.com/path').map(({ type }) => type);
+    const before = told().length;
+    one.sendBytes(Buffer.from([0x0a, 0x04, 0x0a, 0x02, 0xff, 0xff]));
+    await eventually('the refused list is told', () => told().length > before);
+    one.setDevices(healthy('a'));
+    await eventually('the good list counts', () => allocatable('path') === 1);
+    assert.deepEqual(told().slice(before), ['devices', 'devices'], 'it was orphaned all the while');
+    assert.equal(view(one)?.state, 'orphaned');
   });
 
   void it('a restart on the same path is a new incarnation, and make before break', async () => {

@@ -276,6 +276,56 @@ describe('looking at paths', () => {
     assert.equal(world.stateOf(socket), 'ready registered');
   });
 
+  it('what a session reports does not hide that the path is lost, and a path that is back is seen at once', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    world.list(socket);
+    const states: string[] = [];
+    world.roster.onChange(() => states.push(world.stateOf(socket)));
+    const say = (reason: 'list-refused' | 'registered'): void =>
+      world.lifecycle.report(world.idOf(socket), { state: 'ready', reason, message: 'said the session' });
+    world.sockets.remove('/d/a');
+    world.lifecycle.checkPaths();
+    say('list-refused');
+    say('registered');
+    world.sockets.put('/d/a');
+    world.lifecycle.checkPaths();
+    say('list-refused');
+    say('registered');
+    assert.deepEqual(states, ['ready path-missing', 'orphaned path-taken']);
+    world.sockets.link('/d/a', socket);
+    say('list-refused');
+    assert.equal(states.at(-1), 'ready list-refused');
+  });
+
+  it('one that did not answer while its path was taken is orphaned as soon as it answers', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    world.list(socket);
+    const id = world.idOf(socket);
+    world.lifecycle.report(id, { state: 'held', reason: 'not-answering', message: 'silent' });
+    world.sockets.put('/d/a');
+    world.lifecycle.report(id, { state: 'ready', reason: 'registered', message: 'serves' });
+    assert.equal(world.stateOf(socket), 'orphaned path-taken');
+  });
+
+  it('a plugin of the watcher door stays orphaned until its newcomer was asked', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket, { door: 'watcher' });
+    world.list(socket);
+    const id = world.idOf(socket);
+    world.sockets.put('/d/a');
+    world.lifecycle.report(id, { state: 'orphaned', reason: 'path-taken', message: 'the newcomer is being asked' });
+    world.lifecycle.report(id, { state: 'ready', reason: 'list-refused', message: 'said the session' });
+    world.sockets.remove('/d/a');
+    world.lifecycle.report(id, { state: 'ready', reason: 'registered', message: 'said the session' });
+    assert.equal(world.stateOf(socket), 'orphaned path-taken');
+    assert.equal(world.of(socket)?.message, 'the newcomer is being asked');
+  });
+
   it('leaves a plugin alone whose socket the broker moved aside', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
