@@ -32,6 +32,8 @@ export interface Admitted {
   readonly socket: PinnedSocket;
   readonly endpoint: PinnedSocket;
   readonly caller: Caller | undefined;
+  /** The process that listens on the endpoint: whoever called, its session is with this one. */
+  readonly listener: Caller;
   readonly policy: PluginPolicy;
   /** What others may have changed since: asked in the same turn in which the registration is entered. */
   readonly recheck: () => Refusal | undefined;
@@ -105,14 +107,16 @@ export class Admission {
       // Whoever gave up has let its socket go.
       signal.throwIfAborted();
       if (wrong !== undefined) return refuse(wrong);
-      const caller = request.caller ?? this.#callerFrom(listener);
+      const serving = this.#callerFrom(listener);
+      const caller = request.caller ?? serving;
       const recheck = (): Refusal | undefined =>
         flood.quarantined(subject) ??
         this.#checkIncarnation(request, endpoint) ??
         this.#checkRejected(request, handler, plugin, socket) ??
         this.#checkCaps(request);
       isTaken = true;
-      return { admitted: true, socket: socket.retain(), endpoint, caller, policy: plugin, recheck };
+      const held = { socket: socket.retain(), endpoint };
+      return { admitted: true, ...held, caller, listener: serving, policy: plugin, recheck };
     } finally {
       if (!isTaken) endpoint.release();
     }

@@ -128,6 +128,7 @@ export class Persistence {
       firstRegisteredAt: wallOf(entry.firstRegisteredAt),
       version: entry.version,
       caller,
+      listener: undefined,
       facts: entry.facts,
       // Before its first list an instance takes nobody's place.
       isServing: entry.primary && (entry.type !== DEVICE_PLUGIN || entry.list !== undefined),

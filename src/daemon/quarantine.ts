@@ -69,7 +69,8 @@ function mayServe(instance: Instance): boolean {
 }
 
 function isOffender(instance: Instance, uid: number, offenders: Quarantine['offenders']): boolean {
-  const { caller } = instance;
-  if (caller === undefined) return offenders.some((offender) => offender.uid === uid);
-  return offenders.some((offender) => sameProcess(offender, caller));
+  // Anybody may name its endpoint in a call: whose session it is, the listener says, where its process is known.
+  const process = instance.listener?.pid === undefined ? instance.caller : instance.listener;
+  if (process === undefined) return offenders.some((offender) => offender.uid === uid);
+  return offenders.some((offender) => sameProcess(offender, process));
 }

@@ -76,6 +76,8 @@ export interface Enrolment {
   /** The endpoint as the plugin spelled it. */
   readonly endpointAsSent: string;
   readonly caller: Caller | undefined;
+  /** The process that listens on the endpoint. */
+  readonly listener: Caller | undefined;
   readonly policy: PluginPolicy;
 }
 

@@ -28,6 +28,7 @@ export type AdmissionVerdict =
       readonly socket: PinnedSocket;
       readonly endpoint: PinnedSocket;
       readonly caller: Caller | undefined;
+      readonly listener: Caller | undefined;
       readonly policy: PluginPolicy;
       /** What others may have changed since; asked in the turn in which the registration is entered. */
       readonly recheck: () => Refusal | undefined;
@@ -189,6 +190,7 @@ export class Enrolments {
       endpoint: verdict.endpoint,
       endpointAsSent: request.endpoint === '' ? verdict.endpoint.path : request.endpoint,
       caller: verdict.caller,
+      listener: verdict.listener,
       policy: verdict.policy,
     };
   }

@@ -36,7 +36,10 @@ export interface Instance {
   registeredAt: number;
   firstRegisteredAt: number;
   version: string;
+  /** Who called Register last, or listens on the registration socket. */
   caller: Caller | undefined;
+  /** The process its session is with; undefined before it was reached in this life of the broker. */
+  listener: Caller | undefined;
   facts: Readonly<Record<string, unknown>>;
   /** It delivered what it promised (a list; a node id): predecessors may be let go. */
   isServing: boolean;

@@ -102,6 +102,7 @@ export class Roster {
       this.#moveEndpoint(known, enrolment);
       known.versions = enrolment.versions;
       known.caller = enrolment.caller ?? known.caller;
+      known.listener = enrolment.listener ?? known.listener;
       if (!enrolment.pulled) known.isPresumed = false;
       if (!isLive(known))
         this.#move(known, { state: 'connecting', reason: 'registering', message: 'is being dialled' });
@@ -128,6 +129,7 @@ export class Roster {
       firstRegisteredAt: 0,
       version: '',
       caller: enrolment.caller,
+      listener: enrolment.listener,
       facts: {},
       isServing: false,
       wasWatched: enrolment.resumed,

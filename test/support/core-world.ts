@@ -148,6 +148,7 @@ export class CoreWorld {
       facts: {},
       isServing: true,
       isPresumed: false,
+      listener: undefined,
       wasWatched: true,
       isHint: false,
       isConfirmed: false,

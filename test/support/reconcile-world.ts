@@ -154,7 +154,15 @@ export class ReconcileWorld {
     if (endpoint === undefined) return no('ENDPOINT_MISSING', 'there is no socket');
     const socket = (request.socket ?? endpoint).retain();
     const caller = { uid: 0, gid: 0, pid: 1, startTime: '1', source: 'peercred' } as const;
-    return { admitted: true, socket, endpoint, caller, policy: this.policy, recheck: () => undefined };
+    return {
+      admitted: true,
+      socket,
+      endpoint,
+      caller,
+      listener: caller,
+      policy: this.policy,
+      recheck: () => undefined,
+    };
   }
 
   /** A plugin calls Register. */

@@ -64,6 +64,7 @@ export class SessionBed {
       endpoint: pin,
       endpointAsSent: 'x.sock',
       caller: undefined,
+      listener: undefined,
       policy: { ...policyFor(DEVICE_PLUGIN, 'example.com/x', ''), reattach },
     };
     this.handler = new DevicePluginHandler({

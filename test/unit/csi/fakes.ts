@@ -132,6 +132,7 @@ export function enrolment(type: string, name: string, versions: readonly string[
     endpoint,
     endpointAsSent: endpoint.path,
     caller: undefined,
+    listener: undefined,
     policy: {} as PluginPolicy,
   };
 }

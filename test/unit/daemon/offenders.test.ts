@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { quarantineBegan } from '../../../src/daemon/quarantine.js';
+import type { Caller } from '../../../src/model/ids.js';
+import { CoreWorld } from '../../support/core-world.js';
+
+void describe('a quarantine', () => {
+  void it('closes the session of the process that offended, whoever named whose endpoint in a call', async () => {
+    const world = new CoreWorld();
+    const innocent = world.start('a');
+    innocent.socket.listener = { uid: 0, pid: Number(innocent.socket.incarnation.ino) };
+    await world.register(innocent);
+    await world.list(innocent, 2);
+    const own = Number(innocent.socket.incarnation.ino);
+    // Another process of the same user names the endpoint of the innocent one, and floods.
+    const stranger: Caller = { uid: 0, gid: 0, pid: 4711, startTime: '9', source: 'peercred' };
+    const call = { version: 'v1beta1', endpoint: 'a.sock', resourceName: innocent.name };
+    assert.equal((await world.core.registerDoor.register(call, stranger)).ok, true);
+    const quarantine = { type: 'DevicePlugin', name: innocent.name, uid: 0, lengthMs: 60_000, last: undefined };
+    quarantineBegan(world.core, { ...quarantine, offenders: [stranger] });
+    const state = (): string | undefined => world.core.roster.primaryOf('DevicePlugin', innocent.name)?.state;
+    assert.equal(state(), 'ready');
+    quarantineBegan(world.core, { ...quarantine, offenders: [{ ...stranger, pid: own, startTime: '1' }] });
+    assert.equal(state(), 'quarantined');
+  });
+});
