@@ -5,7 +5,7 @@ import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from
 import type { Reason, StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
-import { isFinal, isWorthPulling, mayReturn, pullRequest } from './pull.js';
+import { afterRefusal, isFinal, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
 import type { Change, Roster } from './roster.js';
 
@@ -143,7 +143,7 @@ export class Lifecycle {
       return { done: true };
     }
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
-    return { done: false, atLeastMs: refusal.retryAfterMs ?? 0 };
+    return afterRefusal(instance, refusal);
   }
 
   #changed({ instance, before }: Change): void {

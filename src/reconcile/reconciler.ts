@@ -5,8 +5,12 @@ import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 
-/** What an attempt came to: settled, or again (after at least so long). */
-export type Attempt = { readonly done: true } | { readonly done: false; readonly atLeastMs?: number };
+/**
+ * What an attempt came to: settled, or again (after at least so long). `keptOut`: the plugin (`type/name`) whose quarantine
+ * is waited for, so that `hurry` finds the wish when that ends early.
+ */
+export type Attempt =
+  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };
 
 /** Something that is to become true. */
 export interface Wish {
@@ -25,7 +29,7 @@ interface Entry {
   readonly halt: AbortController;
   failures: number;
   alarm: Alarm | undefined;
-  running: boolean;
+  keptOut: string | undefined;
 }
 
 /** What the reconciler needs. */
@@ -73,7 +77,7 @@ export class Reconciler {
       }
       this.#drop(before, 'another incarnation took its place');
     }
-    const entry: Entry = { wish, halt: new AbortController(), failures, alarm: undefined, running: false };
+    const entry: Entry = { wish, halt: new AbortController(), failures, alarm: undefined, keptOut: undefined };
     this.#entries.set(wish.key, entry);
     if (delayMs <= 0) this.#run(entry);
     else entry.alarm = this.#ports.clock.alarm(delayMs, () => this.#run(entry));
@@ -86,6 +90,21 @@ export class Reconciler {
     this.#drop(entry, 'not wanted any more');
   }
 
+  /**
+   * Tries at once, with fresh backoff, what waits for the end of a plugin's quarantine. Nothing happens to what runs or
+   * waits for something else.
+   *
+   * @param plugin as `keptOut` of an attempt names it
+   */
+  hurry(plugin: string): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.keptOut !== plugin || entry.halt.signal.aborted) continue;
+      entry.alarm?.cancel();
+      entry.failures = 0;
+      this.#run(entry);
+    }
+  }
+
   /** Gives all wishes up. */
   stop(): void {
     this.#stopped = true;
@@ -94,7 +113,7 @@ export class Reconciler {
 
   #run(entry: Entry): void {
     entry.alarm = undefined;
-    entry.running = true;
+    entry.keptOut = undefined;
     entry.wish.attempt(entry.halt.signal, entry.failures).then(
       (result) => this.#settled(entry, result),
       (failure: unknown) => {
@@ -107,7 +126,6 @@ export class Reconciler {
   }
 
   #settled(entry: Entry, result: Attempt): void {
-    entry.running = false;
     if (entry.halt.signal.aborted) return;
     if (result.done) {
       this.#entries.delete(entry.wish.key);
@@ -115,6 +133,7 @@ export class Reconciler {
       return;
     }
     entry.failures += 1;
+    entry.keptOut = result.keptOut;
     const { clock, random, backoff } = this.#ports;
     const wait = Math.max(backoffMs(entry.failures, backoff(), random.next()), result.atLeastMs ?? 0);
     entry.alarm = clock.alarm(wait, () => this.#run(entry));

@@ -5,7 +5,7 @@ import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plug
 import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Instance } from './instance.js';
 import type { Lifecycle } from './lifecycle.js';
-import { isFinal, pullRequest } from './pull.js';
+import { afterRefusal, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
@@ -118,8 +118,7 @@ export class Restart {
       incarnation: key,
       attempt: async (signal) => {
         const outcome = await this.#ports.enrol(request, signal);
-        if (outcome.ok || isFinal(outcome.refusal)) return { done: true };
-        return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
+        return outcome.ok ? { done: true } : afterRefusal(request, outcome.refusal);
       },
     });
   }
