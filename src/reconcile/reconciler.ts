@@ -24,6 +24,9 @@ export interface Wish {
   readonly dropped?: () => void;
 }
 
+/** Why the signal of an attempt aborts: its wish was dropped, so that nobody asks any more what comes of it. */
+export class WishDropped extends Error {}
+
 interface Entry {
   readonly wish: Wish;
   readonly halt: AbortController;
@@ -142,7 +145,7 @@ export class Reconciler {
   #drop(entry: Entry, why: string): void {
     entry.alarm?.cancel();
     if (this.#entries.get(entry.wish.key) === entry) this.#entries.delete(entry.wish.key);
-    entry.halt.abort(new Error(why));
+    entry.halt.abort(new WishDropped(why));
     entry.wish.dropped?.();
   }
 }
