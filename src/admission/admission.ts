@@ -123,11 +123,13 @@ export class Admission {
   }
 
   #subject(request: RegistrationRequest, badName: boolean): FloodSubject {
+    // Rules are matched with the path that is meant, however it was spelled. What means none is no socket of a rule.
+    const meant = request.socket?.path ?? endpointPath(request, this.#ports.policy.paths);
     return {
       type: request.type,
       name: request.name,
       uid: request.caller?.uid ?? this.#ports.self.uid,
-      socket: request.socket?.path ?? request.endpoint,
+      socket: typeof meant === 'string' ? meant : request.endpoint,
       caller: request.caller,
       door: request.door,
       pulled: request.pulled,

@@ -1,8 +1,8 @@
 // What a quarantine does to sessions, and how the plugin comes back when it is over (contract 4).
 import type { Quarantine } from '../flood/ports.js';
-import { DEVICE_PLUGIN, sameProcess } from '../model/ids.js';
+import { DEVICE_PLUGIN, pluginKey, sameProcess } from '../model/ids.js';
 import { isConnected, isReplaced, type Instance } from '../reconcile/instance.js';
-import { isFinal } from '../reconcile/pull.js';
+import { afterRefusal } from '../reconcile/pull.js';
 import type { Core } from './core.js';
 
 /**
@@ -27,15 +27,19 @@ export function quarantineBegan(core: Core, { type, name, uid, offenders }: Quar
 }
 
 /** Pulls what was kept out: sessions that were closed, and the endpoint named last. A plugin that never calls again is not lost. */
-export function quarantineEnded(core: Core, { type, name, last }: Quarantine): void {
-  const known = core.roster.ofPlugin(type, name);
-  for (const instance of known) {
+export function quarantineEnded(core: Core, quarantine: Quarantine): void {
+  for (const instance of core.roster.ofPlugin(quarantine.type, quarantine.name)) {
     if (instance.state === 'quarantined') core.lifecycle.pull(instance, 0);
   }
-  // At the watcher door the socket is still wished for and is tried again by itself.
+  pullNamed(core, quarantine);
+  // Sockets of the watcher door, and pulls of before, are still wished for, and sleep until the quarantine was to end.
+  core.reconciler.hurry(pluginKey(quarantine));
+}
+
+function pullNamed(core: Core, { type, name, last }: Quarantine): void {
   if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
   const { endpoint, versions, caller } = last;
-  const newest = known[0]?.seq ?? 0;
+  const newest = core.roster.ofPlugin(type, name)[0]?.seq ?? 0;
   const isSucceeded = (): boolean =>
     core.roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
   core.reconciler.want({
@@ -56,8 +60,7 @@ export function quarantineEnded(core: Core, { type, name, last }: Quarantine): v
         },
         signal,
       );
-      if (outcome.ok || isFinal(outcome.refusal)) return { done: true };
-      return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
+      return outcome.ok ? { done: true } : afterRefusal({ type, name }, outcome.refusal);
     },
   });
 }

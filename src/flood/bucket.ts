@@ -60,7 +60,10 @@ export class Bucket implements FloodKey {
     return this.#offenders;
   }
 
-  /** The last registration in the plugin's name, also of those that were refused: what is to be pulled. */
+  /**
+   * The last registration in the plugin's name, also of those that were refused: what is to be pulled. Its socket is that
+   * of the last one that no quarantine refused: what rules are matched with.
+   */
   get last(): FloodSubject | undefined {
     return this.#last;
   }
@@ -97,6 +100,11 @@ export class Bucket implements FloodKey {
       ...(endpoint === undefined || endpoint.length > MAX_PATH ? {} : { endpoint }),
       ...(versions === undefined ? {} : { versions: versions.slice(0, MAX_VERSIONS).filter(isShort) }),
     };
+  }
+
+  /** Notes a registration that the quarantine refused: it is what is to be pulled, and its socket chooses no rule. */
+  namedInVain(subject: FloodSubject): void {
+    this.named({ ...subject, socket: this.#last?.socket ?? '' });
   }
 
   /** The record as it is by now. */

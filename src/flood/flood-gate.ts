@@ -68,7 +68,7 @@ export class FloodGate {
     const bucket = subject.badName ? undefined : this.#buckets.find(subject);
     if (bucket === undefined) return undefined;
     const banned = this.#banned(bucket, subject);
-    if (banned !== undefined && !subject.pulled) bucket.named(subject);
+    if (banned !== undefined && !subject.pulled) bucket.namedInVain(subject);
     return banned;
   }
 
@@ -79,11 +79,15 @@ export class FloodGate {
   registration(subject: FloodSubject): FloodVerdict {
     const policy = this.#policy.policyFor(subject.type, subject.name, subject.socket);
     const bucket = this.#buckets.for(subject, subject.badName, policy);
-    this.#adopt(bucket, policy);
+    // In a quarantine only a reload changes the rule: otherwise a call from a socket of another rule would lift it.
+    if (!this.#isOut(bucket)) this.#adopt(bucket, policy);
     const banned = this.#banned(bucket, subject);
-    if (!subject.pulled) bucket.named(subject);
-    if (banned !== undefined) return { kind: 'refuse', refusal: banned };
+    if (banned !== undefined) {
+      if (!subject.pulled) bucket.namedInVain(subject);
+      return { kind: 'refuse', refusal: banned };
+    }
     if (subject.pulled) return PASS;
+    bucket.named(subject);
     const own = this.#ask(this.#ownLimit(bucket), subject, bucket);
     if (own.kind === 'refuse') return own;
     const all = this.#ask(this.#globalLimit(subject), subject, bucket);
@@ -203,9 +207,13 @@ export class FloodGate {
   }
 
   #adopt(bucket: Bucket, policy: PluginPolicy): void {
+    bucket.adopt(policy, this.#ports.clock.mono());
+    if (!this.#isOut(bucket)) this.#quarantines.ended(bucket, 'is over');
+  }
+
+  #isOut(bucket: Bucket): boolean {
     const nowMs = this.#ports.clock.mono();
-    bucket.adopt(policy, nowMs);
-    if (quarantineLeftMs(bucket.penalty(nowMs), nowMs) === 0) this.#quarantines.ended(bucket, 'is over');
+    return quarantineLeftMs(bucket.penalty(nowMs), nowMs) > 0;
   }
 
   #ownLimit(bucket: Bucket): RegistrationLimit {

@@ -17,7 +17,7 @@ export interface FloodKey {
 
 /** Whose registration is to be counted. */
 export interface FloodSubject extends FloodKey {
-  /** The registering socket as a path, or as the plugin spelled it. */
+  /** The path of the registering socket; what the plugin sent where that means no path. */
   readonly socket: string;
   readonly caller: Caller | undefined;
   readonly door: Door;

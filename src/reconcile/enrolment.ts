@@ -19,6 +19,7 @@ import { Refused, type Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { instanceId, isConnected, type Instance } from './instance.js';
 import { hasVanished } from './pull.js';
+import { WishDropped } from './reconciler.js';
 import type { Roster } from './roster.js';
 
 /** The verdict of admission, as this stage needs it. */
@@ -76,7 +77,7 @@ export class Enrolments {
   /**
    * Takes a plugin in, or says why not. Never rejects: refusals are values, and what a handler throws becomes one.
    *
-   * @param signal gives up; its reason may be a Refused that says so
+   * @param signal gives up; its reason may be a Refused that says so, or a WishDropped: then nobody was refused
    */
   async enrol(request: RegistrationRequest, signal: AbortSignal): Promise<Outcome> {
     const { clock, metrics } = this.#ports;
@@ -90,6 +91,7 @@ export class Enrolments {
     }
     metrics.registrationSeconds(type, (clock.mono() - startedAt) / 1000);
     if (outcome.ok) metrics.registration(type, 'accepted', '');
+    else if (signal.reason instanceof WishDropped) this.#givenUp(request, signal.reason);
     else this.#refused(request, outcome, type);
     return outcome;
   }
@@ -211,6 +213,17 @@ export class Enrolments {
     };
   }
 
+  /** The broker itself left off, most often because the socket has gone: no fault of the plugin, and no refusal. */
+  #givenUp(request: RegistrationRequest, { message }: WishDropped): void {
+    const sentence = `${request.name.slice(0, 128)}: its registration was given up (${message})`;
+    this.#ports.log.info('registration.given-up', sentence, this.#about(request));
+  }
+
+  #about(request: RegistrationRequest): { readonly plugin: string; readonly socket: string } {
+    const plugin = pluginKey({ type: request.type.slice(0, 64), name: request.name.slice(0, 128) });
+    return { plugin, socket: (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160) };
+  }
+
   #refused(
     request: RegistrationRequest,
     { refusal, instanceId: id }: Extract<Outcome, { ok: false }>,
@@ -221,10 +234,9 @@ export class Enrolments {
     const asked = roster.ofPlugin(request.type, request.name).find((one) => one.endpointAsSent === request.endpoint);
     if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
     metrics.registration(type, 'refused', refusal.code);
-    const plugin = pluginKey({ type: request.type.slice(0, 64), name: request.name.slice(0, 128) });
-    const socket = (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160);
-    events.record({ type: 'refused', reason: refusal.code, plugin, socket, message: refusal.message });
-    const fields = { code: refusal.code, plugin, socket, uid: request.caller?.uid, pid: request.caller?.pid };
+    const about = this.#about(request);
+    events.record({ type: 'refused', reason: refusal.code, ...about, message: refusal.message });
+    const fields = { code: refusal.code, ...about, uid: request.caller?.uid, pid: request.caller?.pid };
     log[hasVanished(request, refusal) ? 'info' : 'warn']('registration.refused', refusal.message, fields);
   }
 }

@@ -6,7 +6,7 @@ import type { Reason, StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
 import { lostPath } from './lost-path.js';
-import { isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
+import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Attempt, Reconciler } from './reconciler.js';
 import type { Change, Roster } from './roster.js';
 
@@ -159,7 +159,7 @@ export class Lifecycle {
       return { done: true };
     }
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
-    return { done: false, atLeastMs: refusal.retryAfterMs ?? 0 };
+    return afterRefusal(instance, refusal);
   }
 
   #changed({ instance, before }: Change): void {

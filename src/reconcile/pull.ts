@@ -1,5 +1,7 @@
 // When the broker comes back to a plugin by itself, and when it is pointless. Pure.
+import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from './instance.js';
+import type { Attempt } from './reconciler.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Refusal, RefusalCode } from '../model/reasons.js';
 
@@ -45,6 +47,13 @@ export function isFinal(refusal: Refusal): boolean {
 /** Whether a refusal says no more than that the incarnation is no longer there. */
 export function isVanished(refusal: Refusal): boolean {
   return VANISHED.has(refusal.code);
+}
+
+/** What a refused attempt to bring a plugin back comes to: none more, or another when the refusal allows it. */
+export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
+  if (isFinal(refusal)) return { done: true };
+  const again = { done: false, atLeastMs: refusal.retryAfterMs ?? 0 } as const;
+  return refusal.code === 'QUARANTINED' ? { ...again, keptOut: pluginKey(plugin) } : again;
 }
 
 /**

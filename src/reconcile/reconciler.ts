@@ -5,8 +5,12 @@ import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 
-/** What an attempt came to: settled, or again (after at least so long). */
-export type Attempt = { readonly done: true } | { readonly done: false; readonly atLeastMs?: number };
+/**
+ * What an attempt came to: settled, or again (after at least so long). `keptOut`: the plugin (`type/name`) whose quarantine
+ * is waited for, so that `hurry` finds the wish when that ends early.
+ */
+export type Attempt =
+  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };
 
 /** Something that is to become true. */
 export interface Wish {
@@ -20,12 +24,15 @@ export interface Wish {
   readonly dropped?: () => void;
 }
 
+/** Why the signal of an attempt aborts: its wish was dropped, so that nobody asks any more what comes of it. */
+export class WishDropped extends Error {}
+
 interface Entry {
   readonly wish: Wish;
   readonly halt: AbortController;
   failures: number;
   alarm: Alarm | undefined;
-  running: boolean;
+  keptOut: string | undefined;
 }
 
 /** What the reconciler needs. */
@@ -73,7 +80,7 @@ export class Reconciler {
       }
       this.#drop(before, 'another incarnation took its place');
     }
-    const entry: Entry = { wish, halt: new AbortController(), failures, alarm: undefined, running: false };
+    const entry: Entry = { wish, halt: new AbortController(), failures, alarm: undefined, keptOut: undefined };
     this.#entries.set(wish.key, entry);
     if (delayMs <= 0) this.#run(entry);
     else entry.alarm = this.#ports.clock.alarm(delayMs, () => this.#run(entry));
@@ -86,6 +93,21 @@ export class Reconciler {
     this.#drop(entry, 'not wanted any more');
   }
 
+  /**
+   * Tries at once, with fresh backoff, what waits for the end of a plugin's quarantine. Nothing happens to what runs or
+   * waits for something else.
+   *
+   * @param plugin as `keptOut` of an attempt names it
+   */
+  hurry(plugin: string): void {
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.keptOut !== plugin || entry.halt.signal.aborted) continue;
+      entry.alarm?.cancel();
+      entry.failures = 0;
+      this.#run(entry);
+    }
+  }
+
   /** Gives all wishes up. */
   stop(): void {
     this.#stopped = true;
@@ -94,7 +116,7 @@ export class Reconciler {
 
   #run(entry: Entry): void {
     entry.alarm = undefined;
-    entry.running = true;
+    entry.keptOut = undefined;
     entry.wish.attempt(entry.halt.signal, entry.failures).then(
       (result) => this.#settled(entry, result),
       (failure: unknown) => {
@@ -107,7 +129,6 @@ export class Reconciler {
   }
 
   #settled(entry: Entry, result: Attempt): void {
-    entry.running = false;
     if (entry.halt.signal.aborted) return;
     if (result.done) {
       this.#entries.delete(entry.wish.key);
@@ -115,6 +136,7 @@ export class Reconciler {
       return;
     }
     entry.failures += 1;
+    entry.keptOut = result.keptOut;
     const { clock, random, backoff } = this.#ports;
     const wait = Math.max(backoffMs(entry.failures, backoff(), random.next()), result.atLeastMs ?? 0);
     entry.alarm = clock.alarm(wait, () => this.#run(entry));
@@ -123,7 +145,7 @@ export class Reconciler {
   #drop(entry: Entry, why: string): void {
     entry.alarm?.cancel();
     if (this.#entries.get(entry.wish.key) === entry) this.#entries.delete(entry.wish.key);
-    entry.halt.abort(new Error(why));
+    entry.halt.abort(new WishDropped(why));
     entry.wish.dropped?.();
   }
 }

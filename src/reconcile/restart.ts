@@ -6,7 +6,7 @@ import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Instance } from './instance.js';
 import type { Lifecycle } from './lifecycle.js';
-import { isFinal, isVanished, pullRequest } from './pull.js';
+import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
@@ -124,11 +124,8 @@ export class Restart {
       attempt: async (signal) => {
         const outcome = await this.#ports.enrol(request, signal);
         if (outcome.ok) return { done: true };
-        if (isFinal(outcome.refusal)) {
-          this.#neverReturns(instance, outcome.refusal);
-          return { done: true };
-        }
-        return { done: false, atLeastMs: outcome.refusal.retryAfterMs ?? 0 };
+        if (isFinal(outcome.refusal)) this.#neverReturns(instance, outcome.refusal);
+        return afterRefusal(request, outcome.refusal);
       },
     });
   }

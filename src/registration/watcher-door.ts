@@ -1,5 +1,6 @@
 // The watched directory as a door: a socket appears, the broker asks who it is, takes it in, and tells it the outcome.
 import { sleep, type Clock } from '../kernel/clock.js';
+import { pluginKey } from '../model/ids.js';
 import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
@@ -12,8 +13,12 @@ const SOON_TRIES = 40;
 /** Waits between tries to deliver a status that did not arrive. */
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
-/** What an attempt came to. `atLeastMs`: trying again sooner is pointless. */
-export type DoorAttempt = { readonly done: true } | { readonly done: false; readonly atLeastMs?: number };
+/**
+ * What an attempt came to. `atLeastMs`: trying again sooner is pointless, unless a quarantine of the plugin `keptOut`
+ * (`type/name`) ends before.
+ */
+export type DoorAttempt =
+  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };
 
 /** What the door needs. */
 export interface WatcherDoorPorts {
@@ -63,7 +68,10 @@ export class WatcherDoor {
     }
     const { refusal } = outcome;
     // A refusal that is a matter of time is never told: registrars exit on plugin_registered=false.
-    if (isTransient(refusal)) return { done: false, atLeastMs: refusal.retryAfterMs ?? 0 };
+    if (isTransient(refusal)) {
+      const again = { done: false, atLeastMs: refusal.retryAfterMs ?? 0 } as const;
+      return refusal.code === 'QUARANTINED' ? { ...again, keptOut: pluginKey(info) } : again;
+    }
     await this.#notify(socket, `${refusal.code}: ${refusal.message}. ${describeReason(refusal.code).remedy}`, signal);
     return { done: false };
   }

@@ -8,7 +8,7 @@ import { noMetrics } from '../../src/kernel/metrics.js';
 import { seededRandom } from '../../src/kernel/random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
 import type { Outcome } from '../../src/model/plugin.js';
-import { GRPC_STATUS } from '../../src/model/reasons.js';
+import { GRPC_STATUS, type Refusal } from '../../src/model/reasons.js';
 import type { PluginPolicy } from '../../src/model/settings.js';
 import { ListAndWatchResponse } from '../../src/platform/wire/services/device-plugin.js';
 import type { Instance } from '../../src/reconcile/instance.js';
@@ -48,6 +48,8 @@ export class CoreWorld {
   readonly processes = new Map<string, FakeProcess>();
   readonly buried = new Set<string>();
   readonly settings = loadDefaults('/r').settings;
+  /** How long the flood policy keeps every process out that calls; undefined: it does not. */
+  keptOutMs: number | undefined;
   policy: PluginPolicy = { ...loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', ''), graceMs: 30_000 };
 
   constructor() {
@@ -206,7 +208,7 @@ export class CoreWorld {
       log: silentLog,
       metrics: noMetrics,
       events: this.events,
-      flood: { quarantined: () => undefined, registration: () => ({ kind: 'pass' }) },
+      flood: { quarantined: () => this.#banned(), registration: () => ({ kind: 'pass' }) },
       openPacer: () => new PacedBy(),
       pin: (path) => sockets.open(path) ?? { problem: 'missing', detail: 'ENOENT' },
       keyAt: sockets.keyAt,
@@ -242,6 +244,12 @@ export class CoreWorld {
       closedBecause: () => undefined,
       restartSettled: () => undefined,
     };
+  }
+
+  #banned(): Refusal | undefined {
+    const { keptOutMs } = this;
+    if (keptOutMs === undefined) return undefined;
+    return { code: 'QUARANTINED', message: 'it is kept out', retryAfterMs: keptOutMs };
   }
 
   #connect(path: string): FakeConnection {

@@ -197,6 +197,35 @@ describe('the name at admission', () => {
   });
 });
 
+describe('the socket that rules of the flood policy are matched with', () => {
+  for (const [what, over, socket] of [
+    ['is the path a relative endpoint means', { endpoint: 'x.sock' }, '/r/device-plugins/x.sock'],
+    ['is an absolute endpoint', { endpoint: '/r/device-plugins/./x.sock' }, '/r/device-plugins/x.sock'],
+    ['is what was sent where that means no path', { endpoint: 'x\0.sock' }, 'x\0.sock'],
+  ] as const) {
+    it(`${what}; what is pulled later is what was sent`, async () => {
+      const bed = new AdmissionBed();
+      bed.sockets.put('/r/device-plugins/x.sock');
+      await bed.verdict(over);
+      assert.deepEqual(
+        bed.asked.map((subject) => [subject.socket, subject.endpoint]),
+        [[socket, over.endpoint]],
+      );
+    });
+  }
+
+  it('is the registration socket at the watcher door, whatever endpoint it names', async () => {
+    const bed = new AdmissionBed();
+    const path = '/r/plugins_registry/x.sock';
+    bed.sockets.put(path);
+    const socket = bed.sockets.open(path);
+    assert.ok(socket);
+    await bed.verdict({ door: 'watcher', socket, endpoint: '/r/plugins/x/csi.sock' });
+    assert.equal(bed.asked[0]?.socket, path);
+    socket.release();
+  });
+});
+
 describe('a registration that has to wait for its turn', () => {
   it('is let in after its delay, unless its plugin came into quarantine meanwhile', async () => {
     const bed = new AdmissionBed();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { PolicySource } from '../../../src/model/settings.js';
 import {
   delayOf,
   FLOOD,
@@ -224,6 +225,38 @@ describe('the flood gate under a reload', () => {
     world.gate.reload(policySource());
     assert.equal(world.gate.limits().find((limit) => limit.limit === 'register')?.strikes, 0);
     assert.equal(refusalOf(world.register())?.code, 'FLOOD_REGISTER');
+  });
+
+  it('keeps a plugin in quarantine that names, while it is out, a socket whose rule only observes', () => {
+    const observed = policySource({ mode: 'observe' }).policyFor('', '', '');
+    const enforced = policySource();
+    const bySocket = (): PolicySource => ({
+      ...enforced,
+      policyFor: (type, name, socket) =>
+        socket.startsWith('trial-') ? observed : enforced.policyFor(type, name, socket),
+    });
+    const world = new FloodWorld(bySocket());
+    world.misbehave();
+    const trial = { socket: 'trial-1.sock', endpoint: 'trial-1.sock' };
+    const stays = (after: string): void => {
+      world.gate.reload(bySocket());
+      assert.deepEqual([world.ended.length, world.gate.quarantines], [0, 1], after);
+      assert.equal(refusalOf(world.register())?.code, 'QUARANTINED', after);
+    };
+    world.register(trial);
+    stays('a call');
+    assert.equal(refusalOf(world.gate.registration(subjectOf(trial)))?.code, 'QUARANTINED');
+    stays('a call that has waited');
+    world.register({ ...trial, pulled: true, caller: processOf(2) });
+    stays('a pull of a process that never offended');
+    world.register(trial);
+    const restarted = new FloodWorld(bySocket(), world.clock);
+    restarted.gate.restore(JSON.parse(JSON.stringify(world.gate.snapshot())) as unknown[], true);
+    assert.equal(restarted.gate.quarantines, 1, 'a restart');
+    world.gate.pardon('DevicePlugin', 'vendor.com/gpu');
+    assert.equal(world.ended[0]?.last?.endpoint, 'trial-1.sock', 'what was named last is pulled');
+    restarted.gate.close();
+    world.gate.close();
   });
 
   it('ends a quarantine whose rule does not enforce any more, and calls the plugin back', () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { EnrolmentPorts } from '../../../src/reconcile/enrolment.js';
 import type { Refusal } from '../../../src/model/reasons.js';
+import { WishDropped, type Attempt } from '../../../src/reconcile/reconciler.js';
 import { FakeHandler, ReconcileWorld } from '../../support/reconcile-world.js';
 
 const X = 'example.com/x';
@@ -213,6 +214,49 @@ describe('what happens while a plugin is being asked', () => {
     assert.equal((await outcome).ok, false);
     assert.equal(world.stateOf(socket), 'rejected HANDLER_FAILED');
     assert.equal(world.sockets.openPins, 0);
+  });
+});
+
+describe('a registration whose wish is dropped', () => {
+  const waiting: EnrolmentPorts['admit'] = (_request, _handler, signal) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+
+  async function droppedWith(reason: Error): Promise<ReconcileWorld> {
+    const world = new ReconcileWorld({ admit: waiting });
+    const halt = new AbortController();
+    const outcome = world.register(world.sockets.put('/d/a.sock'), {}, halt.signal);
+    await world.clock.settle();
+    halt.abort(reason);
+    assert.equal((await outcome).ok, false);
+    return world;
+  }
+
+  it('while it waits for its turn is no refusal, and no warning', async () => {
+    const world = await droppedWith(new WishDropped('not wanted any more'));
+    assert.deepEqual([world.logged, world.events.all], [['info registration.given-up'], []]);
+  });
+
+  it('is told apart from one that somebody else gave up', async () => {
+    const world = await droppedWith(new Error('not wanted any more'));
+    assert.deepEqual(world.logged, ['warn registration.refused']);
+    assert.deepEqual(
+      world.events.all.map(({ type }) => type),
+      ['refused'],
+    );
+  });
+
+  it('is the one of a registration socket that vanishes', async () => {
+    const world = new ReconcileWorld({ admit: waiting });
+    const socket = world.sockets.put('/d/a.sock');
+    const attempt = async (signal: AbortSignal): Promise<Attempt> => {
+      await world.register(socket, {}, signal);
+      return { done: false };
+    };
+    world.reconciler.want({ key: 'socket:/d/a.sock', incarnation: socket.key, attempt });
+    await world.clock.settle();
+    world.reconciler.unwant('socket:/d/a.sock', socket.key);
+    await world.clock.settle();
+    assert.deepEqual([world.logged, world.events.all], [['info registration.given-up'], []]);
   });
 });
 

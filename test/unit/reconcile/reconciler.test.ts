@@ -67,6 +67,34 @@ describe('a wish', () => {
     bed.reconciler.stop();
   });
 
+  it('that waits for the end of a quarantine is hurried by it, with fresh backoff, and no other wish is', async () => {
+    const bed = new Bed();
+    const keptOut: Attempt = { done: false, atLeastMs: 60_000, keptOut: 'T/a' };
+    const runs = new Map<string, number>();
+    const wants = (key: string, attempt: Promise<Attempt>): void => {
+      const counted = (): Promise<Attempt> => {
+        runs.set(key, (runs.get(key) ?? 0) + 1);
+        return attempt;
+      };
+      bed.reconciler.want(bed.wish(counted, { key }));
+    };
+    wants('kept out', Promise.resolve(keptOut));
+    wants('of another', Promise.resolve({ ...keptOut, keptOut: 'T/b' }));
+    wants('waits', Promise.resolve({ done: false, atLeastMs: 60_000 }));
+    wants('runs', new Promise(() => undefined));
+    await bed.clock.advance(1_000);
+    bed.reconciler.hurry('T/a');
+    bed.reconciler.hurry('T/a');
+    await bed.clock.settle();
+    assert.deepEqual(Object.fromEntries(runs), { 'kept out': 2, 'of another': 1, waits: 1, runs: 1 });
+    assert.deepEqual(bed.attempts, [0, 0, 0, 0, 0]);
+    assert.equal(bed.clock.pending, 3, 'the alarm of before is cancelled');
+    bed.reconciler.unwant('kept out');
+    bed.reconciler.hurry('T/a');
+    assert.equal(runs.get('kept out'), 2);
+    bed.reconciler.stop();
+  });
+
   it('may begin later, and with the failures of before', async () => {
     const bed = new Bed();
     bed.reconciler.want(

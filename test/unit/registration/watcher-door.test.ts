@@ -91,6 +91,12 @@ describe('an attempt at the watcher door', () => {
     });
   }
 
+  it('refused because its plugin is in quarantine says whose end it waits for', async () => {
+    const bed = new Bed();
+    bed.outcome = refusedWith('QUARANTINED', 30_000);
+    assert.deepEqual(await bed.attempt(), { done: false, atLeastMs: 30_000, keptOut: 'DevicePlugin/example.com/x' });
+  });
+
   it('refused for a time is not tried again before that time', async () => {
     const bed = new Bed();
     bed.outcome = refusedWith('FLOOD_REGISTER', 30_000);
