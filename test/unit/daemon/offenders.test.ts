@@ -9,14 +9,12 @@ void describe('a quarantine', () => {
     const world = new CoreWorld();
     const innocent = world.start('a');
     innocent.socket.listener = { uid: 0, pid: Number(innocent.socket.incarnation.ino) };
-    await world.register(innocent);
-    await world.list(innocent, 2);
     const own = Number(innocent.socket.incarnation.ino);
-    await world.end(innocent);
-    // Its stream is broken. Another process of the same user names the endpoint of the innocent one, and floods.
+    // Another process of the same user names its endpoint before it does so itself, and floods.
     const stranger: Caller = { uid: 0, gid: 0, pid: 4711, startTime: '9', source: 'peercred' };
     const call = { version: 'v1beta1', endpoint: 'a', resourceName: innocent.name };
     assert.equal((await world.core.registerDoor.register(call, stranger)).ok, true);
+    await world.list(innocent, 2);
     const quarantine = { type: 'DevicePlugin', name: innocent.name, uid: 0, lengthMs: 60_000, last: undefined };
     quarantineBegan(world.core, { ...quarantine, offenders: [stranger] });
     const state = (): string | undefined => world.core.roster.primaryOf('DevicePlugin', innocent.name)?.state;
