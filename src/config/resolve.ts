@@ -1,11 +1,15 @@
 // From the written form to the settings: pure, every problem at once. Whether the file has the right form was checked
 // before; here is what needs more than one key, or the machine, to judge.
+import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
 import type { AdmissionSettings, FloodSettings, HttpSettings, RegisterLimit, Settings } from '../model/settings.js';
 import type { ConfigForm, FloodForm, PlainSections } from './file-form.js';
 import { pathProblems, resolvePaths } from './paths.js';
 import type { Surroundings } from './ports.js';
 import type { ConfigProblem, KeyPath } from './problem.js';
 import { durationMs, resolveSection, sizeBytes } from './units.js';
+
+/** Types that a handler serves; a rule for another one would never match. */
+const PLUGIN_TYPES: ReadonlySet<string> = new Set([DEVICE_PLUGIN, CSI_PLUGIN, DRA_PLUGIN]);
 
 /** Settings, or what is wrong. */
 export type Resolved =
@@ -129,6 +133,14 @@ function ruleProblems(form: ConfigForm): ConfigProblem[] {
         path: ['rules', index, 'match'],
         message: 'it names neither type nor name nor socket',
         remedy: "write name: '*' for a rule that is meant for every plugin",
+      });
+    }
+    const { type } = rule.match;
+    if (type !== undefined && /^\w+$/.test(type) && !PLUGIN_TYPES.has(type)) {
+      problems.push({
+        path: ['rules', index, 'match', 'type'],
+        message: `no plugin has the type ${type}`,
+        remedy: `write one of ${[...PLUGIN_TYPES].join(', ')}`,
       });
     }
     const flood = ['rules', index, 'flood'];

@@ -47,7 +47,8 @@ export function adminPort(parts: AdminParts): AdminPort {
     events: (query, signal) => parts.follow(query, signal),
     pardon: (plugin) => {
       const pardoned = flood.pardon(plugin.type, plugin.name);
-      tell(plugin, `an operator pardoned ${plugin.name}: strikes and quarantine are gone`);
+      const what = pardoned ? 'strikes and quarantine are gone' : 'it had neither strikes nor a quarantine';
+      tell(plugin, `an operator pardoned ${plugin.name}: ${what}`);
       return Promise.resolve(pardoned);
     },
     deregister: async (plugin) => {

@@ -128,6 +128,11 @@ const BROKEN: readonly (readonly [kind: string, text: string | Buffer, told: Reg
     /b\.yaml:2:3: rules\[0\]\.match: it names neither .*; write name: '\*'/,
   ],
   [
+    'a rule for a type that nobody serves',
+    'rules:\n- match: {type: deviceplugin}\n',
+    /b\.yaml:2:11: rules\[0\]\.match\.type: no plugin has the type deviceplugin; write one of DevicePlugin, CSIPlugin, DRAPlugin/,
+  ],
+  [
     'a section without keys',
     'flood:\nlog: {level: debug}\n',
     /b\.yaml:1:1: flood: null is not a section of keys; .*remove the key/,
