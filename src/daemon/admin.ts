@@ -47,7 +47,7 @@ export function adminPort(parts: AdminParts): AdminPort {
     events: (query, signal) => parts.follow(query, signal),
     pardon: (plugin) => {
       const pardoned = flood.pardon(plugin.type, plugin.name);
-      const what = pardoned ? 'strikes and quarantine are gone' : 'it had neither strikes nor a quarantine';
+      const what = pardoned > 0 ? 'strikes and quarantine are gone' : 'it had neither strikes nor a quarantine';
       tell(plugin, `an operator pardoned ${plugin.name}: ${what}`);
       return Promise.resolve(pardoned);
     },
