@@ -1,6 +1,7 @@
 // After a restart of the broker: what the checkpoint knew is served at once, every endpoint is dialled in parallel, and
 // what restarts itself on our cue is given time to come back (contract 6).
 import type { Alarm, Clock } from '../kernel/clock.js';
+import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
@@ -86,8 +87,12 @@ export class Restart {
     this.#check();
     let dialled = 0;
     for (const instance of [...roster.all()]) {
-      // At the watcher door discovery finds the socket, and asks its plugin as if it had appeared now.
-      if (instance.state !== 'restored' || instance.door !== 'register') continue;
+      if (instance.state !== 'restored') continue;
+      if (instance.door === 'watcher') {
+        // Discovery finds the socket, and asks its plugin as if it had appeared now; where there is none nobody does.
+        this.#loseSilent(instance);
+        continue;
+      }
       lifecycle.pull(instance, 0);
       this.#pullSuccessor(instance);
       dialled += 1;
@@ -128,6 +133,13 @@ export class Restart {
         return afterRefusal(request, outcome.refusal);
       },
     });
+  }
+
+  /** A driver whose service is down stays published (contract 10); a device plugin that is not there has no devices. */
+  #loseSilent({ id, type }: Instance): void {
+    if (type !== DEVICE_PLUGIN || this.#answered.has(id)) return;
+    const message = 'nobody listened on its socket when the broker came back';
+    this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
   }
 
   /** What is at the path now may not come in, and what was there does not come back. */

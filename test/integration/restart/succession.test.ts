@@ -125,6 +125,23 @@ void describe('what a restart finds', { concurrency: 2 }, () => {
     rmSync(dead.socket);
   });
 
+  void it('a plugin of the watcher door that died: held at once, not at the deadline', async () => {
+    const one = await broker({ restart: { deadline: '1m' } });
+    for (const [name, keepFile] of [
+      ['gone', false],
+      ['silent', true],
+    ] as const) {
+      const socket = path.join(one.registry, `${name}.sock`);
+      const dies = await FakePlugin.start({ socket, resource: `example.com/${name}`, door: 'watcher' });
+      closing.push(() => dies.stop());
+      await isIn(one, name);
+      await one.end();
+      await dies.stop({ keepFile });
+      await one.start({ settled: false });
+      await eventually('held', async () => (await one.allocatable(`example.com/${name}`)) === 0);
+    }
+  });
+
   void it('duplicates reject: a plugin that restarts itself on the cue finds its name free', async () => {
     const one = await broker({ rules: [{ match: { name: 'example.com/*' }, duplicates: 'reject' }] });
     const first = await plugin(one, 'only');
