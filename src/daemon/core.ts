@@ -158,6 +158,7 @@ export class Core {
       },
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
+      isAwaited: ({ id, socketKey }) => this.reconciler.has(id, socketKey),
     });
     const enrol: Enrolments['enrol'] = (request, signal) => this.enrolments.enrol(request, signal);
     this.restart = new Restart({

@@ -57,6 +57,8 @@ export interface EnrolmentPorts {
   /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
   readonly report: InstanceHandle['report'] extends (report: infer R) => void ? (id: string, report: R) => void : never;
   readonly serving: (id: string) => void;
+  /** Whether the broker comes back to an instance by itself, at a time of its own. */
+  readonly isAwaited: (instance: Instance) => boolean;
 }
 
 /** The mechanism behind Register, the watcher door, restart and pulls. */
@@ -123,7 +125,7 @@ export class Enrolments {
     const { roster } = this.#ports;
     const known = roster.get(id);
     // The same incarnation again while it serves: nothing to do, nothing leaks (contract 3).
-    if (known !== undefined && isConnected(known) && known.reason !== 'list-unwatched') {
+    if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
       known.counters.registrations += 1;
       return { ok: true, instanceId: id, durable: known.isDurable };
     }
@@ -155,6 +157,15 @@ export class Enrolments {
     if (instance.isServing) this.#ports.serving(id);
     const durable = await this.#ports.persist(instance);
     return { ok: true, instanceId: id, durable };
+  }
+
+  #hasItsSession(known: Instance): boolean {
+    return isConnected(known) && known.reason !== 'list-unwatched';
+  }
+
+  /** Disconnected for its lists: the pause of contract 4 is not ended by a call. */
+  #hasToWait(known: Instance, { pulled }: RegistrationRequest): boolean {
+    return !pulled && known.state === 'held' && known.reason === 'update-flood' && this.#ports.isAwaited(known);
   }
 
   /** A socket has said its name: whoever was presumed there under another one is not. */

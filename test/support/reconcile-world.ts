@@ -125,6 +125,7 @@ export class ReconcileWorld {
       whereIs: ({ endpoint }) => endpoint,
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
+      isAwaited: ({ id, socketKey }) => this.reconciler.has(id, socketKey),
     });
     this.lifecycle = new Lifecycle({
       roster: this.roster,

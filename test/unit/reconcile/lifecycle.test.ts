@@ -76,6 +76,22 @@ describe('a plugin that is lost', () => {
     assert.equal(world.of(socket)?.state, 'ready');
   });
 
+  it('by its own fault does not end the pause by registering again: that is answered, and counts', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    world.lose(socket, { reason: 'update-flood' });
+    const { registrations } = world.of(socket)?.counters ?? { registrations: NaN };
+    for (let call = 1; call <= 3; call++) {
+      assert.equal((await world.register(socket)).ok, true);
+      assert.equal(world.stateOf(socket), 'held update-flood');
+      assert.equal(world.of(socket)?.counters.registrations, registrations + call);
+    }
+    assert.equal(world.handler.registered.length, 1);
+    await world.clock.advance(10 * world.policy.flood.updates.intervalMs);
+    assert.equal(world.of(socket)?.state, 'ready');
+  });
+
   it('for good with a goodbye has no grace and is not pulled', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
