@@ -126,7 +126,8 @@ export class Enrolments {
     const known = roster.get(id);
     // The same incarnation again while it serves: nothing to do, nothing leaks (contract 3).
     if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
-      known.counters.registrations += 1;
+      if (!request.pulled) known.counters.registrations += 1;
+      if (known.isPresumed && !request.pulled) await this.#ownWord(known);
       return { ok: true, instanceId: id, durable: known.isDurable };
     }
     const refusedNow = verdict.recheck();
@@ -166,6 +167,13 @@ export class Enrolments {
   /** Disconnected for its lists: the pause of contract 4 is not ended by a call. */
   #hasToWait(known: Instance, { pulled }: RegistrationRequest): boolean {
     return !pulled && known.state === 'held' && known.reason === 'update-flood' && this.#ports.isAwaited(known);
+  }
+
+  /** It was presumed under its name and has said it now, which is to be known after the next restart, too. */
+  async #ownWord(known: Instance): Promise<void> {
+    known.isPresumed = false;
+    this.#correct(known);
+    await this.#ports.persist(known);
   }
 
   /** A socket has said its name: whoever was presumed there under another one is not. */

@@ -69,6 +69,25 @@ void describe('what a restart finds', { concurrency: 2 }, () => {
     assert.deepEqual([await one.allocatable('example.com/a'), await one.allocatable('example.com/c')], [2, 3]);
   });
 
+  void it('a socket that called under the presumed name keeps it against others, also over a restart', async () => {
+    const one = await broker();
+    const old = await plugin(one, 'own');
+    await old.register(one.kubeletSocket);
+    await isIn(one, 'own');
+    await one.end();
+    await old.stop();
+    const young = await plugin(one, 'own', { devices: healthy('p', 'q', 'r') });
+    await one.start();
+    await isIn(one, 'own', 3);
+    await young.register(one.kubeletSocket);
+    const other = (): Promise<void> => young.register(one.kubeletSocket, { resourceName: 'example.com/other' });
+    await assert.rejects(other(), /ENDPOINT_CLAIMED/);
+    await one.end();
+    await one.start();
+    await assert.rejects(other(), /ENDPOINT_CLAIMED/);
+    assert.equal(await one.allocatable('example.com/own'), 3);
+  });
+
   void it('a rolling update whose newcomer has sent no list yet: the old one goes on counting', async () => {
     const one = await broker();
     const old = await plugin(one, 'rolling', { file: 'old' });
