@@ -69,7 +69,8 @@ export class Admission {
   async admit(request: RegistrationRequest, handler: PluginHandler | undefined, signal: AbortSignal): Promise<Verdict> {
     const { flood, policy } = this.#ports;
     const invalid = this.#checkName(request, handler);
-    const subject = this.#subject(request, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
+    const full = endpointPath(request, policy.paths);
+    const subject = this.#subject(request, full, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
     const banned = flood.quarantined(subject);
     if (banned !== undefined) return refuse(banned);
     let turn = flood.registration(subject);
@@ -86,7 +87,8 @@ export class Admission {
     }
     if (invalid !== undefined) return refuse(invalid);
 
-    const found = await this.#endpoint(request, signal);
+    if (typeof full !== 'string') return refuse(full);
+    const found = await this.#endpoint(request, full, signal);
     if ('code' in found) return refuse(found);
     const { endpoint, listener } = found;
     let isTaken = false;
@@ -122,9 +124,9 @@ export class Admission {
     }
   }
 
-  #subject(request: RegistrationRequest, badName: boolean): FloodSubject {
+  #subject(request: RegistrationRequest, full: string | Refusal, badName: boolean): FloodSubject {
     // Rules are matched with the path that is meant, however it was spelled. What means none is no socket of a rule.
-    const meant = request.socket?.path ?? endpointPath(request, this.#ports.policy.paths);
+    const meant = request.socket?.path ?? full;
     return {
       type: request.type,
       name: request.name,
@@ -161,10 +163,8 @@ export class Admission {
   }
 
   /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
-  async #endpoint(request: RegistrationRequest, signal: AbortSignal): Promise<Reached | Refusal> {
-    const { clock, policy } = this.#ports;
-    const full = endpointPath(request, policy.paths);
-    if (typeof full !== 'string') return full;
+  async #endpoint(request: RegistrationRequest, full: string, signal: AbortSignal): Promise<Reached | Refusal> {
+    const { clock } = this.#ports;
     const until = clock.mono() + (request.pulled ? 0 : SERVE_WITHIN_MS);
     for (;;) {
       const reached = this.#reach(request, full);

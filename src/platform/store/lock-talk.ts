@@ -1,7 +1,7 @@
 // What two brokers on one root say to each other over the lock: who are you, and would you stop.
 import net from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
-import { nextTurn } from '../time/next-turn.js';
+import { nextTurns } from '../time/next-turn.js';
 
 /** `ask`: who holds the lock. `stop`: the same, and please give it up. */
 export type Question = 'ask' | 'stop';
@@ -66,6 +66,9 @@ export function askHolder(path: string, question: Question, clock: Clock): Promi
   });
 }
 
+/** The end of a connection is read in the turn of its last octets or the next one. */
+const TURNS_TO_SEE_AN_END = 3;
+
 /** Answers questions until it is closed. */
 export function answering(holder: () => Holder, onStop: () => void, clock: Clock): net.Server {
   const server = net.createServer((socket) => {
@@ -85,7 +88,7 @@ export function answering(holder: () => Holder, onStop: () => void, clock: Clock
       heard = '';
       if (question !== 'stop' && question !== 'ask') socket.destroy();
       // What waited while this process was stopped may be of a successor that gave up long ago: its end is read next.
-      void afterTurns().then(() => {
+      void nextTurns(TURNS_TO_SEE_AN_END).then(() => {
         if (socket.destroyed || socket.readableEnded) return;
         if (question === 'stop') onStop();
         socket.write(`${JSON.stringify(holder())}\n`);
@@ -94,10 +97,6 @@ export function answering(holder: () => Holder, onStop: () => void, clock: Clock
   });
   server.maxConnections = MAX_CALLERS;
   return server;
-}
-
-async function afterTurns(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await nextTurn();
 }
 
 function parseHolder(line: string): Holder | undefined {

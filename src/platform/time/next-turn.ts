@@ -5,6 +5,11 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** Resolves after so many turns. */
+export async function nextTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await nextTurn();
+}
+
 /** Answers need a few turns on their way through the layers of a connection; two were seen, this is plenty. */
 const TURNS_OF_AN_ANSWER = 10;
 
@@ -12,6 +17,6 @@ const TURNS_OF_AN_ANSWER = 10;
  * Resolves when answers that were given have been written. A gRPC server that was asked to shut down says on Node.js 24
  * that a session is closed while its last answer has yet to be written; ending the connection then loses the answer.
  */
-export async function answersLeave(): Promise<void> {
-  for (let turn = 0; turn < TURNS_OF_AN_ANSWER; turn += 1) await nextTurn();
+export function answersLeave(): Promise<void> {
+  return nextTurns(TURNS_OF_AN_ANSWER);
 }
