@@ -1,6 +1,6 @@
 // Who may know whom. The drawing is in ARCHITECTURE.md; scripts/check-layer-rules.mjs shows that each rule here bites.
 const STAGES =
-  'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin';
+  'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin|allocation|podresources|cdi|front';
 const PROGRAMS = 'cli|demo|sim|registrar|verify';
 /** Node modules that compute and touch nothing outside the process. */
 const PURE_CORE = '^(node:)?(path|crypto|util|buffer)$';
@@ -74,6 +74,20 @@ module.exports = {
       to: { path: `^src/((${PROGRAMS})/|[^/]+$)` },
     },
     {
+      name: 'faults-come-from-outside',
+      comment: 'faults/ tests plugins through the interfaces of daemon/ and of stages. Only an entry brings it in.',
+      severity: 'error',
+      from: { path: '^src/.*/', pathNot: '^src/faults/' },
+      to: { path: '^src/faults/' },
+    },
+    {
+      name: 'faults-know-only-types',
+      comment: 'It stands between parts and makes none of them.',
+      severity: 'error',
+      from: { path: '^src/faults/' },
+      to: { path: '^src/', pathNot: '^src/(faults|model|kernel)/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'daemon-does-no-io',
       severity: 'error',
       from: { path: '^src/daemon/' },
@@ -110,9 +124,9 @@ module.exports = {
     {
       name: 'no-orphans',
       comment:
-        'A file that nobody imports and that imports nothing is dead. The build itself puts absent-* in place of packages.',
+        'A file that nobody imports and that imports nothing is dead. The build itself puts absent-* in place of packages, and makes a table of each .proto file.',
       severity: 'error',
-      from: { orphan: true, path: '^src/', pathNot: '(\\.d\\.ts|/absent-[^/]+)$' },
+      from: { orphan: true, path: '^src/', pathNot: '(\\.d\\.ts|/absent-[^/]+|^src/generated/.*)$' },
       to: {},
     },
     { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },

@@ -8,6 +8,7 @@ COPY package.json package-lock.json ./
 # Nothing that is installed needs its install script; our own build comes below.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts ./scripts
+COPY proto ./proto
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 

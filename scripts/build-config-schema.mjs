@@ -1,19 +1,23 @@
 // Turns the zod schema of the configuration into data that the daemon starts with: the JSON Schema, which a few lines
 // check by, and the defaults, because importing zod would be a good part of its start. With --schema it also writes
-// config/plugin-broker.schema.json, the same schema with its descriptions for editors; a test compares the two.
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+// config/plugin-broker.schema.json, the same schema with its descriptions for editors, and config/verify-record.schema.json;
+// tests compare them with the sources.
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeIfChanged } from './write-if-changed.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const source = path.join(root, 'src', 'platform', 'config', 'file-schema.ts');
+/** The lines of a record of verify, for programs that read them. */
+const recordSource = path.join(root, 'src', 'verify', 'record.ts');
 const target = path.join(root, 'src', 'generated', 'config-schema.ts');
 
-/** The schema module, bundled in memory, so that nothing has to be built before it. */
-async function loadSchema() {
+/** A module with a schema, bundled in memory, so that nothing has to be built before it. */
+async function loadSchema(file) {
   const bundle = await build({
-    entryPoints: [source],
+    entryPoints: [file],
     bundle: true,
     write: false,
     platform: 'node',
@@ -23,24 +27,9 @@ async function loadSchema() {
   return import(`data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].contents).toString('base64')}`);
 }
 
-/** Writes only what differs, so that a build does not disturb another one in the same checkout. */
-function writeIfChanged(file, text) {
-  let before;
-  try {
-    before = readFileSync(file, 'utf8');
-  } catch {
-    before = undefined;
-  }
-  if (before === text) return;
-  mkdirSync(path.dirname(file), { recursive: true });
-  // Renamed into place: another build may be reading it.
-  writeFileSync(`${file}.${process.pid}`, text);
-  renameSync(`${file}.${process.pid}`, file);
-}
-
 /** Generates src/generated/config-schema.ts, and with `forEditors` the JSON Schema beside the example. */
 export async function buildConfigSchema({ forEditors = false } = {}) {
-  const { parseForm, jsonSchema } = await loadSchema();
+  const { parseForm, jsonSchema } = await loadSchema(source);
   const schema = jsonSchema();
   const { data: defaults, error } = parseForm({});
   if (error !== undefined) throw error;
@@ -56,6 +45,9 @@ export async function buildConfigSchema({ forEditors = false } = {}) {
   if (forEditors) {
     const file = path.join(root, 'config', 'plugin-broker.schema.json');
     writeFileSync(file, `${JSON.stringify(schema, undefined, 2)}\n`);
+    const { recordSchema } = await loadSchema(recordSource);
+    const records = path.join(root, 'config', 'verify-record.schema.json');
+    writeFileSync(records, `${JSON.stringify(recordSchema(), undefined, 2)}\n`);
   }
 }
 

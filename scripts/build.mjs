@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildCodeCache } from './build-code-cache.mjs';
 import { buildConfigSchema } from './build-config-schema.mjs';
+import { buildWireTables } from './build-wire-tables.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const under = (...parts) => path.join(root, ...parts);
@@ -74,7 +75,8 @@ const bundle = (name, input, alias = {}) =>
     banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
   });
 
-// Before anything that imports it.
+// Before anything that imports them; the first of the two imports the tables as well.
+buildWireTables();
 await buildConfigSchema();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([

@@ -30,7 +30,10 @@ const SOUND = {
   'src/daemon/daemon.ts':
     "import { admit } from '../admission/admission.js';\nimport { session } from '../session/session.js';\n" +
     "import { open } from '../platform/grpc/server.js';\nexport const daemon = [admit, session, open];\n",
-  'src/serve.ts': "import { daemon } from './daemon/daemon.js';\nexport const serve = daemon;\n",
+  'src/faults/fault-port.ts':
+    "import type { daemon } from '../daemon/daemon.js';\nexport const faults = (port: typeof daemon): unknown => port;\n",
+  'src/serve.ts':
+    "import { daemon } from './daemon/daemon.js';\nimport { faults } from './faults/fault-port.js';\nexport const serve = faults(daemon);\n",
   'test/unit/admission.test.ts':
     "import { admit } from '../../src/admission/admission.js';\nexport const test = admit;\n",
 };
@@ -86,6 +89,16 @@ const VIOLATIONS = [
     rule: 'daemon-only-wires',
     file: 'src/daemon/bad-program.ts',
     text: "import { sim } from '../sim/device.js';\nexport const bad = sim;\n",
+  },
+  {
+    rule: 'faults-come-from-outside',
+    file: 'src/daemon/bad-faults.ts',
+    text: "import { faults } from '../faults/fault-port.js';\nexport const bad = faults;\n",
+  },
+  {
+    rule: 'faults-know-only-types',
+    file: 'src/faults/bad.ts',
+    text: "import { session } from '../session/session.js';\nexport const bad = session;\n",
   },
   {
     rule: 'daemon-does-no-io',

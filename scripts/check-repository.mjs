@@ -30,6 +30,12 @@ const LINES = [
     say: 'the host of a package registry: clients are configured outside the repository',
   },
   {
+    where: (file) => file !== SELF,
+    pattern:
+      /\bcontract \d|\bstack notes\b|\binterop rule\b|\b(contract|stack|interop|consumption|interfaces|house-style|user-demand|kubelet-behaviour|real-kubelet-facts)\.md\b|kubelet-behaviour \d/,
+    say: 'a page that is not in the repository: say the fact in place, or cite docs/specification.md#section',
+  },
+  {
     where: (file) => file.startsWith('src/') || file.startsWith('proto/'),
     pattern: /\b(TODO|FIXME|XXX)\b|not implemented|placeholder/i,
     say: 'a promise for later: finish it or leave it out',
@@ -119,6 +125,34 @@ function badLinks(file) {
   });
 }
 
+/** Sections of documents that comments cite by path and anchor. */
+function badCitations(file) {
+  if (!/^(src|test|scripts|proto)\//.test(file) || file === SELF || !isText(file)) return [];
+  return [...read(file).matchAll(/\b(docs\/[\w-]+\.md)(?:#([\w-]+))?/g)].flatMap(([cited, to, anchor]) => {
+    if (!existsSync(path.join(root, to))) return [`${file}: ${cited} does not exist`];
+    return anchor === undefined || anchors(read(to)).has(anchor) ? [] : [`${file}: ${cited} names no heading`];
+  });
+}
+
+/** Each invariant of ARCHITECTURE.md names a test that exists: `file below test/`: "title". */
+function badInvariants() {
+  const file = 'ARCHITECTURE.md';
+  const section =
+    read(file)
+      .split(/^## /m)
+      .find((part) => part.startsWith('Invariants')) ?? '';
+  const rows = section.split('\n').filter((line) => line.startsWith('| **'));
+  const problems = rows.flatMap((row) => {
+    const name = /\*\*(.+?)\*\*/.exec(row)[1];
+    const [, test, title] = /`([\w/-]+)`: "(.+?)"\s*\|$/.exec(row) ?? [];
+    if (test === undefined) return [`${file}: the invariant "${name}" names no test as \`folder/file\`: "title"`];
+    const at = `test/${test}.test.ts`;
+    if (!existsSync(path.join(root, at))) return [`${file}: the invariant "${name}": ${at} does not exist`];
+    return read(at).includes(title) ? [] : [`${file}: the invariant "${name}": ${at} has no test "${title}"`];
+  });
+  return rows.length === 0 ? [`${file}: no table of invariants`] : problems;
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -128,9 +162,16 @@ function badModes() {
 
 const all = files();
 const problems = [
-  ...all.flatMap((file) => [...badLines(file), ...badName(file), ...badSize(file), ...badLinks(file)]),
+  ...all.flatMap((file) => [
+    ...badLines(file),
+    ...badName(file),
+    ...badSize(file),
+    ...badLinks(file),
+    ...badCitations(file),
+  ]),
   ...badPins(),
   ...badModes(),
+  ...badInvariants(),
 ];
 for (const problem of problems) console.error(problem);
 console.log(`repository: ${all.length} files, ${problems.length} problems`);

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { loadGeneration } from './config/load-config.js';
 import { LiveConfig } from './config/live-config.js';
+import type { FormSource } from './config/ports.js';
 import { PolicyReload } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
-import { FaultPort } from './daemon/fault-port.js';
+import { FaultPort } from './faults/fault-port.js';
 import { serveHealth, tellSystemd } from './daemon/serving.js';
-import { asError } from './kernel/clock.js';
+import { asError, sleep } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import type { FaultOrder } from './model/fault-port.js';
 import { watchConfigFile } from './platform/config/config-watch.js';
@@ -20,6 +21,7 @@ import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
+import { end, endAtOnce } from './platform/process/ending.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
@@ -29,11 +31,13 @@ import { systemClock as clock } from './platform/time/system-clock.js';
 import { systemRandom as random } from './platform/time/system-random.js';
 
 const EXIT = { ok: 0, failed: 1, usage: 2, config: 78 } as const;
-/** A predecessor that is stopping is given this long (contract 6). */
+/** A predecessor that is stopping is given this long. */
 const WAIT_FOR_LOCK_MS = 10_000;
+/** Whatever is let go of at the end is given this long: its disk may hang. */
+const LET_GO_MS = 300;
 /** Log lines are given this long to leave at the end. */
 const LAST_LINES_MS = 1000;
-/** A successor that waits is answered for until it answers itself, at most this long (contract 6). */
+/** A successor that waits is answered for until it answers itself, at most this long. */
 const LINGER_MS = 10_000;
 
 interface Arguments {
@@ -84,7 +88,7 @@ async function main(): Promise<number> {
   guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());
   live.onChange(() => setLevel(live.logLevel));
-  const code = await run(args, live, log, { source, around });
+  const code = await run(args, live, log, { source, around }, handOver);
   await flush(LAST_LINES_MS);
   return code;
 }
@@ -94,6 +98,7 @@ async function run(
   live: LiveConfig,
   log: Log,
   config: Pick<ConstructorParameters<typeof PolicyReload>[0], 'source' | 'around'>,
+  handOver: () => void,
 ): Promise<number> {
   const { settings } = live.current;
   // Installed first: without a listener a SIGHUP during the start would end the process.
@@ -120,7 +125,7 @@ async function run(
     },
     faults,
   });
-  const stopping = new Stopping(daemon);
+  const stopping = new Stopping(daemon, handOver);
   const outcome = await acquireInstanceLock(
     settings.paths.state,
     { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
@@ -128,7 +133,7 @@ async function run(
       clock,
       random,
       holder: () => stopping.holder(),
-      onTakeover: () => stopping.begin('a successor takes over'),
+      onTakeover: () => stopping.handOver(),
       onWait: (message) => log.info('broker.waiting', message),
     },
     stopping.signal,
@@ -165,9 +170,12 @@ async function run(
     events: daemon.events,
   });
   hangup = () => void reload.reload('SIGHUP');
-  const unwatch = await watchFile(args.config, log, () => void reload.reload('the file changed'));
+  const watching = watchFile(config.source, log, () => void reload.reload('the file changed'));
+  // A directory that hangs is never watched: that is no reason not to end.
+  await Promise.race([watching, stopping.done]);
   const isClean = await stopping.done;
-  await unwatch?.();
+  // Watchers and names are files, too: where their disk hangs, the end does not wait for them.
+  await Promise.race([watching.then((unwatch) => unwatch?.()), sleep(clock, LET_GO_MS)]);
   await stopping.leave(lock);
   health?.close();
   notifier.close();
@@ -190,12 +198,12 @@ class Stopping {
   #finish: (isClean: boolean) => void = () => undefined;
   readonly done: Promise<boolean>;
 
-  constructor(daemon: Daemon) {
+  constructor(daemon: Daemon, handOver: () => void) {
     this.#daemon = daemon;
     this.done = new Promise((resolve) => (this.#finish = resolve));
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (this.signal.aborted) process.exit(EXIT.failed);
+        if (this.signal.aborted) endAtOnce(EXIT.failed, handOver);
         this.begin(signal);
       });
     }
@@ -212,10 +220,15 @@ class Stopping {
     return { pid: process.pid, phase: this.#daemon.view().phase };
   }
 
+  /** A successor waits for our lock. */
+  handOver(): void {
+    if (!this.signal.aborted) this.#isAwaited = true;
+    this.begin('a successor takes over');
+  }
+
   begin(why: string): void {
     if (this.signal.aborted) return;
     this.#begun.abort();
-    if (why.includes('successor')) this.#isAwaited = true;
     this.#daemon.stop(why).then(
       () => this.#finish(true),
       () => this.#finish(false),
@@ -225,18 +238,18 @@ class Stopping {
   /** Gives the lock up, and goes on answering operators until a successor that waits does. */
   async leave(lock: InstanceLock | undefined): Promise<void> {
     // A write that hangs may still land: then the lock is left to the end of the process.
-    if (!this.#daemon.store.isWriting) await lock?.release();
+    if (!this.#daemon.store.isWriting) await Promise.race([lock?.release(), sleep(clock, LET_GO_MS)]);
     if (this.#isAwaited) await this.#daemon.linger(LINGER_MS);
     await this.#daemon.close();
   }
 }
 
 async function watchFile(
-  file: string | undefined,
+  { file, looks }: FormSource,
   log: Log,
   onChange: () => void,
 ): Promise<(() => Promise<void>) | undefined> {
-  return file === undefined ? undefined : watchConfigFile({ file, clock, log, onChange });
+  return file === undefined ? undefined : watchConfigFile({ file, clock, log, onChange, seen: looks() });
 }
 
 function versionOfProgram(): string {
@@ -258,10 +271,16 @@ function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): voi
         stack: stack ?? '',
       },
     );
-    void flush(LAST_LINES_MS).then(() => process.exit(70));
+    void flush(LAST_LINES_MS).then(() => endAtOnce(70, () => undefined));
   };
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
 }
 
-void main().then((code) => process.exit(code));
+void main().then((code) =>
+  end(
+    code,
+    (ms) => sleep(clock, ms),
+    () => undefined,
+  ),
+);

@@ -27,6 +27,8 @@ export interface AdminPort {
    * slow may be ended with an error, but never makes anybody wait.
    */
   events(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+  /** Ends the states stale and unknown of the ledger. Resolves with what it was; undefined when it was in order. */
+  resetLedger(): Promise<'stale' | 'unknown' | 'unread' | undefined>;
   /** Lifts the quarantine and clears the strikes of all callers of the plugin. */
   pardon(plugin: PluginId): Promise<number>;
   /** Closes all present incarnations of the plugin and keeps them out. */

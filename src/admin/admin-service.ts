@@ -1,6 +1,6 @@
 // The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
 import type { BrokerEvent } from '../model/event.js';
-import { pluginKey, type PluginId } from '../model/ids.js';
+import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 import type { AdminPort, EventQuery } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
@@ -87,6 +87,20 @@ export class AdminService {
     return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);
   }
 
+  /** Says that nothing is given out of what nobody knows; FAILED_PRECONDITION while all is known, or nothing can be. */
+  async resetLedger(): Promise<Answer<string>> {
+    const before = await this.#port.resetLedger();
+    if (before === undefined)
+      return problem('FAILED_PRECONDITION', 'the ledger is in order: release single leases instead');
+    if (before === 'unread') {
+      return problem(
+        'FAILED_PRECONDITION',
+        'the checkpoint was not read, so that nothing can be written to it; `plugin-broker status` says why',
+      );
+    }
+    return answer(`the ledger was ${before}; it begins anew, and devices are given out`);
+  }
+
   /** Lifts a quarantine. */
   async pardon(name: string, type: string): Promise<Answer<string>> {
     const plugin = resolvePlugin(name, type, this.#known(this.#port.limits()));
@@ -98,18 +112,20 @@ export class AdminService {
     );
   }
 
-  /** Closes the present incarnations of a plugin and keeps them out. */
-  async deregister(name: string, type: string): Promise<Answer<string>> {
+  /** Closes the present incarnations of a plugin and keeps them out; FAILED_PRECONDITION while it has leases, without `force`. */
+  async deregister(name: string, type: string, force = false): Promise<Answer<string>> {
     const plugin = resolvePlugin(name, type, this.#port.plugins());
     if (!plugin.ok) return plugin;
+    const held = force ? undefined : this.#inLeases(plugin.value);
+    if (held !== undefined) return held;
     const touched = await this.#port.deregister(plugin.value);
     const key = pluginKey(plugin.value);
     if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
     return answer(`${key} is deregistered and stays out until it comes with a new socket`);
   }
 
-  /** Drops the entries of a plugin that is lost; FAILED_PRECONDITION while it is not. */
-  async forget(name: string, type: string): Promise<Answer<string>> {
+  /** Drops the entries of a plugin that is lost; FAILED_PRECONDITION while it is not, or has leases, without `force`. */
+  async forget(name: string, type: string, force = false): Promise<Answer<string>> {
     const all = this.#port.plugins();
     const plugin = resolvePlugin(name, type, all);
     if (!plugin.ok) return plugin;
@@ -120,9 +136,20 @@ export class AdminService {
       const remedy = `only held, gone or rejected entries can be forgotten; \`plugin-broker deregister\` closes a living one`;
       return problem('FAILED_PRECONDITION', `${key} is ${states}; ${remedy}`);
     }
+    const held = force ? undefined : this.#inLeases(plugin.value);
+    if (held !== undefined) return held;
     const touched = await this.#port.forget(plugin.value);
     if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
     return answer(`${key} is forgotten`);
+  }
+
+  /** Devices of a plugin that are in use are no reason to refuse for ever, but one to think twice. */
+  #inLeases(plugin: PluginId): Answer<string> | undefined {
+    if (plugin.type !== DEVICE_PLUGIN) return undefined;
+    const allocated = this.#port.resources().find(({ name }) => name === plugin.name)?.allocated ?? 0;
+    if (allocated === 0) return undefined;
+    const remedy = 'release them (`plugin-broker allocations` shows who has what), or say --force: the leases stay';
+    return problem('FAILED_PRECONDITION', `${String(allocated)} devices of ${plugin.name} are in leases; ${remedy}`);
   }
 
   /** Everybody a pardon can be meant for: those with an entry, and those with nothing but strikes. */

@@ -1,12 +1,14 @@
 // May it come in? Both doors and every pull end here; the checks run in a fixed order and the first refusal wins.
 import { sleep, type Clock } from '../kernel/clock.js';
-import { incarnationKey, type Caller } from '../model/ids.js';
 import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
-import { checkCaller } from './caller.js';
+import { checkCaller, checkOwner } from './caller.js';
 import { checkRoots, endpointPath, pinRefusal } from './endpoint.js';
-import type { AdmissionPolicy, FloodPort, FloodSubject, Listener, RosterPort, SocketPort } from './ports.js';
+import type { AdmissionPolicy, SocketPort } from './ports.js';
+import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
+import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
+import type { AdmissionVerdict, Admitter, Incumbent, NameClaims } from '../model/registration.js';
 
 /** Plugins that register a moment before they serve are given this long to do so. */
 const SERVE_WITHIN_MS = 1000;
@@ -17,30 +19,14 @@ const MAX_NAME = 512;
 
 /** What admission needs. */
 export interface AdmissionPorts {
-  readonly flood: FloodPort;
+  readonly flood: RegistrationLimits;
   readonly sockets: SocketPort;
-  readonly roster: RosterPort;
+  readonly roster: NameClaims;
   readonly policy: AdmissionPolicy;
   readonly clock: Clock;
   /** Uid of the broker, and its pid, so that it never dials itself. */
   readonly self: { readonly uid: number; readonly pid: number };
 }
-
-/** A registration that may come in. Whoever takes it releases both sockets. */
-export interface Admitted {
-  readonly admitted: true;
-  readonly socket: PinnedSocket;
-  readonly endpoint: PinnedSocket;
-  readonly caller: Caller | undefined;
-  /** The process that listens on the endpoint: whoever called, its session is with this one. */
-  readonly listener: Caller;
-  readonly policy: PluginPolicy;
-  /** What others may have changed since: asked in the same turn in which the registration is entered. */
-  readonly recheck: () => Refusal | undefined;
-}
-
-/** A verdict: let in, or why not. */
-export type Verdict = Admitted | { readonly admitted: false; readonly refusal: Refusal };
 
 /** An endpoint and the process behind it. */
 interface Reached {
@@ -48,13 +34,16 @@ interface Reached {
   readonly listener: Exclude<Listener, { error: string }>;
 }
 
+/** When it is worth asking again after the broker had no descriptor or memory left. */
+const SHORTAGE_PASSES_MS = 1000;
+
 /** What a plugin that registers a moment too early looks like. */
 const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NO_ANSWER']);
 
-const refuse = (refusal: Refusal): Verdict => ({ admitted: false, refusal });
+const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refusal });
 
 /** The one admission. */
-export class Admission {
+export class Admission implements Admitter {
   readonly #ports: AdmissionPorts;
 
   constructor(ports: AdmissionPorts) {
@@ -62,11 +51,15 @@ export class Admission {
   }
 
   /**
-   * Checks a request in the order of contract 2: quarantine, name, flood, version, endpoint, caller, duplicates, caps.
+   * Checks a request in this order: quarantine, name, flood, version, endpoint, caller, duplicates, caps.
    *
    * @param handler of the request's type, for its name and version rules and to ask the incumbent
    */
-  async admit(request: RegistrationRequest, handler: PluginHandler | undefined, signal: AbortSignal): Promise<Verdict> {
+  async admit(
+    request: RegistrationRequest,
+    handler: PluginHandler | undefined,
+    signal: AbortSignal,
+  ): Promise<AdmissionVerdict> {
     const { flood, policy } = this.#ports;
     const invalid = this.#checkName(request, handler);
     const full = endpointPath(request, policy.paths);
@@ -78,11 +71,10 @@ export class Admission {
     // A wrong name is counted, but not made to wait for its turn.
     if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return refuse(invalid);
     while (turn.kind === 'delay') {
-      await sleep(this.#ports.clock, turn.delayMs, signal);
+      turn = await turn.wait(signal);
       // Others who called meanwhile may have brought the plugin into quarantine.
       const bannedNow = flood.quarantined(subject);
       if (bannedNow !== undefined) return refuse(bannedNow);
-      turn = turn.next?.() ?? { kind: 'pass' };
       if (turn.kind === 'refuse') return refuse(turn.refusal);
     }
     if (invalid !== undefined) return refuse(invalid);
@@ -104,16 +96,18 @@ export class Admission {
           allowUids: policy.settings.allowUids,
           ruleUids: plugin.uids,
         }) ??
+        this.#checkOwner(request, listener, plugin, socket) ??
         (await this.#checkDuplicate(request, handler, plugin, socket, signal)) ??
         this.#checkCaps(request);
       // Whoever gave up has let its socket go.
       signal.throwIfAborted();
       if (wrong !== undefined) return refuse(wrong);
-      const serving = this.#callerFrom(listener);
+      const serving = callerBehind(listener);
       const caller = request.caller ?? serving;
       const recheck = (): Refusal | undefined =>
         flood.quarantined(subject) ??
         this.#checkIncarnation(request, endpoint) ??
+        this.#checkOwner(request, listener, plugin, socket) ??
         this.#checkRejected(request, handler, plugin, socket) ??
         this.#checkCaps(request);
       isTaken = true;
@@ -185,6 +179,10 @@ export class Admission {
     if ('uid' in found) {
       return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint ${full} is the broker's own socket` };
     }
+    if (isOwnShortage(found.error)) {
+      const message = `${name}: the broker has nothing left to ask who listens on ${full} with (${found.error})`;
+      return { code: 'BUSY', message, retryAfterMs: SHORTAGE_PASSES_MS };
+    }
     if (found.error === 'EAGAIN') {
       return { code: 'NO_ANSWER', message: `${name}: ${full} has a listener whose queue is full: it accepts nobody` };
     }
@@ -212,6 +210,18 @@ export class Admission {
       code: 'ENDPOINT_CLAIMED',
       message: `${request.name}: the socket ${endpoint.path} already serves ${claimant}`,
     };
+  }
+
+  #checkOwner(
+    { type, name, caller, pulled }: RegistrationRequest,
+    listener: Reached['listener'],
+    { uids }: PluginPolicy,
+    socket: PinnedSocket,
+  ): Refusal | undefined {
+    const newcomer = (caller ?? listener).uid;
+    // The broker coming back to the owner itself is no newcomer.
+    const except = pulled ? incarnationKey(socket.incarnation) : undefined;
+    return checkOwner({ name, newcomer, ruleUids: uids, owner: this.#ports.roster.owner(type, name, except) });
   }
 
   async #checkDuplicate(
@@ -249,7 +259,7 @@ export class Admission {
     request: RegistrationRequest,
     handler: PluginHandler | undefined,
     socket: PinnedSocket,
-  ): ReturnType<RosterPort['incumbent']> {
+  ): Incumbent | undefined {
     if (handler?.coexist === true) return undefined;
     const incumbent = this.#ports.roster.incumbent(request.type, request.name);
     return incumbent?.socketKey === incarnationKey(socket.incarnation) ? undefined : incumbent;
@@ -262,16 +272,6 @@ export class Admission {
     return {
       code: 'CAP_PLUGINS',
       message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)`,
-    };
-  }
-
-  #callerFrom(listener: Exclude<Listener, { error: string }>): Caller {
-    return {
-      uid: listener.uid,
-      gid: listener.gid,
-      pid: listener.pid,
-      startTime: undefined,
-      source: listener.pid === undefined ? 'socket-file' : 'peercred',
     };
   }
 }

@@ -1,6 +1,7 @@
-// May this process register this plugin? (contract 2, Caller) Pure.
+// May this process register this plugin? Pure.
 import type { Caller } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
+import type { NameOwner } from '../model/registration.js';
 
 /** What the decision rests on. */
 export interface CallerFacts {
@@ -33,4 +34,28 @@ export function checkCaller({ name, caller, listenerUid, allowUids, ruleUids }: 
     code: 'CALLER_NOT_LISTENER',
     message: `${name}: the caller has uid ${String(uid)}, but uid ${String(listenerUid)} listens on the endpoint`,
   };
+}
+
+/** A name whose owner is inside its grace may be free soon; nobody knows when. */
+const ASK_AGAIN_MS = 5000;
+
+/** What the decision about a name rests on. */
+export interface NameFacts {
+  readonly name: string;
+  /** Uid of the caller; at the watcher door of who listens on the registration socket. */
+  readonly newcomer: number;
+  /** rules[].uids of the plugin. */
+  readonly ruleUids: readonly number[] | undefined;
+  readonly owner: NameOwner | undefined;
+}
+
+/** A name belongs to the uid that has it: nobody else gets it but root, and those whom a rule names. */
+export function checkOwner({ name, newcomer, ruleUids, owner }: NameFacts): Refusal | undefined {
+  if (owner === undefined || newcomer === owner.uid || newcomer === 0 || ruleUids?.includes(newcomer) === true) {
+    return undefined;
+  }
+  const message = `${name}: the name belongs to uid ${String(owner.uid)}, which has it at ${owner.endpointPath}; uid ${String(newcomer)} may not take it`;
+  if (!owner.isHeld) return { code: 'NAME_OWNED', message };
+  const soon = `${message} while it is inside its grace`;
+  return { code: 'NAME_OWNED', message: soon, isPassing: true, retryAfterMs: ASK_AGAIN_MS };
 }

@@ -6,7 +6,7 @@ import type { Refusal } from '../model/reasons.js';
 import type { Paths } from '../model/settings.js';
 import type { PinProblem, SocketPort } from './ports.js';
 
-/** Drivers keep their service sockets here on every node, whatever the broker's own root is (contract 2). */
+/** Drivers keep their service sockets here on every node, whatever the broker's own root is. */
 const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 /** A unix socket address holds this many bytes of path. */
 const MAX_PATH_BYTES = 107;

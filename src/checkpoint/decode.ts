@@ -3,15 +3,23 @@ import type { Incarnation } from '../model/ids.js';
 import type { CheckpointDocument, PluginEntry, StoredList, Tombstone, UnknownFields } from './document.js';
 import { unseal } from './envelope.js';
 import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
+import { decodeLease, decodeLedger } from './lease-entry.js';
 import { Malformed, Members } from './members.js';
+import { MAX_LEVELS, nestsDeeper } from './nesting.js';
 import { UPGRADES, upgrade } from './upgrades.js';
 import type { RawDocument, UpgradeStep } from './upgrades.js';
 
-/** What some bytes turned out to be. `problem` continues the sentence "checkpoint.json cannot be used: …". */
+/**
+ * What some bytes turned out to be. `problem` continues the sentence "checkpoint.json cannot be used: …"; `bootId` is the
+ * boot that a damaged file names where that is still legible.
+ */
 export type Decoded<T> =
   | { readonly kind: 'document'; readonly document: T }
   | { readonly kind: 'newer'; readonly format: number }
-  | { readonly kind: 'damaged'; readonly problem: string };
+  | { readonly kind: 'damaged'; readonly problem: string; readonly bootId?: string };
+
+/** The envelope's first line, generation and boot fit into this. */
+const HEAD_BYTES = 256;
 
 const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
 const entryMembers: ReadonlySet<string> = new Set(ENTRY_MEMBERS);
@@ -24,17 +32,29 @@ export function decodeCheckpoint(
   newest = FORMAT,
 ): Decoded<CheckpointDocument> {
   const envelope = unseal(bytes);
-  if (envelope.kind === 'damaged') return envelope;
+  if (envelope.kind === 'damaged') return { ...envelope, ...legibleBoot(bytes) };
   if (envelope.format > newest) return { kind: 'newer', format: envelope.format };
   try {
-    const raw = upgrade(JSON.parse(bytes.toString('utf8')) as RawDocument, envelope.format, newest, steps);
-    if (raw === undefined) return { kind: 'damaged', problem: `nothing upgrades its format ${envelope.format}` };
+    const parsed = JSON.parse(bytes.toString('utf8')) as RawDocument;
+    if (nestsDeeper(parsed, MAX_LEVELS)) return damaged(bytes, `it nests more than ${MAX_LEVELS} levels deep`);
+    const raw = upgrade(parsed, envelope.format, newest, steps);
+    if (raw === undefined) return damaged(bytes, `nothing upgrades its format ${envelope.format}`);
     return { kind: 'document', document: decodeDocument(raw) };
   } catch (failure) {
-    if (failure instanceof Malformed || failure instanceof SyntaxError)
-      return { kind: 'damaged', problem: failure.message };
+    if (failure instanceof Malformed || failure instanceof SyntaxError) return damaged(bytes, failure.message);
     throw failure;
   }
+}
+
+function damaged(bytes: Buffer, problem: string): Decoded<CheckpointDocument> {
+  return { kind: 'damaged', problem, ...legibleBoot(bytes) };
+}
+
+/** The boot is one of the first members, so that it is legible in most files that were cut or changed further on. */
+function legibleBoot(bytes: Buffer): { readonly bootId?: string } {
+  const head = bytes.toString('latin1', 0, HEAD_BYTES);
+  const bootId = /^\{"format":[0-9]+,\n"generation":[0-9]+,\n"bootId":"([0-9a-f-]{36})",\n/.exec(head)?.[1];
+  return bootId === undefined ? {} : { bootId };
 }
 
 /**
@@ -45,14 +65,16 @@ export function decodeCheckpoint(
 export function decodeDocument(raw: RawDocument): CheckpointDocument {
   const members = new Members(raw, '');
   return {
-    generation: members.count('generation'),
+    generation: members.counter('generation'),
     bootId: members.text('bootId'),
     writtenAt: members.text('writtenAt'),
-    eventSeq: members.count('eventSeq'),
+    eventSeq: members.counter('eventSeq'),
     plugins: members.objects('plugins').map(decodeEntry),
     limits: members.list('limits'),
     tombstones: members.objects('tombstones').map(decodeTombstone),
     csi: new Map(Object.entries(members.record('csi'))),
+    ledger: decodeLedger(members.object('ledger')),
+    leases: members.objects('leases').map(decodeLease),
     extra: members.others(documentMembers),
   };
 }
@@ -76,9 +98,10 @@ function decodeEntry(entry: Members): PluginEntry {
     version: entry.text('version'),
     options: entry.record('options'),
     primary: entry.flag('primary'),
+    ...(entry.has('sentAway') ? { sentAway: entry.flag('sentAway') } : {}),
     firstRegisteredAt: entry.text('firstRegisteredAt'),
     lastRegisteredAt: entry.text('lastRegisteredAt'),
-    registrations: entry.count('registrations'),
+    registrations: entry.counter('registrations'),
     facts: entry.record('facts'),
     ...(entry.has('list') ? { list: decodeList(entry.object('list')) } : {}),
     ...extraOf(entry.others(entryMembers)),

@@ -5,6 +5,9 @@ import type { CheckpointDocument, PluginEntry, StoredList } from './document.js'
 import type { ReceivedList } from './draft.js';
 import type { ListFiles } from './ports.js';
 
+/** Gives the newest list of an entry as it is in memory, by entryKey; undefined when there is none. */
+export type NewestList = (key: string) => ReceivedList | undefined;
+
 /** Files removed after one commit: more would make the next one wait. */
 const REMOVALS_PER_COMMIT = 64;
 
@@ -60,6 +63,29 @@ export class DeviceLists {
     if (bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === list.sha256) return bytes;
     this.#present.delete(list.sha256);
     return undefined;
+  }
+
+  /**
+   * Writes again what entries name and somebody has removed from the disk since. What is not in memory any more is
+   * unknown from now on.
+   *
+   * @param plugins the entries in memory
+   * @param newest the newest list of an entry that is in memory, by entryKey
+   */
+  async putBack(plugins: ReadonlyMap<string, PluginEntry>, newest: NewestList): Promise<void> {
+    const named = filesNamedBy(plugins.values());
+    if (![...named].some((sha256) => this.#present.get(sha256) === 'whole')) return;
+    const there = new Set(await this.#files.hashes());
+    const missing = new Set([...named].filter((sha256) => this.#present.get(sha256) === 'whole' && !there.has(sha256)));
+    if (missing.size === 0) return;
+    const lost = new Map<string, Buffer>();
+    for (const key of plugins.keys()) {
+      const list = newest(key);
+      if (list !== undefined && missing.has(list.sha256)) lost.set(list.sha256, list.raw);
+    }
+    for (const sha256 of missing) if (!lost.has(sha256)) this.#present.delete(sha256);
+    // Should this fail, they count as missing at the next commit, too.
+    if (lost.size > 0) await this.#files.write(lost);
   }
 
   /**

@@ -1,6 +1,7 @@
 // What a checkpoint holds. Every part is immutable: a change replaces it, so that unchanged parts are encoded once.
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Incarnation } from '../model/ids.js';
+import type { LeaseRecord, LedgerState } from '../model/lease.js';
 
 /** How many tombstones are kept; beyond it the oldest are dropped. */
 export const MAX_TOMBSTONES = 1024;
@@ -44,6 +45,8 @@ export interface PluginFacts {
   readonly options: Readonly<Record<string, unknown>>;
   /** Whether this incarnation is the one that serves its name; others are fallbacks. */
   readonly primary: boolean;
+  /** The broker gave it a reason to register afresh, and nothing has been heard of it since. Absent: no. */
+  readonly sentAway?: boolean;
   /** RFC 3339. */
   readonly firstRegisteredAt: string;
   readonly lastRegisteredAt: string;
@@ -71,6 +74,9 @@ export interface Tombstone {
   readonly extra?: UnknownFields;
 }
 
+/** A lease in the checkpoint. */
+export type LeaseEntry = LeaseRecord & { readonly extra?: UnknownFields };
+
 /** One generation of the checkpoint. */
 export interface CheckpointDocument {
   /** Grows with every attempt to write; gaps are attempts that failed. */
@@ -88,6 +94,10 @@ export interface CheckpointDocument {
   readonly tombstones: readonly Tombstone[];
   /** Node facts of CSI drivers, by driver. */
   readonly csi: ReadonlyMap<string, unknown>;
+  /** What `leases` is worth. */
+  readonly ledger: LedgerState;
+  /** Oldest first. */
+  readonly leases: readonly LeaseEntry[];
   readonly extra: UnknownFields;
 }
 
@@ -102,6 +112,8 @@ export function emptyDocument(bootId: string): CheckpointDocument {
     limits: [],
     tombstones: [],
     csi: new Map(),
+    ledger: 'ok',
+    leases: [],
     extra: new Map(),
   };
 }

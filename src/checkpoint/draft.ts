@@ -1,7 +1,8 @@
 // The checkpoint in memory, and the few ways in which it may be changed.
 import { incarnationKey, pluginKey } from '../model/ids.js';
+import type { LeaseRecord, LedgerState } from '../model/lease.js';
 import { entryKey, MAX_TOMBSTONES } from './document.js';
-import type { CheckpointDocument, PluginEntry, PluginFacts, StoredList, Tombstone } from './document.js';
+import type { CheckpointDocument, LeaseEntry, PluginEntry, PluginFacts, StoredList, Tombstone } from './document.js';
 
 /** A device list as it was received. */
 export interface ReceivedList {
@@ -23,6 +24,9 @@ export interface Contents {
   /** By entryKey, oldest first. */
   readonly tombstones: ReadonlyMap<string, Tombstone>;
   readonly csi: ReadonlyMap<string, unknown>;
+  readonly ledger: LedgerState;
+  /** By id, oldest first. */
+  readonly leases: ReadonlyMap<string, LeaseEntry>;
 }
 
 /** The contents as a mutation sees them. Late news of an entry that is gone change nothing. */
@@ -32,7 +36,9 @@ export class Draft implements Contents {
   readonly #plugins = new Map<string, PluginEntry>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #csi = new Map<string, unknown>();
+  readonly #leases = new Map<string, LeaseEntry>();
   #limits: readonly unknown[] = [];
+  #ledger: LedgerState = 'ok';
 
   /** @param offer takes the newest list of an entry */
   constructor(bootId: string, offer: OfferList) {
@@ -54,6 +60,30 @@ export class Draft implements Contents {
 
   get csi(): ReadonlyMap<string, unknown> {
     return this.#csi;
+  }
+
+  get ledger(): LedgerState {
+    return this.#ledger;
+  }
+
+  get leases(): ReadonlyMap<string, LeaseEntry> {
+    return this.#leases;
+  }
+
+  /** Records a lease, in place of what was known of it. */
+  putLease(lease: LeaseRecord): void {
+    const extra = this.#leases.get(lease.id)?.extra;
+    this.#leases.set(lease.id, extra === undefined ? lease : { ...lease, extra });
+  }
+
+  /** Forgets a lease. */
+  removeLease(id: string): void {
+    this.#leases.delete(id);
+  }
+
+  /** Says what the leases are worth. */
+  setLedger(state: LedgerState): void {
+    this.#ledger = state;
   }
 
   /**
@@ -96,7 +126,7 @@ export class Draft implements Contents {
   }
 
   /** Keeps an incarnation out from now on. The oldest tombstones are dropped when there are too many. */
-  bury(tombstone: Tombstone): void {
+  addTombstone(tombstone: Tombstone): void {
     const key = tombstoneKey(tombstone);
     this.#tombstones.delete(key);
     this.#tombstones.set(key, tombstone);
@@ -121,9 +151,11 @@ export class Draft implements Contents {
   load(document: CheckpointDocument, asHints: boolean): void {
     for (const entry of document.plugins)
       this.#plugins.set(entryKey(entry), asHints ? { ...entry, bootId: '' } : entry);
-    for (const tombstone of document.tombstones) this.bury(tombstone);
+    for (const tombstone of document.tombstones) this.addTombstone(tombstone);
     for (const [driver, facts] of document.csi) this.#csi.set(driver, facts);
     this.#limits = document.limits;
+    for (const lease of document.leases) this.#leases.set(lease.id, lease);
+    this.#ledger = document.ledger === 'ok' && asHints ? 'stale' : document.ledger;
   }
 }
 

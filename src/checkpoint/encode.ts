@@ -1,6 +1,7 @@
 // From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and kept with
 // it: a commit pays for what changed, and for copying the rest.
 import type { CheckpointDocument, PluginEntry, Tombstone, UnknownFields } from './document.js';
+import { leaseText } from './lease-entry.js';
 import { seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 
@@ -13,13 +14,20 @@ export class CheckpointEncoder {
 
   /** One JSON object with `format` first, one plugin a line, and a checksum at the end. */
   encode(document: CheckpointDocument): Buffer {
-    const { generation, bootId, writtenAt, eventSeq, plugins, limits, tombstones, csi, extra } = document;
+    const { generation, bootId, writtenAt, eventSeq, plugins, limits, tombstones, csi, ledger, leases, extra } =
+      document;
     return seal(FORMAT, [
       Buffer.from(Object.entries({ generation, bootId, writtenAt, eventSeq }).map(memberText).join('')),
       ...this.#list('plugins', plugins, entryText),
       ...this.#list('limits', limits, JSON.stringify),
       ...this.#list('tombstones', tombstones, tombstoneText),
-      Buffer.from([['csi', Object.fromEntries(csi)] as const, ...extra].map(memberText).join('')),
+      Buffer.from(
+        Object.entries({ csi: Object.fromEntries(csi), ledger: { state: ledger } })
+          .map(memberText)
+          .join(''),
+      ),
+      ...this.#list('leases', leases, leaseText),
+      Buffer.from([...extra].map(memberText).join('')),
     ]);
   }
 

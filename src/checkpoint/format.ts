@@ -1,9 +1,9 @@
-// The names of format 1; docs/checkpoint-format.md says what each means.
+// The names of format 2; docs/checkpoint-format.md says what each means.
 
 /** The number of the format this version writes. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
-/** The members of a document that format 1 knows, in the order in which they are written. */
+/** The members of a document that format 2 knows, in the order in which they are written. */
 export const DOCUMENT_MEMBERS = [
   'format',
   'generation',
@@ -14,6 +14,8 @@ export const DOCUMENT_MEMBERS = [
   'limits',
   'tombstones',
   'csi',
+  'ledger',
+  'leases',
   'sha256',
 ] as const;
 /** The members of an entry of `plugins`. */
@@ -33,6 +35,7 @@ export const ENTRY_MEMBERS = [
   'version',
   'options',
   'primary',
+  'sentAway',
   'firstRegisteredAt',
   'lastRegisteredAt',
   'registrations',
@@ -41,3 +44,17 @@ export const ENTRY_MEMBERS = [
 ] as const;
 /** The members of an entry of `tombstones`. */
 export const TOMBSTONE_MEMBERS = ['type', 'name', 'incarnation', 'time'] as const;
+/** The members of an entry of `leases`. */
+export const LEASE_MEMBERS = [
+  'id',
+  'uid',
+  'key',
+  'owner',
+  'wants',
+  'granted',
+  'answer',
+  'createdAt',
+  'ttlMs',
+  'renewed',
+  'bootId',
+] as const;

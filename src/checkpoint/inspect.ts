@@ -48,6 +48,9 @@ export interface CheckpointInspection {
   readonly tombstones: number;
   readonly limits: number;
   readonly csiDrivers: readonly string[];
+  /** What the leases are worth: ok, stale or unknown; empty where it cannot be read. */
+  readonly ledger: string;
+  readonly leases: number;
   /** Why `verify` fails, one sentence each; empty when everything is in order. */
   readonly problems: readonly string[];
   /** What the reader should know besides. */
@@ -66,6 +69,8 @@ const NOTHING: Omit<CheckpointInspection, 'file' | 'condition'> = {
   tombstones: 0,
   limits: 0,
   csiDrivers: [],
+  ledger: '',
+  leases: 0,
   problems: [],
   notes: [],
 };
@@ -125,6 +130,8 @@ async function contentsOf(files: FilePort, file: string, document: CheckpointDoc
     tombstones: document.tombstones.length,
     limits: document.limits.length,
     csiDrivers: [...document.csi.keys()],
+    ledger: document.ledger,
+    leases: document.leases.length,
     problems,
     notes: isUnchecked ? [note] : [],
   };

@@ -1,5 +1,6 @@
 // Reads the members of a parsed JSON object one by one, saying exactly what is wrong. By hand and small, because it
 // stands in the way of a start: a schema library would cost more time than everything else of the load.
+import { believable } from '../kernel/counter.js';
 import type { UnknownFields } from './document.js';
 
 /** A member that is not what the format says. The message names it: `plugins[3].uid must be a whole number`. */
@@ -38,6 +39,16 @@ export class Members {
       throw new Malformed(`${this.#at(name)} must be a whole number that is not negative`);
     }
     return value as number;
+  }
+
+  /** A count that goes on from here; one that nobody can have reached starts again at 0. */
+  counter(name: string): number {
+    return believable(this.count(name));
+  }
+
+  /** Whole numbers, none negative. */
+  counts(name: string): readonly number[] {
+    return this.list(name).map((value, index) => new Members({ value }, `${this.#at(name)}[${index}]`).count('value'));
   }
 
   texts(name: string): readonly string[] {

@@ -14,6 +14,8 @@ export interface Found {
   readonly source: 'current' | 'previous' | 'none' | 'newer';
   /** One sentence for each file that could not be used: what is wrong with it and where it is now. */
   readonly problems: readonly string[];
+  /** For each file that could not be used: the boot that it names, where that is legible. */
+  readonly lostBoots: readonly (string | undefined)[];
 }
 
 /** The document in memory and the file below it: lowdb's `Low` over our adapter. */

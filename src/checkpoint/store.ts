@@ -5,9 +5,10 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { EventSink } from '../model/event.js';
+import type { LedgerState } from '../model/lease.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { CheckpointView } from '../model/views.js';
-import { DeviceLists } from './device-lists.js';
+import { DeviceLists, type NewestList } from './device-lists.js';
 import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
 import { judge } from './findings.js';
@@ -19,6 +20,8 @@ import type { DocumentFile, Found, ListFiles } from './ports.js';
 export interface StorePorts {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
+  /** Device lists in memory, for files that somebody removes while we run. */
+  readonly newestList: NewestList;
   readonly settings: CheckpointSettings;
   readonly bootId: string;
   /** The highest event number given out so far. */
@@ -41,6 +44,8 @@ export interface OpenedCheckpoint {
   readonly hints: boolean;
   /** The checkpoint was written in another boot. */
   readonly rebooted: boolean;
+  /** What is known of the leases; `unread`: the disk did not give the checkpoint, or it has a newer format. */
+  readonly ledger: LedgerState | 'unread';
 }
 
 /** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
@@ -116,7 +121,7 @@ export class CheckpointStore {
       await withDeadline(clock, settings.writeDeadlineMs, late, () => file.read());
     } catch (failure) {
       this.#freeze(`${asError(failure).message}; it is not touched until the broker is restarted`);
-      return { view: this.view(), eventSeq: 0, hints: false, rebooted: false };
+      return { view: this.view(), eventSeq: 0, hints: false, rebooted: false, ledger: 'unread' };
     }
     this.#take(file.found);
     this.#isRead = true;
@@ -127,9 +132,10 @@ export class CheckpointStore {
       this.#durable = data;
       this.#draft.load(data, this.#start === 'recovered');
       this.#lists.loaded(data);
-    }
+    } else if (this.#isLost(file.found)) await this.update((draft) => draft.setLedger('unknown'));
+    const ledger = this.#frozen === undefined ? this.#draft.ledger : 'unread';
     const hints = data.plugins.length > 0 && (rebooted || this.#start === 'recovered');
-    return { view: this.view(), eventSeq: data.eventSeq, hints, rebooted };
+    return { view: this.view(), eventSeq: data.eventSeq, hints, rebooted, ledger };
   }
 
   /**
@@ -186,6 +192,19 @@ export class CheckpointStore {
     this.#commit.close();
   }
 
+  /**
+   * Whether leases of this boot may have been on a file that cannot be used. It is said on the disk before anything else
+   * is written there: a later start would find a whole checkpoint without them.
+   */
+  #isLost({ source, lostBoots }: Found): boolean {
+    return source === 'none' && lostBoots.some((bootId) => bootId === undefined || bootId === this.#ports.bootId);
+  }
+
+  /** Whether what is changed now can reach the disk at all. */
+  get mayWrite(): boolean {
+    return this.#mayWrite;
+  }
+
   get #mayWrite(): boolean {
     return this.#isRead && this.#frozen === undefined;
   }
@@ -225,6 +244,7 @@ export class CheckpointStore {
   }
 
   async #writeLists(atMost: number): Promise<void> {
+    await this.#lists.putBack(this.#draft.plugins, this.#ports.newestList);
     for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
     if (this.#lists.areWaiting) this.#commit.touch();
   }
@@ -262,6 +282,8 @@ export class CheckpointStore {
       limits: this.#draft.limits,
       tombstones: [...this.#draft.tombstones.values()],
       csi: new Map(this.#draft.csi),
+      ledger: this.#draft.ledger,
+      leases: [...this.#draft.leases.values()],
       extra: data.extra,
     };
   }

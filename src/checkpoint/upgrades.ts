@@ -6,8 +6,11 @@ export type RawDocument = Readonly<Record<string, unknown>>;
 /** Turns the members of format N into those of format N + 1. Pure. */
 export type UpgradeStep = (raw: RawDocument) => RawDocument;
 
-/** The steps by the format they start from. Empty: format 1 is the first that was ever released. */
-export const UPGRADES: ReadonlyMap<number, UpgradeStep> = new Map([]);
+/** Format 1 knew no leases: nothing was ever given out. */
+const withLeases: UpgradeStep = (raw) => ({ ...raw, ledger: { state: 'ok' }, leases: [] });
+
+/** The steps by the format they start from. */
+export const UPGRADES: ReadonlyMap<number, UpgradeStep> = new Map([[1, withLeases]]);
 
 /**
  * Applies the steps from `from` up to `to`.

@@ -28,6 +28,9 @@ export interface CheckpointContents {
   readonly tombstones: number;
   readonly limits: number;
   readonly csiDrivers: readonly string[];
+  /** What the leases are worth: ok, stale or unknown; empty where it cannot be read. */
+  readonly ledger: string;
+  readonly leases: number;
   /** What is wrong, one sentence each; empty when nothing is. */
   readonly problems: readonly string[];
   /** What the reader should know besides. */

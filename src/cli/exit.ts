@@ -1,7 +1,20 @@
 // How commands end.
 
-/** Exit codes of all commands (contract 7; 69 and 78 are EX_UNAVAILABLE and EX_CONFIG of sysexits.h). */
-export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 69, config: 78 } as const;
+/**
+ * Exit codes of all commands: 69, 75, 77 and 78 are EX_UNAVAILABLE, EX_TEMPFAIL, EX_NOPERM and EX_CONFIG of sysexits.h; 126
+ * and 127 are those of env(1) for a command that cannot be run, or is not there.
+ */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 69,
+  noDevices: 75,
+  notAllowed: 77,
+  config: 78,
+  cannotRun: 126,
+  noCommand: 127,
+} as const;
 
 /** A command that failed in a way that was foreseen: the message is printed as it is. */
 export class CliError extends Error {

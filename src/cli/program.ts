@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { asError } from '../kernel/clock.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
+import { addAllocate, addAllocations, addRelease } from './commands/allocations.js';
 import { addCheckConfig } from './commands/check-config.js';
 import { addCheckpoint } from './commands/checkpoint.js';
 import { addCompletion } from './commands/completion.js';
@@ -10,12 +11,15 @@ import { addDoctor } from './commands/doctor.js';
 import { addRegistrar, addServe } from './commands/elsewhere.js';
 import { addEvents } from './commands/events.js';
 import { addExplain } from './commands/explain.js';
+import { addFront } from './commands/front.js';
 import { addLimits } from './commands/limits.js';
 import { addOperatorCommands } from './commands/operator.js';
 import { addPlugins } from './commands/plugins.js';
 import { addResources } from './commands/resources.js';
+import { addRun } from './commands/run.js';
 import { addSim } from './commands/sim.js';
 import { addStatus } from './commands/status.js';
+import { addReport } from './commands/report.js';
 import { addVerify } from './commands/verify.js';
 import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
@@ -65,13 +69,20 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addLimits(program, terminal);
   addEvents(program, terminal);
   addExplain(program, terminal);
+  program.commandsGroup('Using devices:');
+  addRun(program, terminal);
+  addAllocate(program, terminal);
+  addRelease(program, terminal);
+  addAllocations(program, terminal);
   program.commandsGroup('What an operator does:');
   addOperatorCommands(program, terminal);
+  addFront(program, terminal);
   addCheckpoint(program, terminal, parts.readCheckpoint);
   program.commandsGroup('Programs of their own:');
   await addSim(program, terminal, ABOUT_SIMULATORS.has(first));
   addDemo(program, terminal);
-  addVerify(program, terminal);
+  addVerify(program, terminal, parts.version);
+  addReport(program, terminal);
   addRegistrar(program, () => parts.start('csi-node-driver-registrar'));
   program.commandsGroup('Other:');
   addCompletion(program, terminal);
@@ -87,7 +98,7 @@ function helpCommand(): Command {
  * Runs one command line.
  *
  * @param args without the program's own name
- * @returns the exit code (contract 7); never rejects
+ * @returns the exit code; never rejects
  */
 export async function run(args: readonly string[], terminal: Terminal, parts: ProgramParts): Promise<number> {
   try {

@@ -34,10 +34,15 @@ export class VerifyScreen implements Progress {
   readonly #nameWidth: number;
   readonly #style: 'table' | 'lines' | 'silent';
   readonly #timer: NodeJS.Timeout | undefined;
+  readonly #warns: ReadonlySet<string>;
   #drawn = 0;
 
-  /** @param isSilent shows nothing: the results are for programs */
-  constructor(terminal: Terminal, names: readonly string[], isSilent: boolean) {
+  /**
+   * @param isSilent shows nothing: the results are for programs
+   * @param warns scenarios whose failure is a warning
+   */
+  constructor(terminal: Terminal, names: readonly string[], isSilent: boolean, warns: ReadonlySet<string> = new Set()) {
+    this.#warns = warns;
     this.#terminal = terminal;
     this.#paint = painter(terminal.hasColours);
     this.#rows = new Map(names.map((name) => [name, { name, state: 'waiting', beganAt: 0, seconds: 0, text: '' }]));
@@ -91,6 +96,7 @@ export class VerifyScreen implements Progress {
     const head = `${pad(name, this.#nameWidth, 'left')}  ${time}  `;
     const room = columns === undefined ? Infinity : columns - head.length - STATE_WIDTH - 3;
     const shown = room === Infinity ? visible(text) : cut(visible(text), Math.max(1, room));
-    return `${this.#paint(TONES[state], pad(state, STATE_WIDTH, 'left'))}  ${head}${shown}`;
+    const isWarning = state === 'failed' && this.#warns.has(name);
+    return `${this.#paint(isWarning ? 'warn' : TONES[state], pad(isWarning ? 'warning' : state, STATE_WIDTH, 'left'))}  ${head}${shown}`;
   }
 }

@@ -1,9 +1,12 @@
 // The configuration as it is written in the file, with every default filled in. Derived from the settings, so that the
 // two cannot drift apart: `intervalMs: number` is written `interval: 2s`, `headerBytes: number` is written `16KiB`.
+import type { FrontSettings } from '../model/front.js';
 import type {
   AdmissionSettings,
+  AllocatorSettings,
   CheckpointSettings,
   ConnectionLimit,
+  Consumer,
   CsiSettings,
   DiscoverySettings,
   DuplicatePolicy,
@@ -11,6 +14,7 @@ import type {
   GuardSettings,
   LivenessSettings,
   LogSettings,
+  PenaltySettings,
   ReattachPolicy,
   RegisterLimit,
   RestartSettings,
@@ -45,8 +49,11 @@ export interface PlainSections {
   readonly grace: Written<Settings['grace']>;
 }
 
+/** The penalty: its figures, or none at all. */
+export type PenaltyForm = Written<PenaltySettings> | 'off';
+
 /** The part of the flood policy that a rule can change. */
-export type PluginFloodForm = Written<FloodPolicy>;
+export type PluginFloodForm = Written<Omit<FloodPolicy, 'penalty'>> & { readonly penalty: PenaltyForm };
 
 /** Everything below the key `flood`. */
 export interface FloodForm extends PluginFloodForm {
@@ -55,7 +62,8 @@ export interface FloodForm extends PluginFloodForm {
   readonly maxBuckets: number;
 }
 
-type PartialSection<T> = { readonly [K in keyof T]?: T[K] extends object ? Partial<T[K]> : T[K] };
+type PartialSection<T> = { readonly [K in keyof T]?: PartialIn<T[K]> };
+type PartialIn<V> = V extends object ? Partial<V> : V;
 
 /** One rule: globs that say for whom, and what differs for them from the defaults. */
 export interface RuleForm {
@@ -69,27 +77,41 @@ export interface RuleForm {
   readonly reattach?: ReattachPolicy;
   readonly grace?: Duration;
   readonly uids?: readonly number[];
+  readonly allocate?: {
+    readonly uids?: readonly number[];
+    readonly max?: number;
+    readonly consumer?: Consumer;
+    readonly env?: Readonly<Record<string, 'ids'>>;
+  };
 }
 
 /** Everything below the key `paths`; relative ones are below the root. */
 export interface PathsForm {
-  /** Absolute, or `auto` (contract 7). */
+  /** Absolute, or `auto`. */
   readonly root: string;
   readonly devicePlugins: string;
   readonly pluginsRegistry: string;
   readonly plugins: string;
   readonly state: string;
   readonly brokerSocket: string;
+  readonly allocSocket: string;
+  readonly podResources: string;
   readonly map: readonly { readonly from: string; readonly to: string }[];
 }
 
 /** The whole file. */
 export interface ConfigForm extends PlainSections {
   readonly paths: PathsForm;
-  readonly http: { readonly listen: string };
+  /** The mode as an octal string; the group by name or number, or `inherit`. */
+  readonly socket: { readonly mode: string; readonly group: string | number };
+  readonly http: { readonly listen: string; readonly allowedHosts: readonly string[] };
   readonly admission: Omit<Written<AdmissionSettings>, 'allowUids'> & { readonly allowUids: 'any' | readonly number[] };
   readonly flood: FloodForm;
   readonly rules: readonly RuleForm[];
+  readonly allocator: Written<AllocatorSettings>;
+  readonly cdi: { readonly dir: string; readonly kind: string };
+  readonly podResources: { readonly enabled: boolean; readonly upstream: string };
+  readonly front: Written<FrontSettings>;
   readonly csi: { readonly publish: CsiSettings['publish']; readonly nodeName: string; readonly kubeconfig: string };
   readonly log: LogSettings;
 }

@@ -1,7 +1,9 @@
 // The configuration in force: what was settled at start, and the part that a reload may replace while the daemon runs.
+import type { FrontSettings } from '../model/front.js';
 import type { PolicyView } from '../model/views.js';
 import type {
   AdmissionSettings,
+  Consumer,
   FloodSettings,
   LivenessSettings,
   LogSettings,
@@ -20,6 +22,8 @@ export interface Generation {
   readonly settings: Settings;
   readonly policy: PolicySource;
   readonly nameAllowed: (name: string) => boolean;
+  /** Whether a resource is to be offered to the kubelet, as far as its name says. */
+  readonly isFronted: (name: string) => boolean;
 }
 
 /**
@@ -40,18 +44,27 @@ export function makeGeneration(
     form,
     settings,
     policy: new RulePolicy(parts, compile),
-    nameAllowed: nameCheck(settings.admission, compile),
+    nameAllowed: nameCheck(settings.admission.allowNames, settings.admission.denyNames, compile),
+    isFronted: frontCheck(settings.front, compile),
   };
 }
 
 /** Whether a name matches one of the allowed globs and none of the denied ones. */
-function nameCheck(admission: AdmissionSettings, compile: CompileGlob): (name: string) => boolean {
+function nameCheck(
+  allowed: readonly string[],
+  denied: readonly string[],
+  compile: CompileGlob,
+): (name: string) => boolean {
   const compiled = (globs: readonly string[]): Matches[] => globs.map((glob) => compile(glob, 'name'));
   let globs: { readonly allow: readonly Matches[]; readonly deny: readonly Matches[] } | undefined;
   return (name) => {
-    globs ??= { allow: compiled(admission.allowNames), deny: compiled(admission.denyNames) };
+    globs ??= { allow: compiled(allowed), deny: compiled(denied) };
     return globs.allow.some((matches) => matches(name)) && !globs.deny.some((matches) => matches(name));
   };
+}
+
+function frontCheck({ enabled, resources, exclude }: FrontSettings, compile: CompileGlob): (name: string) => boolean {
+  return enabled ? nameCheck(resources, exclude, compile) : () => false;
 }
 
 /**
@@ -98,6 +111,12 @@ export class LiveConfig implements PolicySource {
 
   nameAllowed(name: string): boolean {
     return this.#current.nameAllowed(name);
+  }
+
+  /** For whom the devices of a resource are, as the configuration says now. */
+  consumerOf(type: string, name: string, socket: string): Consumer {
+    const fronted = this.#current.isFronted(name);
+    return this.policyFor(type, name, socket).allocate.consumer ?? (fronted ? 'kubelet' : 'local');
   }
 
   get admission(): AdmissionSettings {

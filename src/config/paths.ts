@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { LONGEST_SOCKET_PATH, defaultRoot } from '../model/root.js';
 import type { Paths } from '../model/settings.js';
-import type { PathsForm } from './file-form.js';
+import type { ConfigForm, PathsForm } from './file-form.js';
 import type { Surroundings } from './ports.js';
 import type { ConfigProblem } from './problem.js';
 
@@ -21,6 +21,8 @@ export function resolvePaths(form: PathsForm, rootFlag: string | undefined, arou
     plugins: path.resolve(root, form.plugins),
     state: path.resolve(root, form.state),
     brokerSocket: path.resolve(root, form.brokerSocket),
+    allocSocket: path.resolve(root, form.allocSocket),
+    podResources: path.resolve(root, form.podResources),
     map: form.map.map(({ from, to }) => ({ from: path.resolve(from), to: path.resolve(to) })),
   };
 }
@@ -44,6 +46,8 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
     { key: 'devicePlugins', file: path.join(paths.devicePlugins, 'kubelet.sock') },
     { key: 'state', file: path.join(paths.state, 'lock') },
     { key: 'brokerSocket', file: paths.brokerSocket },
+    { key: 'allocSocket', file: paths.allocSocket },
+    { key: 'podResources', file: path.join(paths.podResources, 'kubelet.sock') },
   ] as const;
   const over = sockets
     .map(({ key, file }) => ({ key, file, excess: Buffer.byteLength(file) - LONGEST_SOCKET_PATH }))
@@ -62,9 +66,35 @@ function tooLong(paths: Paths, form: PathsForm, rootFlag: string | undefined): C
   ];
 }
 
+/** A broker in front of a kubelet has doors of its own: plugins that come to ours must not meet the kubelet, nor it us. */
+export function frontProblems(paths: Paths, front: ConfigForm['front']): ConfigProblem[] {
+  if (!front.enabled) return [];
+  const keys = ['devicePlugins', 'pluginsRegistry', 'plugins', 'podResources'] as const;
+  return ['device-plugins', 'plugins_registry', 'plugins', 'pod-resources'].flatMap((name) => {
+    const theirs = path.join(front.kubeletDir, name);
+    const key = keys.find((one) => isWithin(paths[one], theirs) || isWithin(theirs, paths[one]));
+    if (key === undefined) return [];
+    return [
+      {
+        path: ['front', 'kubeletDir'],
+        message: `${theirs} is the kubelet's, and paths.${key} is ${paths[key]}`,
+        remedy: `give paths.${key} a directory of its own, or switch the front off`,
+      },
+    ];
+  });
+}
+
 /** The doors are directories of plugins: nothing of ours may stand in them, and they not in each other. */
 function overlapping(paths: Paths): ConfigProblem[] {
-  const keys = ['devicePlugins', 'pluginsRegistry', 'plugins', 'state', 'brokerSocket'] as const;
+  const keys = [
+    'devicePlugins',
+    'pluginsRegistry',
+    'plugins',
+    'state',
+    'brokerSocket',
+    'allocSocket',
+    'podResources',
+  ] as const;
   const problems: ConfigProblem[] = [];
   for (const [index, key] of keys.entries()) {
     for (const other of keys.slice(index + 1)) {

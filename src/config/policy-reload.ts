@@ -60,6 +60,16 @@ export class PolicyReload {
   }
 
   async #run(cause: string): Promise<ReloadOutcome> {
+    try {
+      return await this.#take(cause);
+    } catch (failure) {
+      // A file is never worth the daemon: what it runs with stays, and the bug is told.
+      const message = `it cannot be used: ${failure instanceof Error ? failure.message : String(failure)}`;
+      return this.#refuse([{ path: [], message, remedy: 'report this as a bug, with the file' }], cause);
+    }
+  }
+
+  async #take(cause: string): Promise<ReloadOutcome> {
     const { source, rootFlag, around, compile, live } = this.#parts;
     const read = await source.read();
     if ('problems' in read) return this.#refuse(located(read.problems, read.locate), cause);

@@ -1,7 +1,15 @@
-// Rules over defaults: which policy a plugin has. First match wins (contract 9).
+// Rules over defaults: which policy a plugin has. First match wins (docs/specification.md#configuration).
 import { CSI_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
-import type { FloodPolicy, FloodSettings, PluginPolicy, PolicySource, Settings } from '../model/settings.js';
+import type {
+  AllocatePolicy,
+  FloodPolicy,
+  FloodSettings,
+  PluginPolicy,
+  PolicySource,
+  Settings,
+} from '../model/settings.js';
 import type { PluginFloodForm, RuleForm } from './file-form.js';
+import { penaltyFigures } from './penalty.js';
 import type { CompileGlob, Matches } from './ports.js';
 import { durationMs, resolveSection } from './units.js';
 
@@ -62,6 +70,7 @@ export class RulePolicy implements PolicySource {
       reattach: matched?.rule.reattach ?? 'stream',
       graceMs: ownGrace ?? this.#graceOf(type),
       uids: matched?.rule.uids,
+      allocate: allocateOf(matched?.rule),
     });
   }
 
@@ -83,6 +92,11 @@ export class RulePolicy implements PolicySource {
   }
 }
 
+function allocateOf(rule: RuleForm | undefined): AllocatePolicy {
+  const { uids, max, consumer, env } = rule?.allocate ?? {};
+  return { uids, max, consumer, env: new Map(Object.entries(env ?? {})) };
+}
+
 /** The flood policy of a rule: what it says, over the defaults, key by key. */
 function floodOf(rule: RuleForm, defaults: PluginFloodForm): FloodPolicy {
   return resolveSection<FloodPolicy>(
@@ -90,7 +104,7 @@ function floodOf(rule: RuleForm, defaults: PluginFloodForm): FloodPolicy {
       mode: rule.flood?.mode ?? defaults.mode,
       register: { ...defaults.register, ...rule.flood?.register },
       updates: { ...defaults.updates, ...rule.flood?.updates },
-      penalty: { ...defaults.penalty, ...rule.flood?.penalty },
+      penalty: penaltyFigures(defaults.penalty, rule.flood?.penalty),
     },
     ['rules'],
     [],

@@ -15,6 +15,8 @@ export interface FormSource {
   /** The file to name in messages; undefined when the defaults are used. */
   readonly file: string | undefined;
   read(): Promise<ReadResult>;
+  /** How the file looked just before it was read last, so that later changes are known whenever they are looked for. */
+  readonly looks: () => string;
 }
 
 /** A glob that was compiled. */

@@ -1,9 +1,21 @@
 // From the written form to the settings: pure, every problem at once. Whether the file has the right form was checked
 // before; here is what needs more than one key, or the machine, to judge.
+import path from 'node:path';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
-import type { AdmissionSettings, FloodSettings, HttpSettings, RegisterLimit, Settings } from '../model/settings.js';
+import type {
+  AdmissionSettings,
+  AllocatorSettings,
+  FloodSettings,
+  HttpSettings,
+  Paths,
+  RegisterLimit,
+  Settings,
+  SocketSettings,
+} from '../model/settings.js';
+import type { FrontSettings } from '../model/front.js';
 import type { ConfigForm, FloodForm, PlainSections } from './file-form.js';
-import { pathProblems, resolvePaths } from './paths.js';
+import { frontProblems, pathProblems, resolvePaths } from './paths.js';
+import { penaltyFigures } from './penalty.js';
 import type { Surroundings } from './ports.js';
 import type { ConfigProblem, KeyPath } from './problem.js';
 import { durationMs, resolveSection, sizeBytes } from './units.js';
@@ -27,10 +39,11 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
   const plain = <K extends keyof PlainSections>(key: K): Settings[K] =>
     resolveSection<Settings[K]>(form[key] as never, [key], problems);
   const paths = resolvePaths(form.paths, rootFlag, around);
-  problems.push(...pathProblems(paths, form.paths, rootFlag));
+  problems.push(...pathProblems(paths, form.paths, rootFlag), ...frontProblems(paths, form.front));
   const settings: Settings = {
     paths,
-    http: resolveHttp(form.http.listen, problems),
+    socket: resolveSocket(form.socket, problems),
+    http: { listen: resolveListen(form.http.listen, problems), allowedHosts: form.http.allowedHosts },
     admission: resolveAdmission(form, around, problems),
     guard: plain('guard'),
     discovery: plain('discovery'),
@@ -40,6 +53,13 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
     liveness: plain('liveness'),
     restart: plain('restart'),
     checkpoint: plain('checkpoint'),
+    allocator: resolveAllocator(form.allocator, problems),
+    cdi: { dir: cdiDirectory(form.cdi.dir, paths, around), kind: form.cdi.kind },
+    podResources: {
+      enabled: form.podResources.enabled,
+      upstream: form.podResources.upstream === 'off' ? undefined : path.resolve(paths.root, form.podResources.upstream),
+    },
+    front: resolveFront(form.front, problems),
     csi: {
       publish: form.csi.publish,
       nodeName: form.csi.nodeName === 'auto' ? around.nodeName : form.csi.nodeName,
@@ -51,9 +71,32 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
   return problems.length > 0 ? { settings: undefined, problems } : { settings: Object.freeze(settings), problems: [] };
 }
 
+function resolveFront(form: ConfigForm['front'], problems: ConfigProblem[]): FrontSettings {
+  const { hold, speculateFor, ...rest } = form;
+  const durations = resolveSection<{ readonly holdMs: number; readonly speculateForMs: number }>(
+    { hold, speculateFor },
+    ['front'],
+    problems,
+  );
+  return { ...rest, ...durations };
+}
+
+function resolveAllocator(form: ConfigForm['allocator'], problems: ConfigProblem[]): AllocatorSettings {
+  const { check, ...rest } = form;
+  return { ...rest, ...resolveSection<{ readonly checkMs: number }>({ check }, ['allocator'], problems) };
+}
+
+/** Readers of CDI files look into /var/run/cdi; only root may write there. */
+function cdiDirectory(written: string, paths: Paths, around: Surroundings): string | undefined {
+  if (written === 'off') return undefined;
+  if (written !== 'auto') return path.resolve(paths.root, written);
+  return around.uid === 0 ? '/var/run/cdi' : path.join(paths.root, 'cdi');
+}
+
 /** The flood settings of a form; problems are added to `problems`. */
 function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodSettings {
-  const { global, ...rest } = form;
+  const { global, ...others } = form;
+  const rest = { ...others, penalty: penaltyFigures(form.penalty) };
   return {
     ...resolveSection<Omit<FloodSettings, 'globalRegister'>>(rest, ['flood'], problems),
     globalRegister: resolveSection<RegisterLimit>(global.register, ['flood', 'global', 'register'], problems),
@@ -75,8 +118,23 @@ function resolveAdmission(form: ConfigForm, around: Surroundings, problems: Conf
   };
 }
 
-function resolveHttp(listen: string, problems: ConfigProblem[]): HttpSettings {
-  if (listen === 'off') return { listen: undefined };
+/** Permission to write, of group and others: what connecting to a socket needs (unix(7)). */
+const GROUP_WRITE = 0o020;
+
+function resolveSocket({ mode, group }: ConfigForm['socket'], problems: ConfigProblem[]): SocketSettings {
+  const bits = parseInt(mode, 8);
+  if (group !== 'inherit' && (bits & GROUP_WRITE) === 0) {
+    problems.push({
+      path: ['socket', 'group'],
+      message: `the group ${String(group)} may not connect with socket.mode '${mode}', because connecting needs permission to write`,
+      remedy: "write socket.mode: '0775' (or '0770'), or leave socket.group out",
+    });
+  }
+  return { mode: bits, group: group === 'inherit' ? undefined : group };
+}
+
+function resolveListen(listen: string, problems: ConfigProblem[]): HttpSettings['listen'] {
+  if (listen === 'off') return undefined;
   const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]*)):([0-9]{1,5})$/.exec(listen) ?? [];
   const port = Number(digits);
   if (digits === undefined || port > 65_535) {
@@ -85,10 +143,10 @@ function resolveHttp(listen: string, problems: ConfigProblem[]): HttpSettings {
       message: `${JSON.stringify(listen)} is not an address`,
       remedy: 'write host:port, [::1]:port, :port for all addresses, or off',
     });
-    return { listen: undefined };
+    return undefined;
   }
   const host = bracketed ?? plain ?? '';
-  return { listen: { host: host === '' ? '::' : host, port } };
+  return { host: host === '' ? '::' : host, port };
 }
 
 /** Pairs of which the first must not be longer or larger than the second. */
@@ -145,9 +203,10 @@ function ruleProblems(form: ConfigForm): ConfigProblem[] {
     }
     const flood = ['rules', index, 'flood'];
     for (const section of ['register', 'updates', 'penalty'] as const) {
-      resolveSection(rule.flood?.[section] ?? {}, [...flood, section], problems);
+      const written = rule.flood?.[section] ?? {};
+      if (written !== 'off') resolveSection(written, [...flood, section], problems);
     }
-    const { quarantine, max } = { ...form.flood.penalty, ...rule.flood?.penalty };
+    const { quarantine, max } = penaltyFigures(form.flood.penalty, rule.flood?.penalty);
     if (rule.flood?.penalty !== undefined && magnitude(quarantine) > magnitude(max)) {
       problems.push({
         path: [...flood, 'penalty'],

@@ -1,4 +1,4 @@
-// NodeGetInfo with retries inside one budget. The kubelet asks once (kubelet-behaviour 6.3, C8), so that a driver which
+// NodeGetInfo with retries inside one budget. The kubelet asks once, so that a driver which
 // registers a moment before it serves is refused; here it gets the budget.
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { sleep, type Clock } from '../kernel/clock.js';
@@ -44,26 +44,24 @@ export async function askNodeInfo(
   }
 }
 
-/** Words with which the transport tells that whoever listens does not speak gRPC. */
-const NOT_HTTP2 = /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size/i;
-
 function failed(
   driver: string,
-  { status, details }: Extract<NodeGetInfoResult, { ok: false }>,
+  { status, details, fault }: Extract<NodeGetInfoResult, { ok: false }>,
   budgetMs: number,
   attempts: number,
 ): Refused {
   const tries = attempts === 1 ? '' : `, ${attempts} tries`;
   const refuse = (code: RefusalCode, why: string): Refused =>
     new Refused({ code, message: `CSI driver ${driver}: NodeGetInfo ${why}` });
-  if (status === GRPC_STATUS.DEADLINE_EXCEEDED) {
+  if (fault === 'no-answer') {
     return refuse('NO_ANSWER', `was not answered within ${budgetMs} ms${tries}`);
   }
   if (status === GRPC_STATUS.UNIMPLEMENTED) return refuse('NOT_SERVED', `is not served on the endpoint: ${details}`);
-  if (/ECONNREFUSED|ENOENT/.test(details))
-    return refuse('NO_LISTENER', `failed: nobody listens on the endpoint${tries}`);
+  if (fault === 'no-listener') return refuse('NO_LISTENER', `failed: nobody listens on the endpoint${tries}`);
+  if (fault === 'busy')
+    return refuse('BUSY', `could not be asked: the broker has nothing left to connect with (${details})`);
   if (status === GRPC_STATUS.DATA_LOSS) return refuse('NODE_INFO_INVALID', `answered what cannot be read: ${details}`);
-  if (NOT_HTTP2.test(details)) return refuse('NOT_GRPC', `failed: the endpoint does not speak gRPC (${details})`);
+  if (fault === 'not-grpc') return refuse('NOT_GRPC', `failed: the endpoint does not speak gRPC (${details})`);
   return refuse('NODE_INFO_FAILED', `failed with ${statusName(status)}: ${details}${tries}`);
 }
 

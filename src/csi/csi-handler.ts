@@ -1,4 +1,4 @@
-// The handler of type CSIPlugin (contract 10): asks a driver what it says of the node, and has that published for as
+// The handler of type CSIPlugin: asks a driver what it says of the node, and has that published for as
 // long as the driver's registration socket stands.
 import { driverNameProblem } from '../model/driver-name.js';
 import { CSI_PLUGIN } from '../model/ids.js';
@@ -14,7 +14,7 @@ export interface CsiHandlerPorts extends Pick<CsiInstancePorts, 'openClient' | '
   readonly publisher: NodeInfoPublisher;
 }
 
-/** Why a driver is let go of for good. Every other end leaves what is published (contract 10). */
+/** Why a driver is let go of for good. Every other end leaves what is published. */
 const TAKES_BACK: ReadonlySet<Reason> = new Set<Reason>(['socket-removed', 'grace-over', 'deregistered']);
 
 /** Validate → Register → DeRegister for CSI drivers. */
@@ -26,6 +26,8 @@ export class CsiHandler implements PluginHandler {
   readonly #instancePorts: CsiInstancePorts;
   /** By instance id, oldest commit first. A closed one stays while its driver is published in its name. */
   readonly #instances = new Map<string, CsiInstance>();
+  /** Those among them that were replaced and may be asked again: the driver stays published until they were. */
+  readonly #fallbacks = new Set<CsiInstance>();
 
   constructor({ publisher, ...ports }: CsiHandlerPorts) {
     this.#publisher = publisher;
@@ -65,6 +67,7 @@ export class CsiHandler implements PluginHandler {
       return { version, facts: { nodeId, count, topology } };
     } catch (failure) {
       instance.close();
+      this.#fallbackFailed(handle.id);
       throw failure;
     }
   }
@@ -83,17 +86,22 @@ export class CsiHandler implements PluginHandler {
     return (await this.#instances.get(instanceId)?.isAlive(signal)) ?? false;
   }
 
+  /**
+   * Lets an instance go. One that is replaced is kept in mind as fallback until it is replaced a second time, which is said
+   * when nobody listens for it any more; while there is one, what the last instance published stays.
+   */
   deregister(instanceId: string, reason: Reason): Promise<void> {
     const instance = this.#instances.get(instanceId);
     if (instance === undefined) return Promise.resolve();
-    const wasCurrent = this.#current(instance.driver) === instance;
     instance.close();
-    if (!wasCurrent || TAKES_BACK.has(reason)) this.#instances.delete(instanceId);
-    if (wasCurrent && TAKES_BACK.has(reason)) {
-      const heir = this.#current(instance.driver);
-      if (heir?.info === undefined) this.#publisher.unpublish(instance.driver);
-      else this.#publisher.publish(heir.info);
+    if (reason === 'replaced' && !this.#fallbacks.has(instance)) {
+      this.#fallbacks.add(instance);
+      return Promise.resolve();
     }
+    const wasCurrent = this.#current(instance.driver) === instance;
+    const isOver = reason === 'replaced' || TAKES_BACK.has(reason);
+    if (!wasCurrent || isOver) this.#drop(instance);
+    if (isOver) this.#settle(instance.driver);
     return Promise.resolve();
   }
 
@@ -101,23 +109,46 @@ export class CsiHandler implements PluginHandler {
   async stop(): Promise<void> {
     for (const instance of this.#instances.values()) instance.close();
     this.#instances.clear();
+    this.#fallbacks.clear();
     await this.#publisher.stop();
   }
 
   #enter(instance: CsiInstance): void {
     const { handle, driver, info } = instance;
-    this.#instances.get(handle.id)?.close();
-    this.#instances.delete(handle.id);
-    for (const [id, other] of this.#instances)
-      if (other.driver === driver && other.isClosed) this.#instances.delete(id);
+    const before = this.#instances.get(handle.id);
+    before?.close();
+    if (before !== undefined) this.#drop(before);
+    for (const other of [...this.#instances.values()])
+      if (other.driver === driver && other.isClosed && !this.#fallbacks.has(other)) this.#drop(other);
     this.#instances.set(handle.id, instance);
     if (info !== undefined) this.#publisher.publish(info);
   }
 
-  /** The newest instance of a driver: the one in whose name it is published. */
+  /** A fallback that was asked in vain is asked no more by itself. */
+  #fallbackFailed(id: string): void {
+    const before = this.#instances.get(id);
+    if (before === undefined || !this.#fallbacks.has(before)) return;
+    this.#drop(before);
+    this.#settle(before.driver);
+  }
+
+  #drop(instance: CsiInstance): void {
+    this.#instances.delete(instance.handle.id);
+    this.#fallbacks.delete(instance);
+  }
+
+  /** An instance is over: its driver is published in the name of another, stays so for a fallback, or is taken back. */
+  #settle(driver: string): void {
+    const heir = this.#current(driver);
+    if (heir?.info !== undefined) this.#publisher.publish(heir.info);
+    else if (![...this.#fallbacks].some((one) => one.driver === driver)) this.#publisher.unpublish(driver);
+  }
+
+  /** The newest instance of a driver that was not replaced: the one in whose name it is published. */
   #current(driver: string): CsiInstance | undefined {
     let newest: CsiInstance | undefined;
-    for (const instance of this.#instances.values()) if (instance.driver === driver) newest = instance;
+    for (const instance of this.#instances.values())
+      if (instance.driver === driver && !this.#fallbacks.has(instance)) newest = instance;
     return newest;
   }
 }

@@ -24,7 +24,7 @@ export interface CsiInstancePorts {
 
 /** A driver that is connected but answers nonsense is asked again with these waits. */
 const ASK_AGAIN: BackoffBounds = { firstMs: 1000, maxMs: 30_000 };
-/** How long a driver has to prove that it lives (contract 3: keep-alive). */
+/** How long a driver has to prove that it lives (duplicates: keep-alive). */
 const ALIVE_WITHIN_MS = 1000;
 
 /** One incarnation of a driver. Reports only changes, and nothing after close. */

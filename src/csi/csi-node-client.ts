@@ -1,12 +1,16 @@
 // What the CSI handler needs of the wire.
+import type { TransportFault } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import type { ServiceListener } from '../model/service-listener.js';
 import type { NodeGetInfoAnswer } from './node-info.js';
 
-/** How NodeGetInfo ended: with an answer, or with a gRPC status number and the words of the driver. */
+/**
+ * How NodeGetInfo ended: with an answer, or with a gRPC status number and words: those of the driver, or with `fault` those
+ * of our own transport.
+ */
 export type NodeGetInfoResult =
   | { readonly ok: true; readonly answer: NodeGetInfoAnswer }
-  | { readonly ok: false; readonly status: number; readonly details: string };
+  | { readonly ok: false; readonly status: number; readonly details: string; readonly fault?: TransportFault };
 
 /** A connection to the service socket of a CSI driver that comes back by itself, by path, when the driver restarts. */
 export interface CsiNodeClient {

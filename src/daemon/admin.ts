@@ -1,24 +1,28 @@
-// The admin commands on the running broker (contract 7).
+// The admin commands on the running broker.
 import type { AdminPort, EventQuery } from '../admin/admin-port.js';
+import type { Allocations } from '../allocation/allocations.js';
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { Clock } from '../kernel/clock.js';
 import type { BrokerEvent, EventSink } from '../model/event.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { StatusView } from '../model/views.js';
-import { isConnected } from '../reconcile/instance.js';
+import { devicesOf } from '../platform/wire/list-decoder.js';
 import type { Core } from './core.js';
-import type { Persistence } from './persistence.js';
-import { pluginViews, resourceViews, type FloodFacts } from './views.js';
+import type { Persistence } from '../checkpoint/persistence.js';
+import { pluginViews, resourceViews, type FloodFacts, type ResourceUse } from '../admin/plugin-views.js';
 
 /** What the commands act on. */
 export interface AdminParts {
   readonly core: Core;
   readonly flood: FloodGate;
   readonly persistence: Persistence;
+  readonly leases: Allocations;
   readonly clock: Clock;
   readonly events: EventSink;
   readonly follow: (query: EventQuery, signal: AbortSignal) => AsyncIterable<BrokerEvent>;
-  readonly head: () => Pick<StatusView, 'broker' | 'checkpoint' | 'policy'>;
+  /** What becomes of the devices. */
+  readonly use: ResourceUse;
+  readonly head: () => Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'>;
 }
 
 /** Strikes and quarantines as `limits` shows them, by plugin and uid. */
@@ -35,16 +39,23 @@ function floodFacts(flood: FloodGate): FloodFacts {
 
 /** The port of the admin stage. */
 export function adminPort(parts: AdminParts): AdminPort {
-  const { core, flood, persistence, clock, events } = parts;
+  const { core, flood, persistence, leases, clock, events } = parts;
   const tell = (plugin: PluginId, message: string): void =>
     events.record({ type: 'operator', plugin: pluginKey(plugin), message });
   const plugins: AdminPort['plugins'] = () => pluginViews(core, floodFacts(flood));
   return {
-    status: () => ({ ...parts.head(), plugins: plugins(), resources: resourceViews(core) }),
+    status: () => ({ ...parts.head(), plugins: plugins(), resources: resourceViews(core, devicesOf, parts.use) }),
     plugins,
-    resources: () => resourceViews(core),
+    resources: () => resourceViews(core, devicesOf, parts.use),
     limits: () => flood.limits(),
     events: (query, signal) => parts.follow(query, signal),
+    resetLedger: async () => {
+      const before = await leases.reset();
+      if (before === 'stale' || before === 'unknown') {
+        events.record({ type: 'operator', message: `an operator reset the ledger, which was ${before}` });
+      }
+      return before;
+    },
     pardon: (plugin) => {
       const pardoned = flood.pardon(plugin.type, plugin.name);
       const what = pardoned > 0 ? 'strikes and quarantine are gone' : 'it had neither strikes nor a quarantine';
@@ -53,20 +64,14 @@ export function adminPort(parts: AdminParts): AdminPort {
     },
     deregister: async (plugin) => {
       tell(plugin, `an operator deregistered ${plugin.name}: its present incarnations are closed and kept out`);
-      const closed = core.closeAll(plugin.type, plugin.name);
-      await persistence.bury(closed, clock.wall());
+      const closed = core.operatorActions.closeAll(plugin.type, plugin.name);
+      await persistence.addTombstones(closed, clock.wall());
       return closed.length;
     },
     forget: (plugin) => {
-      const instances = core.roster.ofPlugin(plugin.type, plugin.name).filter((one) => !isConnected(one));
-      for (const instance of instances) {
-        if (instance.state !== 'gone' && instance.state !== 'rejected') {
-          core.lifecycle.close(instance, 'deregistered', 'was forgotten by an operator');
-        }
-        core.roster.remove(instance);
-      }
-      tell(plugin, `an operator dropped ${String(instances.length)} entries of ${plugin.name}`);
-      return Promise.resolve(instances.length);
+      const forgotten = core.operatorActions.forget(plugin.type, plugin.name);
+      tell(plugin, `an operator dropped ${String(forgotten)} entries of ${plugin.name}`);
+      return Promise.resolve(forgotten);
     },
   };
 }

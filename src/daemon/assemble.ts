@@ -4,6 +4,7 @@ import { decodeCheckpoint } from '../checkpoint/decode.js';
 import { emptyDocument } from '../checkpoint/document.js';
 import { CheckpointEncoder } from '../checkpoint/encode.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { RefusalSummary } from '../flood/refusal-summary.js';
 import { Journal } from '../journal/journal.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
@@ -19,6 +20,7 @@ import { nodeFiles } from '../platform/store/node-files.js';
 import { uptimeMs } from '../platform/time/boot.js';
 import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
+import { guardPlugins } from './guarding.js';
 
 /** What is decided before. */
 export interface AssembleParts {
@@ -45,6 +47,15 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     encode: (document: Parameters<CheckpointEncoder['encode']>[0]) => encoder.encode(document),
     decode: (bytes: Buffer) => decodeCheckpoint(bytes),
   };
+  const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
+  const refusals = new RefusalSummary(log, clock);
+  const guarding = guardPlugins({
+    clock,
+    log: refusals,
+    events: journal,
+    guard: () => settings.guard,
+    count: (what) => metrics.connection(what),
+  });
   return new Daemon({
     ...rest,
     live,
@@ -52,14 +63,16 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     random,
     log,
     metrics,
-    journal: new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log }),
+    journal,
+    refusals,
+    guarding,
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),
     file: new LowdbFile(files, path.join(state, 'checkpoint.json'), codec, clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
-    drivers: new Drivers({ settings, clock, random, log }),
+    drivers: new Drivers({ settings, clock, random, log, guarding }),
     countConnection: (what) => metrics.connection(what),
   });
 }

@@ -1,45 +1,34 @@
-// The broker as one thing that starts and stops: core, doors, admin. What it needs from packages and disks is handed in
-// by serve.ts, and by tests.
+// The core behind its sockets, as one thing that starts and stops. What it knows and keeps is handed in.
 import type { Socket } from 'node:net';
-import type { FloodPort, Listener } from '../admission/ports.js';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
-import type { Holding } from '../inventory/inventory.js';
-import { sleep, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
-import type { EventSink } from '../model/event.js';
+import { asError, sleep } from '../kernel/clock.js';
 import type { Caller } from '../model/ids.js';
-import { incarnationKey } from '../model/ids.js';
-import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
-import type { UpdatePacer } from '../session/ports.js';
-import { realDirectory } from '../platform/fs/directories.js';
-import { incarnationAt, pinSocket } from '../platform/fs/socket-pin.js';
-import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
-import { nextTurn } from '../platform/time/next-turn.js';
-import { moveAside } from '../platform/fs/plugin-sockets.js';
+import { KeptSockets } from '../platform/fs/kept-sockets.js';
+import type { LeaseSource } from '../model/lease.js';
+import { SocketListeners, type SocketListenerPorts } from '../platform/listeners/socket-listeners.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
-import { GrpcDoor } from '../platform/grpc/grpc-door.js';
-import { pluginDialler, registrationClient } from '../platform/grpc/plugin-dialler.js';
+import { acceptOperators, GrpcDoor, type Accept } from '../platform/grpc/grpc-door.js';
+import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { serveRegister } from '../platform/grpc/register-service.js';
-import { answers } from '../platform/grpc/unix-listener.js';
-import { decodeDeviceList, hashDeviceList } from '../platform/wire/device-list.js';
-import type { Instance } from '../reconcile/instance.js';
-import { acceptOperators, acceptPlugins, type ConnectionVerdict } from './connections.js';
-import { Core, type CorePorts, type LiveSettings } from './core.js';
-import { DescriptorReserve } from './descriptor-reserve.js';
-import { Doors } from './doors.js';
-import type { FaultPort } from './fault-port.js';
-import type { Trouble } from './troubles.js';
+import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
+import { ConnectionGate } from '../flood/connection-gate.js';
+import type { ConnectionBudget } from '../flood/connection-budget.js';
+import { DescriptorReserve } from '../flood/descriptor-reserve.js';
+import { createBorder, type Border } from '../platform/http2/border.js';
+import { Core, type CorePorts, type PluginSide } from './core.js';
+import { openDiscovery } from './discovering.js';
+import type { Interference } from './interference.js';
+import { pluginSide, type PeerQuestions } from './outside.js';
+import { PodResourcesDoor, usableLists, type PodResourcesDoorPorts } from './pod-resources.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
 const MAX_REGISTER_BYTES = 64 * 1024;
-/** Calls in flight are given this long when the broker stops (contract 6). */
+/** Calls in flight are given this long when the broker stops. */
 const DRAIN_MS = 5000;
 /**
- * After the cue nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is answered before the work
- * of dialling everybody begins, and a plugin that registers at once on the cue need not be dialled.
+ * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
+ * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
  */
 const CALLERS_FIRST_MS = 25;
 /** Concurrent calls of one operator connection. */
@@ -49,139 +38,98 @@ const LAST_ANSWERS_MS = 1000;
 const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
 
 /** What the broker is made of. */
-export interface BrokerParts {
-  readonly live: LiveSettings;
-  readonly self: { readonly uid: number; readonly pid: number };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly events: EventSink;
-  readonly flood: FloodPort & {
-    openPacer(enrolment: Enrolment, instanceId: string): UpdatePacer;
-    connection(caller: Caller | undefined): ConnectionVerdict;
-  };
-  readonly peers: {
-    peerOf(socket: Socket): Caller | undefined;
-    listenerOf(socket: PinnedSocket): Listener;
-    isListening(path: string): boolean | undefined;
-  };
-  readonly store: {
-    persist(instance: Instance): Promise<boolean>;
-    listApplied(holding: Holding): void;
-    isDeregistered(socketKey: string): boolean;
-  };
-  readonly handlers: readonly PluginHandler[];
+export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
+  /** May a process connect to kubelet.sock? */
+  readonly connections: Pick<ConnectionBudget, 'admit'>;
+  readonly peers: PeerQuestions & { peerOf(socket: Socket): Caller | undefined; readonly isExact?: boolean };
+  /** What connections to plugins are guarded with. */
+  readonly guarding: Guarding;
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
-  readonly restartSettled: (confirmed: number, total: number) => void;
-  readonly degraded: (what: Trouble, why: string | undefined) => void;
+  readonly degraded: (
+    what:
+      Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesDoorPorts['degraded']>[0] | 'descriptors',
+    why: string | undefined,
+  ) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
-  readonly faults?: FaultPort | undefined;
+  readonly faults?: Interference | undefined;
 }
 
-/** Core and doors together. */
+/** Core and listeners together. */
 export class Broker {
   readonly core: Core;
   readonly #parts: BrokerParts;
-  readonly #doors: Doors;
+  readonly #listeners: SocketListeners;
   readonly #plugins: GrpcDoor;
   readonly #operators: GrpcDoor;
   readonly #reserve: DescriptorReserve;
+  readonly #kept: KeptSockets;
+  /** Guards the connections to one socket. */
+  readonly #newGate: (count: BrokerParts['countConnection']) => ConnectionGate<Socket, Border>;
+  #podResources: PodResourcesDoor | undefined;
   #isStopping = false;
 
   constructor({ faults, ...given }: BrokerParts) {
     const parts = faults === undefined ? given : { ...given, events: faults.events(given.events) };
     this.#parts = parts;
-    const { live, clock, log, events, flood, peers, store } = parts;
+    const { live, clock, log, events, peers } = parts;
     const { settings } = live;
-    const keyAt = (path: string): string | undefined => {
-      const incarnation = incarnationAt(path);
-      return incarnation === undefined ? undefined : incarnationKey(incarnation);
-    };
-    const ports: CorePorts = {
-      ...parts,
-      flood,
-      openPacer: (enrolment, id) => flood.openPacer(enrolment, id),
-      pin: pinSocket,
-      keyAt,
-      realDirectory,
-      listenerOf: (socket) => peers.listenerOf(socket),
-      answers: async (path) => peers.isListening(path) ?? answers(path, clock),
-      dialler: pluginDialler(() => live.admission.maxMessageBytes, clock),
-      registrationClient: registrationClient(clock, (socket) => callerFrom(peers.listenerOf(socket))),
-      mover: { moveAside },
-      decode: async (raw, maxDevices, signal) => {
-        const slicing = { yieldTurn: nextTurn, signal };
-        const decoded = await decodeDeviceList(raw, maxDevices, slicing);
-        if (!decoded.ok) {
-          return {
-            ok: false,
-            code: decoded.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID',
-            sentence: decoded.message,
-          };
-        }
-        return { ok: true, summary: decoded.summary, sha256: await hashDeviceList(raw, slicing) };
+    this.#kept = new KeptSockets({
+      isListening: (socket) => {
+        const found = peers.listenerOf(socket);
+        return 'uid' in found || found.error === 'EAGAIN';
       },
-      nextTurn,
-      persist: (instance) => store.persist(instance),
-      listApplied: (holding) => store.listApplied(holding),
-      isDeregistered: (key) => store.isDeregistered(key),
-      closedBecause: () => (this.#isStopping ? { code: 'STOPPING', message: 'the broker is stopping' } : undefined),
-      restartSettled: parts.restartSettled,
-    };
+    });
+    const ports: CorePorts = { ...parts, ...pluginSide(live, peers, parts.guarding, this.#kept) };
     this.core = new Core(faults?.disturb(ports) ?? ports);
-    faults?.follow(this.core);
+    const { registerDoor, recorder, lifecycle } = this.core;
     this.#reserve = new DescriptorReserve({
       descriptors: new Descriptors(),
       clock,
       degraded: (why) => parts.degraded('descriptors', why),
     });
-    const accept = acceptPlugins({
-      clock,
-      log,
-      events,
-      guard: () => settings.guard,
-      peerOf: (socket) => peers.peerOf(socket),
-      hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
-      admit: (caller) => flood.connection(caller),
-      count: parts.countConnection,
-    });
+    const newGate = (count: BrokerParts['countConnection']): ConnectionGate<Socket, Border> =>
+      new ConnectionGate({
+        clock,
+        log,
+        events,
+        peerOf: (socket) => peers.peerOf(socket),
+        hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
+        budget: parts.connections,
+        openBorder: (socket, onEnd) => createBorder(socket, { guard: settings.guard, clock, onEnd }),
+        count,
+      });
+    this.#newGate = newGate;
+    const gate = newGate(parts.countConnection);
     const { streams } = settings.flood.connections;
-    this.#plugins = new GrpcDoor({ accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
-    serveRegister(this.#plugins, {
-      register: (call, caller) => this.core.registerDoor.register(call, caller),
-      undecodable: (refusal, caller) => {
-        events.record({
-          type: 'refused',
-          reason: refusal.code,
-          message: `${refusal.message} (uid ${String(caller?.uid ?? '?')})`,
-        });
-        log.warn('registration.refused', refusal.message, { code: refusal.code, uid: caller?.uid, pid: caller?.pid });
-        parts.metrics.registration('DevicePlugin', 'refused', refusal.code);
-      },
-    });
+    this.#plugins = new GrpcDoor({ accept: gate.accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
+    serveRegister(this.#plugins, registerDoor, recorder);
     this.#operators = new GrpcDoor({
       clock,
       accept: acceptOperators,
       streams: ADMIN_STREAMS,
       maxRequestBytes: MAX_ADMIN_REQUEST_BYTES,
     });
-    this.#doors = new Doors({
+    this.#listeners = new SocketListeners({
       settings,
       clock,
       log,
       events,
-      keyAt,
       acceptPlugin: this.#plugins.take,
       acceptAdmin: this.#operators.take,
       acceptFailed: this.#reserve.acceptFailed,
-      socketAppeared: this.core.registrySockets.appeared,
-      socketGone: this.core.registrySockets.gone,
-      socketUnusable: this.core.refusedAt,
+      openDiscovery: (looked) =>
+        openDiscovery(this.core, {
+          settings,
+          clock,
+          looked,
+          isTrusted: (uid) => uid === 0 || uid === parts.self.uid,
+          full: (why) => parts.degraded('sockets', why),
+        }),
       lookAtPaths: () => {
         this.#reserve.hasRoom();
-        this.core.lifecycle.checkPaths();
+        lifecycle.checkPaths();
       },
+      kubeletSocketRemade: () => this.core.restart.settling.kubeletSocketRemade(),
       degraded: parts.degraded,
     });
   }
@@ -191,55 +139,93 @@ export class Broker {
     return this.#plugins.connections;
   }
 
-  /** Binds kubelet.sock privately. @throws PathTaken */
-  bind(): Promise<void> {
-    return this.#doors.bind();
+  /**
+   * A further door with the guard of kubelet.sock, for connections that its owner accepts.
+   *
+   * @param around sees each connection that may stay
+   */
+  openDoor(limits: { streams: number; maxRequestBytes: number }, around: (accept: Accept) => Accept): GrpcDoor {
+    return new GrpcDoor({
+      ...limits,
+      accept: around(this.#newGate(this.#parts.countConnection).accept),
+      clock: this.#parts.clock,
+    });
+  }
+
+  /** Accepting failed somewhere. */
+  readonly acceptFailed = (failure: Error): void => this.#reserve.acceptFailed(failure);
+
+  /** Binds kubelet.sock privately, and takes over what an earlier life of the broker had removed. @throws PathTaken */
+  async bind(): Promise<void> {
+    await this.#listeners.bind();
+    const restored = new Set([...this.core.roster.all()].map(({ endpointKey }) => endpointKey));
+    const { devicePlugins } = this.#parts.live.settings.paths;
+    try {
+      this.#kept.adopt(devicePlugins, (key) => restored.has(key));
+    } catch (failure) {
+      const why = asError(failure).message;
+      this.#parts.log.warn('broker.kept-sockets', `what was kept of sockets in ${devicePlugins} is left there: ${why}`);
+    }
   }
 
   /** Serves the admin API on broker.sock. */
   async serveOperators(port: AdminPort): Promise<void> {
     const { definition, handlers } = servedAdmin(new AdminService(port), this.#parts.log);
     this.#operators.serve(definition, handlers);
-    await this.#doors.openAdmin();
+    await this.#listeners.openAdmin();
   }
 
-  /** After what the checkpoint knew was put back: bare connects, cue, those who call by themselves, then everybody at once. */
+  /** Serves who has which devices, once the leases of the checkpoint are known. */
+  async servePodResources(leases: LeaseSource): Promise<void> {
+    const { live, clock, log, metrics, degraded } = this.#parts;
+    if (!live.settings.podResources.enabled) return;
+    this.#podResources = new PodResourcesDoor({
+      settings: live.settings,
+      clock,
+      log,
+      metrics,
+      accept: this.#newGate(() => undefined).accept,
+      acceptFailed: this.#reserve.acceptFailed,
+      leases,
+      usable: () => usableLists(this.core.resources().values()),
+      degraded,
+    });
+    await this.#podResources.open();
+  }
+
+  /** After what the checkpoint knew was put back: bare connects, kubelet.sock, those who call by themselves, then everybody at once. */
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
-    this.#doors.publish();
+    this.#listeners.publish();
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
-    await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#doors.watch()]);
+    await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#listeners.watch()]);
   }
 
   /** Stops accepting, finishes calls in flight, closes sessions. broker.sock answers until `closeOperators`. */
   async stop(): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
+    this.core.registerDoor.close({ code: 'STOPPING', message: 'the broker is stopping' });
     this.#reserve.close();
-    await this.#doors.close();
+    await Promise.all([this.#listeners.close(), this.#podResources?.close()]);
     await this.#plugins.drain(DRAIN_MS);
   }
 
   /** Closes sessions; what is known stays to be looked at. After the last write of the checkpoint. */
   async closeSessions(): Promise<void> {
     await this.core.stop();
+    this.#kept.close();
   }
 
   /** Whether broker.sock still leads to us. */
   get isAnsweringOperators(): boolean {
-    return this.#doors.isAdminInPlace;
+    return this.#listeners.isAdminInPlace;
   }
 
   /** Ends the admin API once its calls are answered, and lets all sockets go. */
   async closeOperators(): Promise<void> {
-    this.#doors.closeAdmin();
+    this.#listeners.closeAdmin();
     await this.#operators.drain(LAST_ANSWERS_MS);
     this.core.dispose();
   }
-}
-
-function callerFrom(listener: Listener): Caller | undefined {
-  if ('error' in listener) return undefined;
-  const { uid, gid, pid } = listener;
-  return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };
 }

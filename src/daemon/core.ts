@@ -1,33 +1,37 @@
-// Wires the stages on the data's way: doors → admission → handlers and sessions → roster → inventory. Everything that
-// touches disk, sockets or packages is handed in. The routes between stages are all in this file.
+// Wires the stages on the way of a registration: doors → enrolment → admission → handler → roster. Everything that touches
+// disk, sockets or packages is handed in. Who hears of changes is in subscriptions.ts.
 import { Admission } from '../admission/admission.js';
 import { endpointPath } from '../admission/endpoint.js';
-import type { FloodPort, Listener, PinProblem } from '../admission/ports.js';
+import type { SocketPort } from '../admission/ports.js';
 import type { Clock } from '../kernel/clock.js';
+import { FairSlots } from '../kernel/fair-slots.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
-import { Inventory, type Holding, type ListDecoder } from '../inventory/inventory.js';
+import type { Inventory } from '../inventory/inventory.js';
 import { resourcesOf, type Resource } from '../inventory/resources.js';
+import { EventRecorder } from '../journal/event-recorder.js';
 import type { EventSink } from '../model/event.js';
-import { incarnationKey } from '../model/ids.js';
-import type { Enrolment, PinnedSocket, PluginHandler } from '../model/plugin.js';
-import type { Refusal } from '../model/reasons.js';
+import type { ListPacing, RegistrationLimits } from '../model/flood.js';
+import type { PluginHandler } from '../model/plugin.js';
+import type { RegistrationStore } from '../model/registration.js';
 import type { AdmissionSettings, LivenessSettings, PluginPolicy, Settings } from '../model/settings.js';
+import { Claims } from '../reconcile/claims.js';
+import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
-import { isLive, type Instance } from '../reconcile/instance.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
+import { OperatorActions } from '../reconcile/operator-actions.js';
+import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
-import { Restart } from '../reconcile/restart.js';
-import { Roster } from '../reconcile/roster.js';
-import { Narration } from './narration.js';
-import { RegistrySockets } from './registry-sockets.js';
+import { pendingNotices, RegistrySockets } from '../reconcile/registry-sockets.js';
+import { Restart, type RestartPorts } from '../reconcile/restart.js';
+import type { Roster } from '../reconcile/roster.js';
 import type { RegistrationClient } from '../registration/ports.js';
 import { RegisterDoor } from '../registration/register-door.js';
 import { WatcherDoor } from '../registration/watcher-door.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
-import type { PluginDialler, SocketMover, UpdatePacer } from '../session/ports.js';
+import type { PluginDialler, SocketRemover } from '../session/ports.js';
 
 /** What is read again at each decision, because it can be reloaded. */
 export interface LiveSettings {
@@ -38,8 +42,24 @@ export interface LiveSettings {
   policyFor(type: string, name: string, socket: string): PluginPolicy;
 }
 
-/** The outside, as the core sees it. */
-export interface CorePorts {
+/** Sockets of plugins, and calls to them. */
+export interface PluginSide {
+  readonly sockets: SocketPort & {
+    /** The key of the incarnation at a path now. */
+    keyAt(path: string): string | undefined;
+    /** A bare connect: whether somebody accepts at a path. */
+    answers(path: string): Promise<boolean>;
+  };
+  readonly dialler: PluginDialler;
+  readonly registrationClient: RegistrationClient;
+  /** Removes plugins' sockets and puts them back. */
+  readonly kept: SocketRemover & RestartPorts['kept'];
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/** What the core is made of. */
+export interface CorePorts extends PluginSide {
   readonly live: LiveSettings;
   /** The broker's own process, so that it never dials itself. */
   readonly self: { readonly uid: number; readonly pid: number };
@@ -48,94 +68,83 @@ export interface CorePorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly events: EventSink;
-  readonly flood: FloodPort;
-  readonly openPacer: (enrolment: Enrolment, instanceId: string) => UpdatePacer;
-  readonly pin: (path: string) => PinnedSocket | PinProblem;
-  readonly keyAt: (path: string) => string | undefined;
-  readonly realDirectory: (path: string) => string | undefined;
-  readonly listenerOf: (socket: PinnedSocket) => Listener;
-  readonly answers: (path: string) => Promise<boolean>;
-  readonly dialler: PluginDialler;
-  readonly registrationClient: RegistrationClient;
-  readonly mover: SocketMover;
-  readonly decode: ListDecoder;
-  readonly nextTurn: () => Promise<void>;
+  readonly roster: Roster;
+  readonly inventory: Inventory;
+  readonly flood: RegistrationLimits & ListPacing;
+  readonly store: RegistrationStore;
   /** Handlers of further types. */
   readonly handlers: readonly PluginHandler[];
-  /** Makes a registration durable. */
-  readonly persist: (instance: Instance) => Promise<boolean>;
-  /** A new list counts. */
-  readonly listApplied: (holding: Holding) => void;
-  readonly isDeregistered: (socketKey: string) => boolean;
-  /** Why no registration is taken now. */
-  readonly closedBecause: () => Refusal | undefined;
-  readonly restartSettled: (confirmed: number, total: number) => void;
+  readonly restartSettled: RestartPorts['settled'];
 }
+
+/**
+ * Registration sockets that are asked who they are at one time: those of root and of the broker, those of one uid beside
+ * them, and those of all others. Each takes descriptors, and a dead or hanging one takes time.
+ */
+const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
 
 /** The wired stages. */
 export class Core {
   readonly roster: Roster;
   readonly inventory: Inventory;
-  readonly reconciler: Reconciler;
-  readonly lifecycle: Lifecycle;
-  readonly enrolments: Enrolments;
-  readonly restart: Restart;
-  readonly registerDoor: RegisterDoor;
+  readonly recorder: EventRecorder;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
+  /** The handler of device plugins, for calls about using devices. */
+  readonly devicePlugins: DevicePluginHandler;
+  readonly reconciler: Reconciler;
+  readonly enrolments: Enrolments;
+  readonly lifecycle: Lifecycle;
+  readonly restart: Restart;
+  readonly quarantineResponse: QuarantineResponse;
+  readonly operatorActions: OperatorActions;
+  readonly registerDoor: RegisterDoor;
   /** Follows the registry directory. */
   readonly registrySockets: RegistrySockets;
-  readonly #ports: CorePorts;
 
   constructor(ports: CorePorts) {
-    this.#ports = ports;
-    const { live, clock, random, log, metrics, events } = ports;
-    const { timeouts } = live.settings;
-    this.roster = new Roster(clock);
-    const narration = new Narration(this.roster, events, log);
-    this.inventory = new Inventory({
-      decode: ports.decode,
-      settings: () => live.admission,
-      metrics,
-      applied: (holding, before, duplicates) => {
-        ports.listApplied(holding);
-        narration.devicesChanged(holding, before, duplicates);
-      },
-      refused: (id, code, sentence) => narration.listRefused(id, code, sentence),
-    });
+    const { live, clock, random, log, metrics, events, roster, inventory, flood, store, sockets } = ports;
+    const { timeouts, discovery, paths } = live.settings;
+    this.roster = roster;
+    this.inventory = inventory;
+    this.recorder = new EventRecorder({ roster, events, log, metrics });
+    const endpoints = new Endpoints(sockets);
     const device = new DevicePluginHandler({
       dialler: ports.dialler,
-      lists: this.inventory,
-      mover: ports.mover,
-      endpointOf: (id) => this.#endpointOf(id),
+      lists: inventory,
+      remover: ports.kept,
+      endpointOf: (id) => endpoints.forAsking(roster.get(id)),
       clock,
       random,
       nextTurn: ports.nextTurn,
-      openPacer: ports.openPacer,
+      openPacer: (enrolment) => flood.openPacer(enrolment),
       settings: () => ({ timeouts, liveness: live.liveness }),
       count: (id, what, by) => {
-        const instance = this.roster.get(id);
+        const instance = roster.get(id);
         if (instance === undefined) return;
         instance.counters[what] += by;
         if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by);
       },
     });
+    this.devicePlugins = device;
     // The table of handlers: a further plugin type is a further row.
-    this.handlers = new Map([device, ...ports.handlers].map((handler) => [handler.type, handler]));
-    this.reconciler = new Reconciler({
+    const handlers = new Map([device, ...ports.handlers].map((handler) => [handler.type, handler]));
+    this.handlers = handlers;
+    const reconciler = new Reconciler({
       clock,
       random,
       log,
-      backoff: () => ({ firstMs: live.settings.discovery.retryFirstMs, maxMs: live.settings.discovery.retryMaxMs }),
+      backoff: () => ({ firstMs: discovery.retryFirstMs, maxMs: discovery.retryMaxMs }),
     });
+    this.reconciler = reconciler;
     const admission = new Admission({
-      flood: ports.flood,
-      sockets: ports,
-      roster: this.#admissionRoster(),
+      flood,
+      sockets,
+      roster: new Claims(roster, store),
       policy: {
         get settings() {
           return live.admission;
         },
-        paths: live.settings.paths,
+        paths,
         nameAllowed: (name) => live.nameAllowed(name),
         policyFor: (type, name, socket) => live.policyFor(type, name, socket),
       },
@@ -143,92 +152,80 @@ export class Core {
       self: ports.self,
     });
     this.enrolments = new Enrolments({
-      admit: (request, handler, signal) => admission.admit(request, handler, signal),
-      handlers: this.handlers,
-      roster: this.roster,
+      admission,
+      handlers,
+      roster,
       lane: new KeyedLane(),
-      persist: ports.persist,
+      store,
       events,
       log,
       metrics,
       clock,
       whereIs: (request) => {
-        const found = endpointPath(request, live.settings.paths);
+        const found = endpointPath(request, paths);
         return typeof found === 'string' ? found : request.endpoint;
       },
+      // Lifecycle needs the enrolments for its pulls, so that it is made after them.
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
-      isAwaited: ({ id, socketKey }) => this.reconciler.has(id, socketKey),
+      isAwaited: ({ id, socketKey }) => reconciler.has(id, socketKey),
     });
-    const enrol: Enrolments['enrol'] = (request, signal) => this.enrolments.enrol(request, signal);
+    const { enrol } = this.enrolments;
     this.restart = new Restart({
-      roster: this.roster,
-      reconciler: this.reconciler,
+      roster,
+      reconciler,
       enrol,
       clock,
       nextTurn: ports.nextTurn,
       settings: () => live.settings.restart,
-      answers: (instance) => ports.answers(instance.endpointPath),
-      keyAt: ports.keyAt,
+      answers: (instance) => sockets.answers(instance.endpointPath),
+      keyAt: (path) => sockets.keyAt(path),
       settled: ports.restartSettled,
+      report: (id, report) => this.lifecycle.report(id, report),
+      kept: ports.kept,
     });
-    this.roster.onChange(narration.changed);
-    this.lifecycle = new Lifecycle({
-      roster: this.roster,
-      reconciler: this.reconciler,
-      handlers: this.handlers,
+    const lifecycle = new Lifecycle({
+      roster,
+      reconciler,
+      handlers,
       enrol,
       clock,
       policyFor: (type, name, socket) => live.policyFor(type, name, socket),
-      dropLists: (id) => this.inventory.drop(id),
-      isListening: (instance) => this.#isListening(instance),
-      keyAt: ports.keyAt,
-      lossDuringRestart: this.restart.lossDuringRestart,
+      dropLists: (id) => inventory.drop(id),
+      isListening: endpoints.isListening,
+      keyAt: (path) => sockets.keyAt(path),
+      lossOf: this.restart.settling.lossOf,
     });
+    this.lifecycle = lifecycle;
+    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, handlers, enrol });
+    this.operatorActions = new OperatorActions(roster, lifecycle);
     this.registerDoor = new RegisterDoor({
       enrol,
       clock,
       budgetMs: () => timeouts.registerMs,
-      closedBecause: ports.closedBecause,
+      refused: (request, refusal) => this.enrolments.refuse(request, refusal),
     });
-    const watcherDoor = new WatcherDoor({
+    const { self } = ports;
+    const slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted: (uid) => uid === 0 || uid === self.uid });
+    const door = new WatcherDoor({
+      turn: (socket, signal) => slots.take(socket.uid, signal),
       enrol,
       client: ports.registrationClient,
       clock,
       timeouts: () => timeouts,
-      failed: ({ path }, refusal) => this.refusedAt(path, refusal),
-      notifyPending: (id, isPending, message) => {
-        const reason = isPending ? 'notify-pending' : 'registered';
-        if (this.roster.get(id)?.state === 'ready') this.lifecycle.report(id, { state: 'ready', reason, message });
-      },
+      failed: ({ path }, refusal) => this.recorder.refusedAt(path, refusal),
+      isRegistered: (id) => roster.isConnected(id),
+      notifyPending: pendingNotices(roster, lifecycle),
     });
-    const { roster, reconciler, lifecycle, handlers } = this;
-    this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door: watcherDoor });
+    this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door });
   }
-
-  /** Tells of a registration socket of which nobody could say whose it is. */
-  readonly refusedAt = (socket: string, { code, message }: Refusal): void => {
-    const { events, log, metrics } = this.#ports;
-    events.record({ type: 'refused', reason: code, socket, message });
-    log.warn('registration.refused', message, { code, socket });
-    metrics.registration('other', 'refused', code);
-  };
 
   /** Resources as the node would report them. */
   resources(): Map<string, Resource> {
     return resourcesOf(this.inventory.all(), (id) => this.roster.get(id));
   }
 
-  /** Closes what an operator names and keeps these incarnations out. Returns them. */
-  closeAll(type: string, name: string): Instance[] {
-    const closed = this.roster
-      .ofPlugin(type, name)
-      .filter((instance) => instance.state !== 'gone' && instance.state !== 'rejected');
-    for (const instance of closed) this.lifecycle.close(instance, 'deregistered', 'was closed by an operator');
-    return closed;
-  }
-
-  /** Stops working on wishes and closes sessions. The roster stays as it is, for those who look. */
+  /** Stops working on pending registrations and closes sessions. The roster stays as it is, for those who look. */
   async stop(): Promise<void> {
     this.reconciler.stop();
     this.restart.stop();
@@ -245,52 +242,5 @@ export class Core {
   dispose(): void {
     for (const instance of [...this.roster.all()]) this.roster.remove(instance);
     this.registrySockets.dispose();
-  }
-
-  /** For asking an incumbent without a session. What a quarantine or its removed socket keeps out is no incumbent. */
-  #endpointOf(id: string): PinnedSocket | undefined {
-    const instance = this.roster.get(id);
-    if (instance === undefined || instance.state === 'quarantined' || instance.reason === 'socket-removed') {
-      return undefined;
-    }
-    return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
-  }
-
-  #isListening(instance: Instance): boolean {
-    const pinned = this.#pinAgain(instance);
-    if (pinned === undefined) return false;
-    const found = this.#ports.listenerOf(pinned);
-    pinned.release();
-    return 'uid' in found || found.error === 'EAGAIN';
-  }
-
-  /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
-  #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {
-    // Most often it is not, because the file has gone: known without an exception for each.
-    if (this.#ports.keyAt(file) !== endpointKey) return undefined;
-    const pinned = this.#ports.pin(file);
-    if ('problem' in pinned) return undefined;
-    if (incarnationKey(pinned.incarnation) === endpointKey) return pinned;
-    pinned.release();
-    return undefined;
-  }
-
-  #admissionRoster(): ConstructorParameters<typeof Admission>[0]['roster'] {
-    const { roster } = this;
-    return {
-      // One that restarts itself has let its name go, for whoever comes in its place.
-      incumbent: (type, name) => {
-        const primary = roster.primaryOf(type, name);
-        return primary?.reason === 'settling' ? undefined : primary;
-      },
-      // Who calls knows its name; who is presumed under another one gives way when that call is accepted.
-      claimant: ({ type, name, pulled }, key) =>
-        roster.claimantsOf(type, key, name).find((one) => pulled || !one.isPresumed)?.name,
-      isDeregistered: this.#ports.isDeregistered,
-      get livePlugins() {
-        return roster.livePlugins;
-      },
-      isKnown: (type, name) => roster.ofPlugin(type, name).some(isLive),
-    };
   }
 }

@@ -1,31 +1,34 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
+import { Persistence } from '../checkpoint/persistence.js';
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
-import { RefusalSummary } from '../flood/refusal-summary.js';
+import type { RefusalSummary } from '../flood/refusal-summary.js';
 import { sleep, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { Conditions } from '../journal/conditions.js';
 import type { Journal } from '../journal/journal.js';
+import { Inventory } from '../inventory/inventory.js';
 import type { EventSink } from '../model/event.js';
-import type { BrokerView, StatusView } from '../model/views.js';
+import { timeText, type BrokerView, type StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
-import { wipeSockets } from '../platform/fs/plugin-sockets.js';
+import type { RestartOutcome } from '../reconcile/restart.js';
+import { countHealthy, decodeList } from '../platform/wire/list-decoder.js';
+import { Roster } from '../reconcile/roster.js';
 import { adminPort } from './admin.js';
 import type { Drivers } from './drivers.js';
+import { Leases } from './leases.js';
+import { cdiFiles } from './cdi.js';
 import { Broker, type BrokerParts } from './broker.js';
-import { KUBELET_SOCKET } from './doors.js';
-import { floodPort } from './flood-port.js';
-import { Persistence } from './persistence.js';
-import { quarantineBegan, quarantineEnded } from './quarantine.js';
-import { Troubles } from './troubles.js';
-import { timeText } from './views.js';
+import { FrontLine, resourceUse } from './front-line.js';
+import { subscribe } from './subscriptions.js';
+import { WayOut } from './way-out.js';
+import { wipePlugins } from './wipe.js';
 
-/** Everything is on disk within this when the broker stops, or it is given up (contract 6). */
-const FLUSH_MS = 5000;
 /** How often a broker that is being replaced looks whether it is. */
 const LINGER_LOOK_MS = 5;
 
@@ -48,6 +51,9 @@ export interface DaemonParts {
   readonly peers: BrokerParts['peers'];
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
+  readonly guarding: BrokerParts['guarding'];
+  /** The log of what is refused, which tells like refusals once. Closed with the daemon. */
+  readonly refusals: RefusalSummary;
   /** The phase changed, or what is degraded: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
@@ -59,26 +65,33 @@ export class Daemon {
   readonly broker: Broker;
   readonly flood: FloodGate;
   readonly store: CheckpointStore;
+  /** Towards the kubelet, where `front.enabled`. */
+  readonly front: FrontLine | undefined;
+  readonly leases: Leases;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #refusals: RefusalSummary;
   readonly #startedAt: number;
   readonly #startedMono: number;
-  readonly #troubles: Troubles;
+  readonly #conditions: Conditions;
   #starting: Promise<void> | undefined;
   #isStopping = false;
+  #wayOut: WayOut | undefined;
   #isRestored = false;
 
   constructor(parts: DaemonParts) {
-    const { live, clock, random, log, metrics, journal, bootId } = parts;
+    const { live, clock, random, log, metrics, journal, bootId, faults } = parts;
     this.#parts = parts;
     this.#startedAt = clock.wall();
     this.#startedMono = clock.mono();
-    this.#refusals = new RefusalSummary(log, clock);
-    this.#troubles = new Troubles(log, journal, () => this.#told());
+    this.#refusals = parts.refusals;
+    this.#conditions = new Conditions(log, journal, () => this.#told());
+    const roster = new Roster(clock, (message) => log.error('broker.bug', message));
+    const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
+      newestList: (key) => inventory.holding(key),
       settings: live.current.settings.checkpoint,
       bootId,
       eventSeq: () => journal.seq,
@@ -89,21 +102,38 @@ export class Daemon {
       metrics,
       onStateChange: () => this.#storeChanged(),
     });
-    this.flood = new FloodGate(live, {
-      openLimiter: parts.openLimiter,
-      clock,
-      events: journal,
-      metrics,
-      log,
-      bootMs: parts.bootMs,
-      quarantineBegan: (quarantine) => quarantineBegan(this.broker.core, quarantine),
-      quarantineEnded: (quarantine) => quarantineEnded(this.broker.core, quarantine),
-      penaltiesChanged: () => void this.store.update((draft) => draft.setLimits(this.flood.snapshot())),
-    });
-    this.#persistence = new Persistence(this.store, this.flood);
+    const ownUid = parts.self.uid;
+    const { openLimiter, bootMs } = parts;
+    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid });
     live.onChange(() => this.flood.reload(live));
-    this.broker = new Broker(this.#brokerParts());
-    this.#persistence.follow(this.broker.core);
+    const { store, flood } = this;
+    this.#persistence = new Persistence({ store, roster, lists: inventory, flood, countHealthy });
+    this.broker = new Broker({
+      ...parts,
+      log: this.#refusals,
+      events: journal,
+      roster,
+      inventory,
+      flood,
+      connections: flood.connections,
+      store: this.#persistence,
+      handlers: parts.drivers.handlers,
+      restartSettled: (outcome) => this.#settled(outcome),
+      degraded: (what, why) => this.#conditions.set(what, why),
+    });
+    this.leases = new Leases({
+      ...parts,
+      ownUid,
+      store,
+      cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.#conditions.set('cdi', why)),
+      events: journal,
+      broker: this.broker,
+      degraded: (why) => this.#conditions.set('alloc.sock', why),
+    });
+    faults?.follow(this.broker.core);
+    const { core } = this.broker;
+    if (live.settings.front.enabled) this.front = new FrontLine({ ...parts, core, events: journal });
+    subscribe({ core, flood, persistence: this.#persistence, leases: this.leases, front: this.front, faults });
   }
 
   /** Where everything that happens is told. */
@@ -113,7 +143,7 @@ export class Daemon {
 
   /** The broker's own facts. */
   view(): BrokerView {
-    const problems = [...this.#troubles.sentences, ...this.#policyProblems()];
+    const problems = [...this.#conditions.sentences, ...this.#policyProblems()];
     const settled = this.#isRestored && this.broker.core.restart.isSettled;
     const phase = this.#isStopping ? 'stopping' : !settled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
     return {
@@ -128,18 +158,23 @@ export class Daemon {
   }
 
   /** What does not work, as metrics name it. */
-  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy')[] {
+  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy' | 'allocation')[] {
     const policy = this.#policyProblems().map(() => 'policy' as const);
-    return [...this.#troubles.areas, ...policy];
+    return [...this.#conditions.areas, ...policy];
   }
 
   /** Everything that `status` shows beside plugins and resources. */
-  head(): Pick<StatusView, 'broker' | 'checkpoint' | 'policy'> {
-    return { broker: this.view(), checkpoint: this.store.view(), policy: this.#parts.live.view() };
+  head(): Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'> {
+    return {
+      broker: this.view(),
+      checkpoint: this.store.view(),
+      policy: this.#parts.live.view(),
+      ledger: this.leases.view(),
+    };
   }
 
   /**
-   * Opens everything: what the checkpoint knows is served before any plugin is dialled (contract 6).
+   * Opens everything: what the checkpoint knows is served before any plugin is dialled.
    *
    * @throws PathTaken when a path is not ours
    */
@@ -154,7 +189,8 @@ export class Daemon {
     const opened = await this.store.open();
     await journal.open(opened.eventSeq);
     const { core } = this.broker;
-    await this.#persistence.restore(core, clock.wall());
+    await this.#persistence.restore(clock.wall());
+    await this.leases.restore(opened);
     this.#parts.drivers.restore(core);
     const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
     this.#isRestored = true;
@@ -165,18 +201,24 @@ export class Daemon {
         core,
         flood: this.flood,
         persistence: this.#persistence,
+        leases: this.leases.allocations,
         clock,
         events: journal,
         follow: (query, signal) => journal.events(query, signal),
+        use: resourceUse(live, this.leases.allocations, this.front),
         head: () => this.head(),
       }),
     );
+    // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
+    this.front?.open();
+    await this.broker.servePodResources(this.leases.allocations);
     const isCold = opened.view.state === 'empty';
     if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
-      this.#wipe(paths.devicePlugins);
+      wipePlugins(paths.devicePlugins, log, journal);
     this.#storeChanged();
     await this.broker.open();
-    for (const quarantine of over) quarantineEnded(core, quarantine);
+    await this.leases.open();
+    for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     log.info('broker.started', `plugin-broker ${this.#parts.version} serves ${paths.root}`, {
       pid: this.#parts.self.pid,
     });
@@ -192,18 +234,20 @@ export class Daemon {
   async stop(why: string): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
+    const wayOut = (this.#wayOut = new WayOut(this.#parts.clock));
     const { log, journal } = this.#parts;
     this.#told();
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     log.info('broker.stopping', `the broker is stopping: ${why}`);
     journal.record({ type: 'broker', message: `the broker is stopping: ${why}` });
     await this.#starting.catch(() => undefined); // its caller has the error
-    await this.broker.stop();
-    await this.store.update((draft) => draft.setLimits(this.flood.snapshot()));
-    await this.store.flush(FLUSH_MS);
-    await journal.close(FLUSH_MS);
+    await Promise.all([this.broker.stop(), this.leases.stop()]);
+    await this.#persistence.writePenalties();
+    await this.store.flush(wayOut.flushMs());
+    await journal.close(wayOut.eventsMs());
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
+    await this.front?.close();
     await this.#parts.drivers.stop();
     await this.broker.closeSessions();
     this.flood.close();
@@ -213,7 +257,7 @@ export class Daemon {
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
   async linger(limitMs: number): Promise<void> {
     const { clock } = this.#parts;
-    const until = clock.mono() + limitMs;
+    const until = clock.mono() + (this.#wayOut?.lingerMs(limitMs) ?? limitMs);
     while (this.broker.isAnsweringOperators && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
   }
 
@@ -222,37 +266,14 @@ export class Daemon {
     return this.broker.closeOperators();
   }
 
-  #brokerParts(): BrokerParts {
-    const { live, clock, random, metrics, journal, peers, self, faults } = this.#parts;
-    return {
-      live,
-      self,
-      clock,
-      random,
-      log: this.#refusals,
-      metrics,
-      events: journal,
-      flood: floodPort(() => this.flood, self.uid),
-      peers,
-      store: {
-        persist: (instance) => this.#persistence.persist(instance),
-        listApplied: (holding) => this.#persistence.listApplied(holding),
-        isDeregistered: (key) => this.#persistence.isDeregistered(key),
-      },
-      handlers: this.#parts.drivers.handlers,
-      countConnection: this.#parts.countConnection,
-      restartSettled: (confirmed, total) => this.#settled(confirmed, total),
-      degraded: (what, why) => this.#troubles.set(what, why),
-      faults,
-    };
-  }
-
-  #settled(confirmed: number, total: number): void {
+  #settled({ confirmed, settling, total }: RestartOutcome): void {
     const seconds = (this.#parts.clock.mono() - this.#startedMono) / 1000;
     this.#parts.metrics.restored(seconds);
     this.#parts.drivers.settle();
+    this.leases.settled();
     if (total > 0) {
-      const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s`;
+      const away = settling === 0 ? '' : `, ${String(settling)} are restarting themselves`;
+      const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s${away}`;
       this.#parts.log.info('broker.restored', message);
       this.#parts.journal.record({ type: 'broker', message });
     }
@@ -262,8 +283,10 @@ export class Daemon {
   #storeChanged(): void {
     const { state, reason } = this.store.view();
     const isWrong = state === 'not-writable' || state === 'newer-format';
-    this.#troubles.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
-    if (!isWrong) this.#persistence.caughtUp();
+    this.#conditions.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
+    if (isWrong) return;
+    this.#persistence.caughtUp();
+    this.leases.allocations.keeper.caughtUp();
   }
 
   #policyProblems(): string[] {
@@ -273,14 +296,5 @@ export class Daemon {
 
   #told(): void {
     this.#parts.phaseChanged(this.view());
-  }
-
-  /** As the kubelet at its start: plugins that watch for the loss of their own socket register again. */
-  #wipe(directory: string): void {
-    const removed = wipeSockets(directory, new Set([KUBELET_SOCKET]));
-    if (removed.length === 0) return;
-    const message = `${String(removed.length)} plugin sockets were removed, so that their plugins register again (restart.wipeSockets)`;
-    this.#parts.log.info('broker.sockets-wiped', message, { sockets: removed.slice(0, 32) });
-    this.#parts.journal.record({ type: 'broker', message });
   }
 }

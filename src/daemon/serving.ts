@@ -21,6 +21,11 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
     })),
     quarantined: daemon.flood.quarantines,
     floodRules: daemon.flood.rules(),
+    front: daemon.front?.states(),
+    leases: daemon.leases.allocations
+      .leases()
+      .flatMap(({ state, granted }) => granted.map(({ resource }) => ({ resource, state }))),
+    allocateWaiting: daemon.leases.allocations.waiting,
     openConnections: daemon.broker.connections,
     degraded: daemon.degraded,
   };

@@ -7,10 +7,13 @@ import path from 'node:path';
 import type { Clock } from '../kernel/clock.js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
+import { AllocatorClient } from '../platform/grpc/allocator-client.js';
 
 /** A policy strict enough to be seen at work within seconds. */
 const CONFIG = {
   http: { listen: 'off' },
+  // Nothing outside the demo's own directory is written.
+  cdi: { dir: 'cdi' },
   flood: { penalty: { strikes: 4, window: '20s', quarantine: '60s' } },
   rules: [
     { match: { name: 'demo.example/flooding' }, flood: { register: { burst: 2, interval: '1s', maxDelay: '50ms' } } },
@@ -23,6 +26,7 @@ const LEAVE_MS = 3000;
 export class Stage {
   readonly root: string;
   readonly admin: AdminClient;
+  readonly allocator: AllocatorClient;
   readonly #program: string;
   readonly #clock: Clock;
   readonly #halt = new AbortController();
@@ -45,6 +49,7 @@ export class Stage {
       throw new Error(`${longest} is too long for a socket; set TMPDIR to a shorter directory, such as /tmp`);
     }
     writeFileSync(path.join(this.root, 'config.yaml'), JSON.stringify(CONFIG));
+    this.allocator = new AllocatorClient(path.join(this.root, 'alloc.sock'), clock);
     this.admin = new AdminClient(path.join(this.root, 'broker.sock'), clock, this.#halt.signal);
   }
 
@@ -74,6 +79,18 @@ export class Stage {
     const child = this.#start(['sim', 'device', '--root', this.root, ...options]);
     child.stderr?.resume();
     return () => this.#end(child);
+  }
+
+  /** Starts a command with devices; the returned function ends it, and with it its lease. */
+  startOwner(device: string): () => Promise<void> {
+    const child = this.#start(['run', '--root', this.root, '--device', device, '--', 'sleep', '600']);
+    child.stderr?.resume();
+    return () => this.#end(child);
+  }
+
+  /** Ends what goes on for as long as the demo does. */
+  get signal(): AbortSignal {
+    return this.#halt.signal;
   }
 
   /** Ends every process and removes every file. */

@@ -1,6 +1,8 @@
-// The story on one screen (contract 7, demo): each claim is made only after it was seen.
+// The story on one screen: each claim is made only after it was seen.
 import { sleep, type Clock } from '../kernel/clock.js';
+import type { Lease } from '../generated/proto/pluginbroker/v1/allocator.js';
 import type { StatusView } from '../model/views.js';
+import { AllocationFailure } from '../platform/grpc/allocator-client.js';
 import type { Stage } from './stage.js';
 
 /** What is shown. */
@@ -16,6 +18,8 @@ export interface Screen {
 const STEADY = 'demo.example/steady';
 const FLAPPING = 'demo.example/flapping';
 const FLOODING = 'demo.example/flooding';
+/** More than the first owner leaves. */
+const SECOND = { wants: [{ resource: STEADY, count: 2 }], key: 'second' };
 /** A step that takes longer than this has failed. */
 const STEP_MS = 12_000;
 const LOOK_MS = 20;
@@ -94,6 +98,12 @@ export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Pro
   screen.seen('steady and flapping noticed nothing');
   screen.picture(beside);
 
+  screen.heading('Devices are used, and nobody else gets them');
+  const leaveOwner = stage.startOwner(`${STEADY}=3`);
+  const held = await see('a lease of three devices', () => leaseOf(stage));
+  screen.seen(`run has ${idsOf(held)} of steady, for as long as its command runs`);
+  screen.seen(`a second owner that asks for two is refused: ${await refusalOf(stage)}`);
+
   screen.heading('kill -9 of the broker, in the middle of it');
   const oldPid = stage.brokerPid;
   await stage.killBroker();
@@ -113,6 +123,35 @@ export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Pro
   const kept = still || (await stage.admin.limits(FLOODING)).some(({ quarantinedUntil }) => quarantinedUntil !== '');
   if (!kept) throw new Error('the quarantine is forgotten');
   screen.seen('flooding is still in quarantine: a restart is no amnesty');
+  const stillHeld = await see('the lease', () => leaseOf(stage));
+  if (stillHeld.id !== held.id || idsOf(stillHeld) !== idsOf(held)) throw new Error('the lease is another one');
+  screen.seen(
+    `the lease is the same, of ${idsOf(stillHeld)}, and the second owner is still refused: ${await refusalOf(stage)}`,
+  );
+  await leaveOwner();
+  await see('the devices are free again', async () => ((await leaseOf(stage)) === undefined ? true : undefined));
+  const second = await stage.allocator.allocate(SECOND, stage.signal);
+  screen.seen(`the command ended, and its devices are free: the second owner has ${idsOf(second)}`);
+}
+
+/** The one lease that there is. */
+async function leaseOf(stage: Stage): Promise<Lease | undefined> {
+  return (await stage.allocator.list(STEADY, stage.signal))[0];
+}
+
+function idsOf({ granted }: Lease): string {
+  return granted.flatMap(({ ids }) => ids).join(', ');
+}
+
+/** What the second owner is told. @throws Error when it is given devices */
+async function refusalOf(stage: Stage): Promise<string> {
+  try {
+    const { id } = await stage.allocator.allocate(SECOND, stage.signal);
+    throw new Error(`the second owner was given devices that others have, as lease ${id}`);
+  } catch (failure) {
+    if (failure instanceof AllocationFailure && failure.reason === 'NO_DEVICES') return failure.message;
+    throw failure;
+  }
 }
 
 async function seen<T>(clock: Clock, what: string, look: () => Promise<T | undefined>): Promise<T> {

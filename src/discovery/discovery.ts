@@ -12,6 +12,8 @@ export interface RegistryPort {
   pin(path: string): PinnedSocket | Unusable | undefined;
   /** The incarnation key at a path without pinning it; undefined when there is no socket. */
   keyAt(path: string): string | undefined;
+  /** Whose a path is: the uid that can fill its directory, or made the file. */
+  ownerOf(path: string): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
 }
@@ -29,33 +31,47 @@ export interface DiscoveryEvents {
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
   /** A socket is there and cannot be used; told once for each. */
   readonly unusable: (path: string, refusal: Refusal) => void;
+  /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
+  readonly full: (why: string | undefined) => void;
   /** Everything was looked at on time; others who lost events may look now, too. */
   readonly looked: () => void;
 }
 
-/** Sockets known at most; beyond it newcomers are not looked at (a directory full of them is an attack). */
-const MAX_SOCKETS = 8192;
+/** How much room there is. */
+export interface DiscoverySpace {
+  /** discovery.rescan, milliseconds. */
+  readonly rescanMs: number;
+  /** discovery.maxSockets: sockets known at most, each of which costs descriptors. */
+  readonly maxSockets: number;
+  /** Whose sockets may take all the room: root and the broker's own user. One of the others gets a quarter, all together three. */
+  readonly isTrusted: (uid: number) => boolean;
+}
 
 /** Keeps the set of sockets below the registry directory. */
 export class Discovery {
   readonly #port: RegistryPort;
   readonly #events: DiscoveryEvents;
   readonly #clock: Clock;
-  readonly #rescanMs: () => number;
+  readonly #space: () => DiscoverySpace;
   readonly #known = new Map<string, PinnedSocket>();
   /** How many names an incarnation has: a link to a socket is that socket. */
   readonly #names = new Map<string, number>();
+  /** Whose each known path is, and how many each has. */
+  readonly #owners = new Map<string, number>();
+  readonly #byOwner = new Map<number, number>();
+  /** How often something had no room. */
+  #skipped = 0;
   /** Sockets that cannot be used and were told, by path. */
   readonly #unusable = new Map<string, string>();
   #timer: Alarm | undefined;
   #fastRescanMs: number | undefined;
   #stopped = false;
 
-  constructor(port: RegistryPort, events: DiscoveryEvents, clock: Clock, rescanMs: () => number) {
+  constructor(port: RegistryPort, events: DiscoveryEvents, clock: Clock, space: () => DiscoverySpace) {
     this.#port = port;
     this.#events = events;
     this.#clock = clock;
-    this.#rescanMs = rescanMs;
+    this.#space = space;
   }
 
   /** Sockets known now. */
@@ -89,18 +105,21 @@ export class Discovery {
     const key = this.#port.keyAt(path);
     if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) return;
     this.#unusable.delete(path);
-    const found = key === undefined ? undefined : this.#pin(path, key);
+    const owner = key === undefined ? 0 : this.#port.ownerOf(path);
+    const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
+    const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key);
     if (known !== undefined) {
       this.#known.delete(path);
-      if (this.#countName(known, -1) === 0) this.#events.gone(known, found !== undefined);
+      this.#countOwner(path);
+      // Only one that is told of below succeeds it: another name of a socket that is known already is not asked again.
+      const isNews = found !== undefined && !this.#names.has(incarnationKey(found.incarnation));
+      if (this.#countName(known, -1) === 0) this.#events.gone(known, isNews);
       known.release();
     }
     if (found === undefined) return;
-    if (this.#known.size >= MAX_SOCKETS) {
-      found.release();
-      return;
-    }
     this.#known.set(path, found);
+    this.#owners.set(path, owner);
+    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1);
     if (this.#countName(found, 1) === 1) this.#events.appeared(found);
   }
 
@@ -109,8 +128,35 @@ export class Discovery {
     if (found === undefined || !('refusal' in found)) return found;
     this.#events.unusable(path, found.refusal);
     // What is only a matter of time is looked at again.
-    if (!isTransient(found.refusal) && this.#unusable.size < MAX_SOCKETS) this.#unusable.set(path, key);
+    if (!isTransient(found.refusal) && this.#unusable.size < this.#space().maxSockets) this.#unusable.set(path, key);
     return undefined;
+  }
+
+  /** Whether one more socket of an owner may be known; who has no room is told of once. */
+  #hasRoom(path: string, owner: number): boolean {
+    const { maxSockets, isTrusted } = this.#space();
+    const quarter = Math.max(1, Math.floor(maxSockets / 4));
+    let others = 0;
+    for (const [uid, count] of this.#byOwner) if (!isTrusted(uid)) others += count;
+    const mine = this.#byOwner.get(owner) ?? 0;
+    const isFull = this.#known.size >= maxSockets;
+    if (!isFull && (isTrusted(owner) || (mine < quarter && others < 3 * quarter))) return true;
+    this.#skipped += 1;
+    this.#events.full(
+      isFull
+        ? `plugins_registry holds more sockets than discovery.maxSockets (${String(maxSockets)}): further ones, ${path} for example, are not looked at; remove what nobody listens on, or raise it`
+        : `plugins_registry holds too many sockets of uid ${String(owner)}: it may have ${String(quarter)}, a quarter of discovery.maxSockets, and further ones of it are not looked at; find what makes them, or raise it`,
+    );
+    return false;
+  }
+
+  #countOwner(path: string): void {
+    const owner = this.#owners.get(path);
+    if (owner === undefined) return;
+    this.#owners.delete(path);
+    const left = (this.#byOwner.get(owner) ?? 1) - 1;
+    if (left === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, left);
   }
 
   #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
@@ -124,8 +170,10 @@ export class Discovery {
   /** Looks at everything. */
   readonly rescan = (): void => {
     if (this.#stopped) return;
+    const skippedBefore = this.#skipped;
     for (const path of [...this.#known.keys(), ...this.#unusable.keys()]) this.#examine(path);
     for (const path of this.#port.list()) this.#examine(path);
+    if (this.#skipped === skippedBefore) this.#events.full(undefined);
   };
 
   /** Stops looking and lets go of all sockets. */
@@ -135,6 +183,8 @@ export class Discovery {
     for (const socket of this.#known.values()) socket.release();
     this.#known.clear();
     this.#names.clear();
+    this.#owners.clear();
+    this.#byOwner.clear();
   }
 
   /** A directory was removed or renamed: what was below it is to be looked at. */
@@ -144,7 +194,7 @@ export class Discovery {
   }
 
   #again(): void {
-    this.#timer = this.#clock.alarm(this.#fastRescanMs ?? this.#rescanMs(), () => {
+    this.#timer = this.#clock.alarm(this.#fastRescanMs ?? this.#space().rescanMs, () => {
       this.rescan();
       this.#events.looked();
       this.#again();

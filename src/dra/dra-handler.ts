@@ -1,4 +1,4 @@
-// The handler of type DRAPlugin (contract 10): several endpoints may serve one driver at once, as a rolling update needs
+// The handler of type DRAPlugin: several endpoints may serve one driver at once, as a rolling update needs
 // it, and the state of each follows the connection to its service socket. ResourceSlices are not touched.
 import type { Clock } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';

@@ -4,7 +4,7 @@
 export const DRA_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
 
 /**
- * The best service that the driver offers. The kubelet takes the first of the driver's list (kubelet-behaviour 6.3, R3);
+ * The best service that the driver offers. The kubelet takes the first of the driver's list;
  * a driver that lists an older one first gets the newer one here.
  */
 export function chooseService(offered: readonly string[]): string | undefined {

@@ -1,9 +1,11 @@
 // What is kept of one plugin and uid: permits, penalty, and who did it.
+import type { Clock } from '../kernel/clock.js';
 import { sameProcess, type Caller } from '../model/ids.js';
 import type { BucketSettings, FloodMode, FloodPolicy, PenaltySettings, PluginPolicy } from '../model/settings.js';
+import { FairTurns } from './fair-turns.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { CLEAN, exceed, quarantineLeftMs, settle, type Exceeding, type Penalty } from './penalty.js';
-import type { FloodKey, FloodSubject } from './ports.js';
+import type { FloodKey, FloodSubject } from '../model/flood.js';
 
 /** Offending processes kept; a crash loop has a new one each time, and only the latest can still have a session. */
 const MAX_OFFENDERS = 8;
@@ -16,6 +18,12 @@ const isShort = (version: string): boolean => version.length <= 64;
 /** Whose bucket: one plugin's, or shared by all invalid names of a uid, or by those who came when all were taken. */
 export type BucketKind = 'plugin' | 'invalid-names' | 'others';
 
+/** What a bucket needs. */
+export interface BucketPorts {
+  readonly openLimiter: OpenLimiter;
+  readonly clock: Clock;
+}
+
 /** A bucket of `register` with everything that hangs on it. */
 export class Bucket implements FloodKey {
   readonly kind: BucketKind;
@@ -23,6 +31,8 @@ export class Bucket implements FloodKey {
   readonly name: string;
   readonly uid: number;
   readonly limiter: Limiter;
+  /** Who waits for a permit of it: first come, first served. */
+  readonly turns: FairTurns;
   #policy: FloodPolicy;
   #source = 'flood';
   #penalty: Penalty = CLEAN;
@@ -35,13 +45,14 @@ export class Bucket implements FloodKey {
   /** What the limit is doing to callers, and until when. */
   slowing: { readonly word: string; readonly untilMs: number } | undefined;
 
-  constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, openLimiter: OpenLimiter) {
+  constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, ports: BucketPorts) {
     this.kind = kind;
     this.type = key.type;
     this.name = key.name;
     this.uid = key.uid;
     this.#policy = policy.flood;
-    this.limiter = openLimiter(bucketSettings(policy.flood));
+    this.limiter = ports.openLimiter(bucketSettings(policy.flood));
+    this.turns = new FairTurns(this.limiter, ports.clock);
     this.adopt(policy, 0);
   }
 
@@ -122,10 +133,10 @@ export class Bucket implements FloodKey {
   }
 
   /** Counts one exceeding by a process. */
-  exceed(nowMs: number, by: Caller | undefined, always: boolean): Exceeding {
+  exceed(nowMs: number, by: Caller | undefined): Exceeding {
     const penalties: PenaltySettings = this.#policy.penalty;
     const mode: FloodMode = this.#policy.mode;
-    const exceeding = exceed(this.penalty(nowMs), nowMs, penalties, mode, always);
+    const exceeding = exceed(this.penalty(nowMs), nowMs, penalties, mode);
     this.#penalty = exceeding.penalty;
     if (by !== undefined) {
       const others = this.#offenders.filter((offender) => !sameProcess(offender, by));
@@ -144,7 +155,7 @@ export class Bucket implements FloodKey {
 
   /**
    * Milliseconds until the process may register again, or be pulled: an incarnation that never offended is not kept out
-   * of a pull (contract 4), whoever calls in its name.
+   * of a pull, whoever calls in its name.
    */
   quarantineLeftMs(nowMs: number, subject: Pick<FloodSubject, 'pulled' | 'caller'>): number {
     const leftMs = quarantineLeftMs(this.#penalty, nowMs);
@@ -153,7 +164,13 @@ export class Bucket implements FloodKey {
     return this.#offenders.some((offender) => sameProcess(offender, caller)) ? leftMs : 0;
   }
 
-  /** Whether nobody gains by making it anew: full and without strikes (contract 4). */
+  /** Ends the wait of everybody and stops the limiter. */
+  close(): void {
+    this.turns.close();
+    this.limiter.close();
+  }
+
+  /** Whether nobody gains by making it anew: full and without strikes. */
   isForgettable(nowMs: number): boolean {
     return this.limiter.isFull() && this.penalty(nowMs) === CLEAN;
   }

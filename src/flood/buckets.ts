@@ -1,10 +1,11 @@
 // All buckets of `register`, bounded: only full, strike-less ones are evicted, newcomers past the cap share one per uid,
-// and plugins of the checkpoint keep theirs (contract 4).
+// and plugins of the checkpoint keep theirs.
+import type { Clock } from '../kernel/clock.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { Bucket, type BucketKind } from './bucket.js';
 import type { OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
-import type { FloodKey } from './ports.js';
+import type { FloodKey } from '../model/flood.js';
 
 /** Uids that have shared buckets of their own; further ones share one bucket, so that no number of uids fills memory. */
 const MAX_SHARING_UIDS = 256;
@@ -14,7 +15,7 @@ const ANY_UID = -1;
 /** What buckets need. */
 export interface BucketsPorts {
   readonly openLimiter: OpenLimiter;
-  readonly now: () => number;
+  readonly clock: Clock;
   /** The most there may be, shared and pinned ones aside. */
   readonly most: () => number;
 }
@@ -49,7 +50,7 @@ export class Buckets {
     if (known !== undefined) return known;
     const hasRoom = this.#own.size < this.#ports.most() || this.#pinned.has(text) || this.#evict(this.#own);
     if (!hasRoom) return this.#share('others', key.uid, policy);
-    const made = new Bucket('plugin', key, policy, this.#ports.openLimiter);
+    const made = new Bucket('plugin', key, policy, this.#ports);
     this.#own.set(text, made);
     return made;
   }
@@ -76,7 +77,7 @@ export class Buckets {
 
   /** Closes all limiters. */
   close(): void {
-    for (const bucket of this.all()) bucket.limiter.close();
+    for (const bucket of this.all()) bucket.close();
     this.#own.clear();
     this.#shared.clear();
   }
@@ -88,15 +89,15 @@ export class Buckets {
     const sharer = hasRoom ? uid : ANY_UID;
     const shared =
       this.#shared.get(`${kind} ${String(sharer)}`) ??
-      new Bucket(kind, { type: '', name: '', uid: sharer }, policy, this.#ports.openLimiter);
+      new Bucket(kind, { type: '', name: '', uid: sharer }, policy, this.#ports);
     this.#shared.set(`${kind} ${String(sharer)}`, shared);
     return shared;
   }
 
   #evict(buckets: Map<string, Bucket>): boolean {
-    const nowMs = this.#ports.now();
+    const nowMs = this.#ports.clock.mono();
     const evicted = makeRoom(buckets, (bucket, text) => !this.#pinned.has(text) && bucket.isForgettable(nowMs));
-    evicted?.limiter.close();
+    evicted?.close();
     return evicted !== undefined;
   }
 }

@@ -1,4 +1,4 @@
-// How many connections one process may open and hold, and all together (contract 4): `flood.connections`.
+// How many connections one process may open and hold, and all together: `flood.connections`.
 import type { Metrics } from '../kernel/metrics.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';

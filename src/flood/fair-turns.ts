@@ -1,108 +1,139 @@
-// Who waits for a permit of a limit that all share, and in which order: by turns between processes. Without that one
-// process that floods would hold all turns up to the longest wait, and everybody else would come after it.
-import { processKey, type Caller } from '../model/ids.js';
-import type { Limiter } from './limiter.js';
+// Who waits for permits of a limit, and in which order: by turns between processes. Without that one process that floods
+// would hold all turns up to the longest wait, and everybody else would come after it. A turn is nobody's until it
+// comes; then the process whose turn it is has it.
+import type { Alarm, Clock } from '../kernel/clock.js';
+import type { Limiter, WaitingTurn } from './limiter.js';
 
-/** A registration that waits. Its turn may be given to another process, which then has it for its own. */
-export interface Turn {
-  /** Milliseconds until the turn, 0 when it has come; undefined when there is none any more: the wait would be too long. */
-  leftMs(): number | undefined;
+/** How much later than the longest wait a turn may come: what timers need on a busy machine. */
+const LATE_MS = 250;
+
+/** The process of calls that are not told apart: those of one plugin, and those whose process nobody knows. */
+export const ONE_LINE = '';
+
+/** Somebody who waits. */
+export interface Waiting {
+  /** Milliseconds until the turn, as far as is known now; others may come who have waited less often. */
+  readonly expectedMs: number;
+  /**
+   * Resolves when the turn has come, its permit spent, or with false when it would come too late.
+   *
+   * @throws the signal's reason; the place in the line is given up
+   */
+  come(signal: AbortSignal): Promise<boolean>;
 }
 
-class Waiter implements Turn {
-  readonly #now: () => number;
+interface Waiter {
   readonly process: string;
-  /** When its turn comes, on the monotonic clock; undefined when it was given away. */
-  atMs: number | undefined;
-  /** The latest moment at which a turn is of use to it. */
-  readonly latestMs: number;
-
-  constructor(process: string, atMs: number, latestMs: number, now: () => number) {
-    this.process = process;
-    this.atMs = atMs;
-    this.latestMs = latestMs;
-    this.#now = now;
-  }
-
-  leftMs(): number | undefined {
-    return this.atMs === undefined ? undefined : leftUntil(this.atMs, this.#now);
-  }
+  readonly deadline: Alarm | undefined;
+  readonly end: (hasCome: boolean) => void;
 }
 
-/** The next turn of a limiter that nobody else waits for; undefined when it is further away than `maxWaitMs`. */
-export function ownTurn(limiter: Limiter, now: () => number, maxWaitMs: number): Turn | undefined {
-  const waitMs = limiter.reserve(maxWaitMs);
-  if (waitMs === undefined) return undefined;
-  const atMs = now() + waitMs;
-  return { leftMs: () => leftUntil(atMs, now) };
-}
-
-/**
- * Reserved turns of one limiter, shared out in rounds: in each round every process that waits has one turn. Who comes
- * takes the turn of the first that belongs to a later round; that one and those of its process behind it move back, each
- * to the turn of the next and the last to the one that is free, until the first that would come later than it is ready to
- * wait: it has none. Each turn has one owner and was reserved of the limiter, so the limiter's promise holds.
- */
+/** The line of one limiter. */
 export class FairTurns {
   readonly #limiter: Limiter;
-  readonly #now: () => number;
-  /** By turn, earliest first. Bounded by the longest wait at the register door, at the watcher door by its sockets. */
-  #waiting: Waiter[] = [];
+  readonly #clock: Clock;
+  /** Who waits, by process; the process that is next comes first. */
+  readonly #byProcess = new Map<string, Waiter[]>();
+  /** As many places in the line of the limiter as there are waiters; whose a place is, is seen when its turn comes. */
+  readonly #places = new Set<WaitingTurn>();
 
-  constructor(limiter: Limiter, now: () => number) {
+  constructor(limiter: Limiter, clock: Clock) {
     this.#limiter = limiter;
-    this.#now = now;
+    this.#clock = clock;
   }
 
   /**
-   * Reserves a turn for a process that found no permit.
+   * Joins the line of a limiter that has no permit.
    *
-   * @param caller undefined: nobody knows who; all of these count as one process
-   * @returns undefined, with nothing reserved, when every turn within `maxWaitMs` belongs to an earlier round
+   * @param process who it is; a process waits in one line of its own, and the lines take turns
+   * @param longestMs how long it can wait
+   * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */
-  reserve(caller: Caller | undefined, maxWaitMs: number): Turn | undefined {
-    const nowMs = this.#now();
-    this.#waiting = this.#waiting.filter(({ atMs }) => atMs !== undefined && atMs > nowMs);
-    const process = caller === undefined ? '' : processKey(caller);
-    const latestMs = nowMs + maxWaitMs;
-    const behind = this.#behind(process, latestMs);
-    const atMs = behind[0]?.atMs ?? this.#freeUntil(latestMs, nowMs);
-    if (atMs === undefined) return undefined;
-    this.#moveBack(behind, nowMs);
-    const waiter = new Waiter(process, atMs, latestMs, this.#now);
-    this.#waiting = [...this.#waiting.filter((other) => other.atMs !== undefined), waiter].sort(byTurn);
-    return waiter;
-  }
-
-  /** The first whose round is later than the one of a newcomer, and those of its process behind it; none: all are earlier. */
-  #behind(newcomer: string, latestMs: number): readonly Waiter[] {
-    const round = 1 + this.#waiting.filter(({ process }) => process === newcomer).length;
-    const rounds = new Map<string, number>();
-    const first = this.#waiting.findIndex(({ process }) => {
-      const itsRound = 1 + (rounds.get(process) ?? 0);
-      rounds.set(process, itsRound);
-      return itsRound > round;
+  join(process: string, longestMs: number): Waiting | undefined {
+    const expectedMs = this.#expectedMs(process);
+    if (expectedMs > longestMs) return undefined;
+    const place = this.#limiter.join(() => {
+      if (place !== undefined) this.#places.delete(place);
+      this.#serveNext();
     });
-    const found = this.#waiting[first];
-    if (found?.atMs === undefined || found.atMs > latestMs) return [];
-    return this.#waiting.slice(first).filter(({ process }) => process === found.process);
+    if (place === undefined) return undefined;
+    this.#places.add(place);
+    let settle: (hasCome: boolean) => void = () => undefined;
+    const ended = new Promise<boolean>((resolve) => (settle = resolve));
+    const waiter: Waiter = {
+      process,
+      deadline: Number.isFinite(longestMs)
+        ? this.#clock.alarm(longestMs + LATE_MS, () => this.#leave(waiter))
+        : undefined,
+      end: (hasCome) => settle(hasCome),
+    };
+    const before = this.#byProcess.get(process);
+    if (before === undefined) this.#byProcess.set(process, [waiter]);
+    else before.push(waiter);
+    return { expectedMs, come: (signal) => this.#come(waiter, ended, signal) };
   }
 
-  #moveBack(crowd: readonly Waiter[], nowMs: number): void {
-    for (const [nth, waiter] of crowd.entries()) {
-      const behind = crowd[nth + 1];
-      const laterMs = behind === undefined ? this.#freeUntil(waiter.latestMs, nowMs) : behind.atMs;
-      waiter.atMs = laterMs !== undefined && laterMs <= waiter.latestMs ? laterMs : undefined;
-      if (waiter.atMs === undefined) return;
+  /** Ends everybody's wait; nobody has come. */
+  close(): void {
+    for (const waiters of [...this.#byProcess.values()]) for (const waiter of [...waiters]) this.#leave(waiter);
+  }
+
+  /** A turn has come: the first of the process that is next has it, and then that process is last. */
+  #serveNext(): void {
+    const [next] = this.#byProcess.values();
+    const waiter = next?.[0];
+    if (waiter === undefined) return;
+    this.#remove(waiter);
+    const others = this.#byProcess.get(waiter.process);
+    if (others !== undefined) {
+      this.#byProcess.delete(waiter.process);
+      this.#byProcess.set(waiter.process, others);
+    }
+    waiter.deadline?.cancel();
+    waiter.end(true);
+  }
+
+  async #come(waiter: Waiter, ended: Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    const leave = (): void => this.#leave(waiter);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      const hasCome = await ended;
+      signal.throwIfAborted();
+      return hasCome;
+    } finally {
+      signal.removeEventListener('abort', leave);
     }
   }
 
-  /** Reserves the next free turn if it comes by then. */
-  #freeUntil(latestMs: number, nowMs: number): number | undefined {
-    const waitMs = this.#limiter.reserve(latestMs - nowMs);
-    return waitMs === undefined ? undefined : nowMs + waitMs;
+  #leave(waiter: Waiter): void {
+    if (!this.#remove(waiter)) return;
+    waiter.deadline?.cancel();
+    const [place] = this.#places;
+    if (place !== undefined) this.#places.delete(place);
+    place?.leave();
+    waiter.end(false);
+  }
+
+  #remove(waiter: Waiter): boolean {
+    const waiters = this.#byProcess.get(waiter.process) ?? [];
+    const index = waiters.indexOf(waiter);
+    if (index < 0) return false;
+    waiters.splice(index, 1);
+    if (waiters.length === 0) this.#byProcess.delete(waiter.process);
+    return true;
+  }
+
+  /** When somebody who joins now would come: after one of each other process for each of its own, itself included. */
+  #expectedMs(process: string): number {
+    const round = 1 + (this.#byProcess.get(process)?.length ?? 0);
+    let ahead = round - 1;
+    let waiting = round - 1;
+    for (const [other, { length }] of this.#byProcess) {
+      if (other === process) continue;
+      ahead += Math.min(length, round);
+      waiting += length;
+    }
+    return Math.max(0, this.#limiter.nextInMs() - (waiting - ahead) * this.#limiter.settings.intervalMs);
   }
 }
-
-const leftUntil = (atMs: number, now: () => number): number => Math.max(0, Math.ceil(atMs - now()));
-const byTurn = (a: Waiter, b: Waiter): number => (a.atMs ?? 0) - (b.atMs ?? 0);

@@ -1,33 +1,46 @@
-// The flood policy at work (contract 4): asked by admission for each registration, by sessions for their pace, by the
-// accepting sockets for each connection.
+// The flood policy at work: asked for each registration, for the pace of each session, and for each connection.
+import { Listeners } from '../kernel/listeners.js';
+import { processKey } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy, PolicySource } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
-import { FairTurns, ownTurn } from './fair-turns.js';
+import { FairTurns, ONE_LINE } from './fair-turns.js';
 import { globalView, registerView, ruleViews, updatesView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
-import type { FloodKey, FloodPorts, FloodSubject, FloodVerdict, Quarantine } from './ports.js';
+import type { FloodPorts } from './ports.js';
 import { Quarantines } from './quarantines.js';
 import { exceeded, type RegistrationLimit } from './registration-limit.js';
 import { quarantinedSentence } from './sentences.js';
-import { UpdatePacer, type PacedSession, type PacerPorts } from './update-pacer.js';
+import { Pacers } from './pacers.js';
+import type { PacedSession, UpdatePacer } from './update-pacer.js';
+import type {
+  FloodKey,
+  FloodListener,
+  FloodSubject,
+  FloodVerdict,
+  ListPacing,
+  PacedEnrolment,
+  Quarantine,
+  RegistrationLimits,
+} from '../model/flood.js';
 
 const PASS: FloodVerdict = { kind: 'pass' };
 
 /** All limits, strikes and quarantines. */
-export class FloodGate {
+export class FloodGate implements RegistrationLimits, ListPacing {
   /** The limit on connections. */
   readonly connections: ConnectionBudget;
+  /** Those who hear of quarantines and penalties. */
+  readonly listeners = new Listeners<FloodListener>();
   readonly #ports: FloodPorts;
   readonly #buckets: Buckets;
   readonly #quarantines: Quarantines;
-  readonly #pacers = new Set<UpdatePacer>();
-  readonly #pacerPorts: PacerPorts;
+  readonly #pacers: Pacers;
   readonly #global: Limiter;
   readonly #globalTurns: FairTurns;
   #policy: PolicySource;
@@ -38,19 +51,13 @@ export class FloodGate {
     const { burst, intervalMs } = policy.flood.globalRegister;
     this.#ports = ports;
     this.#policy = policy;
-    this.#buckets = new Buckets({ openLimiter, now: () => clock.mono(), most: () => this.#policy.flood.maxBuckets });
-    this.#quarantines = new Quarantines(ports);
+    this.#buckets = new Buckets({ openLimiter, clock, most: () => this.#policy.flood.maxBuckets });
+    this.#quarantines = new Quarantines(ports, this.listeners);
     this.#global = openLimiter({ burst, intervalMs });
-    this.#globalTurns = new FairTurns(this.#global, () => clock.mono());
+    this.#globalTurns = new FairTurns(this.#global, clock);
     this.connections = new ConnectionBudget(policy.flood, ports);
-    this.#pacerPorts = {
-      openLimiter,
-      metrics,
-      now: () => clock.mono(),
-      events: ports.events,
-      struck: (session) => this.#struck(session),
-      closed: (pacer) => void this.#pacers.delete(pacer),
-    };
+    const struck = (session: PacedSession): void => this.#struck(session);
+    this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ports.ownUid);
   }
 
   /** Quarantines that run now. */
@@ -73,7 +80,8 @@ export class FloodGate {
   }
 
   /**
-   * Counts a registration: by its plugin's limit, then by the one of all together. A pull is not counted: nobody called.
+   * Counts a registration: by its plugin's limit, and when it has its permit, by the one of all together, so that who
+   * waits for its own turn takes none from others. A pull is not counted: nobody called.
    * Where the broker calls (watcher door) each action means to wait, however long.
    */
   registration(subject: FloodSubject): FloodVerdict {
@@ -89,17 +97,18 @@ export class FloodGate {
     if (subject.pulled) return PASS;
     bucket.named(subject);
     const own = this.#ask(this.#ownLimit(bucket), subject, bucket);
-    if (own.kind === 'refuse') return own;
-    const all = this.#ask(this.#globalLimit(subject), subject, bucket);
-    if (all.kind === 'pass') return own;
-    return own.kind === 'delay' && all.kind === 'delay' ? { ...all, delayMs: Math.max(own.delayMs, all.delayMs) } : all;
+    const all = (): FloodVerdict => this.#ask(this.#globalLimit(subject), subject, bucket);
+    if (own.kind !== 'delay') return own.kind === 'pass' ? all() : own;
+    const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
+      const then = await own.wait(signal);
+      return then.kind === 'pass' ? all() : then;
+    };
+    return { ...own, wait };
   }
 
   /** The pace of one session's lists; close it with the session. */
-  openUpdates(session: PacedSession, policy: PluginPolicy): UpdatePacer {
-    const pacer = new UpdatePacer(session, policy, this.#pacerPorts);
-    this.#pacers.add(pacer);
-    return pacer;
+  openPacer(enrolment: PacedEnrolment): UpdatePacer {
+    return this.#pacers.open(enrolment);
   }
 
   /** A plugin of the checkpoint keeps a bucket of its own, however many others come. Once for each of its entries. */
@@ -122,7 +131,7 @@ export class FloodGate {
       pardoned += 1;
       this.#quarantines.ended(bucket, 'was lifted by an operator');
     }
-    if (pardoned > 0) this.#ports.penaltiesChanged();
+    if (pardoned > 0) this.listeners.tell((listener) => listener.penaltiesChanged?.());
     return pardoned;
   }
 
@@ -135,10 +144,7 @@ export class FloodGate {
     for (const bucket of this.#buckets.all()) {
       this.#adopt(bucket, policy.policyFor(bucket.type, bucket.name, bucket.last?.socket ?? ''));
     }
-    for (const pacer of this.#pacers) {
-      const { type, name, socket } = pacer.session;
-      pacer.reload(policy.policyFor(type, name, socket));
-    }
+    this.#pacers.reload(policy);
   }
 
   /** Every bucket that was spent from, has strikes, or slows somebody. */
@@ -148,7 +154,7 @@ export class FloodGate {
       globalView(this.#global, this.#policy.flood, this.#globalExceeded),
       ...this.connections.views(),
       ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
-      ...[...this.#pacers].map(updatesView),
+      ...this.#pacers.all().map(updatesView),
     ];
   }
 
@@ -180,9 +186,14 @@ export class FloodGate {
     const { clock, bootMs } = this.#ports;
     const nowMs = clock.mono();
     const now = { bootMs: bootMs(), wallMs: clock.wall() };
-    const policyOf = ({ type, name }: FloodKey): PluginPolicy => this.#policy.policyFor(type, name, '');
     for (const record of records) {
-      const restored = fromRecord(record, nowMs, now, isSameBoot, (key) => policyOf(key).flood.penalty);
+      const restored = fromRecord(
+        record,
+        nowMs,
+        now,
+        isSameBoot,
+        ({ type, name }) => this.#policy.policyFor(type, name, '').flood.penalty,
+      );
       if (restored === undefined) continue;
       if (restored.isOver) over.push({ ...restored, lengthMs: 0 });
       if (restored.penalty === CLEAN) continue;
@@ -201,9 +212,10 @@ export class FloodGate {
   close(): void {
     this.#quarantines.close();
     this.#buckets.close();
+    this.#globalTurns.close();
     this.#global.close();
     this.connections.close();
-    for (const pacer of [...this.#pacers]) pacer.close();
+    this.#pacers.close();
   }
 
   #adopt(bucket: Bucket, policy: PluginPolicy): void {
@@ -221,7 +233,7 @@ export class FloodGate {
       limit: 'register',
       code: 'FLOOD_REGISTER',
       limiter: bucket.limiter,
-      reserve: (longestMs) => ownTurn(bucket.limiter, () => this.#ports.clock.mono(), longestMs),
+      join: (longestMs) => bucket.turns.join(ONE_LINE, longestMs),
       settings: bucket.policy.register,
       mode: bucket.policy.mode,
       doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,
@@ -235,7 +247,7 @@ export class FloodGate {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: this.#global,
-      reserve: (longestMs) => this.#globalTurns.reserve(caller, longestMs),
+      join: (longestMs) => this.#globalTurns.join(caller === undefined ? ONE_LINE : processKey(caller), longestMs),
       settings: globalRegister,
       mode,
       doing: 'all plugins together register',
@@ -251,7 +263,7 @@ export class FloodGate {
       const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
       bucket.exceeded += 1;
       bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
-      const banned = this.#strike(bucket, subject, false) ? this.#banned(bucket, subject) : undefined;
+      const banned = this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
     } else {
       // Nobody's own doing, so no strike.
@@ -266,8 +278,8 @@ export class FloodGate {
   }
 
   /** Counts an exceeding against the plugin; returns whether a quarantine began with it. */
-  #strike(bucket: Bucket, by: Pick<FloodSubject, 'caller'>, always: boolean): boolean {
-    const { isStrike, quarantineMs } = bucket.exceed(this.#ports.clock.mono(), by.caller, always);
+  #strike(bucket: Bucket, by: Pick<FloodSubject, 'caller'>): boolean {
+    const { isStrike, quarantineMs } = bucket.exceed(this.#ports.clock.mono(), by.caller);
     if (isStrike && bucket.policy.mode === 'enforce') this.#quarantines.struck();
     if (quarantineMs === undefined) return false;
     if (bucket.policy.mode === 'enforce') this.#quarantines.began(bucket, quarantineMs);
@@ -277,7 +289,7 @@ export class FloodGate {
 
   #struck(session: PacedSession): void {
     const policy = this.#policy.policyFor(session.type, session.name, session.socket);
-    this.#strike(this.#buckets.for(session, false, policy), session, true);
+    this.#strike(this.#buckets.for(session, false, policy), session);
   }
 
   #banned(bucket: Bucket, subject: FloodSubject): Refusal | undefined {

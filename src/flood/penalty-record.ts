@@ -1,9 +1,9 @@
-// Strikes and quarantines as the checkpoint holds them: a restart is no amnesty (contract 4). Pure. Times are kept as
+// Strikes and quarantines as the checkpoint holds them: a restart is no amnesty. Pure. Times are kept as
 // what was left or had passed when they were written, with both scales on which to see how long ago that is.
 import type { Caller } from '../model/ids.js';
 import type { PenaltySettings } from '../model/settings.js';
 import { settle, type Penalty } from './penalty.js';
-import type { FloodKey, FloodSubject } from './ports.js';
+import type { FloodKey, FloodSubject } from '../model/flood.js';
 
 /** When a record was written: milliseconds since the machine started, and since the epoch. */
 export interface Stamp {

@@ -1,4 +1,4 @@
-// How exceeding a limit becomes strikes, and strikes a quarantine (contract 4). Pure; all times are milliseconds of one
+// How exceeding a limit becomes strikes, and strikes a quarantine. Pure; all times are milliseconds of one
 // monotonic clock, so that no step of the wall clock lengthens or shortens anything.
 import type { FloodMode, PenaltySettings } from '../model/settings.js';
 
@@ -36,19 +36,12 @@ export interface Exceeding {
 /**
  * Counts one exceeding that was delayed, refused or disconnected, or, where the mode is `observe`, would have been.
  * Inside a quarantine nothing counts: who keeps calling does not stay out longer for it.
- *
- * @param always it is a strike even when it is the first in its window
  */
-export function exceed(
-  before: Penalty,
-  nowMs: number,
-  settings: PenaltySettings,
-  mode: FloodMode,
-  always = false,
-): Exceeding {
+export function exceed(before: Penalty, nowMs: number, settings: PenaltySettings, mode: FloodMode): Exceeding {
   const penalty = settle(before, nowMs, settings);
   if (penalty.quarantinedUntilMs !== undefined) return { penalty, isStrike: false, quarantineMs: undefined };
-  const isStrike = always || penalty.exceededAtMs !== undefined;
+  if (settings.strikes === 0) return { penalty: CLEAN, isStrike: false, quarantineMs: undefined };
+  const isStrike = penalty.exceededAtMs !== undefined;
   const strikesAtMs = isStrike ? [...penalty.strikesAtMs, nowMs].slice(-settings.strikes) : penalty.strikesAtMs;
   const counted = { ...penalty, exceededAtMs: nowMs, strikesAtMs };
   if (!isStrike || strikesAtMs.length < settings.strikes)
@@ -68,7 +61,7 @@ export function exceed(
  * quarantine for as long as the longest would last begins with the shortest again.
  */
 export function settle(penalty: Penalty, nowMs: number, settings: PenaltySettings): Penalty {
-  if (penalty === CLEAN) return penalty;
+  if (penalty === CLEAN || settings.strikes === 0) return CLEAN;
   const { quarantinedUntilMs } = penalty;
   if (quarantinedUntilMs !== undefined && quarantinedUntilMs > nowMs) return penalty;
   const endedAtMs = quarantinedUntilMs ?? penalty.endedAtMs;

@@ -1,27 +1,29 @@
 // Begins and ends quarantines: tells them, and rings when one is over.
 import type { Alarm } from '../kernel/clock.js';
+import type { Listeners } from '../kernel/listeners.js';
 import type { Bucket } from './bucket.js';
 import { quarantineLeftMs } from './penalty.js';
-import type { FloodPorts, Quarantine } from './ports.js';
+import type { FloodPorts } from './ports.js';
 import { quarantineBeganSentence, seconds } from './sentences.js';
+import type { FloodListener, Quarantine } from '../model/flood.js';
 
 /** Strikes come one by one and are told together, so that a flood does not move to the disk. */
 const TELL_STRIKES_MS = 1_000;
 
 /** What quarantines need. */
-export type QuarantinesPorts = Pick<
-  FloodPorts,
-  'clock' | 'events' | 'log' | 'quarantineBegan' | 'quarantineEnded' | 'penaltiesChanged'
->;
+export type QuarantinesPorts = Pick<FloodPorts, 'clock' | 'events' | 'log'>;
 
 /** The quarantines that run now; one alarm each. */
 export class Quarantines {
   readonly #ports: QuarantinesPorts;
+  readonly #listeners: Listeners<FloodListener>;
   readonly #running = new Map<Bucket, Alarm>();
   #strikesToTell: Alarm | undefined;
 
-  constructor(ports: QuarantinesPorts) {
+  /** @param listeners who hear of what begins and ends */
+  constructor(ports: QuarantinesPorts, listeners: Listeners<FloodListener>) {
     this.#ports = ports;
+    this.#listeners = listeners;
   }
 
   /** How many run. */
@@ -33,7 +35,7 @@ export class Quarantines {
   struck(): void {
     this.#strikesToTell ??= this.#ports.clock.alarm(TELL_STRIKES_MS, () => {
       this.#strikesToTell = undefined;
-      this.#ports.penaltiesChanged();
+      this.#listeners.tell((listener) => listener.penaltiesChanged?.());
     });
   }
 
@@ -46,7 +48,8 @@ export class Quarantines {
     events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     log.warn('flood.quarantine-began', message, { plugin: bucket.plugin, uid: bucket.uid });
     this.#follow(bucket);
-    if (bucket.kind === 'plugin') this.#ports.quarantineBegan(quarantineOf(bucket, lengthMs));
+    if (bucket.kind === 'plugin')
+      this.#listeners.tell((listener) => listener.quarantineBegan?.(quarantineOf(bucket, lengthMs)));
     this.#changed();
   }
 
@@ -55,7 +58,7 @@ export class Quarantines {
     const message = `${bucket.who} is kept out for another ${seconds(leftMs)}: a restart of the broker is no amnesty`;
     this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     this.#follow(bucket);
-    this.#ports.quarantineBegan(quarantineOf(bucket, leftMs));
+    this.#listeners.tell((listener) => listener.quarantineBegan?.(quarantineOf(bucket, leftMs)));
   }
 
   /** The mode is `observe`: says what would have begun, once for as long as it would have lasted. */
@@ -94,14 +97,15 @@ export class Quarantines {
     const message = `the quarantine of ${bucket.who} ${how}${pulled}`;
     this.#ports.events.record({ type: 'quarantine', ...aboutOf(bucket), message });
     this.#ports.log.info('flood.quarantine-ended', message, { plugin: bucket.plugin, uid: bucket.uid });
-    if (bucket.kind === 'plugin') this.#ports.quarantineEnded(quarantineOf(bucket, 0));
+    if (bucket.kind === 'plugin')
+      this.#listeners.tell((listener) => listener.quarantineEnded?.(quarantineOf(bucket, 0)));
     this.#changed();
   }
 
   #changed(): void {
     this.#strikesToTell?.cancel();
     this.#strikesToTell = undefined;
-    this.#ports.penaltiesChanged();
+    this.#listeners.tell((listener) => listener.penaltiesChanged?.());
   }
 
   /** Stops all alarms; nothing more is told. */

@@ -1,4 +1,4 @@
-// Which processes are refused, or cut off, again and again: their connections are read slowly (contract 4), also the next
+// Which processes are refused, or cut off, again and again: their connections are read slowly, also the next
 // ones, so that nobody keeps the pace of a flood by connecting anew.
 import { processKey, type Caller } from '../model/ids.js';
 import { makeRoom } from './make-room.js';

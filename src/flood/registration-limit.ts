@@ -1,8 +1,8 @@
-// What a limit on registrations does with one that finds no permit (contract 4: onExceed).
+// What a limit on registrations does with one that finds no permit (onExceed).
 import type { FloodMode, RegisterLimit } from '../model/settings.js';
-import type { Turn } from './fair-turns.js';
+import type { Waiting } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
-import type { FloodVerdict } from './ports.js';
+import type { FloodVerdict } from '../model/flood.js';
 import { figures, seconds } from './sentences.js';
 
 /** One of the two limits on registrations, as it applies to a caller. */
@@ -10,8 +10,8 @@ export interface RegistrationLimit {
   readonly limit: 'register' | 'global.register';
   readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';
   readonly limiter: Limiter;
-  /** Reserves a turn for the caller; undefined where the next one is further away than `longestMs`. */
-  readonly reserve: (longestMs: number) => Turn | undefined;
+  /** Lets the caller wait for its turn; undefined where that is further away than `longestMs`. */
+  readonly join: (longestMs: number) => Waiting | undefined;
   readonly settings: RegisterLimit;
   readonly mode: FloodMode;
   /** `DevicePlugin vendor.com/gpu registers`, `all plugins together register`. */
@@ -32,7 +32,7 @@ export interface Exceeded {
 }
 
 /**
- * Decides about a registration that found no permit. A delayed one has its turn reserved.
+ * Decides about a registration that found no permit. A delayed one stands in the line of its limit from now on.
  *
  * @param isCalled somebody waits for an answer; otherwise the broker came by itself, and each action means to wait
  */
@@ -47,21 +47,15 @@ export function exceeded(asked: RegistrationLimit, isCalled: boolean): Exceeded 
     };
   }
   const longestMs = isCalled ? settings.maxDelayMs : Number.POSITIVE_INFINITY;
-  const turn = isCalled && settings.onExceed !== 'delay' ? undefined : asked.reserve(longestMs);
-  const delayMs = turn?.leftMs();
-  if (turn === undefined || delayMs === undefined) return refused(asked, why);
+  const waiting = isCalled && settings.onExceed !== 'delay' ? undefined : asked.join(longestMs);
+  if (waiting === undefined) return refused(asked, why);
+  const wait = async (signal: AbortSignal): Promise<FloodVerdict> =>
+    (await waiting.come(signal)) ? { kind: 'pass' } : refused(asked, why).verdict;
   return {
-    verdict: { kind: 'delay', delayMs, next: () => whenAwake(turn, asked, why) },
+    verdict: { kind: 'delay', delayMs: waiting.expectedMs, wait },
     action: 'delay',
-    message: `${why}; it is held for ${seconds(delayMs)}`,
+    message: `${why}; it is held for ${seconds(waiting.expectedMs)}`,
   };
-}
-
-/** What holds after a wait: its turn may have gone to a process that had none. */
-function whenAwake(turn: Turn, asked: RegistrationLimit, why: string): FloodVerdict {
-  const leftMs = turn.leftMs();
-  if (leftMs === undefined) return refused(asked, why).verdict;
-  return leftMs === 0 ? { kind: 'pass' } : { kind: 'delay', delayMs: leftMs, next: () => whenAwake(turn, asked, why) };
 }
 
 function refused({ limiter, settings, code }: RegistrationLimit, why: string): Exceeded {

@@ -1,10 +1,12 @@
-// The pace at which one session's lists are taken (contract 4): a permit for each turn. Coalescing is no strike; a
+// The pace at which one session's lists are taken: a permit for each turn. Coalescing is no strike; a
 // session that is to be disconnected gets one each time.
+import type { Clock } from '../kernel/clock.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
 import type { PluginPolicy, UpdateAction } from '../model/settings.js';
+import { FairTurns, ONE_LINE } from './fair-turns.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
-import type { FloodSubject } from './ports.js';
+import type { FloodSubject } from '../model/flood.js';
 import { figures } from './sentences.js';
 
 /** Whose lists are paced: the plugin, and the process that sends them. */
@@ -14,7 +16,7 @@ export type PacedSession = Pick<FloodSubject, 'type' | 'name' | 'uid' | 'socket'
 export interface PacerPorts {
   readonly openLimiter: OpenLimiter;
   readonly metrics: Metrics;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly events: EventSink;
   /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
   readonly struck: (session: PacedSession) => void;
@@ -26,6 +28,7 @@ export class UpdatePacer {
   readonly session: PacedSession;
   readonly #ports: PacerPorts;
   readonly #limiter: Limiter;
+  readonly #turns: FairTurns;
   #policy: PluginPolicy;
   /** A list waits for its permit: it is one exceeding, however often it is asked for meanwhile. */
   #isWaiting = false;
@@ -38,6 +41,7 @@ export class UpdatePacer {
     this.#ports = ports;
     this.#policy = policy;
     this.#limiter = ports.openLimiter({ burst, intervalMs });
+    this.#turns = new FairTurns(this.#limiter, ports.clock);
   }
 
   /** The bucket, for views. */
@@ -82,9 +86,17 @@ export class UpdatePacer {
     return isObserved;
   }
 
-  /** Milliseconds until the next permit. */
-  nextInMs(): number {
-    return this.#limiter.nextInMs();
+  /**
+   * Waits for the session's turn, its permit spent.
+   *
+   * @returns false when the session was closed meanwhile
+   * @throws the signal's reason
+   */
+  async nextTurn(signal: AbortSignal): Promise<boolean> {
+    const waiting = this.#turns.join(ONE_LINE, Number.POSITIVE_INFINITY);
+    const hasCome = (await waiting?.come(signal)) ?? false;
+    this.#isWaiting = false;
+    return hasCome;
   }
 
   /** Goes on under another policy with the permits it has. */
@@ -96,6 +108,7 @@ export class UpdatePacer {
 
   /** The session is over. Idempotent. */
   close(): void {
+    this.#turns.close();
     this.#limiter.close();
     this.#ports.closed(this);
   }
@@ -104,7 +117,7 @@ export class UpdatePacer {
     const { flood } = this.#policy;
     this.#exceeded += 1;
     this.#ports.metrics.floodExceeded('updates', isObserved ? 'observe' : flood.updates.onExceed);
-    const nowMs = this.#ports.now();
+    const nowMs = this.#ports.clock.mono();
     const isKnown = this.#slowedAtMs !== undefined && nowMs - this.#slowedAtMs < flood.penalty.windowMs;
     this.#slowedAtMs = nowMs;
     if (!isKnown) this.#tell(isObserved);

@@ -1,7 +1,8 @@
 // What the node has: the newest list of each instance, as received, and which instance speaks for a resource.
 import type { ListSummary } from '../model/device.js';
+import { Listeners } from '../kernel/listeners.js';
 import type { Metrics } from '../kernel/metrics.js';
-import type { RefusalCode } from '../model/reasons.js';
+import type { Holding, ListListener, ListRefusal, ListVerdict } from '../model/device-list.js';
 import type { AdmissionSettings } from '../model/settings.js';
 
 /** What a list comes to, or why it was not accepted. */
@@ -9,41 +10,20 @@ export type Decoded =
   | { readonly ok: true; readonly summary: ListSummary; readonly sha256: string }
   | { readonly ok: false; readonly code: ListRefusal; readonly sentence: string };
 
-/** Why a list is not accepted: a cap, or bytes that are no list. */
-export type ListRefusal = Extract<RefusalCode, 'LIST_TOO_LARGE' | 'CAP_LIST_BYTES' | 'REQUEST_INVALID'>;
-
 /** Decodes a list without holding up others. */
 export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal) => Promise<Decoded>;
-
-/** The last list of one instance. Kept as bytes: decoded devices would take many times the memory. */
-export interface Holding {
-  readonly instanceId: string;
-  readonly resource: string;
-  readonly raw: Buffer;
-  readonly sha256: string;
-  readonly devices: number;
-  readonly healthy: number;
-}
-
-/** What became of a list. */
-export type Offered =
-  | { readonly kind: 'applied'; readonly devices: number }
-  | { readonly kind: 'equal'; readonly devices: number }
-  | { readonly kind: 'refused'; readonly sentence: string };
 
 /** What the inventory needs. */
 export interface InventoryPorts {
   readonly decode: ListDecoder;
   readonly settings: () => AdmissionSettings;
   readonly metrics: Metrics;
-  /** Called after a list was applied, with what it replaced and up to ten ids that it has more than once. */
-  readonly applied: (holding: Holding, before: Holding | undefined, duplicates: readonly string[]) => void;
-  /** Called after a list was refused. */
-  readonly refused: (instanceId: string, code: ListRefusal, sentence: string) => void;
 }
 
 /** Holds lists by instance; bounded by admission.maxListBytesTotal. */
 export class Inventory {
+  /** Those who hear of lists. */
+  readonly listeners = new Listeners<ListListener>();
   readonly #ports: InventoryPorts;
   readonly #holdings = new Map<string, Holding>();
   #bytes = 0;
@@ -75,7 +55,7 @@ export class Inventory {
   }
 
   /** Takes a list. An equal one is dropped undecoded; a refused one leaves the last good one in place. */
-  async offer(instanceId: string, resource: string, raw: Buffer, signal: AbortSignal): Promise<Offered> {
+  async offer(instanceId: string, resource: string, raw: Buffer, signal: AbortSignal): Promise<ListVerdict> {
     const before = this.#holdings.get(instanceId);
     if (before?.raw.equals(raw) === true) {
       this.#ports.metrics.update(resource, 'equal');
@@ -111,7 +91,7 @@ export class Inventory {
     raw: Buffer,
     maxDevices: number,
     signal: AbortSignal,
-  ): Promise<Offered> {
+  ): Promise<ListVerdict> {
     const decoded = await this.#ports.decode(raw, maxDevices, signal);
     signal.throwIfAborted();
     if (!decoded.ok) {
@@ -130,7 +110,7 @@ export class Inventory {
     };
     this.#put(holding);
     this.#ports.metrics.update(resource, 'applied');
-    this.#ports.applied(holding, before, summary.duplicates);
+    this.listeners.tell((listener) => listener.listApplied?.(holding, before, summary.duplicates));
     return { kind: 'applied', devices: holding.devices };
   }
 
@@ -157,9 +137,9 @@ export class Inventory {
     return { code: 'CAP_LIST_BYTES', sentence };
   }
 
-  #refuse(instanceId: string, resource: string, code: ListRefusal, sentence: string): Offered {
+  #refuse(instanceId: string, resource: string, code: ListRefusal, sentence: string): ListVerdict {
     this.#ports.metrics.update(resource, 'refused');
-    this.#ports.refused(instanceId, code, sentence);
+    this.listeners.tell((listener) => listener.listRefused?.(instanceId, code, sentence));
     return { kind: 'refused', sentence };
   }
 }

@@ -1,6 +1,6 @@
 // Resources as the node would report them. Pure: from lists and instance states to capacity and allocatable.
 import type { PluginState } from '../model/plugin.js';
-import type { Holding } from './inventory.js';
+import type { Holding } from '../model/device-list.js';
 
 /** What is needed of an instance to speak for its resource. */
 export interface Speaker {

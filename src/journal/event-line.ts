@@ -1,4 +1,5 @@
 // One event, one line of JSON; the last line of a journal that was closed says so.
+import { believable } from '../kernel/counter.js';
 import { EVENT_TYPES, type BrokerEvent } from '../model/event.js';
 
 /** What a line is. */
@@ -38,8 +39,9 @@ export function parseLine(line: string): Line {
   return { kind: 'event', event: { time, seq, type: type as BrokerEvent['type'], reason, plugin, socket, message } };
 }
 
+/** A number that nobody can have counted to would leave none for the events to come. */
 function isSeq(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
+  return Number.isSafeInteger(value) && (value as number) >= 0 && believable(value as number) === value;
 }
 
 function isText(value: unknown): value is string {

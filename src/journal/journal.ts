@@ -12,13 +12,15 @@ import { Timeline } from './timeline.js';
 
 /** The end of the file, read at start to learn the last number. */
 const TAIL_BYTES = 64 * 1024;
-/** Far above what the file is let grow to. */
-const FILE_BYTES = 64 * 1024 * 1024;
+/** Above what the kept events of 1,024 plugins take; of a file that somebody let grow, the end is what counts. */
+const FILE_BYTES = 16 * 1024 * 1024;
 /**
  * Numbers left out after a life that did not end well: its last events may have been seen by somebody and yet not be in
  * the file, and no number is given twice.
  */
 const SAFE_GAP = 1000;
+/** How long the disk may take for one look at the file. */
+const READ_MS = 1000;
 /** Lines understood without a pause. */
 const SLICE = 500;
 /** Events told before the journal is open. */
@@ -86,16 +88,15 @@ export class Journal implements EventSink {
     const { file, clock, log } = this.#ports;
     let size = 0;
     try {
-      const bytes = (await file.readTail(FILE_BYTES)) ?? Buffer.alloc(0);
+      const bytes = (await this.#inTime(() => file.readTail(FILE_BYTES))) ?? Buffer.alloc(0);
       size = bytes.length;
-      const lines = bytes.toString('utf8').split('\n');
       const earlier: BrokerEvent[] = [];
-      for (let at = 0; at < lines.length; at += SLICE) {
-        for (const text of lines.slice(at, at + SLICE)) {
-          const line = parseLine(text);
-          if (line.kind === 'event') earlier.push(line.event);
-        }
-        await sleep(clock, 0);
+      for (let at = 0, count = 1; at < size; count += 1) {
+        const end = bytes.indexOf('\n', at);
+        const line = parseLine(bytes.toString('utf8', at, end === -1 ? size : end));
+        if (line.kind === 'event') earlier.push(line.event);
+        at = end === -1 ? size : end + 1;
+        if (count % SLICE === 0) await sleep(clock, 0);
       }
       // An append that failed halfway was done again, so an event may be there twice.
       earlier.sort((a, b) => a.seq - b.seq);
@@ -176,10 +177,16 @@ export class Journal implements EventSink {
     for (const follower of this.#followers) follower.push(event);
   }
 
+  /** A disk that hangs keeps nobody from being served; what was in the file stays there. */
+  #inTime<T>(read: () => Promise<T>): Promise<T> {
+    const late = (): Error => new Error(`the disk did not give them within ${READ_MS} ms`);
+    return withDeadline(this.#ports.clock, READ_MS, late, read);
+  }
+
   async #lastNumber(): Promise<{ readonly seq: number; readonly isClean: boolean }> {
     const { file, log } = this.#ports;
     try {
-      const tail = await file.readTail(TAIL_BYTES);
+      const tail = await this.#inTime(() => file.readTail(TAIL_BYTES));
       if (tail === undefined) return { seq: 0, isClean: false };
       let last = { seq: 0, isClean: false };
       for (const text of tail.toString('utf8').split('\n')) {

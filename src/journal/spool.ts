@@ -43,6 +43,7 @@ export class Spool {
   found(bytes: number): void {
     this.#bytes += bytes;
     this.#limit = MAX_BYTES;
+    if (this.#bytes >= this.#limit) this.#schedule(GATHER_MS);
   }
 
   /** Has an event written in a moment. */

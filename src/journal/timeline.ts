@@ -1,7 +1,7 @@
 // The events in memory: the last of each plugin, and the last of all.
 import type { BrokerEvent } from '../model/event.js';
 
-/** Kept of each plugin (contract 5). */
+/** Kept of each plugin. */
 const PER_PLUGIN = 50;
 /** Kept of all together, so that a reader who follows may be a little late. */
 const RECENT = 1000;

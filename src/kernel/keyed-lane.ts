@@ -9,10 +9,19 @@ export class KeyedLane {
     return this.#tails.size;
   }
 
-  /** Runs `task` after all earlier tasks of `key` have settled; passes its result or rejection on. */
-  run<T>(key: string, task: () => Promise<T>): Promise<T> {
+  /**
+   * Runs `task` after all earlier tasks of `key` have settled; passes its result or rejection on.
+   *
+   * @param signal aborted before the task's turn has come: it is not run at all
+   * @throws the signal's reason then
+   */
+  run<T>(key: string, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.#tails.get(key);
-    const result = before === undefined ? task() : before.then(task, task);
+    const onTurn = async (): Promise<T> => {
+      signal?.throwIfAborted();
+      return task();
+    };
+    const result = before === undefined ? onTurn() : before.then(onTurn, onTurn);
     const tail = result.then(
       () => undefined,
       () => undefined,

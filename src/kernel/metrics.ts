@@ -1,6 +1,6 @@
 // What is counted, as a port. Gauges are not here: they are computed from the truth when somebody asks.
 
-/** Counters and durations of the daemon (contract 11). Label values given here are already bounded. */
+/** Counters and durations of the daemon (docs/specification.md#metrics-and-health). Label values given here are already bounded. */
 export interface Metrics {
   /** A registration ended. `result`: accepted or refused; `reason`: a code of the table, or empty. */
   registration(type: string, result: 'accepted' | 'refused', reason: string): void;
@@ -9,9 +9,19 @@ export interface Metrics {
   /** A list was taken: applied, equal to the one before, coalesced away, or refused. */
   update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count?: number): void;
   /** A limit was exceeded and this was done about it. */
-  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register', action: string): void;
+  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register' | 'allocate', action: string): void;
   /** A checkpoint write ended. */
   checkpointWrite(result: 'ok' | 'failed', seconds: number): void;
+  /** A call of PodResources was answered. `method`: List, GetAllocatableResources or Get; `result`: a fixed word. */
+  podResources(method: string, result: string): void;
+  /** A call of the kubelet to a fronted resource ended. */
+  frontCall(method: string, result: 'ok' | 'failed'): void;
+  /** Seconds that a container waited at the gate of PreStartContainer. */
+  frontGate(seconds: number): void;
+  /** An allocation ended; `result`: given, or a code of the table. */
+  allocation(resource: string, result: string): void;
+  /** Seconds of one part of an allocation that was given. */
+  allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
   /** Seconds from start to all endpoints confirmed or the deadline. */
   restored(seconds: number): void;
 }
@@ -23,5 +33,10 @@ export const noMetrics: Metrics = {
   update: () => undefined,
   floodExceeded: () => undefined,
   checkpointWrite: () => undefined,
+  podResources: () => undefined,
+  frontCall: () => undefined,
+  frontGate: () => undefined,
+  allocation: () => undefined,
+  allocateSeconds: () => undefined,
   restored: () => undefined,
 };

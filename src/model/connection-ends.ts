@@ -1,4 +1,4 @@
-// The closed table of reasons for which the border ends a connection (contract 12). Each code is stable, is logged once
+// The closed table of reasons for which the border ends a connection (docs/specification.md#the-border-of-a-socket). Each code is stable, is logged once
 // per peer, counted, shown in events, and says what to do.
 
 /** What the table says of one code. */
@@ -32,6 +32,10 @@ export const CONNECTION_ENDS = {
   MADE_YOU_RESET: end('The peer makes the server reset calls, more than guard.resets allows.', FLOOD),
   EMPTY_FRAMES: end('The peer sent more frames without content than guard.emptyFrames.', FLOOD),
   PRIORITY_FLOOD: end('The peer sent more PRIORITY frames than guard.priorities allows.', FLOOD),
+  HEADERS_FLOOD: end(
+    'The peer answers with more header blocks than a call has, 1xx ones, more than guard.informational allows.',
+    FLOOD,
+  ),
   WINDOW_GAME: end(
     'The peer keeps its flow-control windows shut, or floods with WINDOW_UPDATE frames.',
     'Look whether the peer hangs; its gRPC library must take the answers it asked for.',

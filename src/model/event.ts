@@ -28,10 +28,16 @@ export const EVENT_TYPES = [
   'policy',
   'discovery',
   'operator',
+  'front',
+  'allocated',
+  'released',
+  'expired',
+  'impaired',
 ] as const;
 /** broker: its own life · registered / refused: verdicts · state: an instance changed state · devices: a list was
  * taken or refused · flood, quarantine: policy · connection: a peer was cut off · checkpoint · policy: reload ·
- * discovery: sockets and directories · operator: an admin command. */
+ * discovery: sockets and directories · operator: an admin command · front: a resource before a kubelet · allocated, released,
+ * expired, impaired: a lease. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** What a stage says when something happened; the journal adds time and number. */

@@ -1,23 +1,35 @@
 // What a failed call to a plugin means, as a code and a sentence. Pure.
 import { GRPC_STATUS, type Refusal, type RefusalCode } from './reasons.js';
 
+/** When it is worth trying again after our descriptors had run out. */
+const BUSY_MS = 1000;
+
 /** What the library adds to its messages although it has nothing to say. */
 const EMPTY_NOTE = /\.? Resolution note: $/;
+
+/**
+ * What our own transport says of a call that never got an answer: nobody listens on the socket · we have no descriptor left · nothing came within the
+ * time given · whoever listens does not speak gRPC · the connection was cut before an answer, which a plugin that crashes
+ * does, too · we gave the call up · anything else that kept us from reaching the plugin.
+ */
+export type TransportFault = 'no-listener' | 'busy' | 'no-answer' | 'not-grpc' | 'hung-up' | 'given-up' | 'unreachable';
 
 /** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's or the transport's. */
 export interface FailedCall extends Error {
   readonly status: number;
+  /** Set when our transport failed the call; undefined: the plugin itself answered, whatever its words are. */
+  readonly fault?: TransportFault | undefined;
 }
 
-/** Words with which the HTTP/2 layer tells that its peer speaks something else. */
-const NOT_HTTP2 =
-  /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|socket hang up|connection dropped|econnreset|write epipe|before settings|failed to connect/i;
-
-/** Words with which it tells that its peer hung up, which a plugin also does that crashes. */
-const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
+/** How a stream of a plugin ended; status 0 means that the plugin closed it in order. */
+export interface StreamEnd {
+  readonly status: number;
+  readonly details: string;
+}
 
 /**
- * Tells who is to blame: nobody listens, nobody answers, another protocol, another service, or `otherwise`.
+ * Tells who is to blame: nobody listens, nobody answers, another protocol, another service, or `otherwise`. The words of a
+ * plugin decide nothing: one that lives and says "ENOENT" of a device has answered.
  *
  * @param what the call, as the kubelet's messages name it: `failed to get device plugin options`
  * @param subject the plugin and endpoint, for the sentence
@@ -29,14 +41,21 @@ export function classifyFailedCall(
   otherwise: RefusalCode,
 ): Refusal {
   const say = (code: RefusalCode, why: string): Refusal => ({ code, message: `${subject}: ${what}: ${why}` });
-  const { status } = failure;
+  const { status, fault } = failure;
   const message = failure.message.replace(EMPTY_NOTE, '');
-  if (/ECONNREFUSED|ENOENT/.test(message)) return say('NO_LISTENER', 'nobody listens on the endpoint');
-  if (status === GRPC_STATUS.DEADLINE_EXCEEDED) return say('NO_ANSWER', message);
-  if (status === GRPC_STATUS.UNIMPLEMENTED) return say('NOT_SERVED', `the endpoint does not serve it (${message})`);
-  if ((status === GRPC_STATUS.UNAVAILABLE || status === GRPC_STATUS.INTERNAL) && NOT_HTTP2.test(message)) {
-    const fault = HUNG_UP.test(message) ? 'hung up: its process crashed, or it does not speak' : 'does not speak';
-    return say('NOT_GRPC', `the endpoint ${fault} gRPC (${message})`);
+  switch (fault) {
+    case 'no-listener':
+      return say('NO_LISTENER', 'nobody listens on the endpoint');
+    case 'busy':
+      return { ...say('BUSY', `the broker has nothing left to connect with (${message})`), retryAfterMs: BUSY_MS };
+    case 'no-answer':
+      return say('NO_ANSWER', message);
+    case 'not-grpc':
+      return say('NOT_GRPC', `the endpoint does not speak gRPC (${message})`);
+    case 'hung-up':
+      return say('NOT_GRPC', `the endpoint hung up: its process crashed, or it does not speak gRPC (${message})`);
+    default:
+      if (status !== GRPC_STATUS.UNIMPLEMENTED) return say(otherwise, message);
+      return say('NOT_SERVED', `the endpoint does not serve it (${message})`);
   }
-  return say(otherwise, message);
 }

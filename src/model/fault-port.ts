@@ -1,4 +1,4 @@
-// What a broker and the program that tests plugins against it say to each other (contract 13). The program starts the
+// What a broker and the program that tests plugins against it say to each other (docs/specification.md#verify). The program starts the
 // broker as its child; the first message is what the broker begins with, and no plugin is served before it came.
 import type { BrokerEvent } from './event.js';
 import type { Door, PluginState } from './plugin.js';
@@ -61,6 +61,8 @@ export type BrokerNews =
     }
   /** All plugins, each time something changed. */
   | { readonly kind: 'picture'; readonly at: number; readonly plugins: readonly PluginPicture[] }
+  /** A list stream of one plugin is open from now on, or is not any more. */
+  | { readonly kind: 'stream'; readonly at: number; readonly socket: string; readonly is: 'up' | 'down' }
   /** The breaking of one plugin's stream is over: all the times, or until it failed. */
   | {
       readonly kind: 'streams-broken';

@@ -5,6 +5,9 @@ export const DEVICE_PLUGIN = 'DevicePlugin';
 export const CSI_PLUGIN = 'CSIPlugin';
 export const DRA_PLUGIN = 'DRAPlugin';
 
+/** The one version of the device plugin API that registers, exactly as plugins send it. */
+export const DEVICE_PLUGIN_VERSION = 'v1beta1';
+
 /** Who a plugin says it is. */
 export interface PluginId {
   readonly type: string;
@@ -38,6 +41,24 @@ export interface Caller {
   readonly startTime: string | undefined;
   /** `peercred`: the kernel said so. `socket-file`: the owner of a socket file stands in (no koffi). */
   readonly source: 'peercred' | 'socket-file';
+}
+
+/** Who listens on a socket, or why that cannot be said. */
+export type Listener =
+  | { readonly uid: number; readonly gid: number | undefined; readonly pid: number | undefined }
+  | { readonly error: string };
+
+/**
+ * Whether the code of a failed question says something of us and nothing of the socket: descriptors or memory have run
+ * out here.
+ */
+export function isOwnShortage(code: string): boolean {
+  return code === 'EMFILE' || code === 'ENFILE' || code === 'ENOBUFS' || code === 'ENOMEM';
+}
+
+/** The process that listens, as a caller. */
+export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>): Caller {
+  return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };
 }
 
 /** What stands for a caller's process in a map: its pid and when it started; where the pid is unknown, its uid. */

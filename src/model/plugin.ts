@@ -3,7 +3,7 @@ import type { Caller, Incarnation } from './ids.js';
 import type { PluginPolicy } from './settings.js';
 import type { Refusal, Reason } from './reasons.js';
 
-/** The states of one incarnation of a plugin (contract 3). */
+/** The states of one incarnation of a plugin (docs/specification.md#sessions-and-states). */
 export const PLUGIN_STATES = [
   'restored',
   'connecting',

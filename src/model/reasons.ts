@@ -1,5 +1,6 @@
 // The closed table of reasons: why a plugin is refused, why it is in its state, why the broker complains. Each code is
 // stable, is logged, counted and shown, and says what to do. docs/reasons.md is compared with it by a test.
+import { ALLOCATION_REFUSALS, LEASE_REASONS, type AllocationCode, type LeaseReason } from './allocation-reasons.js';
 import { CONNECTION_ENDS, type ConnectionEndCode } from './connection-ends.js';
 import { STATE_REASONS } from './state-reasons.js';
 
@@ -45,7 +46,7 @@ const refusal = (grpc: number, about: string, remedy: string): ReasonSpec => ({
 });
 const passing = (grpc: number, about: string, remedy: string): ReasonSpec => ({ about, remedy, grpc, transient: true });
 
-/** Codes that refuse a registration, in the order in which admission asks (contract 2). */
+/** Codes that refuse a registration, in the order in which admission asks (docs/specification.md#admission). */
 export const REFUSALS = {
   QUARANTINED: passing(
     S.RESOURCE_EXHAUSTED,
@@ -126,6 +127,11 @@ export const REFUSALS = {
     S.PERMISSION_DENIED,
     'The caller does not run as the uid that listens on the endpoint it names.',
     'Register from the plugin itself, or allow the uid with a rule (rules[].uids).',
+  ),
+  NAME_OWNED: refusal(
+    S.PERMISSION_DENIED,
+    'The name belongs to the uid that has it, while its plugin lives or is inside its grace.',
+    'Look which of the two is meant; let the newcomer run as the owner, name its uid in a rule (rules[].uids), or deregister the owner.',
   ),
   DUPLICATE_KEPT: refusal(
     S.ALREADY_EXISTS,
@@ -227,6 +233,8 @@ export interface Refusal {
   readonly message: string;
   /** For refusals that are a matter of time: milliseconds until it is worth trying again. */
   readonly retryAfterMs?: number;
+  /** A matter of time although its code is not: whoever can wait waits. */
+  readonly isPassing?: boolean;
   /** The connection that called is to be closed after the answer. */
   readonly disconnect?: boolean;
 }
@@ -243,7 +251,7 @@ export class Refused extends Error {
 
 /** Whether a refusal is only a matter of time. */
 export function isTransient(refusal: Refusal): boolean {
-  return REFUSALS[refusal.code].transient;
+  return refusal.isPassing === true || REFUSALS[refusal.code].transient;
 }
 
 /** A reason that is not a refusal. */
@@ -257,6 +265,11 @@ export function describeReason(reason: string): { readonly about: string; readon
   if (Object.hasOwn(CONNECTION_ENDS, reason)) return CONNECTION_ENDS[reason as ConnectionEndCode];
   if (Object.hasOwn(STATE_REASONS, reason)) {
     const [about, remedy] = STATE_REASONS[reason as StateReason];
+    return { about, remedy };
+  }
+  if (Object.hasOwn(ALLOCATION_REFUSALS, reason)) return ALLOCATION_REFUSALS[reason as AllocationCode];
+  if (Object.hasOwn(LEASE_REASONS, reason)) {
+    const [about, remedy] = LEASE_REASONS[reason as LeaseReason];
     return { about, remedy };
   }
   return {

@@ -1,4 +1,4 @@
-// Where things are when nobody says otherwise (contract 7 and 8).
+// Where things are when nobody says otherwise (docs/specification.md#files).
 
 /** What the default root depends on: the effective uid and two variables of the environment. */
 export interface RootFacts {

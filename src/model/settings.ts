@@ -1,17 +1,17 @@
-// The settings as the program uses them: resolved, frozen, durations in milliseconds. The file form, its defaults and
-// its checks are in config/; each stage is given the slice it needs and never the whole.
+// The settings as the program uses them: resolved, frozen, durations in milliseconds. Their file form is in config/.
+import type { FrontSettings } from './front.js';
 
-/** What a limit does with a registration that has no permit (contract 4). */
+/** What a limit does with a registration that has no permit (docs/specification.md#flood-policy). */
 export type RegisterAction = 'delay' | 'reject' | 'disconnect';
-/** What a limit does with list updates that come faster than its pace (contract 4). */
+/** What a limit does with list updates that come faster than its pace (docs/specification.md#flood-policy). */
 export type UpdateAction = 'coalesce' | 'disconnect';
 /** `enforce` acts; `observe` counts and reports, and lets pass. */
 export type FloodMode = 'enforce' | 'observe';
-/** What happens when another incarnation registers a name that is taken (contract 3). */
+/** What happens when another incarnation registers a name that is taken (docs/specification.md#sessions-and-states). */
 export type DuplicatePolicy = 'newest' | 'keep-alive' | 'reject';
-/** How a broken or forgotten ListAndWatch is taken up again on a living incarnation (contract 3). */
+/** How a broken or forgotten ListAndWatch is taken up again on a living incarnation (docs/specification.md#sessions-and-states). */
 export type ReattachPolicy = 'stream' | 'probe' | 'recycle';
-/** When plugin sockets are removed at start, as the kubelet does (contract 6). */
+/** When plugin sockets are removed at start, as the kubelet does (docs/specification.md#restart). */
 export type WipePolicy = 'never' | 'on-cold-start' | 'always';
 
 /** A bucket: `burst` permits at once, and one more each `intervalMs`. */
@@ -41,7 +41,7 @@ export interface ConnectionLimit extends BucketSettings {
   readonly streams: number;
 }
 
-/** How strikes become a quarantine (contract 4). */
+/** How strikes become a quarantine (docs/specification.md#flood-policy). */
 export interface PenaltySettings {
   /** Strikes inside `windowMs` that bring a quarantine. */
   readonly strikes: number;
@@ -69,7 +69,22 @@ export interface FloodSettings extends FloodPolicy {
   readonly maxBuckets: number;
 }
 
-/** Everything that a rule can say about one plugin (first match wins, contract 9). */
+/** Whom the devices of a resource are for: owners of leases, or the pods of a kubelet. */
+export type Consumer = 'local' | 'kubelet';
+
+/** What a rule says about allocating the devices of a resource. */
+export interface AllocatePolicy {
+  /** Uids that may have them; undefined: any. Root always may. */
+  readonly uids: readonly number[] | undefined;
+  /** Devices of the resource that one uid may have at once; undefined: any number. */
+  readonly max: number | undefined;
+  /** Undefined: `kubelet` where the front is enabled and matches, else `local`. */
+  readonly consumer: Consumer | undefined;
+  /** Variables that are set for owners, with what: `ids` are the device ids joined by comma. */
+  readonly env: ReadonlyMap<string, 'ids'>;
+}
+
+/** Everything that a rule can say about one plugin (first match wins: docs/specification.md#configuration). */
 export interface PluginPolicy {
   /** Index of the rule that matched, from 0; undefined when the defaults apply. */
   readonly rule: number | undefined;
@@ -82,6 +97,7 @@ export interface PluginPolicy {
   readonly graceMs: number;
   /** Uids whose processes may register this plugin besides its listener's; undefined: no restriction. */
   readonly uids: readonly number[] | undefined;
+  readonly allocate: AllocatePolicy;
 }
 
 /** Where things are, all absolute. */
@@ -92,11 +108,14 @@ export interface Paths {
   readonly plugins: string;
   readonly state: string;
   readonly brokerSocket: string;
+  readonly allocSocket: string;
+  /** The directory of PodResources' kubelet.sock. */
+  readonly podResources: string;
   /** Prefix translations for endpoints whose sender sees the host differently; first match wins. */
   readonly map: readonly { readonly from: string; readonly to: string }[];
 }
 
-/** Who and what may come in (contract 2). */
+/** Who and what may come in (docs/specification.md#admission). */
 export interface AdmissionSettings {
   /** Uids allowed to register at all; undefined: any uid that listens on the endpoint it names. */
   readonly allowUids: readonly number[] | undefined;
@@ -109,10 +128,8 @@ export interface AdmissionSettings {
   readonly maxDevices: number;
 }
 
-/**
- * Budgets of one HTTP/2 connection; past one of them it is ended (contract 12). Frames are counted in windows of
- * `windowMs`, and completed calls and data add to the budgets, so that a busy client that works never meets them.
- */
+/** Budgets of one HTTP/2 connection; past one of them it is ended (docs/specification.md#the-border-of-a-socket). Frames are
+ * counted in windows of `windowMs`; completed calls and data add to them, so that a busy client that works never meets them. */
 export interface GuardSettings {
   readonly windowMs: number;
   /** SETTINGS frames in a window. */
@@ -123,15 +140,15 @@ export interface GuardSettings {
   readonly resets: number;
   /** DATA and CONTINUATION frames in a window that carry nothing. */
   readonly emptyFrames: number;
-  /** WINDOW_UPDATE frames in a window. */
+  /** WINDOW_UPDATE frames, and PRIORITY frames, in a window. */
   readonly windowUpdates: number;
-  /** PRIORITY frames in a window. */
   readonly priorities: number;
+  /** Header blocks in a window beyond the two that an answer to a call of ours has: 1xx, and those of no call. */
+  readonly informational: number;
   /** Frames of any kind in a window. */
   readonly frames: number;
-  /** Bytes of one header block: as sent, and of its list (RFC 9113 6.5.2). */
+  /** Bytes of one header block, as sent and of its list (RFC 9113 6.5.2), and its CONTINUATION frames. */
   readonly headerBytes: number;
-  /** CONTINUATION frames in one header block. */
   readonly continuations: number;
   /** From accept to a complete client preface and first SETTINGS. */
   readonly prefaceMs: number;
@@ -158,6 +175,36 @@ export interface Timeouts {
   readonly optionsMs: number;
   readonly notifyMs: number;
   readonly nodeGetInfoMs: number;
+  readonly allocateMs: number;
+  readonly preferredMs: number;
+  readonly preStartMs: number;
+}
+
+/** Leases (alloc.sock). */
+export interface AllocatorSettings {
+  readonly enabled: boolean;
+  /** Name or number of the group that may open alloc.sock; empty: the broker's own. */
+  readonly group: string;
+  /** How often it is looked whether owners still live. */
+  readonly checkMs: number;
+  /** Variables whose values of several plugins are joined by comma. */
+  readonly joinEnv: readonly string[];
+  readonly maxLeases: number;
+}
+
+/** CDI files of leases. */
+export interface CdiSettings {
+  /** Absolute; undefined: no files are written. */
+  readonly dir: string | undefined;
+  /** vendor/class. */
+  readonly kind: string;
+}
+
+/** The PodResources service. */
+export interface PodResourcesSettings {
+  readonly enabled: boolean;
+  /** Socket of a kubelet whose answer is given together with ours; undefined: none. */
+  readonly upstream: string | undefined;
 }
 
 /** How living plugins are told from frozen ones. */
@@ -168,21 +215,31 @@ export interface LivenessSettings {
   readonly failures: number;
 }
 
-/** What happens after the daemon's own restart (contract 6). */
+/** What happens after the daemon's own restart (docs/specification.md#restart). */
 export interface RestartSettings {
   readonly deadlineMs: number;
   readonly settleMs: number;
   readonly wipeSockets: WipePolicy;
 }
 
+/** Who may connect to kubelet.sock. */
+export interface SocketSettings {
+  /** Its file mode; who may write it may connect. */
+  readonly mode: number;
+  /** Its group, by name or number; undefined: the group that the directory gives. */
+  readonly group: string | number | undefined;
+}
+
 /** How sockets are found and retried. */
 export interface DiscoverySettings {
+  /** Registration sockets known at most. */
+  readonly maxSockets: number;
   readonly rescanMs: number;
   readonly retryFirstMs: number;
   readonly retryMaxMs: number;
 }
 
-/** The durable store (contract 5). */
+/** The durable store (docs/specification.md#checkpoint). */
 export interface CheckpointSettings {
   /** A write not durable within this is reported, and its callers are answered all the same. */
   readonly writeDeadlineMs: number;
@@ -192,7 +249,7 @@ export interface CheckpointSettings {
   readonly inlineListBytes: number;
 }
 
-/** Publishing of CSI node facts (contract 10). */
+/** Publishing of CSI node facts (docs/specification.md#csi-and-dra-drivers). */
 export interface CsiSettings {
   readonly publish: 'file' | 'kubernetes';
   readonly nodeName: string;
@@ -205,14 +262,16 @@ export interface LogSettings {
   readonly format: 'auto' | 'json' | 'pretty';
 }
 
-/** The address of metrics and health, or undefined when it is off. */
+/** The address of metrics and health, undefined when it is off, and names beside localhost and IP addresses. */
 export interface HttpSettings {
   readonly listen: { readonly host: string; readonly port: number } | undefined;
+  readonly allowedHosts: readonly string[];
 }
 
 /** The whole configuration, resolved. */
 export interface Settings {
   readonly paths: Paths;
+  readonly socket: SocketSettings;
   readonly http: HttpSettings;
   readonly admission: AdmissionSettings;
   readonly guard: GuardSettings;
@@ -223,6 +282,10 @@ export interface Settings {
   readonly liveness: LivenessSettings;
   readonly restart: RestartSettings;
   readonly checkpoint: CheckpointSettings;
+  readonly allocator: AllocatorSettings;
+  readonly cdi: CdiSettings;
+  readonly podResources: PodResourcesSettings;
+  readonly front: FrontSettings;
   readonly csi: CsiSettings;
   readonly log: LogSettings;
 }

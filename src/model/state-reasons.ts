@@ -1,13 +1,13 @@
 // The other half of the closed table of reasons: states that are no refusals.
 
-/** Why an instance is in the state it is in, beyond refusals (contract 3). What it means, and what to do. */
+/** Why an instance is in the state it is in, beyond refusals (docs/specification.md#sessions-and-states). What it means, and what to do. */
 export const STATE_REASONS = {
   registering: ['The plugin is being dialled and asked.', 'Wait; the registration has a deadline.'],
   registered: ['The plugin registered and serves.', 'Nothing to do.'],
   confirmed: ['The broker came back to the plugin, which answered and serves.', 'Nothing to do.'],
   'from-checkpoint': ['Known from the checkpoint and not yet confirmed.', 'Wait for restart.deadline.'],
   settling: [
-    'The plugin answered before the restart cue and went away: it is restarting itself.',
+    'The plugin was given a reason to restart itself, as by a restart of the kubelet, and went away to do so.',
     'Wait for restart.settle; it registers again.',
   ],
   reopening: ['The list stream ended while the plugin lives; it is being opened again.', 'Nothing to do.'],
@@ -64,6 +64,10 @@ export const STATE_REASONS = {
   deregistered: ['An operator closed this incarnation.', 'Restart the plugin to let it in again.'],
   'list-refused': ['The device list of the plugin was refused.', 'See `plugin-broker explain NAME`.'],
   rebooted: ['Known from before a reboot: only a hint until the plugin answers.', 'Start the plugin.'],
-  recycled: ['The socket of the plugin was moved aside so that it registers afresh.', 'Wait for it to register.'],
+  recycled: ['The socket of the plugin was removed so that it registers afresh.', 'Wait for it to register.'],
+  'recycle-unanswered': [
+    'The socket of the plugin was removed so that it registers afresh, and it did not.',
+    'Restart the plugin. If that helps until the next restart of the broker only, give it a rule with reattach: stream or probe.',
+  ],
   'broker-stopping': ['The broker is stopping.', 'Nothing to do.'],
 } as const satisfies Record<string, readonly [about: string, remedy: string]>;

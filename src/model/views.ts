@@ -1,5 +1,11 @@
-// What the admin commands show: the JSON of `-o json` (contract 7). Names here are depended on from outside.
+// What the admin commands show: the JSON of `-o json` (docs/specification.md#commands). Names here are depended on from outside.
 import type { BrokerEvent } from './event.js';
+import type { LedgerState } from './lease.js';
+
+/** Epoch milliseconds as RFC 3339; empty for never. */
+export function timeText(wallMs: number): string {
+  return wallMs <= 0 ? '' : new Date(wallMs).toISOString();
+}
 
 /** The broker itself. */
 export interface BrokerView {
@@ -63,7 +69,31 @@ export interface DeviceView {
   readonly id: string;
   readonly health: string;
   readonly numaNodes: readonly number[];
+  /** The lease that has it, and who that is; empty where nobody has. */
+  readonly lease: string;
+  readonly owner: string;
 }
+
+/** What is known of the devices that were given out. */
+export interface LedgerView {
+  readonly state: LedgerState | 'unread';
+  readonly leases: number;
+  /** Requests that wait for devices. */
+  readonly waiting: number;
+}
+
+/** How a resource stands towards the kubelet. */
+export interface FrontShown {
+  /** A state of FRONT_STATES; `off` where there is no front. */
+  readonly state: string;
+  readonly reason: string;
+  readonly since: string;
+  /** The devices that the kubelet was told of. */
+  readonly told: { readonly healthy: number; readonly unhealthy: number };
+}
+
+/** Towards the kubelet of a broker that stands before none. */
+export const NO_FRONT: FrontShown = { state: 'off', reason: '', since: '', told: { healthy: 0, unhealthy: 0 } };
 
 /** One resource. */
 export interface ResourceView {
@@ -73,6 +103,9 @@ export interface ResourceView {
   readonly capacity: number;
   readonly allocatable: number;
   readonly allocated: number;
+  /** `local` or `kubelet`. */
+  readonly consumer: string;
+  readonly front: FrontShown;
   readonly devices: readonly DeviceView[];
 }
 
@@ -114,6 +147,7 @@ export interface StatusView {
   readonly broker: BrokerView;
   readonly checkpoint: CheckpointView;
   readonly policy: PolicyView;
+  readonly ledger: LedgerView;
   readonly plugins: readonly PluginView[];
   readonly resources: readonly ResourceView[];
 }

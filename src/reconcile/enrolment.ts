@@ -1,53 +1,34 @@
 // Takes a registration all the way: admission, handler, actual state, disk, answer. Both doors and every pull use it.
+import type { Admitted, Admitter, Enroller, RegistrationStore } from '../model/registration.js';
 import type { Clock } from '../kernel/clock.js';
 import type { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
-import { incarnationKey, pluginKey, type Caller } from '../model/ids.js';
+import { incarnationKey, pluginKey } from '../model/ids.js';
 import type {
   Enrolment,
   InstanceHandle,
   InstanceReport,
   Outcome,
-  PinnedSocket,
   PluginHandler,
   PluginState,
   RegistrationRequest,
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
-import type { PluginPolicy } from '../model/settings.js';
-import { instanceId, isConnected, type Instance } from './instance.js';
+import { type Instance, instanceId, isConnected } from '../model/instance.js';
 import { hasVanished } from './pull.js';
-import { WishDropped } from './reconciler.js';
+import { PendingDropped } from './reconciler.js';
 import type { Roster } from './roster.js';
-
-/** The verdict of admission, as this stage needs it. */
-export type AdmissionVerdict =
-  | {
-      readonly admitted: true;
-      readonly socket: PinnedSocket;
-      readonly endpoint: PinnedSocket;
-      readonly caller: Caller | undefined;
-      readonly listener: Caller | undefined;
-      readonly policy: PluginPolicy;
-      /** What others may have changed since; asked in the turn in which the registration is entered. */
-      readonly recheck: () => Refusal | undefined;
-    }
-  | { readonly admitted: false; readonly refusal: Refusal };
 
 /** What enrolment needs. */
 export interface EnrolmentPorts {
-  readonly admit: (
-    request: RegistrationRequest,
-    handler: PluginHandler | undefined,
-    signal: AbortSignal,
-  ) => Promise<AdmissionVerdict>;
+  readonly admission: Admitter;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
   readonly lane: KeyedLane;
-  /** Makes the registration durable; false: it could not be written now (contract 5), the plugin serves meanwhile. */
-  readonly persist: (instance: Instance) => Promise<boolean>;
+  /** Where a registration is made durable; what cannot be written now is written later, and the plugin serves meanwhile. */
+  readonly store: Pick<RegistrationStore, 'persist'>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -62,52 +43,53 @@ export interface EnrolmentPorts {
 }
 
 /** The mechanism behind Register, the watcher door, restart and pulls. */
-export class Enrolments {
+export class Enrolments implements Enroller {
   readonly #ports: EnrolmentPorts;
-  #seq = 0;
 
   constructor(ports: EnrolmentPorts) {
     this.#ports = ports;
   }
 
-  /** The next place in the order of registrations; also for entries of the checkpoint. */
-  nextSeq(): number {
-    this.#seq += 1;
-    return this.#seq;
-  }
-
   /**
    * Takes a plugin in, or says why not. Never rejects: refusals are values, and what a handler throws becomes one.
    *
-   * @param signal gives up; its reason may be a Refused that says so, or a WishDropped: then nobody was refused
+   * @param signal gives up; its reason may be a Refused that says so, or a PendingDropped: then nobody was refused
    */
-  async enrol(request: RegistrationRequest, signal: AbortSignal): Promise<Outcome> {
+  readonly enrol = async (request: RegistrationRequest, signal: AbortSignal): Promise<Outcome> => {
     const { clock, metrics } = this.#ports;
     const startedAt = clock.mono();
-    const type = this.#ports.handlers.has(request.type) ? request.type : 'other';
+    const type = this.#typeOf(request);
     let outcome: Outcome;
     try {
-      outcome = await this.#enrol(request, this.nextSeq(), signal);
+      outcome = await this.#enrol(request, this.#ports.roster.nextSeq(), signal);
     } catch (failure) {
       outcome = { ok: false, refusal: refusalFrom(failure, request) };
     }
     metrics.registrationSeconds(type, (clock.mono() - startedAt) / 1000);
     if (outcome.ok) metrics.registration(type, 'accepted', '');
-    else if (signal.reason instanceof WishDropped) this.#givenUp(request, signal.reason);
-    else this.#refused(request, outcome, type);
+    else if (signal.reason instanceof PendingDropped) this.#givenUp(request, signal.reason);
+    else if (hasVanished(request, outcome.refusal)) this.#vanished(request, outcome.refusal);
+    else this.#refused(request, outcome);
     return outcome;
+  };
+
+  /** Tells of a registration that its door refused by itself: the broker is stopping, or too many wait already. */
+  refuse(request: RegistrationRequest, refusal: Refusal): void {
+    this.#refused(request, { ok: false, refusal });
   }
 
   async #enrol(request: RegistrationRequest, seq: number, signal: AbortSignal): Promise<Outcome> {
     const handler = this.#ports.handlers.get(request.type);
-    const verdict = await this.#ports.admit(request, handler, signal);
+    const verdict = await this.#ports.admission.admit(request, handler, signal);
     if (!verdict.admitted) return { ok: false, refusal: verdict.refusal };
     const { socket, endpoint } = verdict;
     try {
       if (handler === undefined) throw new Error(`admission let in the type ${request.type} that no handler serves`);
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
       const key = handler.serialBy === 'plugin' ? pluginKey(request) : id;
-      return await this.#ports.lane.run(key, () => this.#register(request, verdict, handler, id, seq, signal));
+      // Whoever gave up while others of its name were registering is not taken in when its turn comes.
+      const register = (): Promise<Outcome> => this.#register(request, verdict, handler, id, seq, signal);
+      return await this.#ports.lane.run(key, register, signal);
     } finally {
       socket.release();
       endpoint.release();
@@ -116,7 +98,7 @@ export class Enrolments {
 
   async #register(
     request: RegistrationRequest,
-    verdict: Extract<AdmissionVerdict, { admitted: true }>,
+    verdict: Admitted,
     handler: PluginHandler,
     id: string,
     seq: number,
@@ -124,7 +106,7 @@ export class Enrolments {
   ): Promise<Outcome> {
     const { roster } = this.#ports;
     const known = roster.get(id);
-    // The same incarnation again while it serves: nothing to do, nothing leaks (contract 3).
+    // The same incarnation again while it serves: nothing to do, nothing leaks.
     if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
       if (!request.pulled) known.counters.registrations += 1;
       if (known.isPresumed && !request.pulled) await this.#ownWord(known);
@@ -152,11 +134,11 @@ export class Enrolments {
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
-      roster.reject(instance, refusal);
+      roster.reject(instance, refusal, !hasVanished(request, refusal));
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) this.#ports.serving(id);
-    const durable = await this.#ports.persist(instance);
+    const durable = await this.#ports.store.persist(instance);
     return { ok: true, instanceId: id, durable };
   }
 
@@ -164,7 +146,7 @@ export class Enrolments {
     return isConnected(known) && known.reason !== 'list-unwatched';
   }
 
-  /** Disconnected for its lists: the pause of contract 4 is not ended by a call. */
+  /** Disconnected for its lists: a call does not end its pause of ten update intervals. */
   #hasToWait(known: Instance, { pulled }: RegistrationRequest): boolean {
     return !pulled && known.state === 'held' && known.reason === 'update-flood' && this.#ports.isAwaited(known);
   }
@@ -173,7 +155,7 @@ export class Enrolments {
   async #ownWord(known: Instance): Promise<void> {
     known.isPresumed = false;
     this.#correct(known);
-    await this.#ports.persist(known);
+    await this.#ports.store.persist(known);
   }
 
   /** A socket has said its name: whoever was presumed there under another one is not. */
@@ -193,11 +175,7 @@ export class Enrolments {
     return isOver ? { state, reason, message } : undefined;
   }
 
-  #enrolment(
-    request: RegistrationRequest,
-    verdict: Extract<AdmissionVerdict, { admitted: true }>,
-    known: Instance | undefined,
-  ): Enrolment {
+  #enrolment(request: RegistrationRequest, verdict: Admitted, known: Instance | undefined): Enrolment {
     return {
       door: request.door,
       pulled: request.pulled,
@@ -233,7 +211,7 @@ export class Enrolments {
   }
 
   /** The broker itself left off, most often because the socket has gone: no fault of the plugin, and no refusal. */
-  #givenUp(request: RegistrationRequest, { message }: WishDropped): void {
+  #givenUp(request: RegistrationRequest, { message }: PendingDropped): void {
     const sentence = `${request.name.slice(0, 128)}: its registration was given up (${message})`;
     this.#ports.log.info('registration.given-up', sentence, this.#about(request));
   }
@@ -243,20 +221,25 @@ export class Enrolments {
     return { plugin, socket: (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160) };
   }
 
-  #refused(
-    request: RegistrationRequest,
-    { refusal, instanceId: id }: Extract<Outcome, { ok: false }>,
-    type: string,
-  ): void {
+  /** We came back to an incarnation that is there no more, as after a healthy restart: nobody was refused. */
+  #vanished(request: RegistrationRequest, { code, message }: Refusal): void {
+    this.#ports.log.debug('registration.vanished', message, { code, ...this.#about(request) });
+  }
+
+  #typeOf({ type }: RegistrationRequest): string {
+    return this.#ports.handlers.has(type) ? type : 'other';
+  }
+
+  #refused(request: RegistrationRequest, { refusal, instanceId: id }: Extract<Outcome, { ok: false }>): void {
     const { events, log, metrics, roster } = this.#ports;
     // Counted by the roster where it got that far; admission refuses before it looks which incarnation it is.
     const asked = roster.ofPlugin(request.type, request.name).find((one) => one.endpointAsSent === request.endpoint);
     if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
-    metrics.registration(type, 'refused', refusal.code);
+    metrics.registration(this.#typeOf(request), 'refused', refusal.code);
     const about = this.#about(request);
     events.record({ type: 'refused', reason: refusal.code, ...about, message: refusal.message });
     const fields = { code: refusal.code, ...about, uid: request.caller?.uid, pid: request.caller?.pid };
-    log[hasVanished(request, refusal) ? 'info' : 'warn']('registration.refused', refusal.message, fields);
+    log.warn('registration.refused', refusal.message, fields);
   }
 }
 

@@ -1,27 +1,24 @@
-// What follows from a change of an instance: grace, coming back to it, letting predecessors go, falling back to them.
-import type { Alarm, Clock } from '../kernel/clock.js';
-import { DEVICE_PLUGIN } from '../model/ids.js';
+// Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts), and does that.
+import type { Clock } from '../kernel/clock.js';
 import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from '../model/plugin.js';
-import type { Reason, StateReason } from '../model/reasons.js';
+import { isTransient, type Reason, type StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
-import { isConnected, isLive, isReplaced, type Instance } from './instance.js';
+import { isConnected, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import type { Attempt } from '../model/registration.js';
+import {
+  afterChange,
+  afterServing,
+  MAX_FALLBACKS,
+  needsFallback,
+  waitMs,
+  type Action,
+  type Facts,
+} from './consequences.js';
+import { Graces } from './graces.js';
 import { lostPath } from './lost-path.js';
 import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
-import type { Attempt, Reconciler } from './reconciler.js';
-import type { Change, Roster } from './roster.js';
-
-/** Predecessors of one plugin that are kept as fallback. */
-const MAX_FALLBACKS = 2;
-/** Incarnations of one plugin that are connected and have not delivered a list. */
-const MAX_WAITING = 4;
-/** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
-const FALLBACK_AFTER_MS = 2000;
-/** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
-const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connection-lost']);
-/** A session that lasted this long has proved itself: coming back to it starts without a wait. */
-const PROVEN_AFTER_MS = 10_000;
-/** After a session was closed for flooding, this many update intervals pass before it is opened again (contract 4). */
-const FLOOD_PAUSE_INTERVALS = 10;
+import type { Reconciler } from './reconciler.js';
+import type { Roster } from './roster.js';
 
 /** What lifecycle needs. */
 export interface LifecyclePorts {
@@ -38,30 +35,37 @@ export interface LifecyclePorts {
   readonly isListening: (instance: Instance) => boolean;
   /** The key of the incarnation at a path now. */
   readonly keyAt: (path: string) => string | undefined;
-  /** What a loss is called during a restart of the broker: plugins that restart themselves stay `restored`. */
-  readonly lossDuringRestart: (instance: Instance, report: InstanceReport) => InstanceReport | undefined;
+  /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
+  readonly lossOf: (instance: Instance, report: InstanceReport) => InstanceReport | undefined;
 }
 
 /** Follows the roster and acts. */
-export class Lifecycle {
+export class Lifecycle implements RosterListener {
   readonly #ports: LifecyclePorts;
-  readonly #graces = new Map<string, Alarm>();
+  readonly #graces: Graces;
   readonly #readySince = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   #stopped = false;
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports;
-    ports.roster.onChange((change) => this.#changed(change));
-    ports.roster.onRemoved((instance) => this.#forgotten(instance));
+    this.#graces = new Graces({
+      clock: ports.clock,
+      graceMsOf: (instance) => this.#policyOf(instance).graceMs,
+      keyAt: ports.keyAt,
+      over: (instance) => {
+        const message = `did not come back within its grace (${instance.message})`;
+        ports.roster.report(instance.id, { state: 'gone', reason: 'grace-over', message });
+      },
+    });
   }
 
-  /** A report of a handler. During a restart a loss may mean that the plugin restarts itself on our cue. */
+  /** A report of a handler. A loss may mean that the plugin restarts itself, because we gave it a reason. */
   report(id: string, report: InstanceReport): void {
-    const { roster, lossDuringRestart } = this.#ports;
+    const { roster, lossOf } = this.#ports;
     const instance = roster.get(id);
     if (instance === undefined || this.#stopped) return;
-    const loss = report.state === 'held' ? lossDuringRestart(instance, report) : undefined;
+    const loss = report.state === 'held' ? lossOf(instance, report) : undefined;
     const wasHeld = instance.state === 'held';
     roster.report(id, loss ?? this.#honest(instance, report));
     // One that answers again may have lost its path while it did not.
@@ -86,17 +90,7 @@ export class Lifecycle {
     if (instance === undefined) return;
     instance.isServing = true;
     instance.wasWatched = true;
-    if (instance.state === 'connecting' || this.#handler(instance)?.coexist === true) return;
-    const siblings = this.#ports.roster.ofPlugin(instance.type, instance.name);
-    const newer = siblings.some((one) => one.seq > instance.seq && one.isServing && isConnected(one));
-    if (newer) {
-      this.#retire(instance);
-      return;
-    }
-    for (const sibling of siblings) {
-      const isOlder = sibling !== instance && sibling.seq < instance.seq;
-      if (isOlder && isLive(sibling) && sibling.state !== 'connecting') this.#retire(sibling);
-    }
+    this.#carryOut(instance, afterServing(instance, this.#facts(instance)));
   }
 
   /** Closes an instance for good, with a reason. */
@@ -134,18 +128,23 @@ export class Lifecycle {
   /** Cancels all alarms. */
   stop(): void {
     this.#stopped = true;
-    for (const alarm of this.#graces.values()) alarm.cancel();
-    this.#graces.clear();
+    this.#graces.stop();
   }
 
   async #pullOnce(id: string, signal: AbortSignal): Promise<Attempt> {
-    const instance = this.#ports.roster.get(id);
-    if (instance === undefined || !(isWorthPulling(instance) || isReplaced(instance))) return { done: true };
+    const { roster } = this.#ports;
+    const instance = roster.get(id);
+    if (instance === undefined || !(isWorthPulling(instance) || isReplaced(instance))) {
+      // Its quarantine is over and there is no socket to ask: only discovery may find one. Its grace runs.
+      const message = 'its quarantine is over, and its registration socket is not there';
+      if (instance?.state === 'quarantined') roster.report(id, { state: 'held', reason: 'connection-lost', message });
+      return { done: true };
+    }
     const outcome = await this.#ports.enrol(pullRequest(instance), signal);
     if (outcome.ok) {
-      // Lost again before the registration was on disk: the wish goes on, or nobody would come back to it.
+      // Lost again before the registration was on disk: the pending registration goes on, or nobody would come back to it.
       const isLost = this.#ports.roster.get(id) === instance && isWorthPulling(instance);
-      return isLost ? { done: false, atLeastMs: this.#waitFor(instance) } : { done: true };
+      return isLost ? { done: false, atLeastMs: this.#waitMs(instance) } : { done: true };
     }
     const { refusal } = outcome;
     if (isFinal(refusal)) {
@@ -159,113 +158,96 @@ export class Lifecycle {
       return { done: true };
     }
     this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
+    // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
+    if (instance.state === 'quarantined' && !isTransient(refusal)) {
+      roster.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
+    }
     return afterRefusal(instance, refusal);
   }
 
-  #changed({ instance, before }: Change): void {
+  /** An instance changed. */
+  changed({ instance, before }: Change): void {
     if (this.#stopped) return;
-    this.#timeGrace(instance);
-    const now = this.#ports.clock.mono();
-    if (instance.state === 'ready') {
-      if (before !== 'ready') this.#readySince.set(instance.id, now);
-      this.#boundWaiting(instance);
-      return;
-    }
+    this.#graces.follow(instance);
+    this.#carryOut(instance, afterChange(instance, before, this.#facts(instance)));
+  }
+
+  #waitMs(instance: Instance): number {
+    const { failures, updateIntervalMs } = this.#facts(instance);
+    return waitMs(instance, failures, updateIntervalMs);
+  }
+
+  #facts(instance: Instance): Facts {
+    const { roster, clock, isListening } = this.#ports;
     const since = this.#readySince.get(instance.id);
-    if (since !== undefined && !isConnected(instance)) {
-      this.#readySince.delete(instance.id);
-      if (now - since >= PROVEN_AFTER_MS) this.#failures.delete(instance.id);
-    }
-    const isSettling = instance.state === 'restored' && instance.reason === 'settling';
-    if (isSettling || (instance.state === 'held' && !isReplaced(instance))) this.#lost(instance);
-    else if (instance.state === 'quarantined') this.#fallBack(instance, 0);
-    else if (instance.state === 'gone') this.#over(instance);
-  }
-
-  #lost(instance: Instance): void {
-    const listens = this.#ports.isListening(instance);
-    if (isWorthPulling(instance) && listens) {
-      const waitMs = this.#waitFor(instance);
-      this.#failures.set(instance.id, (this.#failures.get(instance.id) ?? 0) + 1);
-      this.pull(instance, waitMs);
-    }
-    this.#fallBack(instance, listens ? FALLBACK_AFTER_MS : 0);
-  }
-
-  /** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */
-  #waitFor(instance: Instance): number {
-    const isFlood = instance.reason === 'update-flood';
-    const pause = isFlood ? FLOOD_PAUSE_INTERVALS * this.#policyOf(instance).flood.updates.intervalMs : 0;
-    const failures = this.#failures.get(instance.id) ?? 0;
-    return Math.max(pause, failures === 0 ? 0 : Math.min(30_000, 250 * 2 ** Math.min(failures, 8)));
-  }
-
-  #over(instance: Instance): void {
-    const handler = this.#handler(instance);
-    void handler?.deregister(instance.id, instance.reason).catch(() => undefined);
-    this.#ports.dropLists(instance.id);
-    if (instance.reason !== 'grace-over') this.#ports.reconciler.unwant(instance.id);
-    if (instance.reason !== 'replaced') this.#fallBack(instance, 0);
-  }
-
-  /** A predecessor that still listens is taken back when its successor is lost. */
-  #fallBack(lost: Instance, delayMs: number): void {
-    const { roster } = this.#ports;
-    const fallback = roster.ofPlugin(lost.type, lost.name).find(isReplaced);
-    if (fallback === undefined) return;
-    const isNeeded = (): boolean => {
-      const primary = roster.primaryOf(lost.type, lost.name);
-      return primary === undefined || !isConnected(primary);
+    return {
+      siblings: roster.ofPlugin(instance.type, instance.name),
+      coexist: this.#handler(instance)?.coexist === true,
+      get isListening() {
+        return isListening(instance);
+      },
+      servedForMs: since === undefined ? undefined : clock.mono() - since,
+      failures: this.#failures.get(instance.id) ?? 0,
+      updateIntervalMs: this.#policyOf(instance).flood.updates.intervalMs,
     };
-    if (isNeeded()) this.pull(fallback, delayMs, isNeeded);
+  }
+
+  #carryOut(instance: Instance, actions: readonly Action[]): void {
+    for (const action of actions) this.#act(instance, action);
+  }
+
+  #act(instance: Instance, action: Action): void {
+    const { reconciler, clock, dropLists } = this.#ports;
+    const { id } = instance;
+    switch (action.do) {
+      case 'note-ready':
+        this.#readySince.set(id, clock.mono());
+        return;
+      case 'note-lost':
+        this.#readySince.delete(id);
+        this.#failures.set(id, action.failures);
+        return;
+      case 'end-session':
+        this.#endSession(instance, instance.reason);
+        return;
+      case 'drop-lists':
+        dropLists(id);
+        return;
+      case 'wake-nobody':
+        reconciler.unwantAsleep(id);
+        return;
+      case 'want-nothing':
+        reconciler.unwant(id);
+        return;
+      case 'pull':
+        this.pull(instance, action.delayMs);
+        return;
+      case 'fall-back':
+        this.pull(action.to, action.delayMs, () => needsFallback(this.#facts(action.to).siblings));
+        return;
+      case 'retire':
+        this.#retire(action.whom);
+    }
+  }
+
+  #endSession(instance: Instance, reason: Reason): void {
+    void this.#handler(instance)
+      ?.deregister(instance.id, reason)
+      .catch(() => undefined);
   }
 
   #retire(instance: Instance): void {
     const { roster, reconciler } = this.#ports;
-    void this.#handler(instance)
-      ?.deregister(instance.id, 'replaced')
-      .catch(() => undefined);
+    this.#endSession(instance, 'replaced');
     reconciler.unwant(instance.id);
     this.#ports.dropLists(instance.id);
     instance.isServing = false;
-    const listens = this.#ports.isListening(instance);
+    // A driver's service listens on when its registration socket is removed; nobody is asked there any more.
+    const listens = instance.reason !== 'socket-removed' && this.#ports.isListening(instance);
     const message = listens ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
     roster.report(instance.id, { state: listens ? 'held' : 'gone', reason: 'replaced', message });
     const fallbacks = roster.ofPlugin(instance.type, instance.name).filter(isReplaced);
     for (const surplus of fallbacks.slice(MAX_FALLBACKS)) this.close(surplus, 'replaced', message);
-  }
-
-  /** Newest wins once it has delivered its list; how many may be waited for at the same time is bounded. */
-  #boundWaiting({ type, name }: Instance): void {
-    if (this.#ports.handlers.get(type)?.coexist === true) return;
-    const waiting = this.#ports.roster.ofPlugin(type, name).filter((one) => isConnected(one) && !one.isServing);
-    for (const surplus of waiting.slice(MAX_WAITING)) this.#retire(surplus);
-  }
-
-  #timeGrace(instance: Instance): void {
-    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : this.#endsDriver(instance);
-    const runs = instance.state === 'held' && isTimed;
-    const running = this.#graces.get(instance.id);
-    if (!runs) {
-      running?.cancel();
-      this.#graces.delete(instance.id);
-      return;
-    }
-    if (running !== undefined) return;
-    const alarm = this.#ports.clock.alarm(this.#policyOf(instance).graceMs, () => {
-      this.#graces.delete(instance.id);
-      this.#ports.roster.report(instance.id, {
-        state: 'gone',
-        reason: 'grace-over',
-        message: `did not come back within its grace (${instance.message})`,
-      });
-    });
-    this.#graces.set(instance.id, alarm);
-  }
-
-  /** A driver stays registered while its registration socket stands, whatever does not answer (contract 10). */
-  #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
-    return reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.keyAt(socketPath) !== socketKey);
   }
 
   #checkPath(instance: Instance): void {
@@ -278,9 +260,9 @@ export class Lifecycle {
     }
   }
 
-  #forgotten(instance: Instance): void {
-    this.#graces.get(instance.id)?.cancel();
-    this.#graces.delete(instance.id);
+  /** An entry was dropped for good. */
+  removed(instance: Instance): void {
+    this.#graces.forget(instance.id);
     this.#readySince.delete(instance.id);
     this.#failures.delete(instance.id);
     this.#ports.reconciler.unwant(instance.id);

@@ -1,9 +1,9 @@
 // What it means to a connected plugin that its path is not its own any more. Pure.
 import type { InstanceReport } from '../model/plugin.js';
-import type { Instance } from './instance.js';
+import type { Instance } from '../model/instance.js';
 
 /**
- * What stands while the socket of a connected plugin is not at its path (contract 3): it goes on serving, and says so.
+ * What stands while the socket of a connected plugin is not at its path: it goes on serving, and says so.
  * A plugin of the watcher door is `orphaned` until its newcomer was asked, whatever becomes of the path meanwhile.
  *
  * @param key the incarnation at its path now; undefined: none

@@ -1,7 +1,7 @@
 // When the broker comes back to a plugin by itself, and when it is pointless. Pure.
 import { pluginKey, type PluginId } from '../model/ids.js';
-import type { Instance } from './instance.js';
-import type { Attempt } from './reconciler.js';
+import type { Instance } from '../model/instance.js';
+import type { Attempt } from '../model/registration.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Refusal, RefusalCode } from '../model/reasons.js';
 
@@ -58,7 +58,7 @@ export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
 
 /**
  * Whether a refusal is none of a plugin: we came back to an incarnation that has gone, as those do that restart
- * themselves on the cue of kubelet.sock.
+ * themselves when kubelet.sock is re-created.
  */
 export function hasVanished(request: RegistrationRequest, refusal: Refusal): boolean {
   return request.pulled && isVanished(refusal);

@@ -1,37 +1,35 @@
-// Desired state: what sockets on disk and known plugins ask for. Every wish is worked on at once, tried again with
+// Desired state: what sockets on disk and known plugins ask for. Every pending registration is worked on at once, tried again with
 // jittered backoff, and given up the moment it is not wanted any more. There is no timer that walks over everything.
+import type { Attempt } from '../model/registration.js';
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 
-/**
- * What an attempt came to: settled, or again (after at least so long). `keptOut`: the plugin (`type/name`) whose quarantine
- * is waited for, so that `hurry` finds the wish when that ends early.
- */
-export type Attempt =
-  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };
-
 /** Something that is to become true. */
-export interface Wish {
+export interface PendingRegistration {
   /** What it is about: a socket path or an instance id. */
   readonly key: string;
-  /** Which life of it: another one is another wish, with fresh backoff. */
+  /** Which life of it: another one is another pending registration, with fresh backoff. */
   readonly incarnation: string;
   /** One try. A rejection counts as "again". */
   readonly attempt: (signal: AbortSignal, failures: number) => Promise<Attempt>;
-  /** Called when the wish is dropped, by being settled, replaced or withdrawn. */
+  /** Called when the pending registration is dropped, by being settled, replaced or withdrawn. */
   readonly dropped?: () => void;
 }
 
-/** Why the signal of an attempt aborts: its wish was dropped, so that nobody asks any more what comes of it. */
-export class WishDropped extends Error {}
+/** Why the signal of an attempt aborts: its pending registration was dropped, so that nobody asks any more what comes of it. */
+export class PendingDropped extends Error {}
 
 interface Entry {
-  readonly wish: Wish;
+  readonly pending: PendingRegistration;
   readonly halt: AbortController;
   failures: number;
   alarm: Alarm | undefined;
+  /** When the next attempt begins, or when it was wanted again while one runs; monotonic milliseconds. */
+  nextAt: number | undefined;
+  /** Failures it begins with when it was wanted again while an attempt runs. */
+  nextFailures: number;
   keptOut: string | undefined;
 }
 
@@ -43,7 +41,7 @@ export interface ReconcilerPorts {
   readonly backoff: () => BackoffBounds;
 }
 
-/** Works on wishes: one attempt at a time per key. */
+/** Works on pending registrations: one attempt at a time per key. */
 export class Reconciler {
   readonly #ports: ReconcilerPorts;
   readonly #entries = new Map<string, Entry>();
@@ -53,44 +51,54 @@ export class Reconciler {
     this.#ports = ports;
   }
 
-  /** Wishes that are not settled. */
+  /** Pending registrations that are not settled. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Whether this very wish is being worked on. */
+  /** Whether this very pending registration is being worked on. */
   has(key: string, incarnation: string): boolean {
-    return this.#entries.get(key)?.wish.incarnation === incarnation;
+    return this.#entries.get(key)?.pending.incarnation === incarnation;
   }
 
   /**
-   * Wants something, at once or after `delayMs`. The same incarnation twice is one wish, and keeps its backoff;
-   * another incarnation takes the place of the old one.
+   * Wants something, at once or after `delayMs`. The same incarnation twice is one pending registration, which is worked on at the earlier
+   * of the two times, and once more when it is wanted again during its last attempt: whatever it was wanted for may have
+   * happened after that attempt had looked. Another incarnation takes the place of the old one.
    */
-  want(wish: Wish, delayMs = 0, failures = 0): void {
+  want(pending: PendingRegistration, delayMs = 0, failures = 0): void {
     if (this.#stopped) {
-      wish.dropped?.();
+      pending.dropped?.();
       return;
     }
-    const before = this.#entries.get(wish.key);
+    const before = this.#entries.get(pending.key);
     if (before !== undefined) {
-      if (before.wish.incarnation === wish.incarnation) {
-        wish.dropped?.();
+      if (before.pending.incarnation === pending.incarnation) {
+        pending.dropped?.();
+        this.#again(before, delayMs, failures);
         return;
       }
       this.#drop(before, 'another incarnation took its place');
     }
-    const entry: Entry = { wish, halt: new AbortController(), failures, alarm: undefined, keptOut: undefined };
-    this.#entries.set(wish.key, entry);
+    const halt = new AbortController();
+    const asleep = { alarm: undefined, nextAt: undefined, nextFailures: 0, keptOut: undefined };
+    const entry: Entry = { pending, halt, failures, ...asleep };
+    this.#entries.set(pending.key, entry);
     if (delayMs <= 0) this.#run(entry);
-    else entry.alarm = this.#ports.clock.alarm(delayMs, () => this.#run(entry));
+    else this.#sleep(entry, delayMs);
   }
 
-  /** Gives a wish up; with `incarnation` only if it is about that life. */
+  /** Gives a pending registration up; with `incarnation` only if it is about that life. */
   unwant(key: string, incarnation?: string): void {
     const entry = this.#entries.get(key);
-    if (entry === undefined || (incarnation !== undefined && entry.wish.incarnation !== incarnation)) return;
+    if (entry === undefined || (incarnation !== undefined && entry.pending.incarnation !== incarnation)) return;
     this.#drop(entry, 'not wanted any more');
+  }
+
+  /** Gives a pending registration up that sleeps until its next attempt: what it is about came true by itself. */
+  unwantAsleep(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry?.alarm !== undefined) this.#drop(entry, 'it came true by itself');
   }
 
   /**
@@ -99,7 +107,7 @@ export class Reconciler {
    *
    * @param plugin as `keptOut` of an attempt names it
    */
-  hurry(plugin: string): void {
+  retryNow(plugin: string): void {
     for (const entry of [...this.#entries.values()]) {
       if (entry.keptOut !== plugin || entry.halt.signal.aborted) continue;
       entry.alarm?.cancel();
@@ -108,20 +116,42 @@ export class Reconciler {
     }
   }
 
-  /** Gives all wishes up. */
+  /** Gives all pending registrations up. */
   stop(): void {
     this.#stopped = true;
     for (const entry of this.#entries.values()) this.#drop(entry, 'the broker is stopping');
   }
 
+  /** Wanted again: a sleeping pending registration wakes at the earlier time, a running attempt is followed by another. */
+  #again(entry: Entry, delayMs: number, failures: number): void {
+    const at = this.#ports.clock.mono() + Math.max(0, delayMs);
+    if (entry.nextAt !== undefined && entry.nextAt <= at) return;
+    if (entry.alarm === undefined) {
+      entry.nextAt = at;
+      entry.nextFailures = failures;
+      return;
+    }
+    entry.alarm.cancel();
+    entry.failures = failures;
+    if (delayMs <= 0) this.#run(entry);
+    else this.#sleep(entry, delayMs);
+  }
+
+  #sleep(entry: Entry, delayMs: number): void {
+    const { clock } = this.#ports;
+    entry.nextAt = clock.mono() + delayMs;
+    entry.alarm = clock.alarm(delayMs, () => this.#run(entry));
+  }
+
   #run(entry: Entry): void {
     entry.alarm = undefined;
+    entry.nextAt = undefined;
     entry.keptOut = undefined;
-    entry.wish.attempt(entry.halt.signal, entry.failures).then(
+    entry.pending.attempt(entry.halt.signal, entry.failures).then(
       (result) => this.#settled(entry, result),
       (failure: unknown) => {
         if (!entry.halt.signal.aborted) {
-          this.#ports.log.debug('reconcile.attempt-failed', asError(failure).message, { key: entry.wish.key });
+          this.#ports.log.debug('reconcile.attempt-failed', asError(failure).message, { key: entry.pending.key });
         }
         this.#settled(entry, { done: false });
       },
@@ -130,22 +160,28 @@ export class Reconciler {
 
   #settled(entry: Entry, result: Attempt): void {
     if (entry.halt.signal.aborted) return;
+    const { clock, random, backoff } = this.#ports;
+    const askedInMs = entry.nextAt === undefined ? undefined : Math.max(0, entry.nextAt - clock.mono());
     if (result.done) {
-      this.#entries.delete(entry.wish.key);
-      entry.wish.dropped?.();
+      if (askedInMs !== undefined) {
+        entry.failures = entry.nextFailures;
+        this.#sleep(entry, askedInMs);
+        return;
+      }
+      this.#entries.delete(entry.pending.key);
+      entry.pending.dropped?.();
       return;
     }
     entry.failures += 1;
     entry.keptOut = result.keptOut;
-    const { clock, random, backoff } = this.#ports;
-    const wait = Math.max(backoffMs(entry.failures, backoff(), random.next()), result.atLeastMs ?? 0);
-    entry.alarm = clock.alarm(wait, () => this.#run(entry));
+    const waitMs = Math.min(backoffMs(entry.failures, backoff(), random.next()), askedInMs ?? Infinity);
+    this.#sleep(entry, Math.max(waitMs, result.atLeastMs ?? 0));
   }
 
   #drop(entry: Entry, why: string): void {
     entry.alarm?.cancel();
-    if (this.#entries.get(entry.wish.key) === entry) this.#entries.delete(entry.wish.key);
-    entry.halt.abort(new WishDropped(why));
-    entry.wish.dropped?.();
+    if (this.#entries.get(entry.pending.key) === entry) this.#entries.delete(entry.pending.key);
+    entry.halt.abort(new PendingDropped(why));
+    entry.pending.dropped?.();
   }
 }

@@ -1,21 +1,28 @@
-// After a restart of the broker: what the checkpoint knew is served at once, every endpoint is dialled in parallel, and
-// what restarts itself on our cue is given time to come back (contract 6).
+// After a restart of the broker: what the checkpoint knew is served at once, every endpoint is dialled in parallel and
+// confirmed, and what is not within restart.deadline is held.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
+import type { Outcome, RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
-import { isConnected, type Instance } from './instance.js';
+import type { Change, Instance, RosterListener } from '../model/instance.js';
 import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
+import { Settling, type KeptSockets, type SettlingPorts } from './settling.js';
 
 /** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
 const DIALLED_A_TURN = 4;
 
-/** Losses of a plugin that is there: it does not restart itself. */
-const IS_THERE: ReadonlySet<string> = new Set(['not-answering', 'update-flood']);
+/** What became of those that came from the checkpoint, when all were heard of or the deadline had passed. */
+export interface RestartOutcome {
+  /** Those that answered, and those whose plugin has registered anew. */
+  readonly confirmed: number;
+  /** Those that are restarting themselves. */
+  readonly settling: number;
+  readonly total: number;
+}
 
 /** What the choreography needs. */
 export interface RestartPorts {
@@ -30,29 +37,39 @@ export interface RestartPorts {
   readonly answers: (instance: Instance) => Promise<boolean>;
   readonly keyAt: (path: string) => string | undefined;
   /** All are confirmed, or the deadline has passed. */
-  readonly settled: (confirmed: number, total: number) => void;
+  readonly settled: (outcome: RestartOutcome) => void;
+  /** What is done with a loss that settling decides. */
+  readonly report: SettlingPorts['report'];
+  readonly kept: KeptSockets;
 }
 
 /** Follows the instances that came from the checkpoint. */
-export class Restart {
+export class Restart implements RosterListener {
+  /** Who is given time to register afresh. */
+  readonly settling: Settling;
   readonly #ports: RestartPorts;
   /** Restored instances that have not been confirmed or lost yet. */
   readonly #open = new Set<string>();
-  /** Who answered before the cue was given. */
+  /** Who answered before kubelet.sock was put in place, or was away then because an earlier life of the broker sent it. */
   readonly #answered = new Set<string>();
-  readonly #alarms: Alarm[] = [];
+  #alarm: Alarm | undefined;
   #total = 0;
   #confirmed = 0;
-  #settleUntil: number | undefined;
+  #settling = 0;
+  #hasBegun = false;
   #isSettled = false;
 
   constructor(ports: RestartPorts) {
     this.#ports = ports;
-    ports.roster.onChange(({ instance }) => {
-      if (!this.#open.has(instance.id)) return;
-      if (instance.state === 'ready') this.#confirmed += 1;
-      if (instance.state !== 'restored' || instance.reason === 'settling') this.#close(instance.id);
-    });
+    this.settling = new Settling({ ...ports, settleMs: () => ports.settings().settleMs });
+  }
+
+  /** Counts who is confirmed, until nobody is waited for. */
+  changed({ instance: { id }, to: { state, reason } }: Change): void {
+    if (!this.#open.has(id) || (state === 'restored' && reason !== 'settling')) return;
+    if (state === 'ready' || reason === 'replaced') this.#confirmed += 1;
+    if (reason === 'settling') this.#settling += 1;
+    this.#close(id);
   }
 
   /** Instances that came from the checkpoint. */
@@ -72,18 +89,17 @@ export class Restart {
     for (const { id } of restored) this.#open.add(id);
     await Promise.all(
       restored.map(async (instance) => {
-        if (await this.#ports.answers(instance)) this.#answered.add(instance.id);
+        if (instance.isAway || (await this.#ports.answers(instance))) this.#answered.add(instance.id);
       }),
     );
   }
 
-  /** The cue was given: starts the clocks of the deadline and of settling, and dials everybody, nobody waiting for another. */
+  /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials everybody, nobody waiting for another. */
   async begin(lifecycle: Lifecycle): Promise<void> {
     const { clock, roster } = this.#ports;
-    const { deadlineMs, settleMs } = this.#ports.settings();
-    this.#settleUntil = clock.mono() + settleMs;
-    this.#alarms.push(clock.alarm(deadlineMs, () => this.#deadline()));
-    this.#alarms.push(clock.alarm(settleMs, () => this.#settleOver(lifecycle)));
+    this.#hasBegun = true;
+    this.settling.sendAway(this.#answered);
+    this.#alarm = clock.alarm(this.#ports.settings().deadlineMs, () => this.#deadline());
     this.#check();
     let dialled = 0;
     for (const instance of [...roster.all()]) {
@@ -100,22 +116,10 @@ export class Restart {
     }
   }
 
-  /** What a loss is called now: who answered before the cue and went away restarts itself, and stays `restored`. */
-  readonly lossDuringRestart = (instance: Instance, { reason }: InstanceReport): InstanceReport | undefined => {
-    if (IS_THERE.has(reason)) return undefined;
-    const isSettling = this.#settleUntil !== undefined && this.#ports.clock.mono() < this.#settleUntil;
-    const isServing = instance.state === 'restored' || isConnected(instance);
-    if (!isSettling || !isServing || !this.#answered.has(instance.id)) return undefined;
-    return {
-      state: 'restored',
-      reason: 'settling',
-      message: 'went away after the cue of kubelet.sock; it is given restart.settle to register again',
-    };
-  };
-
   /** Cancels the clocks. */
   stop(): void {
-    for (const alarm of this.#alarms) alarm.cancel();
+    this.#alarm?.cancel();
+    this.settling.stop();
   }
 
   /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
@@ -135,7 +139,7 @@ export class Restart {
     });
   }
 
-  /** A driver whose service is down stays published (contract 10); a device plugin that is not there has no devices. */
+  /** A driver whose service is down stays published; a device plugin that is not there has no devices. */
   #loseSilent({ id, type }: Instance): void {
     if (type !== DEVICE_PLUGIN || this.#answered.has(id)) return;
     const message = 'nobody listened on its socket when the broker came back';
@@ -160,27 +164,14 @@ export class Restart {
     this.#check();
   }
 
-  #settleOver(lifecycle: Lifecycle): void {
-    this.#settleUntil = undefined;
-    for (const instance of [...this.#ports.roster.all()]) {
-      if (instance.state !== 'restored') continue;
-      lifecycle.report(instance.id, {
-        state: 'held',
-        reason: 'connection-lost',
-        message: 'went away after the cue of kubelet.sock and did not register again within restart.settle',
-      });
-    }
-    this.#answered.clear();
-  }
-
   #close(id: string): void {
     this.#open.delete(id);
     this.#check();
   }
 
   #check(): void {
-    if (this.#isSettled || this.#settleUntil === undefined || this.#open.size > 0) return;
+    if (this.#isSettled || !this.#hasBegun || this.#open.size > 0) return;
     this.#isSettled = true;
-    this.#ports.settled(this.#confirmed, this.#total);
+    this.#ports.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
   }
 }

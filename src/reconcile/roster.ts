@@ -1,51 +1,53 @@
 // The actual state: every incarnation the broker knows, entered only with confirmed facts, in one place.
 // What follows from a change (grace, pulls, checkpoint, events) is decided by those who listen.
+import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
-import { instanceId, isLive, type Instance } from './instance.js';
+import { illegalChange, failLoudly } from './transitions.js';
+import { instanceId, isConnected, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
 const MAX_DEAD = 256;
 const MAX_DEAD_PER_PLUGIN = 3;
 
-/** A change of one instance. */
-export interface Change {
-  readonly instance: Instance;
-  readonly before: PluginState | undefined;
-  readonly reasonBefore: Reason | undefined;
-}
-
-/** Told of each change, after it is made; in the order of changes. */
-export type ChangeListener = (change: Change) => void;
-
 /** All instances, by id and by plugin. */
 export class Roster {
+  /** Those who hear of changes. A change that one of them makes is told after the one that it follows from. */
+  readonly listeners = new Listeners<RosterListener>();
   readonly #clock: Clock;
+  readonly #illegal: (message: string) => void;
   readonly #byId = new Map<string, Instance>();
   readonly #byPlugin = new Map<string, Set<Instance>>();
   readonly #byEndpoint = new Map<string, Set<Instance>>();
-  readonly #listeners: ChangeListener[] = [];
-  readonly #removed: ((instance: Instance) => void)[] = [];
+  /** What listeners have not heard of yet. */
+  readonly #news: ((listener: RosterListener) => void)[] = [];
+  #isTelling = false;
+  #seq = 0;
   readonly #dead = new Set<Instance>();
 
-  constructor(clock: Clock) {
+  /**
+   * @param illegal told of a change that `transitions.ts` does not know, which is a bug of ours and is not made
+   */
+  constructor(clock: Clock, illegal: (message: string) => void = failLoudly) {
     this.#clock = clock;
+    this.#illegal = illegal;
   }
 
-  /** Adds a listener for changes. */
-  onChange(listener: ChangeListener): void {
-    this.#listeners.push(listener);
-  }
-
-  /** Adds a listener for entries that are dropped. */
-  onRemoved(listener: (instance: Instance) => void): void {
-    this.#removed.push(listener);
+  /** The next place in the order of registrations; also for entries of the checkpoint. */
+  nextSeq(): number {
+    this.#seq += 1;
+    return this.#seq;
   }
 
   get(id: string): Instance | undefined {
     return this.#byId.get(id);
+  }
+
+  /** Whether an instance is known and connected. */
+  isConnected(id: string): boolean {
+    return [this.#byId.get(id)].some((instance) => instance !== undefined && isConnected(instance));
   }
 
   all(): IterableIterator<Instance> {
@@ -136,20 +138,21 @@ export class Roster {
       isHint: false,
       isConfirmed: false,
       isPresumed: enrolment.pulled && enrolment.door === 'register',
+      isAway: false,
       isDurable: false,
       enrolment: undefined,
       counters: { registrations: 0, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
     };
     this.#hold(instance, enrolment);
     this.#enter(instance);
-    this.#tell(instance, undefined, undefined);
+    this.#changed(instance, undefined, undefined);
     return instance;
   }
 
   /** Puts back an entry of the checkpoint, state `restored`. */
   restore(instance: Instance): void {
     this.#enter(instance);
-    this.#tell(instance, undefined, undefined);
+    this.#changed(instance, undefined, undefined);
   }
 
   /** The handler accepted: the instance is ready. `how` tells a confirmation from a registration. */
@@ -166,9 +169,13 @@ export class Roster {
     if (instance.state !== 'ready') this.#move(instance, { state: 'ready', reason: how, message });
   }
 
-  /** A registration failed. A record that counts for something else stays as it is. */
-  reject(instance: Instance, refusal: Refusal): void {
-    instance.counters.rejected += 1;
+  /**
+   * A registration failed. A record that counts for something else stays as it is.
+   *
+   * @param counts whether the plugin was refused: one that had gone before we came back to it was not
+   */
+  reject(instance: Instance, refusal: Refusal, counts = true): void {
+    if (counts) instance.counters.rejected += 1;
     if (instance.state !== 'connecting') return;
     this.#move(instance, { state: 'rejected', reason: refusal.code, message: refusal.message });
   }
@@ -191,7 +198,7 @@ export class Roster {
     if (siblings?.size === 0) this.#byPlugin.delete(key);
     this.#leaveEndpoint(instance);
     this.#letGo(instance);
-    for (const listener of this.#removed) listener(instance);
+    this.#tell((listener) => listener.removed?.(instance));
   }
 
   #moveEndpoint(known: Instance, { endpoint, endpointAsSent, pulled }: Enrolment): void {
@@ -217,10 +224,18 @@ export class Roster {
   #move(instance: Instance, to: InstanceReport): void {
     const before = instance.state;
     const reasonBefore = instance.reason;
+    const illegal = illegalChange(instance, to);
+    if (illegal !== undefined) {
+      this.#illegal(illegal);
+      return;
+    }
     if (before !== to.state) instance.stateSince = this.#clock.wall();
     instance.state = to.state;
     instance.reason = to.reason;
     instance.message = to.message;
+    // Where the broker was restarted meanwhile, it is away until something is heard of it.
+    const isUnheard = instance.isAway && to.state === 'restored';
+    instance.isAway = isUnheard || to.reason === 'settling' || to.reason === 'recycled';
     const isDead = to.state === 'gone' || to.state === 'rejected';
     if (isDead) {
       this.#letGo(instance);
@@ -230,16 +245,32 @@ export class Roster {
     } else {
       this.#dead.delete(instance);
     }
-    this.#tell(instance, before, reasonBefore);
-    if (isDead) this.#bury(instance);
+    this.#changed(instance, before, reasonBefore);
+    if (isDead) this.#boundDead(instance);
   }
 
-  #tell(instance: Instance, before: PluginState | undefined, reasonBefore: Reason | undefined): void {
-    for (const listener of this.#listeners) listener({ instance, before, reasonBefore });
+  #changed(instance: Instance, before: PluginState | undefined, reasonBefore: Reason | undefined): void {
+    const { state, reason, message } = instance;
+    const change: Change = { instance, before, reasonBefore, to: { state, reason, message } };
+    this.#tell((listener) => listener.changed?.(change));
+  }
+
+  /** Tells all listeners, before this returns; what they change meanwhile, each of them hears of after it. */
+  #tell(news: (listener: RosterListener) => void): void {
+    this.#news.push(news);
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    try {
+      for (let next = this.#news.shift(); next !== undefined; next = this.#news.shift()) {
+        this.listeners.tell(next);
+      }
+    } finally {
+      this.#isTelling = false;
+    }
   }
 
   /** Dead entries are bounded: the oldest go first, of this plugin and of all. */
-  #bury(latest: Instance): void {
+  #boundDead(latest: Instance): void {
     const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
     for (const old of siblings.slice(MAX_DEAD_PER_PLUGIN)) this.remove(old);
     while (this.#dead.size > MAX_DEAD) {
@@ -265,7 +296,5 @@ export class Roster {
 }
 
 function addTo(map: Map<string, Set<Instance>>, key: string, instance: Instance): void {
-  const set = map.get(key);
-  if (set === undefined) map.set(key, new Set([instance]));
-  else set.add(instance);
+  map.set(key, (map.get(key) ?? new Set()).add(instance));
 }

@@ -1,9 +1,10 @@
 // The registrar's side of the talk with the CSI driver: connect, ask for the name, notice when the driver goes away.
-import { Client, connectivityState, credentials, type ChannelOptions, type ServiceError } from '@grpc/grpc-js';
+import { connectivityState, type ChannelOptions, type ServiceError } from '@grpc/grpc-js';
 import { backoffMs } from '../kernel/backoff.js';
 import { sleep, type Clock } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
-import { csiIdentityService } from '../platform/wire/services/csi.js';
+import { identityService } from '../generated/proto/csi/v1/csi.js';
+import { GuardedClient } from '../platform/grpc/guarded-client.js';
 import { Exit, failed } from './exit.js';
 import type { RegistrarLog } from './registrar-log.js';
 
@@ -13,9 +14,6 @@ const CONNECT_PATIENCE = { withinMs: 30_000, sayEveryMs: 10_000 };
 const STEP_MS = 500;
 
 const OPTIONS: ChannelOptions = {
-  'grpc.use_local_subchannel_pool': 1,
-  'grpc.enable_retries': 0,
-  'grpc.enable_channelz': 0,
   'grpc.initial_reconnect_backoff_ms': 500,
   'grpc.max_reconnect_backoff_ms': 1000,
   'grpc.service_config_disable_resolution': 1,
@@ -32,7 +30,7 @@ export interface NameQuery {
 /** A connection to a CSI driver. */
 export class DriverClient {
   readonly address: string;
-  readonly #client: Client;
+  readonly #client: GuardedClient;
   readonly #clock: Clock;
   readonly #log: RegistrarLog;
 
@@ -41,7 +39,7 @@ export class DriverClient {
     this.#clock = clock;
     this.#log = log;
     const target = address.startsWith('/') ? `unix:${address}` : address;
-    this.#client = new Client(target, credentials.createInsecure(), OPTIONS);
+    this.#client = new GuardedClient(target, clock, OPTIONS);
   }
 
   /**
@@ -113,7 +111,7 @@ export class DriverClient {
   }
 
   async #askName(timeoutMs: number): Promise<string> {
-    const { path, requestSerialize, responseDeserialize } = csiIdentityService.GetPluginInfo;
+    const { path, requestSerialize, responseDeserialize } = identityService.GetPluginInfo;
     const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
       const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
         if (answer !== undefined) resolve(answer);

@@ -1,22 +1,22 @@
 // The registration socket: where it is, what may stand in its place, and who may remove it.
-import { randomBytes } from 'node:crypto';
-import { lstatSync, renameSync, rmSync, unlinkSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
-import { incarnationKey } from '../model/ids.js';
 import { asError } from '../kernel/clock.js';
-import { incarnationAt, MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
+import { PinnedDirectory, withPath } from '../platform/fs/pinned-directory.js';
+import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
+import { SocketPlace } from '../platform/fs/socket-place.js';
 import { failed } from './exit.js';
 
-/** Group and others get nothing: mode 0700 of the socket, as the original has it. */
-const UMASK = 0o077;
+/** Group and others get nothing, as the original has it. */
+const MODE = 0o700;
 
 /** A listening registration socket. */
 export class RegistrationSocket {
   readonly path: string;
   readonly #onConnection: (socket: Socket) => void;
   #server: Server | undefined;
-  #key: string | undefined;
+  #place: SocketPlace | undefined;
 
   constructor(directory: string, driver: string, onConnection: (socket: Socket) => void) {
     // Concatenated, not joined: paths in logs and probes look as they do with the original.
@@ -30,23 +30,20 @@ export class RegistrationSocket {
    * @throws Exit when it is not a socket, or cannot be removed
    */
   clean(): void {
-    let status;
+    let isForeign;
     try {
-      status = lstatSync(this.path, { throwIfNoEntry: false });
-      if (status?.isSocket() === true) unlinkSync(this.path);
+      isForeign = removeSocket(this.path) === 'not-a-socket';
     } catch (failure) {
       throw failed(
         'StaleSocket',
         `cannot remove the old registration socket ${this.path}: ${asError(failure).message}`,
       );
     }
-    if (status !== undefined && !status.isSocket()) {
-      throw failed('StaleSocket', `${this.path} exists and is not a socket; move it away`);
-    }
+    if (isForeign) throw failed('StaleSocket', `${this.path} exists and is not a socket; move it away`);
   }
 
   /**
-   * Listens. Bound under a private name and renamed into place: closing a Node listener removes the path it was bound to,
+   * Listens. Bound in a private folder and moved into place: closing a Node listener removes the path it was bound to,
    * even if that is the socket of a successor by then.
    *
    * @throws Exit when it cannot
@@ -60,32 +57,35 @@ export class RegistrationSocket {
       );
     }
     const server = createServer(this.#onConnection);
-    const bound = path.join(path.dirname(this.path), `.${randomBytes(4).toString('hex')}`);
+    let place: SocketPlace | undefined;
     try {
+      const opened = SocketPlace.open(this.path);
+      place = opened;
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);
-        // Node binds inside this call, so the mask covers nothing else.
-        const before = process.umask(UMASK);
-        server.listen(bound, resolve);
-        process.umask(before);
+        server.listen(opened.bindPath, resolve);
       });
       server.on('error', () => undefined); // accepting failed, out of descriptors: the next one may succeed
-      renameSync(bound, this.path);
+      opened.dress({ mode: MODE });
+      opened.publish();
     } catch (failure) {
       server.close();
-      rmSync(bound, { force: true });
-      throw failed('ListenFailed', `cannot listen on ${this.path}: ${asError(failure).message}`);
+      place?.close();
+      throw failed(
+        'ListenFailed',
+        `cannot listen on ${this.path}: ${withPath(asError(failure).message, path.dirname(this.path))}`,
+      );
     }
-    this.#server?.close();
+    this.close();
     this.#server = server;
-    this.#key = keyAt(this.path);
+    this.#place = place;
   }
 
   /** What is at the path: our socket, nothing, another socket, or something else. */
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
-    const key = keyAt(this.path);
-    if (key !== undefined) return key === this.#key ? 'ours' : 'another';
-    return lstatSync(this.path, { throwIfNoEntry: false }) === undefined ? 'missing' : 'not-a-socket';
+    if (this.#place?.isInPlace() === true) return 'ours';
+    const status = lstatSync(this.path, { throwIfNoEntry: false });
+    return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
   }
 
   /**
@@ -94,11 +94,9 @@ export class RegistrationSocket {
    * @throws Exit when it cannot be removed
    */
   remove(): void {
-    if (this.look() !== 'ours') return;
     try {
-      unlinkSync(this.path);
+      this.#place?.remove();
     } catch (failure) {
-      if ((failure as NodeJS.ErrnoException).code === 'ENOENT') return;
       throw failed('RemoveFailed', `cannot remove ${this.path}: ${asError(failure).message}`);
     }
   }
@@ -107,10 +105,28 @@ export class RegistrationSocket {
   close(): void {
     this.#server?.close();
     this.#server = undefined;
+    this.#place?.close();
+    this.#place = undefined;
   }
 }
 
-function keyAt(file: string): string | undefined {
-  const incarnation = incarnationAt(file);
-  return incarnation === undefined ? undefined : incarnationKey(incarnation);
+/** @throws NodeJS.ErrnoException when the socket cannot be removed */
+function removeSocket(file: string): 'removed' | 'missing' | 'not-a-socket' {
+  const name = path.basename(file);
+  let directory: PinnedDirectory;
+  try {
+    directory = PinnedDirectory.openConfigured(path.dirname(file));
+  } catch (failure) {
+    if ((failure as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'; // said when it cannot listen there
+    throw failure;
+  }
+  try {
+    const status = directory.status(name);
+    if (status === undefined) return 'missing';
+    if (!status.isSocket()) return 'not-a-socket';
+    directory.unlink(name);
+    return 'removed';
+  } finally {
+    directory.close();
+  }
 }

@@ -1,13 +1,14 @@
 // One driver registered: its socket, the service on it, and what the kubelet said.
 import type { sendUnaryData, ServerUnaryCall, ServiceError } from '@grpc/grpc-js';
-import { Client, credentials } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
 import { CSI_PLUGIN } from '../model/ids.js';
 import { GrpcDoor, type Connection } from '../platform/grpc/grpc-door.js';
+import { GuardedClient } from '../platform/grpc/guarded-client.js';
 import { createBorder } from '../platform/http2/border.js';
-import { pluginRegistrationService } from '../platform/wire/services/plugin-registration.js';
-import { GUARD, MAX_REQUEST_BYTES, STREAMS } from './limits.js';
+import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
+import { registrationService as pluginRegistrationService } from '../generated/proto/pluginregistration/v1/pluginregistration.js';
+import { MAX_REQUEST_BYTES, STREAMS } from './limits.js';
 import type { RegistrarLog } from './registrar-log.js';
 import { RegistrationSocket } from './registration-socket.js';
 
@@ -61,10 +62,7 @@ export class Registration {
 
   /** Whether the service answers on the socket, as a kubelet would see it. Rejects with what went wrong. */
   async probe(timeoutMs: number): Promise<void> {
-    const client = new Client(`unix:${this.socket.path}`, credentials.createInsecure(), {
-      'grpc.use_local_subchannel_pool': 1,
-      'grpc.enable_channelz': 0,
-    });
+    const client = new GuardedClient(`unix:${this.socket.path}`, this.#parts.clock);
     const { path, requestSerialize, responseDeserialize } = pluginRegistrationService.GetInfo;
     try {
       const { name } = await new Promise<ReturnType<typeof responseDeserialize>>((resolve, reject) => {
@@ -109,7 +107,7 @@ export class Registration {
     const { clock, log, driver } = this.#parts;
     // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
     const stream = createBorder(socket, {
-      guard: GUARD,
+      guard: DEFAULT_GUARD,
       clock,
       onEnd: ({ code, message }) => log.warning('A connection was ended', { driver, code, why: message }),
     });

@@ -1,16 +1,6 @@
 // What the doors need of the rest of the house.
 import type { Caller } from '../model/ids.js';
-import type { Outcome, PinnedSocket, RegistrationRequest } from '../model/plugin.js';
-
-/** Takes a plugin in, or says why not; never rejects. */
-export type Enrol = (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
-
-/** A decoded v1beta1.RegisterRequest; its options are not here: the call back is preferred (interop rule 5). */
-export interface RegisterCall {
-  readonly version: string;
-  readonly endpoint: string;
-  readonly resourceName: string;
-}
+import type { PinnedSocket } from '../model/plugin.js';
 
 /** A decoded pluginregistration.PluginInfo. */
 export interface PluginInfo {

@@ -1,30 +1,35 @@
-// The ping-pong door: a plugin calls Register, is admitted, dialled back and asked, and answered once (contract 2).
+// The ping-pong door: a plugin calls Register, is admitted, dialled back and asked, and answered once.
 import { withDeadline, type Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN, type Caller } from '../model/ids.js';
-import type { Outcome } from '../model/plugin.js';
+import type { Outcome, RegistrationRequest } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
-import type { Enrol, RegisterCall } from './ports.js';
+import type { Enroller, RegisterCall, RegisterService } from '../model/registration.js';
 
 /** Calls that may wait at the same time; further ones are told to come back. */
 const MAX_WAITING = 2048;
 
 /** What the door needs. */
-export interface RegisterDoorPorts {
-  readonly enrol: Enrol;
+export interface RegisterDoorPorts extends Enroller {
   readonly clock: Clock;
   /** The one budget of a call, in milliseconds. */
   readonly budgetMs: () => number;
-  /** Whether the broker takes registrations; otherwise why not. */
-  readonly closedBecause: () => Refusal | undefined;
+  /** A call was refused before anybody else heard of it: for events, log and metrics. */
+  readonly refused: (request: RegistrationRequest, refusal: Refusal) => void;
 }
 
 /** Serves v1beta1.Registration/Register. */
-export class RegisterDoor {
+export class RegisterDoor implements RegisterService {
   readonly #ports: RegisterDoorPorts;
   #waiting = 0;
+  #closed: Refusal | undefined;
 
   constructor(ports: RegisterDoorPorts) {
     this.#ports = ports;
+  }
+
+  /** Takes no more calls: each is refused with this. */
+  close(because: Refusal): void {
+    this.#closed = because;
   }
 
   /** Calls being worked on now. */
@@ -38,17 +43,19 @@ export class RegisterDoor {
    * @param hangup aborts when the caller has gone; the registration is finished all the same
    */
   async register(call: RegisterCall, caller: Caller | undefined): Promise<Outcome> {
-    const closed = this.#ports.closedBecause();
-    if (closed !== undefined) return { ok: false, refusal: closed };
-    if (this.#waiting >= MAX_WAITING) {
-      return {
-        ok: false,
-        refusal: {
-          code: 'BUSY',
-          message: `${call.resourceName}: ${String(MAX_WAITING)} registrations are waiting already`,
-          retryAfterMs: 1000,
-        },
-      };
+    const request: RegistrationRequest = {
+      door: 'register',
+      pulled: false,
+      type: DEVICE_PLUGIN,
+      name: call.resourceName,
+      versions: [call.version],
+      endpoint: call.endpoint,
+      ...(caller === undefined ? {} : { caller }),
+    };
+    const refusal = this.#closed ?? this.#busy(call);
+    if (refusal !== undefined) {
+      this.#ports.refused(request, refusal);
+      return { ok: false, refusal };
     }
     this.#waiting += 1;
     const budget = this.#ports.budgetMs();
@@ -58,24 +65,16 @@ export class RegisterDoor {
         message: `${call.resourceName} at ${call.endpoint}: the call back was not answered within the ${String(budget)} ms of timeouts.register`,
       });
     try {
-      return await withDeadline(this.#ports.clock, budget, late, (signal) =>
-        this.#ports.enrol(
-          {
-            door: 'register',
-            pulled: false,
-            type: DEVICE_PLUGIN,
-            name: call.resourceName,
-            versions: [call.version],
-            endpoint: call.endpoint,
-            ...(caller === undefined ? {} : { caller }),
-          },
-          signal,
-        ),
-      );
+      return await withDeadline(this.#ports.clock, budget, late, (signal) => this.#ports.enrol(request, signal));
     } catch (failure) {
       return { ok: false, refusal: failure instanceof Refused ? failure.refusal : late().refusal };
     } finally {
       this.#waiting -= 1;
     }
+  }
+  #busy({ resourceName }: RegisterCall): Refusal | undefined {
+    if (this.#waiting < MAX_WAITING) return undefined;
+    const message = `${resourceName}: ${String(MAX_WAITING)} registrations are waiting already`;
+    return { code: 'BUSY', message, retryAfterMs: 1000 };
   }
 }

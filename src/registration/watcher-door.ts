@@ -2,10 +2,11 @@
 import { sleep, type Clock } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
 import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
-import type { PinnedSocket } from '../model/plugin.js';
+import type { Outcome, PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
-import type { Enrol, PluginInfo, RegistrationClient } from './ports.js';
+import type { PluginInfo, RegistrationClient } from './ports.js';
+import type { Attempt, Enroller } from '../model/registration.js';
 
 /** A socket that refuses right after it appeared (bind before listen) is tried again this soon, this often. */
 const SOON_MS = 5;
@@ -13,21 +14,17 @@ const SOON_TRIES = 40;
 /** Waits between tries to deliver a status that did not arrive. */
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
-/**
- * What an attempt came to. `atLeastMs`: trying again sooner is pointless, unless a quarantine of the plugin `keptOut`
- * (`type/name`) ends before.
- */
-export type DoorAttempt =
-  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };
-
 /** What the door needs. */
-export interface WatcherDoorPorts {
-  readonly enrol: Enrol;
+export interface WatcherDoorPorts extends Enroller {
   readonly client: RegistrationClient;
   readonly clock: Clock;
   readonly timeouts: () => Timeouts;
+  /** Waits until a socket may be asked, one of many of its owner; the function that comes of it lets the next one. */
+  readonly turn: (socket: PinnedSocket, signal: AbortSignal) => Promise<() => void>;
   /** An attempt failed before anybody could say which plugin it is: for events and log. */
   readonly failed: (socket: PinnedSocket, refusal: Refusal) => void;
+  /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
+  readonly isRegistered: (instanceId: string) => boolean;
   /** The plugin serves, but does not know it yet (`pending`), or has been told now. */
   readonly notifyPending: (instanceId: string, pending: boolean, message: string) => void;
 }
@@ -41,11 +38,23 @@ export class WatcherDoor {
   }
 
   /** One attempt to register the plugin behind a registration socket. */
-  async attempt(socket: PinnedSocket, signal: AbortSignal): Promise<DoorAttempt> {
+  async attempt(socket: PinnedSocket, signal: AbortSignal): Promise<Attempt> {
+    const leave = await this.#ports.turn(socket, signal);
+    let asked;
+    try {
+      asked = await this.#ask(socket, signal);
+    } finally {
+      leave();
+    }
+    return asked === undefined ? { done: false } : this.#tell(socket, asked, signal);
+  }
+
+  /** Asks who it is and takes it in; undefined when nobody said. */
+  async #ask(socket: PinnedSocket, signal: AbortSignal): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
     const info = await this.#getInfo(socket, signal);
     if ('code' in info) {
       this.#ports.failed(socket, info);
-      return { done: false };
+      return undefined;
     }
     const caller = this.#ports.client.callerOf(socket);
     const outcome = await this.#ports.enrol(
@@ -61,10 +70,17 @@ export class WatcherDoor {
       },
       signal,
     );
+    return { info, outcome };
+  }
+
+  async #tell(
+    socket: PinnedSocket,
+    { info, outcome }: { info: PluginInfo; outcome: Outcome },
+    signal: AbortSignal,
+  ): Promise<Attempt> {
     signal.throwIfAborted();
     if (outcome.ok) {
-      await this.#tellRegistered(socket, outcome.instanceId, signal);
-      return { done: true };
+      return { done: await this.#tellRegistered(socket, outcome.instanceId, signal) };
     }
     const { refusal } = outcome;
     // A refusal that is a matter of time is never told: registrars exit on plugin_registered=false.
@@ -90,13 +106,15 @@ export class WatcherDoor {
     }
   }
 
-  async #tellRegistered(socket: PinnedSocket, instanceId: string, signal: AbortSignal): Promise<void> {
+  /** @returns whether it was told; not when it was lost before: then it is asked from scratch */
+  async #tellRegistered(socket: PinnedSocket, instanceId: string, signal: AbortSignal): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {
       const why = await this.#notify(socket, undefined, signal);
       if (why === undefined) {
         if (tries > 0) this.#ports.notifyPending(instanceId, false, 'was told that it is registered');
-        return;
+        return true;
       }
+      if (!this.#ports.isRegistered(instanceId)) return false;
       this.#ports.notifyPending(instanceId, true, `could not be told that it is registered: ${why}`);
       const wait = NOTIFY_AGAIN_MS[Math.min(tries, NOTIFY_AGAIN_MS.length - 1)] ?? 0;
       await sleep(this.#ports.clock, wait, signal);

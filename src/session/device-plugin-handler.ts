@@ -1,29 +1,27 @@
 // The handler of type DevicePlugin: one session per instance.
-import type { Clock } from '../kernel/clock.js';
+import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
-import { DEVICE_PLUGIN } from '../model/ids.js';
+import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import { type Reason, type Refusal } from '../model/reasons.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
-import type { ListSink, PluginDialler, SocketMover, UpdatePacer } from './ports.js';
+import type { DeviceCalls, ListSink, PluginDialler, SocketRemover } from './ports.js';
+import { Recycling } from './recycling.js';
 import { checkResourceName } from './resource-name.js';
 import { Session, type SessionPorts } from './session.js';
+import type { ListPacer as UpdatePacer } from '../model/flood.js';
 
-/** The API versions the kubelet serves (kubelet-behaviour: exact match of an element). */
-const SUPPORTED_VERSIONS = ['v1beta1'] as const;
+/** The API versions that register; the kubelet, too, compares each for equality. */
+const SUPPORTED_VERSIONS = [DEVICE_PLUGIN_VERSION] as const;
 
-/** A plugin's socket is moved aside at most this often (contract 3). */
-const RECYCLE_EVERY_MS = 60_000;
-/** How long the incumbent has to prove that it lives (contract 3: keep-alive). */
+/** How long the incumbent has to prove that it lives (duplicates: keep-alive). */
 const ALIVE_WITHIN_MS = 1000;
-/** Recycle times kept: one per plugin name, oldest dropped. */
-const MAX_RECYCLED = 4096;
 
 /** What the handler is given. */
 export interface DevicePluginPorts {
   readonly dialler: PluginDialler;
   readonly lists: ListSink;
-  readonly mover: SocketMover;
+  readonly remover: SocketRemover;
   /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
   readonly endpointOf: (instanceId: string) => PinnedSocket | undefined;
   readonly clock: Clock;
@@ -43,10 +41,13 @@ export class DevicePluginHandler implements PluginHandler {
   readonly #sessions = new Map<string, Session>();
   /** Sessions whose plugin has not answered yet. */
   readonly #opening = new Map<string, Session>();
-  readonly #recycledAt = new Map<string, number>();
+  readonly #recycling: Recycling;
+  /** Instances whose socket is removed as soon as that may be done again. */
+  readonly #recycledLater = new Map<string, Alarm>();
 
   constructor(ports: DevicePluginPorts) {
     this.#ports = ports;
+    this.#recycling = new Recycling(ports.remover, ports.clock);
   }
 
   validate(name: string, versions: readonly string[]): Refusal | undefined {
@@ -76,7 +77,7 @@ export class DevicePluginHandler implements PluginHandler {
       this.#opening.delete(instance.id);
     }
     // Make before break, for a second session on the same incarnation too.
-    this.#sessions.get(instance.id)?.close();
+    this.#closeSession(instance.id);
     this.#sessions.set(instance.id, session);
     this.#attach(enrolment, instance, session);
     return { version: SUPPORTED_VERSIONS[0], facts: { ...options } };
@@ -94,9 +95,15 @@ export class DevicePluginHandler implements PluginHandler {
 
   deregister(instanceId: string, _reason: Reason): Promise<void> {
     this.#opening.get(instanceId)?.close();
-    this.#sessions.get(instanceId)?.close();
+    this.#closeSession(instanceId);
     this.#sessions.delete(instanceId);
     return Promise.resolve();
+  }
+
+  /** The calls about using devices, over the open session of an instance; undefined without one. */
+  callsOf(instanceId: string): DeviceCalls | undefined {
+    const session = this.#sessions.get(instanceId);
+    return session?.isClosed === false ? session.calls : undefined;
   }
 
   /** Sessions that are open now. */
@@ -121,9 +128,10 @@ export class DevicePluginHandler implements PluginHandler {
     }
   }
 
-  /** Some plugins cannot bear a second ListAndWatch on one instance: their rule says how to go on (contract 3). */
+  /** Some plugins cannot bear a second ListAndWatch on one instance: their rule says how to go on. */
   #attach(enrolment: Enrolment, instance: InstanceHandle, session: Session): void {
     const { reattach } = enrolment.policy;
+    if (session.isClosed) return;
     if (!enrolment.resumed || reattach === 'stream') {
       session.watch();
       return;
@@ -133,29 +141,25 @@ export class DevicePluginHandler implements PluginHandler {
       session.probe('list-unwatched', 'alive; its last list is kept, and no second stream is opened');
       return;
     }
-    const moved = this.#recycle(enrolment);
-    session.probe(
-      moved ? 'recycled' : 'list-unwatched',
-      moved
-        ? 'its socket was moved aside, so that it registers afresh'
-        : 'alive; its socket could not be moved aside now',
-    );
+    const not = this.#recycling.recycle(enrolment);
+    if (not === undefined) {
+      session.probe('recycled', 'its socket was removed, so that it registers afresh');
+      return;
+    }
+    const message = `alive; its last list is kept, and its socket is not removed so that it registers afresh: ${not.why}`;
+    session.probe('list-unwatched', message);
+    if (not.againInMs === undefined) return;
+    const again = this.#ports.clock.alarm(not.againInMs, () => {
+      this.#recycledLater.delete(instance.id);
+      this.#attach(enrolment, instance, session);
+    });
+    this.#recycledLater.set(instance.id, again);
   }
 
-  #recycle(enrolment: Enrolment): boolean {
-    const now = this.#ports.clock.mono();
-    const last = this.#recycledAt.get(enrolment.name);
-    if (last !== undefined && now - last < RECYCLE_EVERY_MS) return false;
-    if (!this.#ports.mover.moveAside(enrolment.endpoint)) return false;
-    this.#recycledAt.delete(enrolment.name);
-    this.#recycledAt.set(enrolment.name, now);
-    if (this.#recycledAt.size > MAX_RECYCLED) {
-      for (const oldest of this.#recycledAt.keys()) {
-        this.#recycledAt.delete(oldest);
-        break;
-      }
-    }
-    return true;
+  #closeSession(instanceId: string): void {
+    this.#recycledLater.get(instanceId)?.cancel();
+    this.#recycledLater.delete(instanceId);
+    this.#sessions.get(instanceId)?.close();
   }
 
   #sessionPorts(enrolment: Enrolment, instanceId: string): SessionPorts {

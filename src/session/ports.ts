@@ -1,11 +1,8 @@
 // What a session needs of the rest of the house.
+import type { ListVerdict } from '../model/device-list.js';
+import type { StreamEnd } from '../model/failed-call.js';
+import type { PluginAnswer } from '../model/lease.js';
 import type { PinnedSocket } from '../model/plugin.js';
-
-/** How a list stream ended; status 0 means the plugin closed it in order. */
-export interface StreamEnd {
-  readonly status: number;
-  readonly details: string;
-}
 
 /** A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. */
 export interface ListStream {
@@ -21,11 +18,35 @@ export interface PluginOptions {
   readonly preferredAllocationAvailable: boolean;
 }
 
+/** What GetPreferredAllocation is asked. */
+export interface PreferredQuestion {
+  readonly available: readonly string[];
+  readonly mustInclude: readonly string[];
+  readonly size: number;
+}
+
+/** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
+export interface DeviceCalls {
+  /** Passes a request on as bytes, for whoever stands between a kubelet and the plugin. */
+  call(
+    method: 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer',
+    request: Buffer,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Buffer>;
+  /** Allocate for one container. An answer for no container is a failure. */
+  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
+  /** What the plugin would choose; not checked, and empty where it has no opinion. */
+  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
+  preStart(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<void>;
+}
+
 /** One connection to one incarnation of a device plugin. */
 export interface PluginConnection {
   /** @throws FailedCall */
   options(limitMs: number, signal: AbortSignal): Promise<PluginOptions>;
   listAndWatch(): ListStream;
+  readonly calls: DeviceCalls;
   /** Calls back once when the established connection is gone. */
   onLost(lost: () => void): void;
   close(): void;
@@ -36,23 +57,6 @@ export interface PluginDialler {
   dial(endpoint: PinnedSocket): PluginConnection;
 }
 
-/** The pace at which one session's lists are taken (contract 4). */
-export interface UpdatePacer {
-  /** Spends a permit if there is one. */
-  tryTake(): boolean;
-  /** Milliseconds until the next permit. */
-  nextInMs(): number;
-  /** What a list beyond the pace means. */
-  readonly onExceed: 'coalesce' | 'disconnect';
-  close(): void;
-}
-
-/** What became of a list. */
-export type ListVerdict =
-  | { readonly kind: 'applied'; readonly devices: number }
-  | { readonly kind: 'equal'; readonly devices: number }
-  | { readonly kind: 'refused'; readonly sentence: string };
-
 /** Where lists go. */
 export interface ListSink {
   /** Takes the newest list of an instance; decodes it only when it differs from the last one. */
@@ -61,8 +65,13 @@ export interface ListSink {
   known(instanceId: string): number | undefined;
 }
 
-/** Moves a plugin's socket aside, so that the plugin registers afresh as after a kubelet restart. */
-export interface SocketMover {
-  /** Whether it was moved; false when the path is not that incarnation any more, is ours, or cannot be moved. */
-  moveAside(socket: PinnedSocket): boolean;
+/** Removes a plugin's socket, so that the plugin registers afresh as after a kubelet restart. */
+export interface SocketRemover {
+  /**
+   * Removes the name of a socket after a second, private one was made, with which it can be put back.
+   *
+   * @returns why it was not removed: the path leads to another socket by now, or no second name could be made; undefined
+   *   when it was
+   */
+  remove(socket: PinnedSocket): string | undefined;
 }

@@ -6,8 +6,9 @@ import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
-import type { ListSink, PluginConnection, PluginDialler, PluginOptions, UpdatePacer } from './ports.js';
+import type { DeviceCalls, ListSink, PluginConnection, PluginDialler, PluginOptions } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
+import type { ListPacer as UpdatePacer } from '../model/flood.js';
 
 /** Moments in one liveness interval at which sessions ask, all of them at the same ones: waking up costs more than a call. */
 const SLOTS = 20;
@@ -86,10 +87,11 @@ export class Session {
     });
   }
 
-  /** Only keeps asking whether the plugin lives; its last list stays (reattach: probe). */
+  /** Only keeps asking whether the plugin lives; its last list stays. Again with another reason: only that changes. */
   probe(reason: 'list-unwatched' | 'recycled', message: string): void {
     this.#steady = { reason, message };
     this.#instance.report({ state: 'ready', reason, message });
+    if (this.#liveness !== undefined) return;
     this.#instance.serving();
     this.#connection.onLost(() => this.#end('connection-lost', 'the connection ended'));
     this.#ask();
@@ -105,6 +107,11 @@ export class Session {
     }
   }
 
+  /** The calls about using devices, over the session's connection. */
+  get calls(): DeviceCalls {
+    return this.#connection.calls;
+  }
+
   /** Ends it from our side: nothing is reported any more. Idempotent. */
   close(): void {
     if (this.isClosed) return;
@@ -118,7 +125,7 @@ export class Session {
     const stream = this.#connection.listAndWatch();
     const halt = this.#halt.signal;
     halt.addEventListener('abort', () => stream.cancel(), { once: true });
-    const turns = new UpdateTurns(stream, this.#ports.pacer, this.#ports.clock, this.#ports.nextTurn);
+    const turns = new UpdateTurns(stream, this.#ports.pacer, this.#ports.nextTurn);
     for (;;) {
       const turn = await abortable(turns.next(halt), halt);
       if (turn === undefined) break;
@@ -193,16 +200,22 @@ export class Session {
       await this.#connection.options(this.#ports.liveness.timeoutMs, this.#halt.signal);
     } catch (failure) {
       if (this.isClosed) return;
-      const { status, message } = failure as FailedCall;
+      const { fault, message } = failure as FailedCall;
       // Any answer proves life, an error too; only silence and a dead transport do not.
-      if (status !== GRPC_STATUS.DEADLINE_EXCEEDED && status !== GRPC_STATUS.UNAVAILABLE) return;
+      if (fault === undefined) {
+        this.#alive();
+        return;
+      }
       this.#silentProbes += 1;
       if (this.#silentProbes < this.#ports.liveness.failures || this.#silent) return;
       this.#silent = true;
       this.#instance.report({ state: 'held', reason: 'not-answering', message: `does not answer: ${message}` });
       return;
     }
-    if (this.isClosed) return;
+    if (!this.isClosed) this.#alive();
+  }
+
+  #alive(): void {
     this.#silentProbes = 0;
     if (this.#silent) this.#answered();
   }

@@ -1,9 +1,9 @@
 // Takes lists from a stream at the pace of the flood policy: on its turn what has arrived, newest only; between turns
-// nothing is read, so the plugin is held back by flow control (contract 4, Coalesce).
-import { sleep, type Clock } from '../kernel/clock.js';
-import type { ListStream, UpdatePacer } from './ports.js';
+// nothing is read, so the plugin is held back by flow control.
+import type { ListStream } from './ports.js';
+import type { ListPacer as UpdatePacer } from '../model/flood.js';
 
-/** A turn takes up to this many bytes or messages, whichever is more (contract 4). */
+/** A turn takes up to this many bytes or messages, whichever is more. */
 const TURN_BYTES = 256 * 1024;
 const TURN_MESSAGES = 4;
 /** Small messages weigh nothing and cost nearly as much as large ones: an empty list has no byte at all. */
@@ -22,15 +22,13 @@ export interface Turn {
 export class UpdateTurns {
   readonly #stream: ListStream;
   readonly #pacer: UpdatePacer;
-  readonly #clock: Clock;
   readonly #nextTurn: () => Promise<void>;
   #pending: Promise<Buffer | undefined> | undefined;
 
   /** @param nextTurn resolves after the event loop has looked at its sockets once */
-  constructor(stream: ListStream, pacer: UpdatePacer, clock: Clock, nextTurn: () => Promise<void>) {
+  constructor(stream: ListStream, pacer: UpdatePacer, nextTurn: () => Promise<void>) {
     this.#stream = stream;
     this.#pacer = pacer;
-    this.#clock = clock;
     this.#nextTurn = nextTurn;
   }
 
@@ -43,11 +41,9 @@ export class UpdateTurns {
   async next(signal: AbortSignal): Promise<Turn | undefined> {
     let newest = await this.#read();
     if (newest === undefined) return undefined;
-    let exceeded = false;
-    while (!this.#pacer.tryTake()) {
-      exceeded = true;
-      if (this.#pacer.onExceed === 'disconnect') return { newest, taken: 1, exceeded };
-      await sleep(this.#clock, Math.max(1, this.#pacer.nextInMs()), signal);
+    if (!this.#pacer.tryTake()) {
+      if (this.#pacer.onExceed === 'disconnect') return { newest, taken: 1, exceeded: true };
+      if (!(await this.#pacer.nextTurn(signal))) return undefined;
     }
     let taken = 1;
     let bytes = newest.length;

@@ -1,11 +1,10 @@
 // A gRPC server on a unix socket, as plugins have one. Our own listener stands in front of grpc-js, so that a simulation
 // can cut connections, leave its socket file behind, or speak something else than gRPC.
-import { randomBytes } from 'node:crypto';
-import { lstatSync, renameSync, rmSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
-import path from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
+import { SocketPlace } from '../platform/fs/socket-place.js';
 import { answersLeave } from '../platform/time/next-turn.js';
 
 /** What answers connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
@@ -25,7 +24,7 @@ export class PluginServer {
   readonly #listener: NetServer;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  #identity = '';
+  #place: SocketPlace | undefined;
   #isClosed = false;
 
   /** Use `listen`. */
@@ -69,7 +68,7 @@ export class PluginServer {
 
   /** Whether the path still leads to this very socket. */
   isInPlace(): boolean {
-    return identityOf(this.path) === this.#identity;
+    return this.#place?.isInPlace() === true;
   }
 
   /** Open connections. */
@@ -90,12 +89,13 @@ export class PluginServer {
   async close({ keepFile = false, graceMs = 0 }: CloseOptions = {}): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (!keepFile && this.isInPlace()) rmSync(this.path, { force: true });
+    if (!keepFile) this.#place?.remove();
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
     if (graceMs > 0) await this.#drain(graceMs);
     this.#server.forceShutdown();
     this.cutConnections();
     await closed;
+    this.#place?.close();
   }
 
   async #drain(graceMs: number): Promise<void> {
@@ -108,16 +108,23 @@ export class PluginServer {
     await answersLeave();
   }
 
-  /** Binds under another name and renames: a closing listener removes the name it was bound to, whoever owns that by then. */
+  /** Binds elsewhere and moves: a closing listener removes the name it was bound to, whoever owns that by then. */
   async #bind(): Promise<void> {
-    const bound = path.join(path.dirname(this.path), `.${randomBytes(3).toString('hex')}`);
-    await new Promise<void>((resolve, reject) => {
-      this.#listener.once('error', reject);
-      this.#listener.listen(bound, resolve);
-    });
-    this.#listener.on('error', () => undefined);
-    renameSync(bound, this.path);
-    this.#identity = identityOf(this.path) ?? '';
+    const place = SocketPlace.open(this.path);
+    try {
+      if (place.occupant().kind === 'other') throw new Error(`cannot listen on ${this.path}: it is not a socket`);
+      await new Promise<void>((resolve, reject) => {
+        this.#listener.once('error', reject);
+        this.#listener.listen(place.bindPath, resolve);
+      });
+      this.#listener.on('error', () => undefined);
+      place.publish();
+      this.#place = place;
+    } catch (failure) {
+      this.#listener.close();
+      place.close();
+      throw failure;
+    }
   }
 }
 

@@ -3,7 +3,7 @@
 /** Facts of one line. */
 export type SimFacts = Readonly<Record<string, unknown>>;
 
-/** Lines of one event that are written in one second; what is more is only counted. */
+/** Lines of one event that are written in one second, unless it is said otherwise. */
 const LINES_PER_SECOND = 20;
 
 /** Writes lines `{time, pid, event, …}`. A flood of one event becomes one line `{event, more}` each second. */
@@ -11,10 +11,15 @@ export class SimLog {
   readonly #write: (line: string) => void;
   readonly #written = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
+  readonly #perSecond: number;
 
-  /** @param write takes one line with its end */
-  constructor(write: (line: string) => void) {
+  /**
+   * @param write takes one line with its end
+   * @param linesPerSecond of one event; what is more is only counted
+   */
+  constructor(write: (line: string) => void, linesPerSecond = LINES_PER_SECOND) {
     this.#write = write;
+    this.#perSecond = linesPerSecond;
     this.#timer = setInterval(() => this.#nextSecond(), 1_000);
     this.#timer.unref();
   }
@@ -23,7 +28,7 @@ export class SimLog {
   say(event: string, facts: SimFacts = {}): void {
     const written = (this.#written.get(event) ?? 0) + 1;
     this.#written.set(event, written);
-    if (written <= LINES_PER_SECOND) this.#line(event, facts);
+    if (written <= this.#perSecond) this.#line(event, facts);
   }
 
   /** Writes what was only counted, and ends. */
@@ -34,7 +39,7 @@ export class SimLog {
 
   #nextSecond(): void {
     for (const [event, written] of this.#written) {
-      if (written > LINES_PER_SECOND) this.#line(event, { more: written - LINES_PER_SECOND });
+      if (written > this.#perSecond) this.#line(event, { more: written - this.#perSecond });
     }
     this.#written.clear();
   }

@@ -6,6 +6,7 @@ import type { Life, Subject } from './subject.js';
 export class AttachedPlugin implements Subject {
   readonly isOurs = false;
   readonly ends: readonly Life[] = [];
+  readonly lastEnd = undefined;
   readonly startedAt = undefined;
   readonly problem = undefined;
   readonly isBetweenLives = false;
@@ -33,5 +34,9 @@ export class AttachedPlugin implements Subject {
 
   lastLine(): string {
     return '';
+  }
+
+  crashSince(): undefined {
+    return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from './command.js';
-import { KUBELET_DIRECTORY, type Places } from './places.js';
+import { KUBELET_DIRECTORY, type Directories } from './directories.js';
 import { OutputTail } from './output-tail.js';
 
 /**
@@ -38,8 +38,8 @@ export class BindProblem extends Error {
   override readonly name = 'BindProblem';
 }
 
-/** Wraps a command so that it sees `places.kubelet` at /var/lib/kubelet. */
-export function boundCommand({ file, args }: Command, { own, kubelet }: Pick<Places, 'own' | 'kubelet'>): Command {
+/** Wraps a command so that it sees `directories.kubelet` at /var/lib/kubelet. */
+export function boundCommand({ file, args }: Command, { own, kubelet }: Pick<Directories, 'own' | 'kubelet'>): Command {
   const under = path.join(own, 'under');
   mkdirSync(under, { recursive: true });
   // An ordinary user becomes root of a user namespace of its own: nobody else may mount.
@@ -53,8 +53,8 @@ export function boundCommand({ file, args }: Command, { own, kubelet }: Pick<Pla
  *
  * @throws BindProblem when it does not work
  */
-export function tryBind(places: Places): void {
-  const { file, args } = boundCommand({ file: '/bin/true', args: [] }, places);
+export function tryBind(directories: Directories): void {
+  const { file, args } = boundCommand({ file: '/bin/true', args: [] }, directories);
   const { error, status, stderr } = spawnSync(file, args, { stdio: ['ignore', 'ignore', 'pipe'] });
   if (error === undefined && status === 0) return;
   const said = new OutputTail();

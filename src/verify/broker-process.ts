@@ -5,22 +5,26 @@ import type { BrokerNews, Fault, FaultOrder } from '../model/fault-port.js';
 import type { Changes } from './changes.js';
 import { MARK } from './leftovers.js';
 import { OutputTail } from './output-tail.js';
-import type { Places } from './places.js';
+import type { Directories } from './directories.js';
 import { BrokerFault } from './verdict.js';
 
 /** From its start until it serves; measured at 0.15 s, so that only a broken one or a machine on its knees needs more. */
 const OPEN_MS = 20_000;
-/** It promises to stop within 5 s (contract 6). */
+/** It promises to stop within 5 s. */
 const STOP_MS = 15_000;
 
 /** What a broker's process is started with. */
 export interface BrokerProcessParts {
   /** The program and the arguments before its command: node and the bundle. */
   readonly program: readonly string[];
-  readonly places: Places;
+  readonly directories: Directories;
   readonly mark: string;
   readonly changes: Changes;
   readonly onNews: (news: BrokerNews) => void;
+  /** A process of it is there, or has ended. */
+  readonly span: (pid: number, is: 'up' | 'down', how: string) => void;
+  /** It wrote to its log. */
+  readonly wrote: (chunk: Buffer) => void;
 }
 
 /** How a broker is started. */
@@ -53,9 +57,9 @@ export class BrokerProcess {
    * @throws BrokerFault when it does not come up
    */
   async start({ faults = [], bootId }: BrokerStart = {}): Promise<number> {
-    const { program, places, mark, changes } = this.#parts;
+    const { program, directories, mark, changes } = this.#parts;
     const [file = '', ...before] = program;
-    const args = [...before, 'serve', '--config', places.configFile, '--root', places.own, '--fault-port'];
+    const args = [...before, 'serve', '--config', directories.configFile, '--root', directories.own, '--fault-port'];
     if (bootId !== undefined) args.push('--boot-id', bootId);
     this.#isEnding = false;
     this.#openedAt = undefined;
@@ -66,7 +70,11 @@ export class BrokerProcess {
       detached: true,
     });
     this.#child = child;
-    child.stderr?.on('data', (chunk: Buffer) => this.#log.take(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => {
+      this.#log.take(chunk);
+      this.#parts.wrote(chunk);
+    });
+    if (child.pid !== undefined) this.#parts.span(child.pid, 'up', '');
     child.on('message', (news) => this.#told(news as BrokerNews));
     child.on('error', (failure) => changes.fail(new BrokerFault(`the broker cannot be started: ${failure.message}`)));
     child.once('exit', (code, signal) => this.#ended(child, code, signal));
@@ -121,10 +129,11 @@ export class BrokerProcess {
 
   #ended(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
     if (this.#child === child) this.#child = undefined;
-    const { changes } = this.#parts;
+    const { changes, span } = this.#parts;
+    const how = signal === null ? `with code ${code ?? '?'}` : `by ${signal}`;
+    span(child.pid ?? -1, 'down', how);
     if (this.#isEnding) changes.happened();
     else {
-      const how = signal === null ? `with code ${code ?? '?'}` : `by ${signal}`;
       changes.fail(new BrokerFault(`the broker ended by itself ${how}: ${this.#log.lastLine()}`));
     }
   }

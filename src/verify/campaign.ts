@@ -1,12 +1,13 @@
 // Runs scenarios: the first to see whether the plugin comes up, then the others, side by side where it bears that.
 import { availableParallelism } from 'node:os';
-import { firstList } from './scenarios/first-list.js';
-import type { Known } from './rig.js';
-import type { Scenario } from './scenario.js';
-import { judge } from './judge.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { ScenarioResult } from './verdict.js';
-import type { Workshop } from './workshop.js';
+import { judge } from './judge.js';
+import { agreed } from './repeated.js';
+import type { Known, Profile } from './rig.js';
+import type { Scenario } from './scenario.js';
+import { firstList } from './scenarios/first-list.js';
+import type { ScenarioResult, VerdictCode } from './verdict.js';
+import type { OpenRig, RigFactory } from './rig-factory.js';
 
 /** How many scenarios run side by side at most. */
 const MOST_LANES = 8;
@@ -17,6 +18,18 @@ export interface Progress {
   /** What is being done now. */
   step(name: string, what: string): void;
   ended(result: ScenarioResult): void;
+}
+
+/** What is to be run, and how. */
+export interface Campaign {
+  readonly scenarios: readonly Scenario[];
+  /** Names of scenarios that may fail without the run failing. */
+  readonly warns: ReadonlySet<string>;
+  /** Each scenario is run so often; its verdicts have to agree. */
+  readonly repeat: number;
+  /** No scenario is begun any more after one failed. */
+  readonly isFailFast: boolean;
+  readonly profile: Profile;
 }
 
 /** What came up in the trial. */
@@ -31,15 +44,16 @@ interface Trial {
 /**
  * Runs scenarios and gives their results in the same order.
  *
- * @param halt ends all of the workshop's rigs, when one of them shows a bug of ours
- * @throws the reason of the workshop's signal when it aborts
+ * @param halt ends all of the rig factory's rigs, when one of them shows a bug of ours
+ * @throws the reason of the rig factory's signal when it aborts
  */
 export async function runCampaign(
-  scenarios: readonly Scenario[],
-  workshop: Workshop,
+  campaign: Campaign,
+  rigFactory: RigFactory,
   halt: AbortController,
   progress: Progress,
 ): Promise<readonly ScenarioResult[]> {
+  const { scenarios } = campaign;
   const rest = scenarios.filter(({ name }) => name !== firstList.name);
   const isAsked = rest.length < scenarios.length;
   const results = new Map<string, ScenarioResult>();
@@ -48,23 +62,27 @@ export async function runCampaign(
     progress.ended(result);
   };
   if (isAsked) progress.began(firstList.name);
-  const trial = await tryOut(workshop, workshop.isOurs && rest.length > 1, (what) => {
+  const trial = await tryOut(campaign, rigFactory, isAsked, (what) => {
     if (isAsked) progress.step(firstList.name, what);
   });
-  if (isAsked) done(trial.result);
+  if (isAsked) done(await repeated(firstList, trial.result, campaign, rigFactory, trial.known, progress));
   const { known } = trial;
   const waiting: Scenario[] = [];
   for (const scenario of rest) {
-    const why = reasonToSkip(scenario, trial, workshop.isOurs);
+    const why = reasonToSkip(scenario, trial, rigFactory.isOurs, campaign.profile);
     if (why === undefined) waiting.push(scenario);
     // Nobody asked whether it comes up: what is found there is said of the first that was asked.
     else if (known === undefined && results.size === 0) done({ ...trial.result, name: scenario.name });
-    else done({ name: scenario.name, verdict: 'skipped', seconds: 0, evidence: why, timeline: [], output: '' });
+    else done(skipped(scenario, why));
   }
   waiting.sort((a, b) => b.seconds - a.seconds);
+  const hasFailed = (): boolean =>
+    campaign.isFailFast &&
+    [...results.values()].some((one) => one.verdict === 'failed' && !campaign.warns.has(one.name));
   const lane = async (): Promise<void> => {
     for (let scenario = waiting.shift(); scenario !== undefined; scenario = waiting.shift()) {
-      done(await runOne(scenario, workshop, known, progress));
+      if (hasFailed()) done(skipped(scenario, NOT_BEGUN));
+      else done(await repeated(scenario, undefined, campaign, rigFactory, known, progress));
     }
   };
   const lanes = trial.isSideBySide ? Math.min(MOST_LANES, availableParallelism() + 2) : 1;
@@ -77,39 +95,69 @@ export async function runCampaign(
   return scenarios.flatMap(({ name }) => results.get(name) ?? []);
 }
 
-async function runOne(
+interface Reason {
+  readonly code: VerdictCode;
+  readonly why: string;
+}
+
+const NOT_BEGUN: Reason = { code: 'not-applicable', why: 'not run: another scenario had failed (--fail-fast)' };
+
+function skipped({ name }: Scenario, { code, why }: Reason): ScenarioResult {
+  const nothing = { seconds: 0, startedAt: Date.now(), at: [], timeline: [], output: '' };
+  return { ...nothing, name, verdict: 'skipped', code, evidence: why };
+}
+
+/** Runs a scenario as often as is asked, in rigs of their own. @param first the result of the first time, if there was one */
+async function repeated(
   scenario: Scenario,
-  workshop: Workshop,
+  first: ScenarioResult | undefined,
+  campaign: Campaign,
+  rigFactory: RigFactory,
   known: Known | undefined,
   progress: Progress,
 ): Promise<ScenarioResult> {
-  const { name } = scenario;
-  progress.began(name);
-  const open = workshop.make(known, (what) => progress.step(name, what));
-  try {
-    return await judge(scenario, open.rig);
-  } finally {
-    await open.close();
+  const results = first === undefined ? [] : [first];
+  if (first === undefined) progress.began(scenario.name);
+  while (results.length < campaign.repeat && (first === undefined || known !== undefined)) {
+    const run = results.length + 1;
+    const open = rigFactory.make(known, { scenario, run }, (what) => progress.step(scenario.name, what));
+    try {
+      results.push(await told(open, scenario, campaign));
+    } finally {
+      await open.close();
+    }
   }
+  return agreed(results);
+}
+
+async function told(open: OpenRig, scenario: Scenario, { warns }: Campaign): Promise<ScenarioResult> {
+  const result = await judge(scenario, open.rig);
+  open.ended(result, warns.has(scenario.name));
+  return result;
 }
 
 /** Starts the plugin once, and a second instance beside it. */
-async function tryOut(workshop: Workshop, wantsSecond: boolean, onNote: (what: string) => void): Promise<Trial> {
-  const first = workshop.make(undefined, onNote);
+async function tryOut(
+  campaign: Campaign,
+  rigFactory: RigFactory,
+  isAsked: boolean,
+  onNote: (what: string) => void,
+): Promise<Trial> {
+  const first = rigFactory.make(undefined, isAsked ? { scenario: firstList, run: 1 } : undefined, onNote);
   try {
-    const result = await judge(firstList, first.rig);
+    const result = await told(first, firstList, campaign);
     if (result.verdict !== 'passed') return { result, known: undefined, hasDevices: false, isSideBySide: false };
     const { known } = first.rig;
-    const hasDevices = first.rig.plugins.some(({ type }) => type === DEVICE_PLUGIN);
-    const isSideBySide = wantsSecond && (await comesUpBeside(workshop, known)) && first.rig.isServed();
-    return { result, known, hasDevices, isSideBySide };
+    const wantsSecond = rigFactory.isOurs && campaign.scenarios.some(({ name }) => name !== firstList.name);
+    const isSideBySide = wantsSecond && (await comesUpBeside(rigFactory, known)) && first.rig.isServed();
+    return { result, known, hasDevices: first.rig.plugins.some(({ type }) => type === DEVICE_PLUGIN), isSideBySide };
   } finally {
     await first.close();
   }
 }
 
-async function comesUpBeside(workshop: Workshop, known: Known): Promise<boolean> {
-  const second = workshop.make(known, () => undefined);
+async function comesUpBeside(rigFactory: RigFactory, known: Known | undefined): Promise<boolean> {
+  const second = rigFactory.make(known, undefined, () => undefined);
   try {
     await second.rig.comeUp();
     return second.rig.subject.ends.length === 0;
@@ -122,14 +170,28 @@ async function comesUpBeside(workshop: Workshop, known: Known): Promise<boolean>
   }
 }
 
-function reasonToSkip(scenario: Scenario, trial: Trial, isOurs: boolean): string | undefined {
+function reasonToSkip(scenario: Scenario, trial: Trial, isOurs: boolean, profile: Profile): Reason | undefined {
   const { result, known, hasDevices } = trial;
-  if (known === undefined)
-    return result.verdict === 'skipped' ? result.evidence : 'not run: first-list comes first, and it failed';
-  if (scenario.needsCommand === true && !isOurs) return 'a plugin that runs already cannot be started a second time';
-  if (scenario.isAboutDevices === true && !hasDevices) return 'it is about device lists, and this driver has none';
+  if (known === undefined) {
+    if (result.code === 'unsettled') return { code: 'unsettled', why: `not run: ${result.evidence}` };
+    if (result.verdict === 'skipped') return { code: result.code, why: result.evidence };
+    return notApplicable('not run: first-list comes first, and it failed');
+  }
+  if (profile === 'kubelet' && scenario.notByKubelets !== undefined) return notApplicable(scenario.notByKubelets);
+  if (scenario.needsCommand === true && !isOurs) {
+    return notApplicable('a plugin that runs already cannot be started a second time');
+  }
+  if (scenario.isAboutDevices === true && !hasDevices) {
+    return notApplicable('it is about device lists, and this driver has none');
+  }
   if (scenario.doors.includes(known.door)) return undefined;
-  return known.door === 'register'
-    ? 'it is about the watched directory, and this plugin calls Register'
-    : 'it is about Register, and this plugin waits in the watched directory';
+  return notApplicable(
+    known.door === 'register'
+      ? 'it is about the watched directory, and this plugin calls Register'
+      : 'it is about Register, and this plugin waits in the watched directory',
+  );
+}
+
+function notApplicable(why: string): Reason {
+  return { code: 'not-applicable', why };
 }

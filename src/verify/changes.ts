@@ -16,6 +16,11 @@ export class Changes {
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** Aborts when all waiting is to end. */
+  get signal(): AbortSignal {
+    return this.#signal;
+  }
+
   /** Nobody waits any more. */
   close(): void {
     this.#signal.removeEventListener('abort', this.#onAbort);

@@ -3,7 +3,15 @@ import { proveBroker } from './probe.js';
 import type { Rig } from './rig.js';
 import type { Scenario } from './scenario.js';
 import { times } from './subject.js';
-import { BrokerFault, Failed, Skipped, type ScenarioResult, type Verdict } from './verdict.js';
+import {
+  BrokerFault,
+  Failed,
+  Skipped,
+  type Passed,
+  type ScenarioResult,
+  type Verdict,
+  type VerdictCode,
+} from './verdict.js';
 
 /**
  * Runs a scenario on a rig.
@@ -11,13 +19,17 @@ import { BrokerFault, Failed, Skipped, type ScenarioResult, type Verdict } from 
  * @throws whatever ended the run before there was a verdict
  */
 export async function judge(scenario: Scenario, rig: Rig): Promise<ScenarioResult> {
-  const startedAt = performance.now();
+  const startedAt = Date.now();
+  const beganAt = performance.now();
   const seen = await outcomeOf(() => scenario.run(rig));
-  const spentMs = performance.now() - startedAt;
-  const { verdict, evidence } = seen.verdict === 'skipped' ? seen : await proven(seen, rig);
+  const spentMs = performance.now() - beganAt;
+  const { verdict, code, evidence, at } = seen.verdict === 'skipped' ? seen : await proven(seen, rig);
   return {
     name: scenario.name,
     verdict,
+    code,
+    startedAt,
+    at,
     seconds: Math.round(spentMs / 100) / 10,
     evidence: verdict === 'skipped' ? evidence : `${evidence}${asides(rig, evidence)}`,
     timeline: rig.witness.timeline(),
@@ -27,36 +39,44 @@ export async function judge(scenario: Scenario, rig: Rig): Promise<ScenarioResul
 
 interface Outcome {
   readonly verdict: Verdict;
+  readonly code: VerdictCode;
   readonly evidence: string;
+  readonly at: readonly number[];
 }
 
-async function outcomeOf(work: () => Promise<string>): Promise<Outcome> {
+async function outcomeOf(work: () => Promise<string | Passed>): Promise<Outcome> {
   try {
-    return { verdict: 'passed', evidence: await work() };
+    const found = await work();
+    const { code, evidence } = typeof found === 'string' ? { code: 'ok' as const, evidence: found } : found;
+    return { verdict: 'passed', code, evidence, at: [Date.now()] };
   } catch (thrown) {
-    if (thrown instanceof Failed) return { verdict: 'failed', evidence: thrown.message };
-    if (thrown instanceof Skipped) return { verdict: 'skipped', evidence: thrown.message };
-    if (thrown instanceof BrokerFault) return { verdict: 'skipped', evidence: brokerFault(thrown) };
+    if (thrown instanceof Failed) {
+      return { verdict: 'failed', code: thrown.code, evidence: thrown.message, at: thrown.at };
+    }
+    if (thrown instanceof Skipped) return { verdict: 'skipped', code: thrown.code, evidence: thrown.message, at: [] };
+    if (thrown instanceof BrokerFault) return brokerFault(thrown);
     throw thrown;
   }
 }
 
 /** Nothing is said of a plugin whose broker was not fine, and nothing against one whose machine was too slow. */
-async function proven(seen: Outcome, { broker, places, witness, changes }: Rig): Promise<Outcome> {
+async function proven(seen: Outcome, { broker, directories, witness, changes }: Rig): Promise<Outcome> {
   if (!broker.isRunning) return seen;
   broker.order([{ kind: 'none' }]);
   try {
-    const isPrompt = await proveBroker(places, witness, changes);
+    const isPrompt = await proveBroker(directories, witness, changes);
     if (isPrompt || seen.verdict === 'passed') return seen;
-    return { verdict: 'skipped', evidence: `this machine was too busy to judge it, having seen: ${seen.evidence}` };
+    const evidence = `this machine was too busy to judge it, having seen: ${seen.evidence}`;
+    return { verdict: 'skipped', code: 'machine-busy', evidence, at: seen.at };
   } catch (thrown) {
-    if (thrown instanceof BrokerFault) return { verdict: 'skipped', evidence: brokerFault(thrown) };
+    if (thrown instanceof BrokerFault) return brokerFault(thrown);
     throw thrown;
   }
 }
 
-function brokerFault({ message }: BrokerFault): string {
-  return `nothing can be said, the broker was at fault: ${message}`;
+function brokerFault({ message }: BrokerFault): Outcome {
+  const evidence = `nothing can be said, the broker was at fault: ${message}`;
+  return { verdict: 'skipped', code: 'broker-fault', evidence, at: [] };
 }
 
 /** More than this is said: a log that grows like that fills a node's disk. */

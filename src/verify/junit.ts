@@ -10,10 +10,15 @@ export interface JunitSubject {
   readonly what: string;
   /** When it began; RFC 3339. */
   readonly at: string;
+  /** Scenarios whose failure is a warning: they count as skipped, since JUnit knows no warning. */
+  readonly warns?: ReadonlySet<string>;
+  /** Files of each scenario, which GitLab and Jenkins show beside a test case. */
+  readonly artifacts?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
 /** Makes the report. */
-export function junit(results: readonly ScenarioResult[], { what, at }: JunitSubject): string {
+export function junit(all: readonly ScenarioResult[], { what, at, warns, artifacts }: JunitSubject): string {
+  const results = all.map((one) => (warns?.has(one.name) === true ? warned(one) : one));
   const count = (verdict: ScenarioResult['verdict']): number => results.filter((one) => one.verdict === verdict).length;
   const time = results.reduce((sum, { seconds }) => sum + seconds, 0).toFixed(1);
   const counts = { tests: results.length, failures: count('failed'), errors: 0, time };
@@ -22,22 +27,30 @@ export function junit(results: readonly ScenarioResult[], { what, at }: JunitSub
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites${attributes({ name: 'plugin-broker verify', ...counts })}>`,
     `  <testsuite${attributes(suite)}>`,
-    ...results.map(testCase),
+    ...results.map((result) => testCase(result, artifacts?.get(result.name) ?? [])),
     '  </testsuite>',
     '</testsuites>',
     '',
   ].join('\n');
 }
 
-function testCase({ name, verdict, seconds, evidence, timeline, output }: ScenarioResult): string {
+function warned(result: ScenarioResult): ScenarioResult {
+  if (result.verdict !== 'failed') return result;
+  return { ...result, verdict: 'skipped', evidence: `failed, which is a warning only: ${result.evidence}` };
+}
+
+function testCase(result: ScenarioResult, files: readonly string[]): string {
+  const { name, verdict, code, seconds, evidence, timeline, output } = result;
   const open = `    <testcase${attributes({ classname: 'verify', name, time: seconds.toFixed(1) })}>`;
   const body: string[] = [];
   if (verdict === 'skipped') body.push(`<skipped${attributes({ message: evidence })}/>`);
   if (verdict === 'failed') {
     const story = timelineText(timeline);
-    body.push(`<failure${attributes({ message: evidence, type: 'verify' })}>${escaped(story)}</failure>`);
+    body.push(`<failure${attributes({ message: evidence, type: code })}>${escaped(story)}</failure>`);
   }
-  if (verdict === 'passed') body.push(`<system-out>${escaped(evidence)}</system-out>`);
+  const said = verdict === 'passed' ? [evidence] : [];
+  const out = [...said, ...files.map((file) => `[[ATTACHMENT|${file}]]`)].join('\n');
+  if (out !== '') body.push(`<system-out>${escaped(out)}</system-out>`);
   if (verdict === 'failed' && output !== '') body.push(`<system-err>${escaped(output)}</system-err>`);
   return [open, ...body.map((line) => `      ${line}`), '    </testcase>'].join('\n');
 }

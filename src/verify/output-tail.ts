@@ -31,13 +31,35 @@ export class OutputTail {
     return left === 0 ? tail : `… ${left} bytes before this are left out\n${tail}`;
   }
 
-  /** The last line that says something; empty when nothing was written. */
+  /**
+   * The last line that says something; of a crashed Go program the line of its panic, and not the last frame of the
+   * stack beneath it. Empty when nothing was written.
+   */
   lastLine(): string {
-    return (
-      this.text()
-        .split('\n')
-        .map((line) => line.trim())
-        .findLast((line) => line !== '') ?? ''
-    );
+    const lines = this.text()
+      .split('\n')
+      .map((line) => line.trim());
+    return panicIn(lines) ?? lines.findLast((line) => line !== '') ?? '';
   }
+
+  /** The message of a crash in what was written after so many bytes, as far as it is kept; undefined where there is none. */
+  crashSince(total: number): string | undefined {
+    const written = Buffer.from(this.text());
+    const fresh = written.subarray(Math.max(0, written.length - (this.#total - total))).toString('utf8');
+    const lines = fresh.split('\n').map((line) => line.trim());
+    const panic = panicIn(lines);
+    if (panic !== undefined) return panic;
+    return lines.includes(PYTHON_TRACE) ? lines.findLast((line) => line !== '') : undefined;
+  }
+}
+
+/** What Go's runtime writes before the stacks of its goroutines, and what Python writes before its own. */
+const GO_PANIC = /^(panic: |fatal error: )/;
+const GO_STACK = /^goroutine \d+ /;
+const PYTHON_TRACE = 'Traceback (most recent call last):';
+
+function panicIn(lines: readonly string[]): string | undefined {
+  const stack = lines.findIndex((line) => GO_STACK.test(line));
+  if (stack < 0) return undefined;
+  return lines.slice(0, stack).findLast((line) => GO_PANIC.test(line));
 }

@@ -6,7 +6,7 @@ import { MARK, marked, signalTo, type Found } from './leftovers.js';
 import { OutputTail } from './output-tail.js';
 import { endOf, type Life, type Subject } from './subject.js';
 
-/** A command that ended is started again after this (contract 13). */
+/** A command that ended is started again after this. */
 const RESTART_MS = 1_000;
 /** What was asked to end has this long; then it is killed. */
 const KIND_MS = 5_000;
@@ -24,6 +24,10 @@ export interface PluginProcessParts {
   readonly changes: Changes;
   /** For the timeline. */
   readonly note: (what: string) => void;
+  /** A process of it is there, or has ended. */
+  readonly span: (pid: number, is: 'up' | 'down', how: string) => void;
+  /** It wrote something. */
+  readonly wrote: (chunk: Buffer) => void;
 }
 
 /** One running command. */
@@ -34,6 +38,7 @@ export class PluginProcess implements Subject {
   readonly #ends: Life[] = [];
   #child: ChildProcess | undefined;
   #startedAt: number | undefined;
+  #lastEnd: Life | undefined;
   #restart: NodeJS.Timeout | undefined;
   #problem: string | undefined;
   #isStopping = false;
@@ -44,6 +49,10 @@ export class PluginProcess implements Subject {
 
   get ends(): readonly Life[] {
     return this.#ends;
+  }
+
+  get lastEnd(): Life | undefined {
+    return this.#lastEnd;
   }
 
   get startedAt(): number | undefined {
@@ -63,7 +72,7 @@ export class PluginProcess implements Subject {
   }
 
   start(): void {
-    const { command, env, mark, changes, note } = this.#parts;
+    const { command, env, mark, changes, note, span, wrote } = this.#parts;
     this.#isStopping = false;
     const child = spawn(command.file, command.args, {
       env: { ...env, [MARK]: mark },
@@ -72,7 +81,10 @@ export class PluginProcess implements Subject {
     });
     this.#child = child;
     const startedAt = (this.#startedAt = Date.now());
-    const take = (chunk: Buffer): void => this.#output.take(chunk);
+    const take = (chunk: Buffer): void => {
+      this.#output.take(chunk);
+      wrote(chunk);
+    };
     child.stdout.on('data', take);
     child.stderr.on('data', take);
     child.once('error', (failure) => {
@@ -80,7 +92,10 @@ export class PluginProcess implements Subject {
       this.#child = undefined;
       changes.happened();
     });
-    if (child.pid !== undefined) note(`started, pid ${child.pid}`);
+    if (child.pid !== undefined) {
+      note(`started, pid ${child.pid}`);
+      span(child.pid, 'up', '');
+    }
     child.once('exit', (code, signal) => {
       this.#ended({
         pid: child.pid ?? -1,
@@ -126,6 +141,10 @@ export class PluginProcess implements Subject {
     return this.#output.lastLine();
   }
 
+  crashSince(written: number): string | undefined {
+    return this.#output.crashSince(written);
+  }
+
   /** Everything that carries the mark, in whatever group it is by now. */
   #strays(): readonly Found[] {
     return marked(`${this.#parts.mark}\0`);
@@ -133,7 +152,9 @@ export class PluginProcess implements Subject {
 
   #ended(life: Life): void {
     this.#child = undefined;
-    const { changes, note } = this.#parts;
+    this.#lastEnd = life;
+    const { changes, note, span } = this.#parts;
+    span(life.pid, 'down', endOf(life));
     if (this.#isStopping) {
       note(`ended ${endOf(life)}, as it was asked to`);
       changes.happened();

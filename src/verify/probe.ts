@@ -1,15 +1,14 @@
 // A well-behaved plugin of our own. Before anything is said about somebody's plugin it shows that the broker was fine:
 // it registers at the same door, is dialled back, and its device is counted.
 import path from 'node:path';
-import { Client, credentials, Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import { Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
 import { DEVICE_PLUGIN, type PluginId } from '../model/ids.js';
-import {
-  DEVICE_PLUGIN_VERSION,
-  devicePluginService,
-  registrationService,
-} from '../platform/wire/services/device-plugin.js';
+import { GuardedClient } from '../platform/grpc/guarded-client.js';
+import { systemClock } from '../platform/time/system-clock.js';
+import { DEVICE_PLUGIN_VERSION } from '../model/ids.js';
+import { devicePluginService, registrationService } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import type { Changes } from './changes.js';
-import type { Places } from './places.js';
+import type { Directories } from './directories.js';
 import { seconds } from './subject.js';
 import { BrokerFault } from './verdict.js';
 import type { Witness } from './witness.js';
@@ -17,7 +16,7 @@ import type { Witness } from './witness.js';
 /** Who the probe says it is. */
 export const PROBE: PluginId = { type: DEVICE_PLUGIN, name: 'plugin-broker.verify/probe' };
 /** Plugins do not look at names with a dot. */
-const SOCKET = '.probe.sock';
+export const PROBE_SOCKET = '.probe.sock';
 /** Register answers in milliseconds; only a broken broker or a machine on its knees needs this. */
 const REGISTER_MS = 10_000;
 const LISTED_MS = 10_000;
@@ -30,7 +29,7 @@ const PROMPT_MS = 1_500;
  * @returns whether the broker, and the machine below it, did that promptly
  * @throws BrokerFault when it is not taken in
  */
-export async function proveBroker(places: Places, witness: Witness, changes: Changes): Promise<boolean> {
+export async function proveBroker(directories: Directories, witness: Witness, changes: Changes): Promise<boolean> {
   const server = new Server({ 'grpc.enable_channelz': 0 });
   server.addService(devicePluginService, {
     GetDevicePluginOptions: (_call: unknown, answer: (failure: null, options: object) => void) => answer(null, {}),
@@ -39,11 +38,11 @@ export async function proveBroker(places: Places, witness: Witness, changes: Cha
       stream.write({ devices: [{ id: 'probe', health: 'Healthy' }] });
     },
   });
-  const socket = path.join(places.devicePlugins, SOCKET);
+  const socket = path.join(directories.devicePlugins, PROBE_SOCKET);
   const startedAt = performance.now();
   try {
     await listen(server, socket);
-    await register(places.kubeletSocket);
+    await register(directories.kubeletSocket);
     const counts = (): boolean => (witness.own?.allocatable ?? 0) > 0;
     if ((await changes.until(counts, LISTED_MS)) === undefined) {
       throw new BrokerFault(
@@ -66,13 +65,9 @@ function listen(server: Server, socket: string): Promise<void> {
 }
 
 async function register(kubeletSocket: string): Promise<void> {
-  const client = new Client(`unix:${kubeletSocket}`, credentials.createInsecure(), {
-    'grpc.use_local_subchannel_pool': 1,
-    'grpc.enable_channelz': 0,
-    'grpc.enable_retries': 0,
-  });
+  const client = new GuardedClient(`unix:${kubeletSocket}`, systemClock);
   const { path: method, requestSerialize, responseDeserialize } = registrationService.Register;
-  const request = { version: DEVICE_PLUGIN_VERSION, endpoint: SOCKET, resourceName: PROBE.name };
+  const request = { version: DEVICE_PLUGIN_VERSION, endpoint: PROBE_SOCKET, resourceName: PROBE.name };
   try {
     await new Promise<void>((resolve, reject) => {
       client.makeUnaryRequest(

@@ -1,22 +1,32 @@
 // One broker and one plugin with everything a scenario does to them.
 import { rmSync } from 'node:fs';
-import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
+import { DEVICE_PLUGIN, incarnationKey, pluginKey } from '../model/ids.js';
 import type { Door } from '../model/plugin.js';
 import type { PluginPicture } from '../model/fault-port.js';
+import { incarnationAt } from '../platform/fs/socket-pin.js';
 import type { BrokerProcess, BrokerStart } from './broker-process.js';
 import type { Changes } from './changes.js';
-import { removePluginSockets, type Places } from './places.js';
+import { removePluginSockets, type Directories } from './directories.js';
+import { whyUnsettled } from './quiet.js';
 import type { Subject } from './subject.js';
-import { Failed, Skipped } from './verdict.js';
+import { Failed, Skipped, type Passed } from './verdict.js';
 import { whyNot } from './why-not.js';
 import type { Mark, Witness } from './witness.js';
 
-/** A plugin that was started comes up within this (contract 13, first-list). */
+/** A plugin that was started comes up within this (scenario first-list). */
 export const COME_UP_MS = 10_000;
 /** One that runs already is waited for: its author may be about to start it. */
 const ATTACH_MS = 60_000;
-/** After it came up it is left alone for this long, before something is done to it. */
+/** After it came up it is left alone until it was quiet for this long, before something is done to it. */
 const SETTLE_MS = 500;
+/** Rules of this broker that serve a plugin of which a kubelet would have lost sight, by the reason that tells of them. */
+const SAVING_REASONS: ReadonlyMap<string, string> = new Map([
+  ['recycled', 'recycle: the broker removed its socket, so that it registered afresh'],
+  ['list-unwatched', 'probe: the broker keeps the last list, and changes of health do not arrive'],
+]);
+
+/** Whose behaviour a plugin is judged by: that of this broker, or only what a real kubelet does. */
+export type Profile = 'broker' | 'kubelet';
 /** Registrations of a plugin with many resources follow each other; after this long without a new one all are there. */
 const QUIET_MS = 1_000;
 
@@ -29,37 +39,40 @@ export interface Known {
 
 /** What a rig is made of. */
 export interface RigParts {
-  readonly places: Places;
+  readonly directories: Directories;
   readonly changes: Changes;
   readonly witness: Witness;
   readonly broker: BrokerProcess;
   readonly subject: Subject;
-  /** Starts the plugin's command a second time in the same places; undefined for one that runs already. */
+  /** Starts the plugin's command a second time in the same directories; undefined for one that runs already. */
   readonly second: (() => Subject) | undefined;
   /** The plugin sees the kubelet's directories where they are built in. */
   readonly isBound: boolean;
+  readonly profile: Profile;
   readonly known: Known | undefined;
 }
 
 /** A rig. All times are milliseconds. */
 export class Rig {
-  readonly places: Places;
+  readonly directories: Directories;
   readonly changes: Changes;
   readonly witness: Witness;
   readonly broker: BrokerProcess;
   readonly subject: Subject;
   readonly second: (() => Subject) | undefined;
+  readonly profile: Profile;
   readonly #parts: RigParts;
   #known: Known | undefined;
 
   constructor(parts: RigParts) {
     this.#parts = parts;
-    this.places = parts.places;
+    this.directories = parts.directories;
     this.changes = parts.changes;
     this.witness = parts.witness;
     this.broker = parts.broker;
     this.subject = parts.subject;
     this.second = parts.second;
+    this.profile = parts.profile;
     this.#known = parts.known;
   }
 
@@ -77,7 +90,7 @@ export class Rig {
 
   /** The directory in which the plugin's registering sockets are. */
   get doorDirectory(): string {
-    return this.known.door === 'register' ? this.places.devicePlugins : this.places.registry;
+    return this.known.door === 'register' ? this.directories.devicePlugins : this.directories.registry;
   }
 
   /** Starts the broker. @returns when plugins could come in */
@@ -108,17 +121,18 @@ export class Rig {
   async clear(): Promise<void> {
     await this.broker.stop();
     await this.subject.stop();
-    rmSync(this.places.state, { recursive: true, force: true });
-    removePluginSockets(this.places, true);
+    rmSync(this.directories.state, { recursive: true, force: true });
+    removePluginSockets(this.directories, true);
   }
 
   /**
    * Starts what does not run, and waits until everything the plugin registers is served.
    *
+   * @param quietMs nothing may happen to it by itself for so long, before it is taken for settled
    * @returns how long that took from the plugin's start, or from now for one that runs already
-   * @throws Failed with the reason when it is not
+   * @throws Failed with the reason when it is not; Skipped when it was settled before and is not any more
    */
-  async comeUp(): Promise<number> {
+  async comeUp(quietMs = SETTLE_MS): Promise<number> {
     const from = Date.now();
     if (!this.broker.isRunning) await this.startBroker();
     if (this.subject.startedAt === undefined) this.subject.start();
@@ -128,16 +142,19 @@ export class Rig {
     if (this.#known === undefined && this.isServed()) await this.#learn();
     // What ended meanwhile is started again, or has detached: only then it is known whom we see.
     await this.changes.until(() => !this.subject.isBetweenLives, limit);
-    if (this.subject.problem !== undefined) throw new Failed(this.subject.problem);
+    if (this.subject.problem !== undefined) throw new Failed('never-back', this.subject.problem);
     if (!this.isServed()) {
       if (!this.subject.isOurs && this.#known !== undefined) {
         throw new Skipped('it was not there any more after the scenario before; start it again and run this one alone');
       }
-      throw new Failed(whyNot({ ...this.#parts, plugins: this.plugins, expected: this.#expected }, limit));
+      throw whyNot({ ...this.#parts, plugins: this.plugins, expected: this.#expected }, limit);
     }
     // It has its answer, its first list is on disk, and what it starts last is started.
-    await this.pass(SETTLE_MS);
-    return tookMs;
+    const isFirst = quietMs > SETTLE_MS;
+    const unsettled = await whyUnsettled(this, quietMs);
+    if (unsettled === undefined) return tookMs;
+    if (isFirst) throw new Failed('unsettled', unsettled);
+    throw new Skipped(`it was not quiet before anything was done to it: ${unsettled}`, 'unsettled');
   }
 
   /** Whether everything that is expected is served now; before anything is known, whether something is. */
@@ -172,6 +189,61 @@ export class Rig {
       }
     }
     return undefined;
+  }
+
+  /** Whether the plugin is about devices; otherwise it is a driver. */
+  get hasDevices(): boolean {
+    return this.plugins.some(({ type }) => type === DEVICE_PLUGIN);
+  }
+
+  /** What was there all the time, or gone, in the words of what the plugin is. */
+  get goods(): string {
+    return this.hasDevices ? 'its devices were' : 'it was';
+  }
+
+  /** The rule of this broker without which a kubelet would have lost the plugin since a mark; undefined for none. */
+  savedSince(mark: Mark): string | undefined {
+    for (const { plugins } of this.witness.picturesSince(mark)) {
+      for (const plugin of plugins) {
+        const rule = this.known.keys.has(pluginKey(plugin)) ? SAVING_REASONS.get(plugin.reason) : undefined;
+        if (rule !== undefined) return rule;
+      }
+    }
+    return undefined;
+  }
+
+  /** Evidence of what passed since a mark, with a word about the rule that helped. */
+  passed(evidence: string, mark: Mark): Passed {
+    const rule = this.savedSince(mark);
+    if (rule === undefined) return { code: 'ok', evidence };
+    return { code: 'saved-by-broker', evidence: `${evidence}; a rule of the broker saved it (${rule})` };
+  }
+
+  /** Expected plugins whose socket is not where it registered it any more, so that the next registry cannot find them. */
+  lostSockets(): readonly string[] {
+    return this.plugins
+      .filter(({ socket, incarnation }) => {
+        const now = incarnationAt(socket);
+        return now === undefined || incarnationKey(now) !== incarnation;
+      })
+      .map(({ name }) => name);
+  }
+
+  /** How many different lists of one plugin counted since a mark, by the number of their devices. */
+  countsSince(mark: Mark): number {
+    return Math.max(0, ...[...this.known.keys].map((key) => this.#listsOf(key, mark)));
+  }
+
+  #listsOf(key: string, mark: Mark): number {
+    let last = '';
+    let lists = 0;
+    for (const { plugins } of this.witness.picturesSince(mark)) {
+      const plugin = plugins.find((one) => pluginKey(one) === key && one.state === 'ready' && one.isListed);
+      const text = plugin === undefined ? last : `${plugin.capacity}/${plugin.allocatable}`;
+      if (text !== last) lists += 1;
+      last = text;
+    }
+    return lists;
   }
 
   /** The most calls that one plugin made since a mark. */

@@ -1,22 +1,26 @@
 // `verify`: somebody's plugin, a broker of its own, and what becomes of them.
-import { runCampaign, type Progress } from './campaign.js';
+import { findUnknown } from './braces.js';
+import { runCampaign, type Campaign, type Progress } from './campaign.js';
 import { BindProblem, tryBind } from './bind.js';
 import { CommandProblem, findCommand } from './command.js';
-import { makePlaces, removePlaces } from './places.js';
-import type { Scenario } from './scenario.js';
+import { makeDirectories, removeDirectories } from './directories.js';
+import type { WriteLine } from './recorder.js';
 import type { ScenarioResult } from './verdict.js';
-import { Workshop } from './workshop.js';
+import { RigFactory } from './rig-factory.js';
 
 /** What is to be done. */
-export interface VerifyOptions {
-  readonly scenarios: readonly Scenario[];
+export interface VerifyOptions extends Campaign {
   /** The plugin's command; empty for one that runs already. */
   readonly command: readonly string[];
+  /** Its environment; names in braces in its values are filled in. */
+  readonly env: NodeJS.ProcessEnv;
   readonly isBound: boolean;
   /** Where a plugin that runs already finds its registry. */
   readonly attachedRoot: string | undefined;
   /** The broker's program: node, and what it is to run. */
   readonly program: readonly string[];
+  /** Takes the record, without the line of the run itself. */
+  readonly write?: WriteLine | undefined;
 }
 
 /**
@@ -25,39 +29,38 @@ export interface VerifyOptions {
  * @param signal ends it; its reason is thrown when everything is cleaned up
  * @throws CommandProblem or BindProblem before anything was started
  */
-export async function verifyPlugin(
-  { scenarios, command, isBound, attachedRoot, program }: VerifyOptions,
+export async function runVerify(
+  options: VerifyOptions,
   progress: Progress,
   signal: AbortSignal,
 ): Promise<readonly ScenarioResult[]> {
+  const { command, env, isBound, attachedRoot, program, profile, write } = options;
+  const unknown = findUnknown(command);
+  if (unknown !== undefined) throw new CommandProblem(unknown);
   const [name, ...args] = command;
-  const found = name === undefined ? undefined : { file: findCommand(name, process.env['PATH'] ?? ''), args };
+  const found = name === undefined ? undefined : { file: findCommand(name, env['PATH'] ?? ''), args };
   if (isBound) checkBind();
   const halt = new AbortController();
-  const workshop = new Workshop({
-    program,
-    command: found,
-    env: process.env,
-    isBound,
-    attachedRoot,
+  const rigFactory = new RigFactory({
+    ...{ program, command: found, env, isBound, attachedRoot, profile, write },
     signal: AbortSignal.any([signal, halt.signal]),
   });
-  const abandon = (): void => workshop.abandon();
+  const abandon = (): void => rigFactory.abandon();
   process.once('exit', abandon);
   try {
-    return await runCampaign(scenarios, workshop, halt, progress);
+    return await runCampaign(options, rigFactory, halt, progress);
   } finally {
     process.off('exit', abandon);
-    workshop.close();
+    rigFactory.close();
   }
 }
 
 function checkBind(): void {
-  const places = makePlaces(undefined, true);
+  const directories = makeDirectories(undefined, true);
   try {
-    tryBind(places);
+    tryBind(directories);
   } finally {
-    removePlaces(places);
+    removeDirectories(directories);
   }
 }
 

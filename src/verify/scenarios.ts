@@ -1,5 +1,6 @@
 // The table of scenarios, in the order in which they are shown.
 import type { Scenario } from './scenario.js';
+import { allocate } from './scenarios/allocate.js';
 import { dirRecreate } from './scenarios/dir-recreate.js';
 import { firstList } from './scenarios/first-list.js';
 import { frozen } from './scenarios/frozen.js';
@@ -7,6 +8,7 @@ import { hang } from './scenarios/hang.js';
 import { lateSocket } from './scenarios/late-socket.js';
 import { notifyFalse } from './scenarios/notify-false.js';
 import { overlap } from './scenarios/overlap.js';
+import { prestart } from './scenarios/prestart.js';
 import { reboot } from './scenarios/reboot.js';
 import { refuse } from './scenarios/refuse.js';
 import { restartClean } from './scenarios/restart-clean.js';
@@ -23,6 +25,8 @@ export const SCENARIOS: readonly Scenario[] = [
   restartNowipe,
   restartKill,
   sockOnly,
+  allocate,
+  prestart,
   lateSocket,
   dirRecreate,
   unlinkOnly,

@@ -17,6 +17,8 @@ export interface Subject {
   readonly isOurs: boolean;
   /** Lives that ended without being asked to, oldest first. */
   readonly ends: readonly Life[];
+  /** The life that ended last, asked to or not; undefined before one did, and for one that runs already. */
+  readonly lastEnd: Life | undefined;
   /** When it was started last; undefined for one that runs already. */
   readonly startedAt: number | undefined;
   /** Why it cannot be judged at all, in one sentence: it cannot be started, or it detaches. */
@@ -40,8 +42,10 @@ export interface Subject {
   readonly written: number;
   /** The end of what it wrote. */
   output(): string;
-  /** The last line it wrote; may be empty. */
+  /** The last line it wrote, or the message of its panic; may be empty. */
   lastLine(): string;
+  /** The message of a crash in what it wrote after so many bytes (see `written`); undefined where there is none. */
+  crashSince(written: number): string | undefined;
 }
 
 /** Longer last words are cut. */

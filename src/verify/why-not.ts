@@ -1,15 +1,16 @@
 // Why a plugin did not come up, in one sentence that its author can act on.
 import type { PluginPicture } from '../model/fault-port.js';
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
-import { listSockets, type Places } from './places.js';
+import { listSockets, type Directories } from './directories.js';
 import { endOf, lastWords, seconds, times, type Subject } from './subject.js';
+import { Failed } from './verdict.js';
 import type { Witness } from './witness.js';
 
 /** What is looked at. */
 export interface NotUp {
   readonly witness: Witness;
   readonly subject: Subject;
-  readonly places: Places;
+  readonly directories: Directories;
   readonly isBound: boolean;
   /** Plugins that are there. */
   readonly plugins: readonly PluginPicture[];
@@ -18,7 +19,14 @@ export interface NotUp {
 }
 
 /** The reason, after `withinMs` of waiting. */
-export function whyNot(seen: NotUp, withinMs: number): string {
+export function whyNot(seen: NotUp, withinMs: number): Failed {
+  const { plugins, subject } = seen;
+  const isEmpty = plugins.length > 0 && plugins.every(({ state }) => state === 'ready');
+  const code = isEmpty ? 'no-healthy-device' : subject.ends.length > 0 ? 'crashed' : 'never-back';
+  return new Failed(code, sentence(seen, withinMs));
+}
+
+function sentence(seen: NotUp, withinMs: number): string {
   const { plugins, expected } = seen;
   if (plugins.length === 0) return notSeen(seen, withinMs);
   const within = `within ${seconds(withinMs)}`;
@@ -44,10 +52,10 @@ function notSeen(seen: NotUp, withinMs: number): string {
   return `the command ended ${endOf(end)}, before it registered${again}${lastWords(subject)}`;
 }
 
-function silent({ subject, places, isBound }: NotUp, withinMs: number): string {
+function silent({ subject, directories, isBound }: NotUp, withinMs: number): string {
   const within = `within ${seconds(withinMs)}`;
-  if (!subject.isOurs) return `nothing registered below ${places.kubelet} ${within}`;
-  const sockets = [...listSockets(places.devicePlugins), ...listSockets(places.registry)];
+  if (!subject.isOurs) return `nothing registered below ${directories.kubelet} ${within}`;
+  const sockets = [...listSockets(directories.devicePlugins), ...listSockets(directories.registry)];
   if (sockets.length > 0) return `it made the socket ${sockets.join(', ')}, but did not call Register ${within}`;
   const hint = isBound
     ? 'it has to register at /var/lib/kubelet/device-plugins/kubelet.sock'

@@ -1,6 +1,7 @@
 // What was seen of one rig, in the order in which it happened: the broker's news, and what we did ourselves.
 import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
 import { pluginKey } from '../model/ids.js';
+import type { ScenarioRecorder } from './recorder.js';
 import type { Moment } from './verdict.js';
 
 type Call = Extract<BrokerNews, { kind: 'call' }>;
@@ -22,7 +23,9 @@ export interface Mark {
 /** Remembers what was seen; bounded. */
 export class Witness {
   readonly #ours: string;
+  readonly #ownSocket: string;
   readonly #onNote: (what: string) => void;
+  readonly #recorder: ScenarioRecorder | undefined;
   readonly #calls: Call[] = [];
   readonly #pictures: Picture[] = [];
   readonly #first: Moment[] = [];
@@ -35,37 +38,48 @@ export class Witness {
   lastRefusal = '';
 
   /**
-   * @param ours `type/name` of the plugin that is our own and is not looked at
+   * @param ours `type/name` of the plugin that is our own and is not looked at, and the file name of its socket
    * @param onNote is told what we do, as we do it
+   * @param recorder takes everything that is seen
    */
-  constructor(ours: string, onNote: (what: string) => void) {
+  constructor([ours, socket]: readonly [string, string], onNote: (what: string) => void, recorder?: ScenarioRecorder) {
     this.#ours = ours;
+    this.#ownSocket = socket;
     this.#onNote = onNote;
+    this.#recorder = recorder;
   }
 
   /** Takes news of the broker. */
   take(news: BrokerNews): void {
     switch (news.kind) {
       case 'call':
-        if (pluginKey(news) !== this.#ours && this.#calls.length < MAX_KEPT) this.#calls.push(news);
+        if (pluginKey(news) === this.#ours) return;
+        if (this.#calls.length < MAX_KEPT) this.#calls.push(news);
+        this.#recorder?.take(news);
         return;
       case 'picture':
         if (this.#pictures.length < MAX_KEPT) this.#pictures.push(news);
         else this.#pictures[MAX_KEPT - 1] = news;
+        this.#recorder?.take({ ...news, plugins: this.plugins });
         return;
       case 'streams-broken':
         this.broken.push(news);
+        return;
+      case 'stream':
+        if (!news.socket.endsWith(`/${this.#ownSocket}`)) this.#recorder?.take(news);
         return;
       case 'event': {
         const { type, reason, plugin, message } = news.event;
         if (plugin === this.#ours) return;
         if (type === 'refused') this.lastRefusal = message;
+        this.#recorder?.take(news);
         this.#moment({ at: news.at, who: 'broker', what: reason === '' ? message : `${message} [${reason}]` });
         return;
       }
       case 'phase':
         if (news.phase === this.#phase) return;
         this.#phase = news.phase;
+        this.#recorder?.take(news);
         this.#moment({ at: news.at, who: 'broker', what: `is ${news.phase}` });
     }
   }
@@ -73,7 +87,13 @@ export class Witness {
   /** The plugin, or we, did something. */
   note(who: 'verify' | 'plugin', what: string): void {
     this.#moment({ at: Date.now(), who, what });
+    this.#recorder?.note(who, what);
     if (who === 'verify') this.#onNote(what);
+  }
+
+  /** Something that only we know of is there, or is not any more. */
+  span(lane: 'kubelet-sock', id: string, is: 'up' | 'down', how = ''): void {
+    this.#recorder?.span(lane, id, is, how);
   }
 
   /** A broker starts: what the one before knew is not known. */

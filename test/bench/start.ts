@@ -50,7 +50,7 @@ async function checkpointed(count: number): Promise<{ broker: BrokerProcess; plu
   return { broker, plugins };
 }
 
-/** What the plugins of a start do: nothing, restart on the cue, or that while no checkpoint knows them. */
+/** What the plugins of a start do: nothing, restart when kubelet.sock is re-created, or that while no checkpoint knows them. */
 type Plugins = 'still' | 'cued' | 'unknown';
 
 /** Starts it once, watches, and kills it. */
@@ -207,7 +207,7 @@ async function main(): Promise<void> {
   const cold: Beside = [
     { what: 'without a checkpoint: start → all served again', value: spread(without.map((start) => start.served)) },
   ];
-  sayStarts('100 that restart on the cue', cued, 100, cold, true);
+  sayStarts('100 that restart when kubelet.sock is re-created', cued, 100, cold, true);
   await crowd.ask('stop', hundred.plugins);
 
   const many = await checkpointed(500);

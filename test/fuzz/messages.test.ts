@@ -12,16 +12,16 @@ import {
   ListPluginsRequest,
   PluginRequest,
   adminService,
-} from '../../src/platform/wire/services/admin.js';
-import { NodeGetInfoResponse } from '../../src/platform/wire/services/csi.js';
+} from '../../src/generated/proto/pluginbroker/v1/admin.js';
+import { NodeGetInfoResponse } from '../../src/generated/proto/csi/v1/csi.js';
+import { DEVICE_PLUGIN_VERSION } from '../../src/model/ids.js';
 import {
-  DEVICE_PLUGIN_VERSION,
   DevicePluginOptions,
   ListAndWatchResponse,
   RegisterRequest,
   registrationService,
-} from '../../src/platform/wire/services/device-plugin.js';
-import { PluginInfo } from '../../src/platform/wire/services/plugin-registration.js';
+} from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { PluginInfo } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/eventually.js';
 import { FakePlugin } from '../support/fake-plugin.js';

@@ -4,6 +4,7 @@ import { run } from '../support/program.js';
 import type { Program } from '../support/child.js';
 import { buildGo, python } from './support/programs.js';
 import { missing } from './support/tools.js';
+import { SCENARIOS } from '../../src/verify/scenarios.js';
 
 interface Report {
   readonly scenarios: readonly { readonly name: string; readonly verdict: string; readonly evidence: string }[];
@@ -17,7 +18,7 @@ interface Verdicts {
   readonly passed: number;
 }
 
-const SCENARIOS = 15;
+const ALL = SCENARIOS.length;
 
 /** Runs all scenarios against a plugin. */
 async function verify(options: readonly string[], plugin: Program, ...flags: readonly string[]): Promise<Verdicts> {
@@ -45,7 +46,7 @@ describe('verify judges a Go plugin', { skip: missing('go') }, () => {
       code: 0,
       failed: [],
       skipped: ['notify-false'],
-      passed: SCENARIOS - 1,
+      passed: ALL - 1,
     });
   });
 
@@ -54,7 +55,7 @@ describe('verify judges a Go plugin', { skip: missing('go') }, () => {
       code: 0,
       failed: [],
       skipped: ['sock-only'],
-      passed: SCENARIOS - 1,
+      passed: ALL - 1,
     });
   });
 
@@ -64,10 +65,23 @@ describe('verify judges a Go plugin', { skip: missing('go') }, () => {
       code: 1,
       failed,
       skipped: ['notify-false'],
-      passed: SCENARIOS - 1 - failed.length,
+      passed: ALL - 1 - failed.length,
     });
   });
 });
+
+describe(
+  'verify judges a Go plugin whose handlers outlive their streams and compete for one channel',
+  { skip: missing('go') },
+  () => {
+    it('by what becomes of it: its socket is removed, and it does not come back', async () => {
+      const { kubevirt } = buildGo();
+      const options = ['--scenario', 'stream-break', '--profile', 'broker'];
+      const { failed, passed } = await verify(options, kubevirt, '--dir', '{devicePlugins}');
+      assert.deepEqual([failed, passed], [['stream-break'], 0]);
+    });
+  },
+);
 
 describe('verify judges a Python plugin', { skip: missing('python') }, () => {
   it('that has the path of the kubelet built in, through --bind: it survives everything', async () => {
@@ -75,7 +89,7 @@ describe('verify judges a Python plugin', { skip: missing('python') }, () => {
       code: 0,
       failed: [],
       skipped: ['notify-false'],
-      passed: SCENARIOS - 1,
+      passed: ALL - 1,
     });
   });
 });

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
-import { ENTRY_MEMBERS, TOMBSTONE_MEMBERS, DOCUMENT_MEMBERS } from '../../src/checkpoint/format.js';
-import type { CheckpointDocument, PluginEntry, Tombstone, UnknownFields } from '../../src/checkpoint/document.js';
+import { ENTRY_MEMBERS, LEASE_MEMBERS, TOMBSTONE_MEMBERS, DOCUMENT_MEMBERS } from '../../src/checkpoint/format.js';
+import type {
+  CheckpointDocument,
+  LeaseEntry,
+  PluginEntry,
+  Tombstone,
+  UnknownFields,
+} from '../../src/checkpoint/document.js';
 
 const names = fc.oneof(
   fc.string({ maxLength: 12 }),
@@ -51,13 +57,17 @@ const entry: fc.Arbitrary<PluginEntry> = fc
         version: names,
         options: jsonObject,
         primary: fc.boolean(),
+        sentAway: fc.boolean(),
         firstRegisteredAt: names,
         lastRegisteredAt: names,
         registrations: count,
         facts: jsonObject,
         list: storedList,
       },
-      { requiredKeys: ENTRY_MEMBERS.filter((name) => name !== 'pid' && name !== 'list'), noNullPrototype: true },
+      {
+        requiredKeys: ENTRY_MEMBERS.filter((name) => name !== 'pid' && name !== 'list' && name !== 'sentAway'),
+        noNullPrototype: true,
+      },
     ),
     extra(ENTRY_MEMBERS),
   )
@@ -68,6 +78,79 @@ const tombstone: fc.Arbitrary<Tombstone> = fc
     extra(TOMBSTONE_MEMBERS),
   )
   .map(([facts, fields]) => withExtra(facts, fields));
+
+const texts = fc
+  .dictionary(names, names, { maxKeys: 2, noNullPrototype: true })
+  .map((all) => new Map(Object.entries(all)));
+const lease: fc.Arbitrary<LeaseEntry> = fc
+  .tuple(
+    fc.record(
+      {
+        id: names,
+        uid: count,
+        key: fc.option(names, { nil: undefined }),
+        owner: fc.record(
+          {
+            bind: fc.constantFrom('process' as const, 'cgroup' as const, 'key' as const),
+            namespace: names,
+            name: names,
+            part: names,
+            process: fc.record({ pid: count, startTime: names }, { noNullPrototype: true }),
+            cgroup: fc.record({ path: names, inode: names }, { noNullPrototype: true }),
+          },
+          { requiredKeys: ['bind', 'namespace', 'name', 'part'], noNullPrototype: true },
+        ),
+        wants: fc.array(
+          fc.record(
+            {
+              resource: names,
+              count,
+              ids: fc.array(names, { maxLength: 2 }),
+              numa: fc.constantFrom('single' as const, 'prefer' as const),
+            },
+            { noNullPrototype: true },
+          ),
+          { maxLength: 2 },
+        ),
+        granted: fc.array(
+          fc.record(
+            {
+              resource: names,
+              devices: fc.array(
+                fc.record({ id: names, numaNodes: fc.array(count, { maxLength: 2 }) }, { noNullPrototype: true }),
+                { maxLength: 2 },
+              ),
+            },
+            { noNullPrototype: true },
+          ),
+          { maxLength: 2 },
+        ),
+        answer: fc.record(
+          {
+            envs: texts,
+            mounts: fc.array(
+              fc.record({ containerPath: names, hostPath: names, readOnly: fc.boolean() }, { noNullPrototype: true }),
+              { maxLength: 2 },
+            ),
+            devices: fc.array(
+              fc.record({ containerPath: names, hostPath: names, permissions: names }, { noNullPrototype: true }),
+              { maxLength: 2 },
+            ),
+            annotations: texts,
+            cdiDevices: fc.array(names, { maxLength: 2 }),
+          },
+          { noNullPrototype: true },
+        ),
+        createdAt: fc.integer({ min: 0, max: 4_000_000_000_000 }),
+        ttlMs: fc.option(count, { nil: undefined }),
+        renewed: fc.record({ bootMs: count, wallMs: count }, { noNullPrototype: true }),
+        bootId: names,
+      },
+      { requiredKeys: LEASE_MEMBERS.filter((name) => name !== 'renewed'), noNullPrototype: true },
+    ),
+    extra(LEASE_MEMBERS),
+  )
+  .map(([facts, fields]) => withExtra(facts as LeaseEntry, fields));
 
 /** Documents of every shape that the types allow, with hostile names and fields of newer versions. */
 export const arbitraryCheckpoint: fc.Arbitrary<CheckpointDocument> = fc.record(
@@ -80,6 +163,8 @@ export const arbitraryCheckpoint: fc.Arbitrary<CheckpointDocument> = fc.record(
     limits: fc.array(jsonObject, { maxLength: 2 }),
     tombstones: fc.array(tombstone, { maxLength: 2 }),
     csi: jsonObject.map((facts) => new Map(Object.entries(facts))),
+    ledger: fc.constantFrom('ok' as const, 'stale' as const, 'unknown' as const),
+    leases: fc.array(lease, { maxLength: 2 }),
     extra: extra(DOCUMENT_MEMBERS),
   },
   { noNullPrototype: true },

@@ -21,6 +21,7 @@ const entry = z.looseObject({
   version: z.string(),
   options: record,
   primary: z.boolean(),
+  sentAway: z.boolean().optional(),
   firstRegisteredAt: z.string(),
   lastRegisteredAt: z.string(),
   registrations: count,
@@ -35,7 +36,46 @@ const entry = z.looseObject({
     .optional(),
 });
 
-/** Format 1. */
+const lease = z.looseObject({
+  id: z.string(),
+  uid: count,
+  key: z.string().optional(),
+  owner: z.looseObject({
+    bind: z.enum(['process', 'cgroup', 'key']),
+    namespace: z.string(),
+    name: z.string(),
+    part: z.string(),
+    process: z.looseObject({ pid: count, startTime: z.string() }).optional(),
+    cgroup: z.looseObject({ path: z.string(), inode: z.string() }).optional(),
+  }),
+  wants: z.array(
+    z.looseObject({
+      resource: z.string(),
+      count,
+      ids: z.array(z.string()),
+      numa: z.enum(['single', 'prefer']),
+    }),
+  ),
+  granted: z.array(
+    z.looseObject({
+      resource: z.string(),
+      devices: z.array(z.looseObject({ id: z.string(), numaNodes: z.array(count) })),
+    }),
+  ),
+  answer: z.looseObject({
+    envs: z.record(z.string(), z.string()),
+    mounts: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), readOnly: z.boolean() })),
+    devices: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), permissions: z.string() })),
+    annotations: z.record(z.string(), z.string()),
+    cdiDevices: z.array(z.string()),
+  }),
+  createdAt: z.string().refine((time) => !Number.isNaN(Date.parse(time))),
+  ttlMs: count.optional(),
+  renewed: z.looseObject({ bootMs: count, wallMs: count }).optional(),
+  bootId: z.string(),
+});
+
+/** Format 2. */
 export const checkpointSchema = z.looseObject({
   generation: count,
   bootId: z.string(),
@@ -45,4 +85,6 @@ export const checkpointSchema = z.looseObject({
   limits: z.array(z.unknown()),
   tombstones: z.array(z.looseObject({ type: z.string(), name: z.string(), incarnation, time: z.string() })),
   csi: record,
+  ledger: z.looseObject({ state: z.enum(['ok', 'stale', 'unknown']) }),
+  leases: z.array(lease),
 });

@@ -20,7 +20,7 @@ const STORY: readonly (readonly ((draft: Draft) => void)[])[] = [
   [(draft) => draft.setLimits([{ plugin: gpu.name, strikes: 3 }]), (draft) => draft.setCsi('csi.a.b', { nodeID: 'n' })],
   [(draft) => draft.setList(entryKey(nic), list(5000, 2)), (draft) => draft.setList(entryKey(fpga), list(7000, 4))],
   [(draft) => draft.remove(entryKey(fpga))],
-  [(draft) => draft.bury({ type: nic.type, name: nic.name, incarnation: nic.socket, time: 't' })],
+  [(draft) => draft.addTombstone({ type: nic.type, name: nic.name, incarnation: nic.socket, time: 't' })],
   [(draft) => draft.change(entryKey(gpu), { primary: false })],
 ];
 

@@ -1,18 +1,20 @@
 // The whole core over fakes: sockets, plugins and clock of a test's making, everything between them as in the daemon.
 import { Core, type CorePorts } from '../../src/daemon/core.js';
-import { quarantineBegan, quarantineEnded } from '../../src/daemon/quarantine.js';
+import { subscribe } from '../../src/daemon/subscriptions.js';
 import { Discovery } from '../../src/discovery/discovery.js';
 import { withDeadline } from '../../src/kernel/clock.js';
 import { silentLog } from '../../src/kernel/log.js';
 import { noMetrics } from '../../src/kernel/metrics.js';
 import { seededRandom } from '../../src/kernel/random.js';
-import { DEVICE_PLUGIN } from '../../src/model/ids.js';
-import type { Outcome } from '../../src/model/plugin.js';
+import { DEVICE_PLUGIN, incarnationKey } from '../../src/model/ids.js';
+import type { Outcome, PinnedSocket } from '../../src/model/plugin.js';
 import { GRPC_STATUS, type Refusal } from '../../src/model/reasons.js';
-import type { PluginPolicy } from '../../src/model/settings.js';
-import { ListAndWatchResponse } from '../../src/platform/wire/services/device-plugin.js';
-import type { Instance } from '../../src/reconcile/instance.js';
-import type { Change } from '../../src/reconcile/roster.js';
+import { Inventory } from '../../src/inventory/inventory.js';
+import { Roster } from '../../src/reconcile/roster.js';
+import type { RestartOutcome } from '../../src/reconcile/restart.js';
+import type { PluginPolicy, Settings } from '../../src/model/settings.js';
+import { ListAndWatchResponse } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { isLive, isReplaced, type Change, type Instance } from '../../src/model/instance.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeConnection, FakeFailure, PacedBy } from './fake-connection.js';
 import { FakeSockets, type FakeSocket } from './fake-sockets.js';
@@ -36,45 +38,84 @@ export interface FakeProcess {
   readonly notified: string[];
 }
 
+/** Settings whose `restart` a test may change. */
+function mutableRestart(settings: Settings): Settings {
+  return { ...settings, restart: { ...settings.restart } };
+}
+
 /** The core, its doors, and plugins. */
 export class CoreWorld {
-  readonly clock = new FakeClock();
-  readonly sockets = new FakeSockets();
+  readonly clock: FakeClock;
+  readonly sockets: FakeSockets;
   readonly events = new RecordedEvents();
   readonly changes: Change[] = [];
+  /** What was told when all of the checkpoint had been heard of. */
+  readonly settled: RestartOutcome[] = [];
   readonly transitions = new Set<string>();
   readonly core: Core;
   readonly discovery: Discovery;
-  readonly processes = new Map<string, FakeProcess>();
-  readonly buried = new Set<string>();
-  readonly settings = loadDefaults('/r').settings;
+  readonly processes: Map<string, FakeProcess>;
+  /** Sockets that the broker removed, and where they were. */
+  readonly removed: Map<string, FakeSocket>;
+  readonly kept = {
+    remove: ({ path, incarnation }: PinnedSocket): string | undefined => {
+      const socket = this.sockets.at(path);
+      if (socket?.key !== incarnationKey(incarnation)) return 'another socket is at its path';
+      this.sockets.remove(path);
+      this.removed.set(socket.key, socket);
+      return undefined;
+    },
+    putBack: (key: string): boolean => {
+      const socket = this.removed.get(key);
+      this.removed.delete(key);
+      if (socket?.listener === undefined || this.sockets.at(socket.path) !== undefined) return false;
+      this.sockets.link(socket.path, socket);
+      return true;
+    },
+    discard: (key: string): void => void this.removed.delete(key),
+  };
+  /** Incarnations that operators keep out; as on disk, they outlast a life of the broker. */
+  readonly tombstones: Set<string>;
+  readonly settings = mutableRestart(loadDefaults('/r').settings);
   /** How long the flood policy keeps every process out that calls; undefined: it does not. */
   keptOutMs: number | undefined;
   policy: PluginPolicy = { ...loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', ''), graceMs: 30_000 };
 
-  constructor() {
+  /** @param before an earlier life of the broker, whose machine this one is on */
+  constructor(before?: CoreWorld) {
+    this.clock = before?.clock ?? new FakeClock();
+    this.sockets = before?.sockets ?? new FakeSockets();
+    this.processes = before?.processes ?? new Map<string, FakeProcess>();
+    this.removed = before?.removed ?? new Map<string, FakeSocket>();
+    this.tombstones = before?.tombstones ?? new Set<string>();
+    if (before !== undefined) this.policy = before.policy;
     const { clock, sockets, settings } = this;
     this.core = new Core(this.#ports());
-    this.core.roster.onChange(({ instance, before, reasonBefore }) => {
-      const from = before ?? '[*]';
-      this.changes.push({ instance, before, reasonBefore });
-      if (from !== instance.state) this.transitions.add(`${from} --> ${instance.state}`);
+    subscribe({ core: this.core });
+    this.core.roster.listeners.follow({
+      changed: (change) => {
+        const from = change.before ?? '[*]';
+        this.changes.push(change);
+        if (from !== change.to.state) this.transitions.add(`${from} --> ${change.to.state}`);
+      },
     });
     this.discovery = new Discovery(
       {
         list: () => sockets.paths().filter((path) => path.startsWith(REGISTRY)),
         pin: sockets.open,
         keyAt: sockets.keyAt,
+        ownerOf: () => 0,
         isHidden: () => false,
       },
       {
         appeared: this.core.registrySockets.appeared,
         gone: this.core.registrySockets.gone,
-        unusable: this.core.refusedAt,
+        unusable: (path, refusal) => this.core.recorder.refusedAt(path, refusal),
+        full: () => undefined,
         looked: () => this.core.lifecycle.checkPaths(),
       },
       clock,
-      () => settings.discovery.rescanMs,
+      () => ({ ...settings.discovery, isTrusted: () => true }),
     );
   }
 
@@ -120,8 +161,13 @@ export class CoreWorld {
     const pid = Number(socket.incarnation.ino);
     const offender = { uid: 0, gid: 0, pid, startTime: '1', source: 'peercred' } as const;
     const facts = { type: DEVICE_PLUGIN, name, uid: 0, lengthMs: 0, offenders: [offender], last: undefined };
-    if (began) quarantineBegan(this.core, facts);
-    else quarantineEnded(this.core, facts);
+    if (began) this.core.quarantineResponse.quarantineBegan(facts);
+    else this.core.quarantineResponse.quarantineEnded(facts);
+  }
+
+  /** An operator de-registers a plugin: its incarnations are closed, and kept out from now on. */
+  deregister(name: string): void {
+    for (const { socketKey } of this.core.operatorActions.closeAll(DEVICE_PLUGIN, name)) this.tombstones.add(socketKey);
   }
 
   /** Puts an instance back as from a checkpoint. */
@@ -138,7 +184,7 @@ export class CoreWorld {
       socketKey: key,
       endpointKey: key,
       versions: ['v1beta1'],
-      seq: this.core.enrolments.nextSeq(),
+      seq: this.core.roster.nextSeq(),
       state: 'restored',
       reason: 'from-checkpoint',
       message: 'known from the checkpoint',
@@ -154,6 +200,7 @@ export class CoreWorld {
       wasWatched: true,
       isHint: false,
       isConfirmed: false,
+      isAway: false,
       isDurable: true,
       enrolment: undefined,
       counters: { registrations: 1, rejected: 0, updates: 0, coalesced: 0, disconnects: 0 },
@@ -161,7 +208,7 @@ export class CoreWorld {
     });
   }
 
-  /** The start after a restart: bare connects, cue, everybody at once. */
+  /** The start after a restart: bare connects, kubelet.sock, everybody at once. */
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
     await this.core.restart.begin(this.core.lifecycle);
@@ -182,6 +229,35 @@ export class CoreWorld {
   counts(name = 'example.com/x'): [number, number] | undefined {
     const found = this.core.resources().get(name);
     return found === undefined ? undefined : [found.capacity, found.allocatable];
+  }
+
+  /** The broker dies and starts again on what its checkpoint had. The world of before is over. */
+  async reborn(): Promise<CoreWorld> {
+    const kept = new Map(this.removed);
+    const entries = [...this.core.roster.all()]
+      .filter((one) => one.registeredAt > 0 && (isLive(one) || isReplaced(one)))
+      .sort((a, b) => a.seq - b.seq)
+      .map((one) => ({ instance: { ...one }, list: this.core.inventory.holding(one.id) }));
+    await this.stop();
+    for (const [key, socket] of kept) this.removed.set(key, socket);
+    const next = new CoreWorld(this);
+    for (const { instance, list } of entries) {
+      if (list !== undefined) next.core.inventory.restore(list);
+      const isFallback = isReplaced(instance);
+      next.core.roster.restore({
+        ...instance,
+        seq: next.core.roster.nextSeq(),
+        state: isFallback ? 'held' : 'restored',
+        reason: isFallback ? 'replaced' : 'from-checkpoint',
+        isServing: !isFallback && list !== undefined,
+        wasWatched: true,
+        isConfirmed: false,
+        listener: undefined,
+        enrolment: undefined,
+      });
+    }
+    await next.open();
+    return next;
   }
 
   /** Ends everything; then nothing is held and nothing waits. */
@@ -208,16 +284,31 @@ export class CoreWorld {
       log: silentLog,
       metrics: noMetrics,
       events: this.events,
-      flood: { quarantined: () => this.#banned(), registration: () => ({ kind: 'pass' }) },
-      openPacer: () => new PacedBy(),
-      pin: (path) => sockets.open(path) ?? { problem: 'missing', detail: 'ENOENT' },
-      keyAt: sockets.keyAt,
-      realDirectory: (path) => path,
-      listenerOf: ({ path }) => {
-        const listener = sockets.at(path)?.listener;
-        return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
+      roster: new Roster(clock),
+      inventory: new Inventory({
+        decode: (raw) => {
+          const { devices } = ListAndWatchResponse.decode(raw);
+          const summary = { devices: devices.length, healthy: devices.length, duplicates: [] };
+          return Promise.resolve({ ok: true, sha256: '', summary });
+        },
+        settings: () => settings.admission,
+        metrics: noMetrics,
+      }),
+      flood: {
+        quarantined: () => this.#banned(),
+        registration: () => ({ kind: 'pass' }),
+        openPacer: () => new PacedBy(),
       },
-      answers: (path) => Promise.resolve(sockets.at(path)?.listener !== undefined),
+      sockets: {
+        pin: (path) => sockets.open(path) ?? { problem: 'missing', detail: 'ENOENT' },
+        keyAt: sockets.keyAt,
+        realDirectory: (path) => path,
+        listenerOf: ({ path }) => {
+          const listener = sockets.at(path)?.listener;
+          return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
+        },
+        answers: (path) => Promise.resolve(sockets.at(path)?.listener !== undefined),
+      },
       dialler: { dial: ({ path }) => this.#connect(path) },
       registrationClient: {
         callerOf: () => undefined,
@@ -230,19 +321,11 @@ export class CoreWorld {
           process.notified.push(error ?? '');
         },
       },
-      mover: { moveAside: () => true },
-      decode: (raw) => {
-        const { devices } = ListAndWatchResponse.decode(raw);
-        const summary = { devices: devices.length, healthy: devices.length, duplicates: [] };
-        return Promise.resolve({ ok: true, sha256: '', summary });
-      },
+      kept: this.kept,
       nextTurn: () => Promise.resolve(),
       handlers: [],
-      persist: () => Promise.resolve(true),
-      listApplied: () => undefined,
-      isDeregistered: (key) => this.buried.has(key),
-      closedBecause: () => undefined,
-      restartSettled: () => undefined,
+      store: { persist: () => Promise.resolve(true), isDeregistered: (key) => this.tombstones.has(key) },
+      restartSettled: (outcome) => void this.settled.push(outcome),
     };
   }
 
@@ -274,10 +357,10 @@ export class CoreWorld {
     const socket = this.sockets.at(path);
     const process = this.processes.get(socket?.key ?? '');
     if (process === undefined || socket?.listener === undefined) {
-      return Promise.reject(new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED'));
+      return Promise.reject(new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'no-listener'));
     }
     if (!process.isFrozen) return Promise.resolve(process);
-    const late = (): Error => new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer');
+    const late = (): Error => new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer', 'no-answer');
     return withDeadline(this.clock, limitMs, late, () => new Promise(() => undefined), signal);
   }
 }

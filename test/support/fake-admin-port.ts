@@ -34,9 +34,11 @@ export function resourceView(given: Partial<ResourceView> = {}): ResourceView {
     capacity: 2,
     allocatable: 1,
     allocated: 0,
+    consumer: 'local',
+    front: { state: 'off', reason: '', since: '', told: { healthy: 0, unhealthy: 0 } },
     devices: [
-      { id: 'gpu-0', health: 'Healthy', numaNodes: [0] },
-      { id: 'gpu-1', health: 'Unhealthy', numaNodes: [] },
+      { id: 'gpu-0', health: 'Healthy', numaNodes: [0], lease: '', owner: '' },
+      { id: 'gpu-1', health: 'Unhealthy', numaNodes: [], lease: '', owner: '' },
     ],
     ...given,
   };
@@ -105,6 +107,7 @@ export class FakeAdminPort implements AdminPort {
       },
       checkpoint: { state: 'ok', generation: 9, bytes: 2048, lastWrite: '2030-01-01T00:00:00.000Z', reason: '' },
       policy: { source: 'defaults', loadedAt: '2030-01-01T00:00:00.000Z', error: '' },
+      ledger: { state: 'ok', leases: 0, waiting: 0 },
       plugins: this.pluginList,
       resources: this.resourceList,
     };
@@ -120,6 +123,11 @@ export class FakeAdminPort implements AdminPort {
 
   limits(): readonly LimitView[] {
     return this.limitList;
+  }
+
+  resetLedger(): Promise<'unknown' | undefined> {
+    this.done.push('reset ledger');
+    return Promise.resolve('unknown');
   }
 
   /** Adds an event and gives it to those who follow. */

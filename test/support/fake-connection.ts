@@ -1,12 +1,14 @@
 import type {
+  DeviceCalls,
   ListStream,
   PluginConnection,
   PluginDialler,
   PluginOptions,
-  StreamEnd,
-  UpdatePacer,
 } from '../../src/session/ports.js';
+import type { TransportFault } from '../../src/model/failed-call.js';
 import type { PinnedSocket } from '../../src/model/plugin.js';
+import type { StreamEnd } from '../../src/model/failed-call.js';
+import type { ListPacer as UpdatePacer } from '../../src/model/flood.js';
 
 /** A list stream that a test feeds. Counts its reads: what is not read stays with the plugin. */
 export class FakeStream implements ListStream {
@@ -65,16 +67,15 @@ export class FakeStream implements ListStream {
 export class PacedBy implements UpdatePacer {
   permits: number;
   readonly onExceed: 'coalesce' | 'disconnect';
-  readonly #nextInMs: number;
+  /** Lets the turn come that is waited for. */
+  come: () => void = () => undefined;
   isClosed = false;
 
   constructor({
     permits = Infinity,
-    nextInMs = 100,
     onExceed = 'coalesce',
-  }: { permits?: number; nextInMs?: number; onExceed?: 'coalesce' | 'disconnect' } = {}) {
+  }: { permits?: number; onExceed?: 'coalesce' | 'disconnect' } = {}) {
     this.permits = permits;
-    this.#nextInMs = nextInMs;
     this.onExceed = onExceed;
   }
 
@@ -84,8 +85,11 @@ export class PacedBy implements UpdatePacer {
     return true;
   }
 
-  nextInMs(): number {
-    return this.#nextInMs;
+  nextTurn(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.come = () => resolve(true);
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
   }
 
   close(): void {
@@ -102,6 +106,14 @@ export class FakeConnection implements PluginConnection {
   /** Answers GetDevicePluginOptions. */
   answer: (limitMs: number, signal: AbortSignal) => Promise<PluginOptions> = () =>
     Promise.resolve({ preStartRequired: false, preferredAllocationAvailable: false });
+
+  /** Calls about using devices: none is answered. */
+  readonly calls: DeviceCalls = {
+    call: () => Promise.reject(new Error('not served')),
+    allocate: () => Promise.reject(new Error('not served')),
+    preferred: () => Promise.reject(new Error('not served')),
+    preStart: () => Promise.reject(new Error('not served')),
+  };
 
   options(limitMs: number, signal: AbortSignal): Promise<PluginOptions> {
     this.asked += 1;
@@ -147,8 +159,10 @@ export class FakeDialler implements PluginDialler {
 /** A failed call, as sessions see it. */
 export class FakeFailure extends Error {
   readonly status: number;
-  constructor(status: number, details: string) {
+  readonly fault: TransportFault | undefined;
+  constructor(status: number, details: string, fault?: TransportFault) {
     super(details);
     this.status = status;
+    this.fault = fault;
   }
 }

@@ -8,14 +8,17 @@ import {
   type ServerWritableStream,
   type ServiceError,
 } from '@grpc/grpc-js';
+import { DEVICE_PLUGIN_VERSION } from '../../src/model/ids.js';
 import {
-  DEVICE_PLUGIN_VERSION,
+  type AllocateRequest,
+  type ContainerAllocateResponse,
   devicePluginService,
   ListAndWatchResponse,
+  type PreferredAllocationRequest,
   registrationService,
-} from '../../src/platform/wire/services/device-plugin.js';
-import { pluginRegistrationService } from '../../src/platform/wire/services/plugin-registration.js';
-import type { GivenMessage } from '../../src/platform/wire/table.js';
+} from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
+import type { GivenMessage, Message } from '../../src/platform/wire/table.js';
 import { PluginServer, type Speech } from '../../src/sim/plugin-server.js';
 
 /** A device as a test writes it. */
@@ -52,10 +55,20 @@ export interface FakePluginOptions {
   readonly options?: { readonly preStartRequired?: boolean; readonly getPreferredAllocationAvailable?: boolean };
   /** Runs before a call is answered: waits to delay it, throws FakeStatus to fail it, never settles to hang it. */
   readonly hook?: (method: FakeMethod) => Promise<void> | void;
+  /** Answers Allocate for these devices: what stands in the answer for the container; undefined for no container. */
+  readonly allocate?: (ids: readonly string[]) => GivenMessage<typeof ContainerAllocateResponse> | undefined;
+  /** Answers GetPreferredAllocation. */
+  readonly preferred?: (
+    available: readonly string[],
+    mustInclude: readonly string[],
+    size: number,
+  ) => readonly string[];
   /** What answers connections, gRPC unless said. */
   readonly speech?: Speech;
 }
 
+type Allocated = Message<typeof AllocateRequest>;
+type Preferred = Message<typeof PreferredAllocationRequest>;
 type Stream = ServerWritableStream<unknown, GivenMessage<typeof ListAndWatchResponse> | Buffer>;
 
 /** Sends prepared bytes as they are: a list can be sent to 500 streams, or undecodable bytes to one. */
@@ -79,6 +92,8 @@ export class FakePlugin {
   readonly calls = new Map<FakeMethod, number>();
   /** What NotifyRegistrationStatus said, in order; an empty error means registered. */
   readonly notified: string[] = [];
+  /** The devices of each Allocate, in order. */
+  readonly allocated: (readonly string[])[] = [];
   readonly #options: FakePluginOptions;
   readonly #streams = new Set<Stream>();
   #devices: readonly FakeDevice[];
@@ -191,8 +206,8 @@ export class FakePlugin {
     server.addService(SERVICE, {
       GetDevicePluginOptions: this.#unary('GetDevicePluginOptions', () => this.#options.options ?? {}),
       ListAndWatch: (stream: Stream) => void this.#listAndWatch(stream),
-      GetPreferredAllocation: this.#unary('GetPreferredAllocation', () => ({})),
-      Allocate: this.#unary('Allocate', () => ({})),
+      GetPreferredAllocation: this.#unary('GetPreferredAllocation', (request) => this.#preferred(request as Preferred)),
+      Allocate: this.#unary('Allocate', (request) => this.#allocate(request as Allocated)),
       PreStartContainer: this.#unary('PreStartContainer', () => ({})),
     });
     if (this.#options.door !== 'watcher') return;
@@ -209,6 +224,23 @@ export class FakePlugin {
         return {};
       }),
     });
+  }
+
+  #allocate({ containerRequests }: Allocated): object {
+    const answers = containerRequests.map(({ devicesIds }) => {
+      this.allocated.push(devicesIds);
+      return this.#options.allocate === undefined ? {} : this.#options.allocate(devicesIds);
+    });
+    return { containerResponses: answers.filter((answer) => answer !== undefined) };
+  }
+
+  #preferred({ containerRequests }: Preferred): object {
+    const { preferred } = this.#options;
+    return {
+      containerResponses: containerRequests.map(({ availableDeviceIds, mustIncludeDeviceIds, allocationSize }) => ({
+        deviceIds: preferred?.(availableDeviceIds, mustIncludeDeviceIds, allocationSize) ?? [],
+      })),
+    };
   }
 
   #unary(method: FakeMethod, answer: (request: Record<string, unknown>) => object) {

@@ -1,13 +1,15 @@
+import type { UpdatePacer } from '../../src/flood/update-pacer.js';
 import { FloodGate } from '../../src/flood/flood-gate.js';
-import type { FloodPorts, FloodSubject, FloodVerdict, Quarantine } from '../../src/flood/ports.js';
+import type { FloodPorts } from '../../src/flood/ports.js';
 import type { Caller } from '../../src/model/ids.js';
 import type { Refusal } from '../../src/model/reasons.js';
 import type { FloodPolicy, FloodSettings, PluginPolicy, PolicySource } from '../../src/model/settings.js';
 import { FakeClock } from './fake-clock.js';
 import { modelLimiters } from './model-limiter.js';
 import { countedFloods, RecordedEvents, RecordedLog } from './recorders.js';
+import type { FloodSubject, FloodVerdict, Quarantine } from '../../src/model/flood.js';
 
-/** The defaults of contract 4. */
+/** The defaults of the flood policy. */
 export const FLOOD: FloodSettings = {
   mode: 'enforce',
   register: { burst: 5, intervalMs: 2_000, onExceed: 'delay', maxDelayMs: 1_000 },
@@ -32,6 +34,7 @@ function policyOf(flood: FloodPolicy, rule?: number): PluginPolicy {
     reattach: 'stream',
     graceMs: 30_000,
     uids: undefined,
+    allocate: { uids: undefined, max: undefined, consumer: undefined, env: new Map() },
   };
 }
 
@@ -89,11 +92,14 @@ export class FloodWorld {
       metrics,
       log: this.log,
       bootMs,
-      quarantineBegan: (quarantine) => this.began.push(quarantine),
-      quarantineEnded: (quarantine) => this.ended.push(quarantine),
-      penaltiesChanged: () => (this.changes += 1),
+      ownUid: 0,
     };
     this.gate = new FloodGate(policy, ports);
+    this.gate.listeners.follow({
+      quarantineBegan: (quarantine) => void this.began.push(quarantine),
+      quarantineEnded: (quarantine) => void this.ended.push(quarantine),
+      penaltiesChanged: () => void (this.changes += 1),
+    });
   }
 
   /** Asks as admission does: quarantine first, then the limits. */
@@ -120,4 +126,10 @@ export function refusalOf(verdict: FloodVerdict): Refusal | undefined {
 /** How long a verdict holds a call; milliseconds. */
 export function delayOf(verdict: FloodVerdict): number | undefined {
   return verdict.kind === 'delay' ? verdict.delayMs : undefined;
+}
+
+/** Paces the lists of `vendor.com/gpu`. */
+export function openPacer(world: FloodWorld, policy = policySource(), caller = processOf(1)): UpdatePacer {
+  const { type, name, socket } = subjectOf();
+  return world.gate.openPacer({ type, name, socket: { path: socket }, caller, policy: policy.policyFor('', '', '') });
 }

@@ -1,6 +1,7 @@
 // The configuration as serve.ts puts it together, for tests.
 import { LiveConfig } from '../../src/config/live-config.js';
 import { loadGeneration } from '../../src/config/load-config.js';
+import type { FormSource } from '../../src/config/ports.js';
 import { PolicyReload, type ReloadOutcome } from '../../src/config/policy-reload.js';
 import { silentLog } from '../../src/kernel/log.js';
 import { watchConfigFile } from '../../src/platform/config/config-watch.js';
@@ -21,16 +22,19 @@ export interface FollowedConfig {
  *
  * @throws ConfigInvalid
  */
-export async function loadLive(file?: string): Promise<LiveConfig> {
-  const source = file === undefined ? defaultSource : yamlFile(file);
+export async function loadLive(file?: string, source = sourceOf(file)): Promise<LiveConfig> {
   return new LiveConfig(await loadGeneration(source, '/r', surroundings(), compileGlob), source.name, 'at start');
 }
 
-/** Loads it and follows the file. */
-export async function followConfig(file?: string): Promise<FollowedConfig> {
-  const live = await loadLive(file);
+const sourceOf = (file: string | undefined): FormSource => (file === undefined ? defaultSource : yamlFile(file));
+
+/** Loads it and follows the file. `between` runs after the file was read, before it is watched. */
+export async function followConfig(file?: string, between = (): void => undefined): Promise<FollowedConfig> {
+  const source = sourceOf(file);
+  const live = await loadLive(file, source);
+  between();
   const reload = new PolicyReload({
-    source: file === undefined ? defaultSource : yamlFile(file),
+    source,
     live,
     rootFlag: '/r',
     around: surroundings(),
@@ -43,6 +47,6 @@ export async function followConfig(file?: string): Promise<FollowedConfig> {
   const close =
     file === undefined
       ? () => Promise.resolve()
-      : await watchConfigFile({ file, clock: systemClock, log: silentLog, onChange });
+      : await watchConfigFile({ file, clock: systemClock, log: silentLog, onChange, seen: source.looks() });
   return { live, reload: () => reload.reload('SIGHUP'), close };
 }

@@ -1,5 +1,5 @@
-import type { Limiter, OpenLimiter } from '../../src/flood/limiter.js';
-import type { Clock } from '../../src/kernel/clock.js';
+import type { Limiter, OpenLimiter, WaitingTurn } from '../../src/flood/limiter.js';
+import type { Alarm, Clock } from '../../src/kernel/clock.js';
 import type { BucketSettings } from '../../src/model/settings.js';
 
 /** The plainest bucket there is: one number, the time at which it will be full again. Only for tests. */
@@ -8,6 +8,8 @@ class ModelLimiter implements Limiter {
   #settings: BucketSettings;
   #fullAtMs: number;
   #isClosed = false;
+  readonly #waiting = new Set<() => void>();
+  #alarm: Alarm | undefined;
 
   constructor(clock: Clock, settings: BucketSettings) {
     this.#clock = clock;
@@ -19,41 +21,76 @@ class ModelLimiter implements Limiter {
     return this.#settings;
   }
 
-  tryTake(): boolean {
-    return this.reserve(0) !== undefined;
+  get waiting(): number {
+    return this.#waiting.size;
   }
 
-  reserve(maxWaitMs: number): number | undefined {
-    const waitMs = this.nextInMs();
-    if (this.#isClosed || waitMs > maxWaitMs) return undefined;
-    this.#fullAtMs = Math.max(this.#fullAtMs, this.#clock.mono()) + this.#settings.intervalMs;
-    return waitMs;
+  tryTake(): boolean {
+    if (this.#isClosed || this.nextInMs() > 0) return false;
+    this.#spend();
+    return true;
+  }
+
+  join(come: () => void): WaitingTurn | undefined {
+    if (this.#isClosed) return undefined;
+    const told = (): void => come();
+    this.#waiting.add(told);
+    this.#serveLater();
+    return {
+      leave: () => {
+        this.#waiting.delete(told);
+        this.#serveLater();
+      },
+    };
   }
 
   permits(): number {
     const { burst, intervalMs } = this.#settings;
-    return this.#isClosed ? 0 : Math.max(0, Math.floor(burst - this.#missingMs() / intervalMs));
+    return this.#isClosed || this.#waiting.size > 0
+      ? 0
+      : Math.max(0, Math.floor(burst - this.#missingMs() / intervalMs));
   }
 
   isFull(): boolean {
-    return this.#missingMs() === 0;
+    return this.#waiting.size === 0 && this.#missingMs() === 0;
   }
 
   nextInMs(): number {
     const { burst, intervalMs } = this.#settings;
-    return Math.ceil(Math.max(0, this.#missingMs() - (burst - 1) * intervalMs));
+    return Math.ceil(Math.max(0, this.#missingMs() + (this.#waiting.size - burst + 1) * intervalMs));
   }
 
   reload(settings: BucketSettings): void {
     const { burst, intervalMs } = this.#settings;
     const permitsMs = burst * intervalMs - this.#missingMs();
-    const keptMs = permitsMs < 0 ? permitsMs : (permitsMs / intervalMs) * settings.intervalMs;
+    const keptMs = (permitsMs / intervalMs) * settings.intervalMs;
     this.#settings = settings;
     this.#fullAtMs = this.#clock.mono() + Math.max(0, settings.burst * settings.intervalMs - keptMs);
+    this.#serveLater();
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#waiting.clear();
+    this.#serveLater();
+  }
+
+  #serveLater(): void {
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    const { intervalMs } = this.#settings;
+    this.#alarm = this.#clock.alarm(Math.max(0, this.nextInMs() - this.#waiting.size * intervalMs), () => {
+      this.#waiting.delete(next);
+      this.#spend();
+      next();
+      this.#serveLater();
+    });
+  }
+
+  #spend(): void {
+    this.#fullAtMs = Math.max(this.#fullAtMs, this.#clock.mono()) + this.#settings.intervalMs;
   }
 
   #missingMs(): number {

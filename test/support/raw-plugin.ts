@@ -1,7 +1,7 @@
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
-import { csiNodeService } from '../../src/platform/wire/services/csi.js';
-import { devicePluginService } from '../../src/platform/wire/services/device-plugin.js';
-import { pluginRegistrationService } from '../../src/platform/wire/services/plugin-registration.js';
+import { nodeService } from '../../src/generated/proto/csi/v1/csi.js';
+import { devicePluginService } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { PluginServer } from '../../src/sim/plugin-server.js';
 
 /** What a raw plugin answers, octet by octet; what is not named is answered with an empty message. */
@@ -22,7 +22,7 @@ const SERVICE = {
   ListAndWatch: raw(devicePluginService.ListAndWatch),
   GetInfo: raw(pluginRegistrationService.GetInfo),
   NotifyRegistrationStatus: raw(pluginRegistrationService.NotifyRegistrationStatus),
-  NodeGetInfo: raw(csiNodeService.NodeGetInfo),
+  NodeGetInfo: raw(nodeService.NodeGetInfo),
 };
 
 /** A plugin of any type whose answers are octets, not messages. */

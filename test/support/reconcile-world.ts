@@ -1,12 +1,12 @@
 // The stage reconcile with everything around it faked: plugins whose every word a test decides.
 import type { EnrolmentPorts } from '../../src/reconcile/enrolment.js';
 import { Enrolments } from '../../src/reconcile/enrolment.js';
-import type { Instance } from '../../src/reconcile/instance.js';
+import type { Change, Instance } from '../../src/model/instance.js';
+import type { Holding } from '../../src/model/device-list.js';
 import { Lifecycle } from '../../src/reconcile/lifecycle.js';
 import { Reconciler } from '../../src/reconcile/reconciler.js';
-import { Roster, type Change } from '../../src/reconcile/roster.js';
+import { Roster } from '../../src/reconcile/roster.js';
 import { resourcesOf, type Resource } from '../../src/inventory/resources.js';
-import type { Holding } from '../../src/inventory/inventory.js';
 import { KeyedLane } from '../../src/kernel/keyed-lane.js';
 import { silentLog } from '../../src/kernel/log.js';
 import { noMetrics } from '../../src/kernel/metrics.js';
@@ -22,6 +22,7 @@ import type {
   RegistrationRequest,
 } from '../../src/model/plugin.js';
 import { Refused, type Reason, type Refusal } from '../../src/model/reasons.js';
+import type { AdmissionVerdict, Admitter } from '../../src/model/registration.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeSockets, type FakeSocket } from './fake-sockets.js';
 import { RecordedEvents } from './recorders.js';
@@ -71,10 +72,10 @@ export class FakeHandler implements PluginHandler {
 /** How the stage is set up. */
 export interface WorldOptions {
   readonly handler?: FakeHandler;
-  readonly admit?: EnrolmentPorts['admit'];
-  readonly persist?: EnrolmentPorts['persist'];
+  readonly admit?: Admitter['admit'];
+  readonly persist?: EnrolmentPorts['store']['persist'];
   readonly graceMs?: number;
-  readonly lossDuringRestart?: (instance: Instance) => InstanceReport | undefined;
+  readonly lossOf?: (instance: Instance) => InstanceReport | undefined;
 }
 
 /** Roster, enrolments, reconciler and lifecycle over fakes. */
@@ -101,7 +102,6 @@ export class ReconcileWorld {
     this.policy = policy;
     const handlers = new Map<string, PluginHandler>([[this.handler.type, this.handler]]);
     this.roster = new Roster(clock);
-    this.roster.onChange((change) => this.#note(change));
     this.reconciler = new Reconciler({
       clock,
       random: seededRandom(7),
@@ -109,11 +109,11 @@ export class ReconcileWorld {
       backoff: () => ({ firstMs: 500, maxMs: 30_000 }),
     });
     this.enrolments = new Enrolments({
-      admit: options.admit ?? ((request) => Promise.resolve(this.admit(request))),
+      admission: { admit: options.admit ?? ((request) => Promise.resolve(this.admit(request))) },
       handlers,
       roster: this.roster,
       lane: new KeyedLane(),
-      persist: options.persist ?? (() => Promise.resolve(true)),
+      store: { persist: options.persist ?? (() => Promise.resolve(true)) },
       events: this.events,
       log: {
         ...silentLog,
@@ -140,12 +140,13 @@ export class ReconcileWorld {
         return socket?.key === endpointKey && socket.listener !== undefined;
       },
       keyAt: sockets.keyAt,
-      lossDuringRestart: options.lossDuringRestart ?? (() => undefined),
+      lossOf: options.lossOf ?? (() => undefined),
     });
+    this.roster.listeners.follow({ changed: (change) => this.#note(change) }, this.lifecycle);
   }
 
   /** Lets in whoever listens on the socket it names. */
-  admit(request: RegistrationRequest): Awaited<ReturnType<EnrolmentPorts['admit']>> {
+  admit(request: RegistrationRequest): AdmissionVerdict {
     const file = this.sockets.at(request.endpoint);
     const no = (code: Refusal['code'], message: string) => ({ admitted: false as const, refusal: { code, message } });
     if (file === undefined) return no('ENDPOINT_MISSING', 'there is no socket');

@@ -1,5 +1,6 @@
 import { Client, connectivityState, credentials, type ServiceError } from '@grpc/grpc-js';
-import { DEVICE_PLUGIN_VERSION, registrationService } from '../../src/platform/wire/services/device-plugin.js';
+import { DEVICE_PLUGIN_VERSION } from '../../src/model/ids.js';
+import { registrationService } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { eventually } from './eventually.js';
 
 const { Register } = registrationService;

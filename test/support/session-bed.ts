@@ -3,9 +3,9 @@ import { seededRandom } from '../../src/kernel/random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
 import type { Enrolment, InstanceReport } from '../../src/model/plugin.js';
 import type { ReattachPolicy } from '../../src/model/settings.js';
-import { ListAndWatchResponse } from '../../src/platform/wire/services/device-plugin.js';
+import { ListAndWatchResponse } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { DevicePluginHandler } from '../../src/session/device-plugin-handler.js';
-import type { ListVerdict } from '../../src/session/ports.js';
+import type { ListVerdict } from '../../src/model/device-list.js';
 import { FakeClock } from './fake-clock.js';
 import { FakeDialler, PacedBy, type FakeConnection, type FakeStream } from './fake-connection.js';
 import { FakeSockets } from './fake-sockets.js';
@@ -36,7 +36,7 @@ export class SessionBed {
   readonly reports: InstanceReport[] = [];
   readonly offers: Buffer[] = [];
   readonly counted = new Map<string, number>();
-  readonly liveness = loadDefaults('/r').settings.liveness;
+  liveness = loadDefaults('/r').settings.liveness;
   readonly handler: DevicePluginHandler;
   readonly pacer: PacedBy;
   served = 0;
@@ -77,10 +77,11 @@ export class SessionBed {
         },
         known: () => this.knownDevices,
       },
-      mover: {
-        moveAside: () => {
-          if (movable) this.moves += 1;
-          return movable;
+      remover: {
+        remove: () => {
+          if (!movable) return 'no second name can be made for it';
+          this.moves += 1;
+          return undefined;
         },
       },
       endpointOf: () => undefined,

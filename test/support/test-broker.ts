@@ -1,5 +1,6 @@
 // A broker in this process on real sockets, with nothing but what a test asks for.
 import path from 'node:path';
+import { guarding } from './guarding.js';
 import { loadDefaults } from './test-settings.js';
 import { silentLog } from '../../src/kernel/log.js';
 import { noMetrics } from '../../src/kernel/metrics.js';
@@ -7,7 +8,11 @@ import type { EventDraft } from '../../src/model/event.js';
 import type { PluginView, ResourceView } from '../../src/model/views.js';
 import type { PluginPolicy, Settings } from '../../src/model/settings.js';
 import { Broker, type BrokerParts } from '../../src/daemon/broker.js';
-import { pluginViews, resourceViews } from '../../src/daemon/views.js';
+import { subscribe } from '../../src/daemon/subscriptions.js';
+import { Inventory } from '../../src/inventory/inventory.js';
+import { decodeList, devicesOf } from '../../src/platform/wire/list-decoder.js';
+import { Roster } from '../../src/reconcile/roster.js';
+import { pluginViews, resourceViews } from '../../src/admin/plugin-views.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 import { systemRandom } from '../../src/platform/time/system-random.js';
 
@@ -51,9 +56,16 @@ export async function startTestBroker(
     flood: {
       quarantined: () => undefined,
       registration: () => ({ kind: 'pass' }),
-      openPacer: () => ({ tryTake: () => true, nextInMs: () => 0, onExceed: 'coalesce', close: () => undefined }),
-      connection: () => ({ ok: true, release: () => undefined }),
+      openPacer: () => ({
+        tryTake: () => true,
+        nextTurn: () => Promise.resolve(true),
+        onExceed: 'coalesce',
+        close: () => undefined,
+      }),
     },
+    connections: { admit: () => ({ ok: true, release: () => undefined }) },
+    roster: new Roster(systemClock),
+    inventory: new Inventory({ decode: decodeList, settings: () => settings.admission, metrics: noMetrics }),
     peers: {
       peerOf: () => ({
         uid: process.getuid?.() ?? 0,
@@ -70,18 +82,19 @@ export async function startTestBroker(
         instance.isDurable = true;
         return Promise.resolve(true);
       },
-      listApplied: () => undefined,
       isDeregistered: () => false,
     },
     handlers: [],
+    guarding,
     countConnection: () => undefined,
     restartSettled: () => undefined,
     degraded: () => undefined,
     ...parts,
   });
+  subscribe({ core: broker.core });
   await broker.bind();
   await broker.open();
-  const resources = (): ResourceView[] => resourceViews(broker.core);
+  const resources = (): ResourceView[] => resourceViews(broker.core, devicesOf);
   return {
     broker,
     settings,

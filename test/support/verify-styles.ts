@@ -25,36 +25,44 @@ const skipped = (evidence: RegExp): Expected => ({ verdict: 'skipped', evidence 
 export const WELL_BEHAVED: Readonly<Record<string, Expected>> = {
   'first-list': passed(/^example\.com\/sim with 2 healthy devices .* after the start$/),
   'restart-clean': passed(/^registered again .* after the registry's return, and sent its list$/),
-  'restart-nowipe': passed(/^served again .* after the registry's return, /),
-  'restart-kill': passed(/^served again .* after the registry's return, /),
-  'sock-only': passed(/^(did not register again|registered once), and its devices were there all the time$/),
+  'restart-nowipe': passed(/^served again .* after the registry's return, .*; after the second return /),
+  'restart-kill': passed(/^served again .* after the registry's return, .*; after the second return /),
+  'sock-only': passed(
+    /^(did not register again|registered once|restarted itself), and its devices were there all the time$/,
+  ),
+  allocate: passed(/^answered for dev-0 and dev-1 with the same meaning three times, and 20 calls at once$/),
+  prestart: skipped(/^it offers neither PreStartContainer nor GetPreferredAllocation$/),
   'late-socket': passed(/^registered each of 5 times, at the latest .* after kubelet\.sock appeared$/),
   'dir-recreate': passed(/^registered again .* after the directory was back$/),
   'unlink-only': passed(/^registered a new socket .* later$/),
-  'stream-break': passed(/^its devices came 20 times, the slowest list \d+ ms after its stream was opened$/),
+  'stream-break': passed(
+    /^its devices came 20 times, the slowest list \d+ ms after its stream was opened; not tested: whether a change of its list still arrives, because it never made one$/,
+  ),
   refuse: passed(/^was refused once within 5 s, and was served .* after the last refusal$/),
   'notify-false': skipped(/^it is about the watched directory, and this plugin calls Register$/),
   hang: passed(/^waited for the answer, and was served .* after its first call$/),
-  overlap: passed(/^the second took over, the first ended, and devices were there all the time$/),
+  overlap: passed(/^the second took over, the first ended, and its devices were there all the time$/),
   frozen: passed(/^found after .*, served again .* after SIGCONT$/),
   reboot: passed(/^served .* after the registry's return, not before it had answered$/),
 };
 
 const NO_SOCKET = failed(/^it went on without its socket for 15 s: a registry that restarts now cannot find it/);
 
-/** The styles of issue 8, done when 1. */
+const UNNOTICED = passed(/; what it does when its socket is removed, because it does not notice that at all$/);
+
+/** Plugins as they are in the field, by what they watch. */
 export const STYLES: readonly Style[] = [
   {
     what: 'that watches for the creation of kubelet.sock',
     options: ['--watch', 'create'],
     telling: 'unlink-only',
-    differs: { 'unlink-only': NO_SOCKET },
+    differs: { 'unlink-only': NO_SOCKET, 'stream-break': UNNOTICED },
   },
   {
     what: 'that watches for the removal of kubelet.sock',
     options: ['--watch', 'remove'],
     telling: 'unlink-only',
-    differs: { 'unlink-only': NO_SOCKET },
+    differs: { 'unlink-only': NO_SOCKET, 'stream-break': UNNOTICED },
   },
   {
     what: 'that watches its own socket',
@@ -74,10 +82,13 @@ export const STYLES: readonly Style[] = [
     telling: 'restart-clean',
     differs: {
       'restart-clean': failed(/^it did not register again within 10 s, although its socket was deleted/),
-      'restart-nowipe': passed(/^served again .* after the registry's return, without having to register$/),
+      'restart-nowipe': passed(
+        /^served again .* without having to register; after the second return .* without having to register$/,
+      ),
       'sock-only': passed(/^did not register again, /),
       'dir-recreate': failed(/^it did not register a new socket within 15 s: the old one is gone with its directory/),
       'unlink-only': NO_SOCKET,
+      'stream-break': UNNOTICED,
     },
   },
   {

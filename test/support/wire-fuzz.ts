@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { seededRandom, type Random } from '../../src/kernel/random.js';
 import type { Device } from '../../src/model/device.js';
 import { DeviceListReader, readDevices } from '../../src/platform/wire/device-list-reader.js';
-import * as admin from '../../src/platform/wire/services/admin.js';
-import * as csi from '../../src/platform/wire/services/csi.js';
-import * as devicePlugin from '../../src/platform/wire/services/device-plugin.js';
-import { ListAndWatchResponse } from '../../src/platform/wire/services/device-plugin.js';
-import * as dra from '../../src/platform/wire/services/dra.js';
-import * as registration from '../../src/platform/wire/services/plugin-registration.js';
-import { decodeRetryInfo, encodeRetryInfo } from '../../src/platform/wire/services/retry-info.js';
+import * as admin from '../../src/generated/proto/pluginbroker/v1/admin.js';
+import * as csi from '../../src/generated/proto/csi/v1/csi.js';
+import * as devicePlugin from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { ListAndWatchResponse } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import * as dra from '../../src/generated/proto/dra/v1/dra.js';
+import * as registration from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
+import { decodeRetryInfo, encodeRetryInfo } from '../../src/platform/wire/retry-info.js';
 import type { Element, Field, Fields, Given, MessageType, Scalar } from '../../src/platform/wire/table.js';
 import { WireError } from '../../src/platform/wire/wire-error.js';
 
@@ -42,6 +42,7 @@ const SCALARS: Readonly<Record<Scalar, (random: Random) => unknown>> = {
   enum: (random) => pick(random, INTEGERS),
   uint32: (random) => pick(random, [0, 1, 2 ** 32 - 1]),
   int64: (random) => pick(random, [...INTEGERS, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]),
+  uint64: (random) => pick(random, [0, 1, 2 ** 32, Number.MAX_SAFE_INTEGER]),
   bigint: (random) => pick(random, [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]),
 };
 

@@ -38,7 +38,68 @@ const CASES = [
     what: 'restarts its server because of a new kubelet.sock',
     command: sim('--on-cue', 'restart', '--watch', 'create'),
     scenario: 'sock-only',
-    verdict: /^failed: the devices of \S+ were gone for a while, although its own socket was not touched$/,
+    verdict: /^passed: restarted itself, and its devices were there all the time/,
+  },
+  {
+    what: 'restarts itself for ever',
+    command: sim('--exit-after', '1500ms'),
+    scenario: 'unlink-only',
+    verdict:
+      /^failed: it ended by itself with code \d+ after .*, again and again for 20 s: it has to be quiet for 3 s by itself/,
+  },
+  {
+    what: 'has no healthy device every other second',
+    command: sim('--devices', '1', '--flap', '1s'),
+    scenario: 'first-list',
+    verdict: /^failed: \S+ had no healthy device for a while, again and again for 20 s: /,
+  },
+  {
+    what: 'is found again only because the broker removes its socket',
+    command: sim('--resource', 'devices.kubevirt.io/kvm', '--watch', 'own-socket'),
+    scenario: 'restart-nowipe',
+    verdict: /^passed: served again .*; a rule of the broker saved it \(recycle: the broker removed its socket, /,
+  },
+  {
+    what: 'changes its list, through twenty broken streams',
+    command: sim('--flap', '300ms'),
+    scenario: 'stream-break',
+    verdict: /^passed: its devices came 20 times, the slowest list \d+ ms after its stream was opened$/,
+  },
+  {
+    what: 'answers Allocate with something else each time',
+    command: sim('--allocate-env', 'CALL={n}'),
+    scenario: 'allocate',
+    verdict: /^failed: Allocate of dev-0, dev-1 means something else the second time$/,
+  },
+  {
+    what: 'answers Allocate for no container',
+    command: sim('--fault', 'Allocate=empty'),
+    scenario: 'allocate',
+    verdict: /^failed: its answer to Allocate of dev-0, dev-1 is for no container, which a kubelet takes for an error$/,
+  },
+  {
+    what: 'refuses its first Allocate',
+    command: sim('--fault', 'Allocate=status:UNAVAILABLE:no API server'),
+    scenario: 'allocate',
+    verdict: /^skipped: its first Allocate was refused, perhaps for want of something that is not here: no API server$/,
+  },
+  {
+    what: 'never answers Allocate',
+    command: sim('--fault', 'Allocate=never'),
+    scenario: 'allocate',
+    verdict: /^failed: Allocate of dev-0, dev-1 was not answered within 10 s$/,
+  },
+  {
+    what: 'keeps what its options promise',
+    command: sim('--pre-start', '--preferred-allocation'),
+    scenario: 'prestart',
+    verdict: /^passed: answered PreStartContainer, and named 2 devices that are available /,
+  },
+  {
+    what: 'refuses PreStartContainer',
+    command: sim('--pre-start', '--fault', 'PreStartContainer=status:INTERNAL:no firmware'),
+    scenario: 'prestart',
+    verdict: /^failed: PreStartContainer of dev-0 was refused: no firmware$/,
   },
   {
     what: 'exits when its socket is gone',
@@ -95,7 +156,7 @@ function words(): string {
   return inShell([process.execPath, distFile(), 'sim', 'device', '--dir', '{devicePlugins}']);
 }
 
-void describe('verify tells a plugin that', { concurrency: 4 }, () => {
+void describe('verify tells a plugin that', { concurrency: 3 }, () => {
   for (const { what, command, scenario, verdict } of CASES) {
     void it(`${what}: ${scenario}`, async () => {
       // Names in braces are filled in in the environment, too.

@@ -7,7 +7,7 @@ import { simCommand, verified } from '../support/verifying.js';
 
 const RUNS = Number(process.env['PB_RUNS'] ?? 1);
 const LOAD = Number(process.env['PB_LOAD'] ?? 1);
-/** A well-behaved plugin is done with by then, with one core kept busy, too (contract 13). */
+/** A well-behaved plugin is done with by then, with one core kept busy, too. */
 const MOST_SECONDS = 60;
 
 void describe('verify', () => {

@@ -57,7 +57,7 @@ function headline(contents: CheckpointContents, now: number): string {
 
 /** Everything at a time: the file, what is wrong, and the plugins. */
 function contentsText(contents: CheckpointContents, now: number, paint: Paint): string {
-  const { problems, plugins, tombstones, limits, csiDrivers } = contents;
+  const { problems, plugins, tombstones, limits, csiDrivers, leases, ledger } = contents;
   const columns: readonly Column<CheckpointPlugin>[] = [
     { title: 'NAME', of: (plugin) => plugin.name },
     { title: 'TYPE', of: (plugin) => plugin.type },
@@ -72,6 +72,7 @@ function contentsText(contents: CheckpointContents, now: number, paint: Paint): 
   const more = [
     counted(tombstones, 'tombstone'),
     counted(limits, 'limit'),
+    `${counted(leases, 'lease')}${ledger === '' || ledger === 'ok' ? '' : ` (ledger ${ledger})`}`,
     `CSI drivers: ${csiDrivers.length === 0 ? 'none' : csiDrivers.map(visible).join(', ')}`,
   ];
   return [

@@ -6,8 +6,9 @@ import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
 import type { ConfigReader } from '../config-reader.js';
+import { checkAccess } from '../doctor/access.js';
 import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
-import { checkDirectories, checkPathLengths } from '../doctor/directories.js';
+import { checkCdi, checkDirectories, checkPathLengths } from '../doctor/directories.js';
 import { finding, type Finding, type Verdict } from '../doctor/finding.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
@@ -68,8 +69,10 @@ export async function examineMachine(scope: Scope): Promise<readonly Finding[]> 
   return [
     ...checkDaemon(scope),
     ...checkDirectories(scope),
+    ...checkCdi(scope),
     ...checkPathLengths(scope),
     ...(await checkOwnSockets(scope)),
+    ...checkAccess(scope),
     ...(await checkPluginSockets(scope)),
     ...checkMounts(scope),
     ...checkInotify(scope),

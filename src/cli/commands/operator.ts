@@ -10,33 +10,38 @@ const VERBS = [
     name: 'pardon',
     summary: 'lift a quarantine',
     description: 'Lifts the quarantine of a plugin and clears its strikes.',
-    ask: (client: AdminClient, meant: MeantPlugin) => client.pardon(meant),
+    canForce: false,
+    ask: (client: AdminClient, { name, type }: MeantPlugin) => client.pardon({ name, type }),
   },
   {
     name: 'deregister',
     summary: 'close a plugin and keep this incarnation out',
     description: 'Closes a plugin and keeps it out until it comes with a new socket, as after a restart of the plugin.',
-    ask: (client: AdminClient, meant: MeantPlugin) => client.deregister(meant),
+    canForce: true,
+    ask: (client: AdminClient, meant: MeantPlugin & { force: boolean }) => client.deregister(meant),
   },
   {
     name: 'forget',
     summary: 'drop a held, gone or rejected entry',
     description: 'Drops the entry of a plugin that is held, gone or rejected, and with it its resource.',
-    ask: (client: AdminClient, meant: MeantPlugin) => client.forget(meant),
+    canForce: true,
+    ask: (client: AdminClient, meant: MeantPlugin & { force: boolean }) => client.forget(meant),
   },
 ] as const;
 
 /** Adds the three commands. */
 export function addOperatorCommands(program: Command, terminal: Terminal): void {
-  for (const { name, summary, description, ask } of VERBS) {
+  for (const { name, summary, description, canForce, ask } of VERBS) {
     const command = program.command(name).argument('<name>', 'the plugin');
     withAddress(command)
       .summary(summary)
       .description(description)
       .option('--type <type>', 'type of the plugin, where the name is not unique')
-      .action(async (given: string, options: AddressOptions & { readonly type?: string }) => {
-        const done = await ask(clientOf(options, terminal), { name: given, type: options.type ?? '' });
+      .action(async (given: string, options: AddressOptions & { readonly type?: string; readonly force?: boolean }) => {
+        const meant = { name: given, type: options.type ?? '', force: options.force === true };
+        const done = await ask(clientOf(options, terminal), meant);
         terminal.write(`${visible(done)}\n`);
       });
+    if (canForce) command.option('--force', 'even though devices of it are in leases, which stay');
   }
 }

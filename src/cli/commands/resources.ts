@@ -41,6 +41,9 @@ export function resourceTable(resources: readonly ResourceView[], paint: Paint):
       tone: (resource) => (resource.allocatable < resource.capacity ? 'warn' : 'plain'),
     },
     { title: 'ALLOCATED', of: (resource) => resource.allocated },
+    ...(resources.some(({ front }) => front.state !== 'off')
+      ? [{ title: 'KUBELET', of: ({ front }: ResourceView) => front.state }]
+      : []),
     { title: 'PLUGIN', of: (resource) => resource.plugin },
   ];
   return table(columns, resources, paint);

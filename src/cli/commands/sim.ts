@@ -1,5 +1,5 @@
-// `sim device|csi|dra`: simulated plugins. Their options come from tables of the simulators, which are loaded only when a
-// command line is about them.
+// `sim device|csi|dra|kubelet`: simulated plugins, and a simulated kubelet for real ones. Their options come from tables
+// of the simulators, which are loaded only when a command line is about them.
 import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { defaultsOf, duration as parseDuration, type SimOption } from '../../sim/sim-option.js';
@@ -51,6 +51,17 @@ const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
       run: (options, signal) => runDraSim(options as unknown as Parameters<typeof runDraSim>[0], signal),
     };
   },
+  kubelet: async () => {
+    const [{ KUBELET_SIM_OPTIONS }, { runKubeletSim }] = await Promise.all([
+      import('../../sim/kubelet/options.js'),
+      import('../../sim/kubelet/run-kubelet-sim.js'),
+    ]);
+    return {
+      about: "a kubelet's side of device plugins, with pods given on standard input",
+      options: KUBELET_SIM_OPTIONS,
+      run: (options, signal) => runKubeletSim(options as unknown as Parameters<typeof runKubeletSim>[0], signal),
+    };
+  },
 };
 
 /**
@@ -61,9 +72,9 @@ const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
 export async function addSim(program: Command, terminal: Terminal, whole: boolean): Promise<void> {
   const sim = program
     .command('sim')
-    .summary('a simulated plugin, well-behaved or not')
+    .summary('a simulated plugin, well-behaved or not, or a simulated kubelet')
     .description(
-      'Runs a simulated plugin: a real process on real sockets, which tells what it does as JSON lines. By default it behaves well; each option changes that.',
+      'Runs a simulated plugin, or a simulated kubelet: a real process on real sockets, which tells what it does as JSON lines. By default it behaves well; each option changes that.',
     );
   if (!whole) return;
   for (const [name, load] of Object.entries(SIMULATORS)) addSimulator(sim, name, await load(), terminal);
@@ -82,6 +93,7 @@ function addSimulator(sim: Command, name: string, simulator: Simulator, terminal
       dir: path.join(base, 'device-plugins'),
       registry: path.join(base, 'plugins_registry'),
       plugins: path.join(base, 'plugins'),
+      podResources: path.join(base, 'pod-resources'),
     };
     const code = await simulator.run({ ...defaultsOf(simulator.options), ...doors, ...given }, terminal.interruption());
     if (code !== 0) throw new Ended(code);

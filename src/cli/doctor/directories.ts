@@ -14,6 +14,40 @@ export function checkDirectories(scope: Scope): readonly Finding[] {
   return DIRECTORIES.map((key) => checkDirectory(key, scope.settings.paths[key], scope));
 }
 
+/** Whether CDI files of leases can be written. Without them leases work, and container engines do not know them by name. */
+export function checkCdi({ settings, uid }: Scope): readonly Finding[] {
+  const name = 'directory of CDI files';
+  const directory = settings.cdi.dir;
+  if (directory === undefined) return [finding(name, 'ok', 'CDI is off (cdi.dir)')];
+  const warn = (message: string): readonly Finding[] => [finding(name, 'warn', message)];
+  let found: Stats | undefined;
+  try {
+    found = statSync(directory, { throwIfNoEntry: false });
+  } catch (failure) {
+    const { code } = failure as NodeJS.ErrnoException;
+    return warn(
+      `${directory} cannot be looked at (${String(code)}), so leases get no CDI names; check what is above it`,
+    );
+  }
+  if (found === undefined) {
+    const { verdict, message } = checkMissing(name, directory);
+    return [finding(name, verdict === 'fail' ? 'warn' : verdict, message)];
+  }
+  if (!found.isDirectory()) return warn(`${directory} is not a directory, so leases get no CDI names; remove it`);
+  const mode = found.mode & 0o777;
+  if (!mayUse(directory, found, uid)) {
+    return warn(
+      `uid ${uid} may not write ${directory} (owner ${found.uid}, mode ${mode.toString(8)}), so leases get no CDI names; chown it, or name another one in cdi.dir that your container engine reads`,
+    );
+  }
+  if ((mode & 0o022) !== 0) {
+    return warn(
+      `others may write ${directory} (mode ${mode.toString(8)}), and who writes there decides what containers are given; chmod go-w it`,
+    );
+  }
+  return [finding(name, 'ok', `${directory} belongs to uid ${found.uid}, mode ${mode.toString(8)}`)];
+}
+
 /** How long socket names may be in the directories of the doors. */
 export function checkPathLengths({ settings }: Scope): readonly Finding[] {
   return (['devicePlugins', 'pluginsRegistry'] as const).map((key) => {

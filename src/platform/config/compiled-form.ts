@@ -5,10 +5,13 @@ import { defaultForm as generatedDefaults, formSchema } from '../../generated/co
 
 /** What is understood of JSON Schema. */
 export interface FormSchema {
-  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number';
+  readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, FormSchema>>;
   readonly required?: readonly string[];
+  /** Of a map: what its keys and its values are. `false` for an object with named keys, which is closed in any case. */
+  readonly propertyNames?: FormSchema;
+  readonly additionalProperties?: FormSchema | false;
   readonly items?: FormSchema;
   readonly anyOf?: readonly FormSchema[];
   readonly enum?: readonly unknown[];
@@ -37,6 +40,7 @@ function completed(schema: FormSchema, value: unknown): unknown {
   if (schema.const !== undefined && schema.const !== value) return REFUSED;
   if (schema.type === 'object') return completedObject(schema, value);
   if (schema.type === 'array') return completedList(schema, value);
+  if (schema.type === 'boolean') return typeof value === 'boolean' ? value : REFUSED;
   if (schema.type === 'string') {
     return typeof value === 'string' && new RegExp(schema.pattern ?? '').test(value) ? value : REFUSED;
   }
@@ -54,9 +58,18 @@ function completedList({ items = {} }: FormSchema, value: unknown): unknown {
   return list.includes(REFUSED) ? REFUSED : list;
 }
 
-/** Every object of ours is closed: a key that the schema does not name is refused. */
-function completedObject({ properties = {}, required = [] }: FormSchema, value: unknown): unknown {
+/** Every object of ours is a map, or closed: a key that the schema does not name is refused. */
+function completedObject(schema: FormSchema, value: unknown): unknown {
+  const { properties = {}, required = [], propertyNames, additionalProperties } = schema;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return REFUSED;
+  if (propertyNames !== undefined && typeof additionalProperties === 'object') {
+    const entries = Object.entries(value).map(
+      ([key, held]) => [completed(propertyNames, key), completed(additionalProperties, held)] as const,
+    );
+    return entries.some((entry) => entry.includes(REFUSED))
+      ? REFUSED
+      : Object.fromEntries(entries as [string, unknown][]);
+  }
   const given = new Map<string, unknown>(Object.entries(value));
   if (required.some((key) => !given.has(key))) return REFUSED;
   const complete: [string, unknown][] = [];

@@ -1,10 +1,11 @@
 // Notices that the configuration file changed: written in place, replaced by an editor, or swapped as a ConfigMap is
 // (the file is a link into `..data`, and `..data` is replaced). So the directories on its way are watched, not the file.
 // A watch can lose an event, and some file systems have none: the file is also looked at now and then.
-import { realpathSync, statSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import { looksOf } from './file-looks.js';
 
 /** Writers are given this long to finish before the file is read. */
 const SETTLE_MS = 200;
@@ -19,6 +20,8 @@ export interface ConfigWatchParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly onChange: () => void;
+  /** How the file looked when it was read (looksOf); what changed since is noticed, however long ago that was. */
+  readonly seen: string;
 }
 
 /**
@@ -26,10 +29,11 @@ export interface ConfigWatchParts {
  *
  * @returns resolves when changes are noticed from now on
  */
-export async function watchConfigFile({ file, clock, log, onChange }: ConfigWatchParts): Promise<() => Promise<void>> {
+export async function watchConfigFile(parts: ConfigWatchParts): Promise<() => Promise<void>> {
+  const { file, clock, log, onChange } = parts;
   const { watch } = await import('chokidar');
   let places = placesOf(file);
-  let seen = looksOf(file);
+  let { seen } = parts;
   let settling: Alarm | undefined;
   const watcher = watch([...places.folders], {
     depth: 0,
@@ -66,6 +70,7 @@ export async function watchConfigFile({ file, clock, log, onChange }: ConfigWatc
     watcher.once('ready', resolve);
     watcher.once('error', () => resolve());
   });
+  if (looksOf(file) !== seen) changed();
   return async () => {
     settling?.cancel();
     looking.cancel();
@@ -83,14 +88,4 @@ function placesOf(file: string): { readonly files: ReadonlySet<string>; readonly
     // Gone for the moment: its directory is watched, so its return is noticed.
   }
   return { files, folders: new Set([...files].map((place) => path.dirname(place))) };
-}
-
-/** Differs when the file was written or replaced; links are followed. */
-function looksOf(file: string): string {
-  try {
-    const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
-    return [dev, ino, size, mtimeNs].join(':');
-  } catch (failure) {
-    return String((failure as NodeJS.ErrnoException).code);
-  }
 }

@@ -8,6 +8,7 @@ type Issue = NonNullable<ReturnType<typeof parseForm>['error']>['issues'][number
 interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
   readonly default?: unknown;
   readonly enum?: readonly string[];
 }
@@ -20,8 +21,12 @@ export function explainForm(document: unknown): ConfigProblem[] {
   return error.issues.flatMap((issue) => explainIssue(issue, document, schema));
 }
 
+const keyOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key));
+
 function explainIssue(issue: Issue, document: unknown, schema: SchemaNode): ConfigProblem[] {
-  const path = issue.path.map((key) => (typeof key === 'number' ? key : String(key)));
+  const inSection = sectionIssues(issue, document);
+  if (inSection.length > 0) return inSection.flatMap((inner) => explainIssue(inner, document, schema));
+  const path = issue.path.map(keyOf);
   const node = nodeAt(schema, path);
   if (issue.code === 'unrecognized_keys') {
     const known = Object.keys(node?.properties ?? {});
@@ -36,6 +41,14 @@ function explainIssue(issue: Issue, document: unknown, schema: SchemaNode): Conf
   return [
     { path, message: `${shown(given)} is not ${issue.message}`, remedy: remedyFor(given, node, path, issue.message) },
   ];
+}
+
+/** What is wrong inside a section that could also be the word `off`. */
+function sectionIssues(issue: Issue, document: unknown): Issue[] {
+  if (issue.code !== 'invalid_union') return [];
+  const given = valueAt(document, issue.path.map(keyOf));
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return [];
+  return (issue.errors.at(-1) ?? []).map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
 function remedyFor(given: unknown, node: SchemaNode | undefined, path: KeyPath, expected: string): string {
@@ -75,11 +88,12 @@ function distance(a: string, b: string): number {
 function nodeAt(schema: SchemaNode, path: KeyPath): SchemaNode | undefined {
   let node: SchemaNode | undefined = schema;
   for (const key of path) {
+    node = node?.anyOf?.at(-1) ?? node;
     if (typeof key === 'number') node = node?.items;
     else
       node = node?.properties !== undefined && Object.hasOwn(node.properties, key) ? node.properties[key] : undefined;
   }
-  return node;
+  return node?.anyOf?.at(-1)?.properties === undefined ? node : node.anyOf.at(-1);
 }
 
 function valueAt(document: unknown, path: KeyPath): unknown {

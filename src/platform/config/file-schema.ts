@@ -1,20 +1,24 @@
 // The form of the configuration file: every key, its default, one line of meaning. The single source of the compiled
-// check, of config/plugin-broker.schema.json, and of the defaults (contract 9).
+// check, of config/plugin-broker.schema.json, and of the defaults (docs/specification.md#configuration).
 import * as z from 'zod';
 import type { ConfigForm } from '../../config/file-form.js';
+import { allocateRule, allocationSections } from './allocation-schema.js';
+import { frontSection } from './front-schema.js';
 import {
-  absolutePath,
   choice,
   count,
   duration,
   durationOrZero,
   glob,
   list,
+  orOff,
   section,
   size,
   text,
   uids,
 } from './leaf-schemas.js';
+import { paths, socket } from './places-schema.js';
+import { STANDARD_PENALTY } from '../../model/standard-penalty.js';
 import { shippedRules } from './shipped-rules.js';
 
 const PERMITS = count(1, 1_000_000);
@@ -46,34 +50,11 @@ const factor = z
   .max(1000, { error: () => 'a number from 1 to 1000' });
 
 const penalty = section({
-  strikes: PERMITS.default(10).describe('Strikes inside the window that bring a quarantine'),
-  window: duration.default('60s').describe('How long a strike counts'),
-  quarantine: duration.default('60s').describe('Length of the first quarantine'),
-  factor: factor.default(2).describe('Each further quarantine is this many times longer'),
-  max: duration.default('10m').describe('The longest quarantine'),
-});
-
-const paths = section({
-  root: text
-    .default('auto')
-    .describe(
-      'Where everything is; auto: /var/lib/plugin-broker as root, else $XDG_STATE_HOME/plugin-broker or ~/.local/state/plugin-broker',
-    ),
-  devicePlugins: text
-    .default('device-plugins')
-    .describe('The Register door: kubelet.sock and the sockets of device plugins; relative paths are below the root'),
-  pluginsRegistry: text.default('plugins_registry').describe('The watcher door: registration sockets'),
-  plugins: text.default('plugins').describe('Sockets of CSI and DRA drivers'),
-  state: text.default('state').describe('Checkpoint, events and lock'),
-  brokerSocket: text.default('broker.sock').describe('The socket of the admin commands'),
-  map: list(
-    section({ from: absolutePath.describe('As plugins spell it'), to: absolutePath.describe('As the broker sees it') }),
-    'pairs of from and to',
-  )
-    .default([])
-    .describe(
-      'Prefixes of endpoints to translate where plugins see the host differently, a list of {from, to}; the first match wins',
-    ),
+  strikes: PERMITS.default(STANDARD_PENALTY.strikes).describe('Strikes inside the window that bring a quarantine'),
+  window: duration.default(STANDARD_PENALTY.window).describe('How long a strike counts'),
+  quarantine: duration.default(STANDARD_PENALTY.quarantine).describe('Length of the first quarantine'),
+  factor: factor.default(STANDARD_PENALTY.factor).describe('Each further quarantine is this many times longer'),
+  max: duration.default(STANDARD_PENALTY.max).describe('The longest quarantine'),
 });
 
 const admission = section({
@@ -97,6 +78,7 @@ const guard = section({
   emptyFrames: PERMITS.default(100).describe('Frames without content'),
   windowUpdates: PERMITS.default(1000).describe('WINDOW_UPDATE frames, beside four for each answered call'),
   priorities: PERMITS.default(100).describe('PRIORITY frames'),
+  informational: PERMITS.default(100).describe('Header blocks of a plugin that we call beyond two for each call (1xx)'),
   frames: PERMITS.default(5000).describe('Frames of all kinds, beside sixteen for each answered call'),
   headerBytes: size.default('16KiB').describe('Bytes of one header block'),
   continuations: PERMITS.default(8).describe('CONTINUATION frames of one header block'),
@@ -113,6 +95,9 @@ const guard = section({
 });
 
 const discovery = section({
+  maxSockets: count(8, 100_000)
+    .default(2048)
+    .describe('Registration sockets known at most; one uid beside root and the broker has a quarter of them'),
   rescan: duration.default('10s').describe('How often directories are read again, for file events that got lost'),
   retryFirst: duration
     .default('100ms')
@@ -142,7 +127,9 @@ const flood = section({
   global: section({ register: registerLimit(1000, '5ms').describe('All registrations together') })
     .prefault({})
     .describe('Limits on all plugins together'),
-  penalty: penalty.prefault({}).describe('How strikes become a quarantine'),
+  penalty: orOff(penalty)
+    .prefault({})
+    .describe('How strikes become a quarantine; off: refuse and slow down, and never quarantine'),
   maxBuckets: count(16, 1_000_000)
     .default(4096)
     .describe('Buckets kept at most; beyond it newcomers of one uid share one'),
@@ -167,13 +154,15 @@ const rule = section({
       interval: duration.exactOptional(),
       onExceed: updateAction.exactOptional(),
     }).exactOptional(),
-    penalty: section({
-      strikes: PERMITS.exactOptional(),
-      window: duration.exactOptional(),
-      quarantine: duration.exactOptional(),
-      factor: factor.exactOptional(),
-      max: duration.exactOptional(),
-    }).exactOptional(),
+    penalty: orOff(
+      section({
+        strikes: PERMITS.exactOptional(),
+        window: duration.exactOptional(),
+        quarantine: duration.exactOptional(),
+        factor: factor.exactOptional(),
+        max: duration.exactOptional(),
+      }),
+    ).exactOptional(),
   })
     .exactOptional()
     .describe('What differs from flood'),
@@ -187,18 +176,29 @@ const rule = section({
     ),
   grace: durationOrZero.exactOptional().describe('How long a lost plugin is held'),
   uids: uids.exactOptional().describe('Uids that may register these plugins'),
+  allocate: allocateRule,
 });
 
 /** The file. Every key has a default; unknown keys are errors. */
 const fileSchema = section({
   paths: paths.prefault({}).describe('Where things are; sockets at most 107 bytes long'),
-  http: section({ listen: text.default('127.0.0.1:9720').describe('host:port of metrics and health, or off') })
+  socket: socket
+    .prefault({})
+    .describe('Who may connect to kubelet.sock; whom a default ACL of its directory names may connect too'),
+  http: section({
+    listen: text.default('127.0.0.1:9720').describe('host:port of metrics and health, or off'),
+    allowedHosts: list(text, 'names')
+      .default([])
+      .describe('Names beside localhost and IP addresses by which it may be asked for'),
+  })
     .prefault({})
     .describe('Metrics and health'),
   admission: admission.prefault({}).describe('Who and what may come in'),
   guard: guard
     .prefault({})
-    .describe('Budgets of one connection to a socket of ours, in frames per window; beyond one of them it is closed'),
+    .describe(
+      'Budgets of one connection, whichever side opened it, in frames per window; beyond one of them it is closed',
+    ),
   discovery: discovery.prefault({}).describe('How sockets are found and tried again'),
   flood: flood.prefault({}).describe('The flood policy; a bucket is burst permits at once and one more each interval'),
   rules: list(rule, 'rules')
@@ -210,6 +210,11 @@ const fileSchema = section({
     options: duration.default('5s').describe('GetDevicePluginOptions'),
     notify: duration.default('5s').describe('NotifyRegistrationStatus'),
     nodeGetInfo: duration.default('15s').describe('NodeGetInfo of a CSI driver'),
+    allocate: duration.default('10s').describe('Allocate of a device plugin'),
+    preferred: duration
+      .default('1s')
+      .describe('GetPreferredAllocation of a device plugin; without an answer by then the broker chooses itself'),
+    preStart: duration.default('30s').describe('PreStartContainer of a device plugin'),
   })
     .prefault({})
     .describe('Deadlines of calls'),
@@ -229,7 +234,9 @@ const fileSchema = section({
     .describe('How a frozen plugin is found'),
   restart: section({
     deadline: duration.default('5s').describe('How long readiness waits for the plugins of the checkpoint'),
-    settle: durationOrZero.default('30s').describe('How long a plugin that restarts itself on the cue stays served'),
+    settle: durationOrZero
+      .default('30s')
+      .describe('How long a plugin that restarts itself when kubelet.sock is re-created stays served'),
     wipeSockets: choice('never', 'on-cold-start', 'always')
       .default('on-cold-start')
       .describe('When plugin sockets are removed at start, so that plugins register afresh'),
@@ -245,6 +252,8 @@ const fileSchema = section({
   })
     .prefault({})
     .describe('The checkpoint of plugin sockets'),
+  ...allocationSections,
+  front: frontSection,
   csi: section({
     publish: choice('file', 'kubernetes')
       .default('file')

@@ -46,6 +46,27 @@ export const text = z
   .string(saying('text'))
   .regex(/^[^\u0000-\u001f\u007f]{1,1024}$/, saying('text of 1 to 1024 characters without control characters'));
 
+/** Text that may be empty. */
+export const optionalText = z
+  .string(saying('text'))
+  .regex(/^[^\u0000-\u001f\u007f]{0,1024}$/, saying('text of at most 1024 characters without control characters'));
+
+/** Yes or no. */
+export const flag = z.boolean(saying('true or false'));
+
+/** The name of an environment variable. */
+export const envName = z
+  .string(saying('the name of a variable such as CUDA_VISIBLE_DEVICES'))
+  .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, saying('the name of a variable such as CUDA_VISIBLE_DEVICES'));
+
+/** Vendor and class of CDI names. */
+export const cdiKind = z
+  .string(saying('a CDI kind such as example.com/device'))
+  .regex(
+    /^[A-Za-z]([A-Za-z0-9_.-]{0,125}[A-Za-z0-9])?\/[A-Za-z]([A-Za-z0-9_.-]{0,125}[A-Za-z0-9])?$/,
+    saying('a CDI kind such as example.com/device'),
+  );
+
 /** A glob. */
 export const glob = z
   .string(saying('a glob such as nvidia.com/*'))
@@ -55,6 +76,22 @@ export const glob = z
 export const absolutePath = z
   .string(saying('an absolute path'))
   .regex(/^\/[^\u0000-\u001f\u007f]{0,1023}$/, saying('an absolute path'));
+
+const MODE_WORDS = "an octal file mode in quotes such as '0755' or '0775'";
+
+/** A file mode. A number is refused: YAML reads 0755 as seven hundred and fifty-five. */
+export const fileMode = z.string(saying(MODE_WORDS)).regex(/^0?[0-7]{3}$/, saying(MODE_WORDS));
+
+const GROUP_WORDS = 'the name or number of a group, or inherit';
+
+/** A group of the machine. */
+export const group = z.union(
+  [
+    count(0, 4_294_967_294),
+    z.string(saying(GROUP_WORDS)).regex(/^[^\u0000-\u0020\u007f:,]{1,64}$/, saying(GROUP_WORDS)),
+  ],
+  saying(GROUP_WORDS),
+);
 
 /** User ids; 2^32-1 is no uid. */
 export const uids = z.array(count(0, 4_294_967_294), saying('a list of uids such as [0, 1000]'));
@@ -67,4 +104,9 @@ export function list<T extends z.ZodType>(item: T, of: string): z.ZodArray<T> {
 /** A section in which every key may be left out. */
 export function section<T extends z.core.$ZodLooseShape>(shape: T): z.ZodObject<T, z.core.$strict> {
   return z.strictObject(shape, { error: (issue) => (issue.code === 'invalid_type' ? 'a section of keys' : undefined) });
+}
+
+/** A section, or the word `off` in its place. */
+export function orOff<T extends z.ZodType>(form: T): z.ZodUnion<readonly [z.ZodLiteral<'off'>, T]> {
+  return z.union([z.literal('off'), form], saying('off or a section of keys'));
 }

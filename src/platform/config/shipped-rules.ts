@@ -1,4 +1,4 @@
-// Rules for plugins that are known not to bear a second ListAndWatch on one instance (contract 3). The same list, with
+// Rules for plugins that are known not to bear a second ListAndWatch on one instance. The same list, with
 // the reasons, stands in config/plugin-broker.yaml.
 import type { RuleForm } from '../../config/file-form.js';
 

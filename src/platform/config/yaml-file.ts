@@ -3,6 +3,8 @@ import { readFile, stat } from 'node:fs/promises';
 import type { Document, LineCounter } from 'yaml';
 import type { FormSource, ReadResult } from '../../config/ports.js';
 import type { ConfigProblem, KeyPath, Locate } from '../../config/problem.js';
+import { looksOf } from './file-looks.js';
+import { unreadableShape } from './plain-tree.js';
 import { completeForm, defaultForm } from './compiled-form.js';
 
 /** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
@@ -15,11 +17,21 @@ export const defaultSource: FormSource = {
   name: 'defaults',
   file: undefined,
   read: () => Promise.resolve({ form: structuredClone(defaultForm), locate: nowhere }),
+  looks: () => '',
 };
 
 /** A file in YAML. `file` is named in messages as given. */
 export function yamlFile(file: string): FormSource {
-  return { name: file, file, read: () => readYaml(file) };
+  let looks = '';
+  return {
+    name: file,
+    file,
+    read: () => {
+      looks = looksOf(file);
+      return readYaml(file);
+    },
+    looks: () => looks,
+  };
 }
 
 async function readYaml(file: string): Promise<ReadResult> {
@@ -27,8 +39,21 @@ async function readYaml(file: string): Promise<ReadResult> {
   return 'problem' in text ? { problems: [text.problem], locate: nowhere } : parseYaml(text.text);
 }
 
-/** Parses and checks the text of a configuration file. */
+/** Parses and checks the text of a configuration file. Never rejects, whatever the text is. */
 export async function parseYaml(text: string): Promise<ReadResult> {
+  try {
+    return await parse(text);
+  } catch (thrown) {
+    // The parser goes down with each level: what is nested deeply enough runs out of stack somewhere in it.
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    return refused(
+      `it cannot be read: ${why.split('\n', 1)[0] ?? ''}`,
+      'write plain keys and values, not deeply nested',
+    );
+  }
+}
+
+async function parse(text: string): Promise<ReadResult> {
   if (text.trim() === '') {
     return refused('the file is empty', 'write {} for the defaults');
   }
@@ -50,6 +75,9 @@ export async function parseYaml(text: string): Promise<ReadResult> {
       'use fewer aliases',
     );
   }
+  const shape = unreadableShape(value);
+  if (shape !== undefined)
+    return refused(shape, 'write every value where it belongs, without aliases to what is around it');
   const form = completeForm(value);
   if (form !== undefined) return { form, locate };
   const { explainForm } = await import('./explain.js');
@@ -79,7 +107,12 @@ async function readText(file: string): Promise<{ readonly text: string } | { rea
 
 function locator(document: Document, lines: LineCounter): Locate {
   return (path) => {
-    const offset = offsetOf(document, path);
+    let offset: number | undefined;
+    try {
+      offset = offsetOf(document, path);
+    } catch {
+      return undefined; // a place in an odd document is a help, no need
+    }
     if (offset === undefined) return undefined;
     const { line, col } = lines.linePos(offset);
     return { line, column: col };

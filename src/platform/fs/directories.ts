@@ -1,4 +1,5 @@
 import { mkdirSync, realpathSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 
 /** Mode of the directories that the broker makes for plugins, as the kubelet makes them. */
 const DIRECTORY_MODE = 0o750;
@@ -15,4 +16,12 @@ export function realDirectory(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether something is at a path, links followed. Never rejects. */
+export function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

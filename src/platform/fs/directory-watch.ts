@@ -1,9 +1,10 @@
-// Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (stack notes:
+// Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (
 // it folds a replacement into `change`, loses a removed root, and can run out of inotify watches).
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { watch, type FSWatcher } from 'chokidar';
-import { asError } from '../../kernel/clock.js';
+import { asError, type Alarm } from '../../kernel/clock.js';
+import { systemClock } from '../time/system-clock.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a watch tells. */
@@ -16,8 +17,14 @@ export interface WatchEvents {
   readonly degraded: (why: string | undefined) => void;
 }
 
+/** Directories that are followed at most, and read at each look. */
+const MOST_DIRECTORIES = 1024;
 /** Depth of directories below the root that are followed. */
 const MAX_DEPTH = 16;
+/** A new directory is read once more after this: chokidar tells of it before it watches it. */
+const READ_AGAIN_MS = 100;
+/** Files looked at in a new directory; further ones are found by the rescan, so that crowded ones cost no more. */
+const MOST_LOOKED_AT = 256;
 
 /** Whether a path below the root has a part that begins with a dot: such names are ignored (kubelet rule). */
 export function isHidden(root: string, file: string): boolean {
@@ -32,6 +39,11 @@ export class DirectoryWatch {
   #watcher: FSWatcher | undefined;
   /** Which directory is watched: one that was removed and made again is another, of which the watch says nothing. */
   #identity = '';
+  /** Directories that are watched. */
+  readonly #directories = new Set<string>();
+  /** Directories that are new, to be read once more. */
+  readonly #fresh = new Set<string>();
+  #readingAgain: Alarm | undefined;
   #closed = false;
   #restarting: Promise<void> | undefined;
   /** Something failed since it was set up. */
@@ -47,6 +59,7 @@ export class DirectoryWatch {
     this.#isFailing = false;
     mkdirSync(this.#root, { recursive: true, mode: 0o750 });
     this.#identity = identityOf(this.#root);
+    this.#directories.clear();
     return new Promise((resolve) => {
       const watcher = watch(this.#root, {
         atomic: false,
@@ -56,11 +69,14 @@ export class DirectoryWatch {
         followSymlinks: false,
         ignoreInitial: true,
         ignorePermissionErrors: true,
-        ignored: (file) => isHidden(this.#root, file),
+        // Each file would cost a watch of its own; what its directory tells is enough (`raw` below).
+        ignored: (file, stats) =>
+          stats?.isDirectory() === false || isHidden(this.#root, file) || this.#isTooMany(file, stats),
       });
       this.#watcher = watcher;
       const hint = (file: string): void => this.#events.hint(file);
-      watcher.on('add', hint).on('change', hint).on('unlink', hint).on('addDir', hint);
+      watcher.on('add', hint).on('change', hint).on('unlink', hint);
+      watcher.on('addDir', (directory: string) => this.#isNew(directory));
       // What the system said before chokidar compared names: a socket replaced under its name may raise nothing else.
       watcher.on('raw', (_event, name: unknown, details: unknown) => {
         if (identityOf(this.#root) !== this.#identity) void this.restart();
@@ -69,6 +85,8 @@ export class DirectoryWatch {
         hint(path.basename(watchedPath) === name ? watchedPath : path.join(watchedPath, name));
       });
       watcher.on('unlinkDir', (file: string) => {
+        this.#directories.delete(file);
+        this.#fresh.delete(file);
         if (file === this.#root) void this.restart();
         else hint(file);
       });
@@ -78,6 +96,31 @@ export class DirectoryWatch {
         if (!this.#closed && watcher === this.#watcher) this.#events.rescan();
       });
     });
+  }
+
+  /** What is in a directory when it appears, or came before it was watched, raises nothing else: files are not followed. */
+  #isNew(directory: string): void {
+    if (this.#closed) return;
+    this.#hintAll(directory);
+    this.#fresh.add(directory);
+    this.#readingAgain ??= systemClock.alarm(READ_AGAIN_MS, () => {
+      this.#readingAgain = undefined;
+      for (const fresh of this.#fresh) this.#hintAll(fresh);
+      this.#fresh.clear();
+    });
+  }
+
+  #hintAll(directory: string): void {
+    this.#events.hint(directory);
+    for (const file of listFiles(directory, 0).slice(0, MOST_LOOKED_AT)) this.#events.hint(file);
+  }
+
+  /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
+  #isTooMany(file: string, stats: Stats | undefined): boolean {
+    if (stats === undefined || this.#directories.has(file)) return false;
+    if (this.#directories.size >= MOST_DIRECTORIES) return true;
+    this.#directories.add(file);
+    return false;
   }
 
   /** Sets the watch up anew, making the directory again if somebody removed it. */
@@ -100,6 +143,7 @@ export class DirectoryWatch {
   /** Stops watching. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#readingAgain?.cancel();
     await this.#watcher?.close();
   }
 
@@ -111,10 +155,18 @@ export class DirectoryWatch {
   }
 }
 
-/** Files below a directory, hidden names left out; directories too deep or unreadable are skipped. */
-export function listFiles(root: string): string[] {
+/**
+ * What may be a socket below a directory, links included and hidden names left out. Directories too deep, too many or
+ * unreadable are skipped.
+ *
+ * @param maxDepth of directories below it; 0: it alone
+ */
+export function listFiles(root: string, maxDepth = MAX_DEPTH): string[] {
   const files: string[] = [];
+  let directories = 0;
   const walk = (directory: string, depth: number): void => {
+    directories += 1;
+    if (directories > MOST_DIRECTORIES) return;
     let entries;
     try {
       entries = readdirSync(directory, { withFileTypes: true });
@@ -124,8 +176,9 @@ export function listFiles(root: string): string[] {
     for (const entry of entries) {
       if (entry.name.startsWith('.')) continue;
       const file = path.join(directory, entry.name);
-      if (!entry.isDirectory()) files.push(file);
-      else if (depth < MAX_DEPTH) walk(file, depth + 1);
+      if (entry.isDirectory()) {
+        if (depth < maxDepth) walk(file, depth + 1);
+      } else if (!entry.isFile()) files.push(file);
     }
   };
   walk(root, 0);

@@ -6,7 +6,7 @@ import type { Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 
 /** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 
 /** The longest path that fits a unix socket address; Node 20 and 22 cut longer ones silently. */
 export const MAX_SOCKET_PATH_BYTES = 107;
@@ -18,7 +18,7 @@ export interface PinProblem {
 }
 
 /** The identity of a file from its status. File systems without birth time report 0: their change time stands in. */
-function incarnationOf(status: BigIntStats): Incarnation {
+export function incarnationOf(status: BigIntStats): Incarnation {
   const born = status.birthtimeNs === 0n ? status.ctimeNs : status.birthtimeNs;
   return { dev: String(status.dev), ino: String(status.ino), birthNs: String(born) };
 }

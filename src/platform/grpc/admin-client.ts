@@ -1,28 +1,28 @@
 // Calls the admin API over the admin socket. The tables of the wire codec stand in the place of a .proto file, so that a
 // command needs no file beside it and is at work sooner.
-import { connect } from 'node:net';
-import {
-  Client,
-  credentials,
-  status,
-  type ClientReadableStream,
-  type ClientUnaryCall,
-  type ServiceError,
-} from '@grpc/grpc-js';
+import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../../model/views.js';
-import { adminService } from '../wire/services/admin.js';
-import type { WireMethod } from '../wire/services/method.js';
+import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
+import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
+import { unaryCall } from './unary-call.js';
 import { AdminFailure, Unreachable, unreachableBecause } from './admin-failure.js';
 import { ResourceJoiner } from './admin-pages.js';
-import { brokerView, checkpointView, eventView, pluginView, policyView } from './admin-views.js';
+import { isLost, isServiceError, tryConnect } from './local-call.js';
+import {
+  brokerView,
+  checkpointView,
+  eventView,
+  ledgerView,
+  pluginView,
+  policyView,
+  resourcePart,
+} from './admin-views.js';
 
 /** Longest time of a call that does not follow; listing 200,000 devices takes well under a second. */
 const CALL_MS = 15_000;
-/** Longest time a listener may take to accept: it is local. */
-const CONNECT_MS = 5_000;
 /** Answers are local and paged; this only has to be larger than any page. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
@@ -59,15 +59,16 @@ export class AdminClient {
     return this.#twice(async () => {
       const plugins: PluginView[] = [];
       const resources = new ResourceJoiner();
-      let head: Pick<StatusView, 'broker' | 'checkpoint' | 'policy'> | undefined;
+      let head: Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'> | undefined;
       for await (const part of this.#stream(adminService.Status, { omitDevices })) {
         head ??= {
           broker: brokerView(part.broker),
           checkpoint: checkpointView(part.checkpoint),
           policy: policyView(part.policy),
+          ledger: ledgerView(part.ledger),
         };
         for (const plugin of part.plugins) plugins.push(pluginView(plugin));
-        for (const resource of part.resources) resources.add(resource);
+        for (const resource of part.resources) resources.add(resourcePart(resource));
       }
       if (head === undefined) throw new AdminFailure('INTERNAL', 'the broker answered with nothing');
       return { ...head, plugins, resources: resources.resources() };
@@ -90,7 +91,7 @@ export class AdminClient {
     return this.#twice(async () => {
       const joined = new ResourceJoiner();
       for await (const page of this.#stream(adminService.ListResources, { name, omitDevices })) {
-        for (const resource of page.resources) joined.add(resource);
+        for (const resource of page.resources) joined.add(resourcePart(resource));
       }
       return joined.resources();
     });
@@ -127,12 +128,17 @@ export class AdminClient {
   }
 
   /** Closes the incarnations of a plugin and keeps them out. */
-  async deregister(meant: MeantPlugin): Promise<string> {
+  async deregister(meant: MeantPlugin & { readonly force?: boolean }): Promise<string> {
     return (await this.#call(adminService.Deregister, meant)).message;
   }
 
+  /** Ends the states stale and unknown of the ledger. */
+  async resetLedger(): Promise<string> {
+    return (await this.#call(adminService.ResetLedger, {})).message;
+  }
+
   /** Drops the entries of a lost plugin. */
-  async forget(meant: MeantPlugin): Promise<string> {
+  async forget(meant: MeantPlugin & { readonly force?: boolean }): Promise<string> {
     return (await this.#call(adminService.Forget, meant)).message;
   }
 
@@ -174,28 +180,11 @@ export class AdminClient {
 
   async #call<Q extends Fields, A extends Fields>(method: WireMethod<Q, A>, request: Given<Q>): Promise<Decoded<A>> {
     const client = await this.#connected();
-    let cancel = (): void => undefined;
     try {
-      return await new Promise((resolve, reject) => {
-        const call: ClientUnaryCall = client.makeUnaryRequest<Given<Q>, Decoded<A>>(
-          method.path,
-          (value) => method.requestSerialize(value),
-          (bytes) => method.responseDeserialize(bytes),
-          request,
-          { deadline: this.#clock.wall() + CALL_MS },
-          (failure, reply) => {
-            if (failure !== null) reject(failure);
-            else if (reply === undefined) reject(new AdminFailure('INTERNAL', 'the broker answered with nothing'));
-            else resolve(reply);
-          },
-        );
-        cancel = () => call.cancel();
-        this.#signal.addEventListener('abort', cancel, { once: true });
-      });
+      return await unaryCall(client, method, request, this.#clock.wall() + CALL_MS, this.#signal);
     } catch (thrown) {
       throw this.#failure(thrown);
     } finally {
-      this.#signal.removeEventListener('abort', cancel);
       client.close();
     }
   }
@@ -219,31 +208,4 @@ export class AdminClient {
     if (thrown.code === status.DEADLINE_EXCEEDED) return unreachableBecause(this.#socket, 'silent');
     return new AdminFailure(status[thrown.code] as keyof typeof status, thrown.details);
   }
-}
-
-function tryConnect(socket: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const connection = connect(socket);
-    connection.setTimeout(CONNECT_MS, () => {
-      connection.destroy();
-      reject(unreachableBecause(socket, 'silent'));
-    });
-    connection.once('connect', () => {
-      connection.destroy();
-      resolve();
-    });
-    connection.once('error', (failure: NodeJS.ErrnoException) => {
-      reject(unreachableBecause(socket, failure.code ?? failure.message));
-    });
-  });
-}
-
-/** The connection ended, or the server ended the call by a reset, as one does that is being stopped. */
-function isLost({ code, details }: ServiceError): boolean {
-  if (code === status.UNAVAILABLE || code === status.CANCELLED) return true;
-  return code === status.INTERNAL && details.startsWith('Received RST_STREAM');
-}
-
-function isServiceError(thrown: unknown): thrown is ServiceError {
-  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'number' && 'details' in thrown;
 }

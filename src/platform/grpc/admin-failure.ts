@@ -16,9 +16,12 @@ export class Unreachable extends Error {
   override readonly name = 'Unreachable';
   /** It was there, and the connection ended: it may be there again. */
   readonly connectionLost: boolean;
-  constructor(message: string, connectionLost: boolean) {
+  /** It is there, and its permissions keep this user out. */
+  readonly isForbidden: boolean;
+  constructor(message: string, connectionLost: boolean, isForbidden = false) {
     super(message);
     this.connectionLost = connectionLost;
+    this.isForbidden = isForbidden;
   }
 }
 
@@ -28,7 +31,11 @@ export class Unreachable extends Error {
  * @param cause a system error code, or `lost` for a connection that ended, or `silent` for one that brings no answer
  */
 export function unreachableBecause(socket: string, cause: string): Unreachable {
-  return new Unreachable(`the daemon cannot be reached at ${socket}: ${describe(cause)}`, cause === 'lost');
+  return new Unreachable(
+    `the daemon cannot be reached at ${socket}: ${describe(cause)}`,
+    cause === 'lost',
+    cause === 'EACCES' || cause === 'EPERM',
+  );
 }
 
 function describe(cause: string): string {

@@ -70,8 +70,8 @@ export class ResourceJoiner {
 /** Devices are asked for once, and not at all when they are left out: they may be decoded at that moment. */
 function* resourceParts(resources: Iterable<ResourceView>, omitDevices: boolean): Generator<ResourcePart> {
   for (const resource of resources) {
-    const { name, plugin, state, capacity, allocatable, allocated } = resource;
-    const head = { name, plugin, state, capacity, allocatable, allocated };
+    const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = resource;
+    const head = { name, plugin, state, capacity, allocatable, allocated, consumer, front };
     let continues = false;
     for (const devices of pages(omitDevices ? [] : resource.devices, sizeOfDevice)) {
       yield { ...head, devices, continues };
@@ -86,5 +86,8 @@ function sizeOfDevice(device: DeviceView): number {
 }
 
 function sizeOfPart(part: ResourcePart): number {
-  return part.devices.reduce((size, device) => size + sizeOfDevice(device), sizeOfView(part));
+  return part.devices.reduce(
+    (size, device) => size + sizeOfDevice(device),
+    sizeOfView(part) + sizeOfView(part.front) + 12,
+  );
 }

@@ -12,8 +12,8 @@ import type { AdminService } from '../../admin/admin-service.js';
 import type { Answer, Problem } from '../../admin/answer.js';
 import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import { adminService } from '../wire/services/admin.js';
-import type { WireMethod } from '../wire/services/method.js';
+import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
+import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
 import { pages, resourcePages, sizeOfView } from './admin-pages.js';
 
@@ -29,8 +29,8 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
   const answered = unary(log);
   const methods = {
     Status: streamed(adminService.Status, function* ({ omitDevices }) {
-      const { broker, checkpoint, policy, plugins, resources } = service.status();
-      yield { broker, checkpoint, policy };
+      const { broker, checkpoint, policy, ledger, plugins, resources } = service.status();
+      yield { broker, checkpoint, policy, ledger };
       for (const page of pages(plugins, sizeOfView)) yield { plugins: page };
       for (const page of resourcePages(resources, omitDevices)) yield { resources: page };
     }),
@@ -46,10 +46,13 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
     Events: streamed(adminService.Events, (query, signal) => service.events(query, signal)),
     Explain: answered(adminService.Explain, ({ subject, type }, signal) => service.explain(subject, type, signal)),
     Pardon: answered(adminService.Pardon, async ({ name, type }) => sentence(await service.pardon(name, type))),
-    Deregister: answered(adminService.Deregister, async ({ name, type }) =>
-      sentence(await service.deregister(name, type)),
+    Deregister: answered(adminService.Deregister, async ({ name, type, force }) =>
+      sentence(await service.deregister(name, type, force)),
     ),
-    Forget: answered(adminService.Forget, async ({ name, type }) => sentence(await service.forget(name, type))),
+    ResetLedger: answered(adminService.ResetLedger, async () => sentence(await service.resetLedger())),
+    Forget: answered(adminService.Forget, async ({ name, type, force }) =>
+      sentence(await service.forget(name, type, force)),
+    ),
   };
   return {
     definition: Object.fromEntries(Object.entries(methods).map(([name, { definition }]) => [name, definition])),

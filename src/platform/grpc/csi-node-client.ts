@@ -2,7 +2,7 @@
 import type { CsiNodeClient, OpenCsiNodeClient } from '../../csi/csi-node-client.js';
 import { asError } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
-import { csiNodeService, NodeGetInfoRequest, NodeGetInfoResponse } from '../wire/services/csi.js';
+import { nodeService, NodeGetInfoRequest, NodeGetInfoResponse } from '../../generated/proto/csi/v1/csi.js';
 import { WireError } from '../wire/wire-error.js';
 import { CallFailed } from './plugin-client.js';
 import { ServiceConnection, type ServiceConnectionPorts } from './service-connection.js';
@@ -18,7 +18,7 @@ export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBy
     return {
       nodeGetInfo: async (limitMs, signal) => {
         try {
-          const bytes = await connection.unary(csiNodeService.NodeGetInfo.path, REQUEST, limitMs, signal);
+          const bytes = await connection.unary(nodeService.NodeGetInfo.path, REQUEST, limitMs, signal);
           const { nodeId, maxVolumesPerNode, accessibleTopology } = NodeGetInfoResponse.decode(bytes);
           const segments = accessibleTopology?.segments ?? new Map<string, string>();
           return { ok: true, answer: { nodeId, maxVolumesPerNode, segments } };
@@ -26,7 +26,9 @@ export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBy
           // An answer that cannot be decoded will not be better the next time.
           const status = failure instanceof WireError ? GRPC_STATUS.DATA_LOSS : GRPC_STATUS.INTERNAL;
           const { message } = asError(failure);
-          return { ok: false, status: failure instanceof CallFailed ? failure.status : status, details: message };
+          if (!(failure instanceof CallFailed)) return { ok: false, status, details: message };
+          const { fault } = failure;
+          return { ok: false, status: failure.status, details: message, ...(fault === undefined ? {} : { fault }) };
         }
       },
       close: () => connection.close(),

@@ -1,33 +1,50 @@
-// The sockets below a channel, held so that a closed channel really leaves none. The library ends its HTTP/2 session
-// politely and forgets it; Node then waits until nothing is left to send, and under load sometimes waits for ever: such
-// a connection would stay open until the plugin ends it (test/integration/border/closed-channels.test.ts).
+// The sockets below a channel, held so that a closed channel really leaves none, and guarded like those of who calls us.
+// The library ends its HTTP/2 session politely and forgets it; Node then waits until nothing is left to send, and under
+// load sometimes waits for ever: such a connection would stay open until the plugin ends it
+// (test/integration/border/closed-channels.test.ts).
 import type { Socket } from 'node:net';
 import { credentials, type ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
+import type { GuardSettings } from '../../model/settings.js';
+import type { BorderEnd } from '../http2/border.js';
+import { createClientBorder } from '../http2/client-border.js';
 
 /** What a polite end may take. Between processes of one machine it takes microseconds. */
 const POLITE_MS = 200;
 
-/** Credentials for one channel that know each socket the library opens with them. */
+/** What connections that we open are guarded with. */
+export interface Guarding {
+  readonly clock: Clock;
+  /** The budgets, read for each connection. */
+  readonly guard: () => GuardSettings;
+  /** The peer exceeded one of them; its connection has ended. */
+  readonly onEnd?: (end: BorderEnd, target: string) => void;
+}
+
+/** Credentials for one channel that know each socket the library opens with them, and put a border before it. */
 export class OwnedSockets {
   /** Plain text, as plugins speak it. */
   readonly credentials: ChannelCredentials = credentials.createInsecure();
   readonly #sockets = new Set<Socket>();
-  readonly #clock: Clock;
+  readonly #guarding: Guarding;
+  #fault: BorderEnd | undefined;
   #isClosed = false;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  /** @param target who is dialled, for messages */
+  constructor(guarding: Guarding, target: string) {
+    this.#guarding = guarding;
     const create = this.credentials._createSecureConnector.bind(this.credentials);
-    this.credentials._createSecureConnector = (target, options, callCredentials) => {
-      const connector = create(target, options, callCredentials);
+    this.credentials._createSecureConnector = (channelTarget, options, callCredentials) => {
+      const connector = create(channelTarget, options, callCredentials);
       const connect = connector.connect.bind(connector);
-      connector.connect = (socket) => {
-        this.#own(socket);
-        return connect(socket);
-      };
+      connector.connect = (socket) => connect(this.#guarded(socket, target));
       return connector;
     };
+  }
+
+  /** Why the border ended the last connection; undefined when it did not. */
+  get fault(): BorderEnd | undefined {
+    return this.#fault;
   }
 
   /** After the channel was closed: cuts what has not ended by itself a moment later. Idempotent. */
@@ -37,14 +54,26 @@ export class OwnedSockets {
     for (const socket of this.#sockets) this.#endSoon(socket);
   }
 
-  #own(socket: Socket): void {
+  #guarded(socket: Socket, target: string): Socket {
+    const { clock, guard, onEnd } = this.#guarding;
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#isClosed) this.#endSoon(socket);
+    this.#fault = undefined;
+    const border = createClientBorder(socket, {
+      guard: guard(),
+      clock,
+      onEnd: (end) => {
+        this.#fault = end;
+        onEnd?.(end, target);
+      },
+    });
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- the library uses of a socket what every stream has
+    return border as Socket;
   }
 
   #endSoon(socket: Socket): void {
-    const alarm = this.#clock.alarm(POLITE_MS, () => socket.destroy());
+    const alarm = this.#guarding.clock.alarm(POLITE_MS, () => socket.destroy());
     socket.once('close', () => alarm.cancel());
   }
 }

@@ -1,24 +1,24 @@
 // Our side of calls to plugins: one channel per incarnation, raw bytes, one message pulled at a time.
+import type { StreamEnd } from '../../model/failed-call.js';
 import { Channel, connectivityState, Metadata, status as Status, type ChannelOptions } from '@grpc/grpc-js';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import type { TransportFault } from '../../model/failed-call.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
-import { OwnedSockets } from './owned-sockets.js';
+import { OwnedSockets, type Guarding } from './owned-sockets.js';
+import { transportFault } from './transport-fault.js';
 
 /** A call that failed: the status the peer or the transport gave, and its words. */
 export class CallFailed extends Error {
   override readonly name = 'CallFailed';
   /** gRPC status number. */
   readonly status: number;
-  constructor(status: number, details: string) {
+  /** Why our transport failed it; undefined when the peer answered. */
+  readonly fault: TransportFault | undefined;
+  constructor(status: number, details: string, fault?: TransportFault) {
     super(details);
     this.status = status;
+    this.fault = fault;
   }
-}
-
-/** How a server stream ended. Status 0: the plugin closed it in order. */
-export interface StreamEnd {
-  readonly status: number;
-  readonly details: string;
 }
 
 /** A server stream that is read only when asked: what is not read stays with the sender (flow control). */
@@ -37,7 +37,7 @@ type Call = ReturnType<Channel['createCall']>;
 
 const NEVER = Infinity;
 
-/** Options of every channel to a plugin, each with its reason in stack notes: no shared backoff between incarnations, no retries
+/** Options of every channel to a plugin; none is the library's own choice: no shared backoff between incarnations, no retries
  * behind our back, no channelz records, no keepalive (Go servers end connections that ping), small reconnect waits. */
 function channelOptions(maxMessageBytes: number): ChannelOptions {
   return {
@@ -65,10 +65,12 @@ export class PluginChannel {
   /**
    * @param dialPath a socket path, of a pin: exactly the file that was checked is dialled
    * @param maxMessageBytes the largest message taken
+   * @param guarding what the connection is guarded with
+   * @param target where the socket is, for messages
    */
-  constructor(dialPath: string, maxMessageBytes: number, clock: Clock) {
-    this.#clock = clock;
-    this.#sockets = new OwnedSockets(clock);
+  constructor(dialPath: string, maxMessageBytes: number, guarding: Guarding, target: string) {
+    this.#clock = guarding.clock;
+    this.#sockets = new OwnedSockets(guarding, target);
     this.#channel = new Channel(`unix:${dialPath}`, this.#sockets.credentials, channelOptions(maxMessageBytes));
   }
 
@@ -83,27 +85,33 @@ export class PluginChannel {
   unary(method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closed) {
-        reject(new CallFailed(GRPC_STATUS.CANCELLED, 'cancelled before it began'));
+        reject(new CallFailed(GRPC_STATUS.CANCELLED, 'cancelled before it began', 'given-up'));
         return;
       }
       const call = this.#channel.createCall(method, NEVER, undefined, null, undefined);
       const onAbort = (): void => call.cancelWithStatus(Status.CANCELLED, 'given up');
       signal.addEventListener('abort', onAbort, { once: true });
+      let isLate = false;
       const alarm = this.#clock.alarm(limitMs, () => {
+        isLate = true;
         call.cancelWithStatus(Status.DEADLINE_EXCEEDED, `no answer within ${String(limitMs)} ms`);
       });
       let answer: Buffer | undefined;
+      let hasHeaders = false;
       call.start(new Metadata(), {
-        onReceiveMetadata: () => undefined,
+        onReceiveMetadata: () => {
+          hasHeaders = true;
+        },
         onReceiveMessage: (message: unknown) => {
           answer = message as Buffer;
         },
-        onReceiveStatus: ({ code, details }) => {
+        onReceiveStatus: ({ code, details, metadata }) => {
           alarm.cancel();
           signal.removeEventListener('abort', onAbort);
           if (code === Status.OK && answer !== undefined) resolve(answer);
           else if (code === Status.OK) reject(new CallFailed(GRPC_STATUS.INTERNAL, 'the answer has no message'));
-          else reject(new CallFailed(code, details));
+          else
+            reject(this.#failed(code, details, (hasHeaders || Object.keys(metadata.getMap()).length > 0) && !isLate));
         },
       });
       call.sendMessageWithContext({}, request);
@@ -119,7 +127,7 @@ export class PluginChannel {
     call.start(new Metadata(), {
       onReceiveMetadata: () => undefined,
       onReceiveMessage: (message: unknown) => stream.deliver(message as Buffer),
-      onReceiveStatus: ({ code, details }) => stream.finish({ status: code, details }),
+      onReceiveStatus: ({ code, details }) => stream.finish({ status: code, details: this.#why(code, details) }),
     });
     call.sendMessageWithContext({}, request);
     call.halfClose();
@@ -140,7 +148,8 @@ export class PluginChannel {
         isSettled = true;
         end();
       };
-      const fail = (status: number, details: string): void => settle(() => reject(new CallFailed(status, details)));
+      const fail = (status: number, details: string): void =>
+        settle(() => reject(new CallFailed(status, details, transportFault(status, details))));
       const onAbort = (): void => fail(GRPC_STATUS.CANCELLED, 'given up');
       let isSettled = false;
       const alarm = this.#clock.alarm(limitMs, () => {
@@ -174,6 +183,24 @@ export class PluginChannel {
     this.#channel.watchConnectivityState(state, NEVER, (failure) => {
       if (failure === undefined && !this.#closed) lost();
     });
+  }
+
+  /** @param isPeers whether the peer answered: a peer that refuses sends headers, or trailers with at least their content type */
+  #failed(code: number, details: string, isPeers: boolean): CallFailed {
+    const { fault } = this.#sockets;
+    const words = this.#why(code, details);
+    if (fault !== undefined && words !== details) {
+      return new CallFailed(code, words, fault.code === 'PROTOCOL' ? 'not-grpc' : 'unreachable');
+    }
+    return new CallFailed(code, details, isPeers ? undefined : transportFault(code, details));
+  }
+
+  /** The library only knows that the connection was lost; the border knows why it ended it. */
+  #why(code: number, details: string): string {
+    const { fault } = this.#sockets;
+    return fault === undefined || code !== GRPC_STATUS.UNAVAILABLE
+      ? details
+      : `the broker ended the connection, ${fault.code}: ${fault.message}`;
   }
 
   /** Closes the connection, for certain; calls in flight fail. Idempotent. */

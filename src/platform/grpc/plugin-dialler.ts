@@ -1,30 +1,36 @@
 // The session's and the watcher door's calls, on a channel each: to exactly the socket that was pinned.
-import type { Clock } from '../../kernel/clock.js';
-import type { Caller } from '../../model/ids.js';
+import { callerBehind, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { PluginInfo, RegistrationClient } from '../../registration/ports.js';
 import type { PluginConnection, PluginDialler } from '../../session/ports.js';
-import { DevicePluginOptions, devicePluginService, Empty } from '../wire/services/device-plugin.js';
+import {
+  DevicePluginOptions,
+  devicePluginService,
+  Empty,
+} from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import {
   InfoRequest,
   PluginInfo as PluginInfoMessage,
-  pluginRegistrationService,
+  registrationService as pluginRegistrationService,
   RegistrationStatus,
-} from '../wire/services/plugin-registration.js';
+} from '../../generated/proto/pluginregistration/v1/pluginregistration.js';
+import type { Guarding } from './owned-sockets.js';
+import { decoded, deviceCalls } from './plugin-calls.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
+import { transportFault } from './transport-fault.js';
 
 const EMPTY = Empty.encode({});
 /** Answers of registration sockets are small: names, versions, a path. */
 const MAX_INFO_BYTES = 256 * 1024;
 
 /** Dials device plugins. */
-export function pluginDialler(maxMessageBytes: () => number, clock: Clock): PluginDialler {
+export function pluginDialler(maxMessageBytes: () => number, guarding: Guarding): PluginDialler {
   return {
     dial: (endpoint: PinnedSocket): PluginConnection => {
       // The library may connect again at any time until the channel is closed: that must be the socket that was checked.
       const pin = endpoint.retain();
-      const channel = new PluginChannel(pin.dialPath, maxMessageBytes(), clock);
+      const channel = new PluginChannel(pin.dialPath, maxMessageBytes(), guarding, pin.path);
       let isClosed = false;
       return {
         options: async (limitMs, signal) => {
@@ -37,6 +43,7 @@ export function pluginDialler(maxMessageBytes: () => number, clock: Clock): Plug
           };
         },
         listAndWatch: () => channel.stream(devicePluginService.ListAndWatch.path, EMPTY),
+        calls: deviceCalls(channel),
         onLost: (lost) => channel.onConnectionLost(lost),
         close: () => {
           if (isClosed) return;
@@ -51,8 +58,8 @@ export function pluginDialler(maxMessageBytes: () => number, clock: Clock): Plug
 
 /** Calls registration sockets, each call on a connection of its own: one opened minutes ago may be gone. */
 export function registrationClient(
-  clock: Clock,
-  callerOf: (socket: PinnedSocket) => Caller | undefined,
+  guarding: Guarding,
+  listenerOf: (socket: PinnedSocket) => Listener,
 ): RegistrationClient {
   const once = async (
     socket: PinnedSocket,
@@ -62,7 +69,7 @@ export function registrationClient(
     signal: AbortSignal,
   ): Promise<Buffer> => {
     const pin = socket.retain();
-    const channel = new PluginChannel(pin.dialPath, MAX_INFO_BYTES, clock);
+    const channel = new PluginChannel(pin.dialPath, MAX_INFO_BYTES, guarding, pin.path);
     try {
       return await channel.unary(method, request, limitMs, signal);
     } finally {
@@ -72,8 +79,17 @@ export function registrationClient(
   };
   const { GetInfo, NotifyRegistrationStatus } = pluginRegistrationService;
   return {
-    callerOf,
+    callerOf: (socket) => {
+      const listener = listenerOf(socket);
+      return 'error' in listener ? undefined : callerBehind(listener);
+    },
     getInfo: async (socket, limitMs, signal): Promise<PluginInfo> => {
+      // Microseconds where a channel costs a millisecond: a directory may be full of sockets on which nobody listens.
+      const listener = listenerOf(socket);
+      if ('error' in listener && listener.error !== 'EAGAIN') {
+        const status = GRPC_STATUS.UNAVAILABLE;
+        throw new CallFailed(status, `connect ${listener.error}`, transportFault(status, listener.error));
+      }
       const answer = await once(socket, GetInfo.path, InfoRequest.encode({}), limitMs, signal);
       return decoded(() => PluginInfoMessage.decode(answer));
     },
@@ -82,16 +98,4 @@ export function registrationClient(
       await once(socket, NotifyRegistrationStatus.path, status, limitMs, signal);
     },
   };
-}
-
-/** An answer that cannot be decoded is a failed call like any other. */
-function decoded<T>(decode: () => T): T {
-  try {
-    return decode();
-  } catch (problem) {
-    throw new CallFailed(
-      GRPC_STATUS.INTERNAL,
-      problem instanceof Error ? problem.message : 'the answer cannot be decoded',
-    );
-  }
 }

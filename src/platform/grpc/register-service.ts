@@ -8,45 +8,40 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Caller } from '../../model/ids.js';
-import type { Outcome } from '../../model/plugin.js';
+import type { RegisterCall, RegisterService } from '../../model/registration.js';
 import { REFUSALS, type Refusal } from '../../model/reasons.js';
-import { Empty, RegisterRequest, registrationService } from '../wire/services/device-plugin.js';
-import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/services/retry-info.js';
+import {
+  Empty,
+  RegisterRequest,
+  registrationService,
+} from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 
-/** What a call says, decoded. */
-interface Call {
-  readonly version: string;
-  readonly endpoint: string;
-  readonly resourceName: string;
-}
-
-/** What stands behind the service. */
-export interface RegisterBackend {
-  register(call: Call, caller: Caller | undefined): Promise<Outcome>;
-  /** A request that is no RegisterRequest: counted and logged by the broker. */
+/** Who is told of a request that is no RegisterRequest. */
+export interface UndecodableRequests {
   undecodable(refusal: Refusal, caller: Caller | undefined): void;
 }
 
 const EMPTY = Empty.encode({});
 
-/** Serves Register on a door. */
-export function serveRegister(door: GrpcDoor, backend: RegisterBackend): void {
+/** Serves Register on a door: `service` answers what can be decoded, `told` hears of what cannot. */
+export function serveRegister(door: GrpcDoor, service: RegisterService, told: UndecodableRequests): void {
   const answer = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
     const connection = door.connectionOf(call.metadata);
     const caller = connection?.caller;
-    let request: Call;
+    let request: RegisterCall;
     try {
       request = RegisterRequest.decode(call.request);
     } catch (problem) {
       const why = problem instanceof WireError ? problem.message : 'it is not a protobuf message';
       const refusal: Refusal = { code: 'REQUEST_INVALID', message: `the request is not a RegisterRequest: ${why}` };
-      backend.undecodable(refusal, caller);
+      told.undecodable(refusal, caller);
       refuse(refusal);
       return;
     }
-    const outcome = await backend.register(request, caller);
+    const outcome = await service.register(request, caller);
     if (outcome.ok) {
       connection?.answered(true);
       done(null, EMPTY);

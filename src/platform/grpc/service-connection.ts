@@ -7,6 +7,7 @@ import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { ServiceListener } from '../../model/service-listener.js';
 import type { PinProblem } from '../fs/socket-pin.js';
+import type { Guarding } from './owned-sockets.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 
 /** What a connection needs. */
@@ -15,6 +16,8 @@ export interface ServiceConnectionPorts {
   readonly random: Random;
   readonly pin: (path: string) => PinnedSocket | PinProblem;
   readonly maxMessageBytes: number;
+  /** What connections to the driver are guarded with. */
+  readonly guarding: Guarding;
 }
 
 /** Connecting to a socket on this machine takes microseconds; who needs longer than this hangs. */
@@ -31,7 +34,7 @@ export class ServiceConnection {
   readonly #uid: number;
   readonly #halt = new AbortController();
   #channel: PluginChannel | undefined;
-  #unavailable = 'the service socket does not answer';
+  #unavailable = new CallFailed(GRPC_STATUS.UNAVAILABLE, 'the service socket does not answer', 'unreachable');
 
   constructor(endpoint: PinnedSocket, listener: ServiceListener, ports: ServiceConnectionPorts) {
     this.#ports = ports;
@@ -48,13 +51,12 @@ export class ServiceConnection {
    */
   async unary(method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> {
     const channel = this.#channel;
-    if (channel === undefined) throw new CallFailed(GRPC_STATUS.UNAVAILABLE, this.#unavailable);
+    if (channel === undefined) throw this.#unavailable;
     try {
       return await channel.unary(method, request, limitMs, signal);
     } catch (failure) {
       // Calls tell why nobody could be reached; the state of a channel does not.
-      if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE)
-        this.#unavailable = failure.message;
+      if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE) this.#unavailable = failure;
       throw failure;
     }
   }
@@ -91,7 +93,7 @@ export class ServiceConnection {
 
   /** Connects and waits for the end. Takes over the pin. Returns why it ended. */
   async #use(pin: PinnedSocket, maxMessageBytes: number): Promise<string> {
-    const channel = new PluginChannel(pin.dialPath, maxMessageBytes, this.#ports.clock);
+    const channel = new PluginChannel(pin.dialPath, maxMessageBytes, this.#ports.guarding, pin.path);
     this.#channel = channel;
     const { signal } = this.#halt;
     try {

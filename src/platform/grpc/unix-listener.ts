@@ -1,16 +1,15 @@
-// Our own unix listener. It binds under a private dot name and renames that into place, because closing a Node listener
-// unlinks the path it was bound to, whoever owns that path by then, and because plugins wait for the name to appear.
-import { chmodSync, lstatSync, readdirSync, renameSync, rmSync, unlinkSync, type Stats } from 'node:fs';
+// Our own unix listener. It binds in a private folder and is moved into place, because others may write the directory,
+// because closing a Node listener unlinks the path it was bound to, whoever owns that path by then, and because plugins
+// wait for the name to appear.
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
-import { incarnationKey } from '../../model/ids.js';
-import { incarnationAt, MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
+import { withPath } from '../fs/pinned-directory.js';
+import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
+import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 
 /** How long a listener at our path has to answer a bare connect before it counts as dead. */
 const ANSWER_WITHIN_MS = 500;
-/** Begins private names: hidden from plugins that watch the directory, and swept at the next start. */
-const PRIVATE_PREFIX = '.pb-';
 /** Connections the kernel queues for us; more are refused by it. */
 const BACKLOG = 1024;
 
@@ -23,60 +22,58 @@ export class PathTaken extends Error {
 export interface ListenerOptions {
   /** The public path. */
   readonly path: string;
-  /** File mode of the socket. */
-  readonly mode: number;
+  /** Who may connect. */
+  readonly access: SocketAccess;
   readonly clock: Clock;
   /** A living listener at the path is replaced: it is a stopping broker of the same root, whose lock we hold. */
   readonly replaces: boolean;
   readonly onConnection: (socket: Socket) => void;
   /** Accepting failed (out of file descriptors); the listener goes on. */
   readonly onError: (failure: Error) => void;
+  /** Something foreign had the public path and was moved aside: one sentence. */
+  readonly onMovedAside: (message: string) => void;
 }
 
 /** A bound listener; nobody sees it until it is published. */
 export class UnixListener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  readonly #privatePath: string;
-  #key: string | undefined;
+  readonly #place: SocketPlace;
   #isPublished = false;
 
-  constructor(options: ListenerOptions, server: Server, privatePath: string) {
+  constructor(options: ListenerOptions, server: Server, place: SocketPlace) {
     this.#options = options;
     this.#server = server;
-    this.#privatePath = privatePath;
+    this.#place = place;
   }
 
   /**
-   * Binds and listens under a private name beside the public one.
+   * Binds and listens in a private folder beside the public path.
    *
-   * @throws PathTaken when the path is too long, is no socket, another process answers on it, or the system refuses it
+   * @throws PathTaken when the path is too long, another process answers on it, or the system refuses it
    */
   static async bind(options: ListenerOptions): Promise<UnixListener> {
-    const { path: publicPath } = options;
+    const { path: publicPath, access, clock, replaces } = options;
     const bytes = Buffer.byteLength(publicPath);
     if (bytes > MAX_SOCKET_PATH_BYTES) {
       throw new PathTaken(
         `cannot listen on ${publicPath}: the path has ${String(bytes)} bytes and a unix socket address holds ${String(MAX_SOCKET_PATH_BYTES)}; choose a shorter --root or set the path in the configuration`,
       );
     }
-    await checkFree(publicPath, options);
-    const directory = path.dirname(publicPath);
-    const privatePath = path.join(directory, privateName(path.basename(publicPath)));
+    const place = opened(publicPath);
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
     try {
-      sweepPrivate(directory, path.basename(publicPath));
-      await listen(server, privatePath);
-      chmodSync(privatePath, options.mode);
+      if (!replaces) await checkFree(place, clock);
+      await place.sweep(async (socket) => !(await answers(socket, clock)));
+      await listen(server, place.bindPath);
+      place.dress(access);
     } catch (failure) {
-      server.close();
-      const why = (failure as Error).message;
-      throw new PathTaken(
-        `cannot listen on ${publicPath}: ${why}; the broker must be able to make files in ${directory}`,
-      );
+      await closed(server);
+      place.close();
+      throw failure instanceof PathTaken ? failure : refused(publicPath, failure as Error);
     }
     server.on('error', options.onError);
-    return new UnixListener(options, server, privatePath);
+    return new UnixListener(options, server, place);
   }
 
   /** Whether it was put at its public path, wherever it is now. */
@@ -86,25 +83,33 @@ export class UnixListener {
 
   /**
    * Puts the socket at its public path. The old name is removed first: plugins that wait for a removal and plugins
-   * that wait for a creation both get their cue.
+   * that wait for a creation both notice it.
+   *
+   * @throws PathTaken when something has the path that cannot be moved
    */
   publish(): void {
-    const { path: publicPath } = this.#options;
+    const { path: publicPath, onMovedAside } = this.#options;
+    let moved: readonly string[];
     try {
-      unlinkSync(publicPath);
+      moved = this.#place.publish();
     } catch (failure) {
-      if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
+      const { code, message } = failure as NodeJS.ErrnoException;
+      if (code !== 'EBUSY') throw refused(publicPath, failure as Error);
+      throw new PathTaken(
+        `cannot listen on ${publicPath}: something is mounted there (${message}); container runtimes make a directory when a socket file is mounted that does not exist: mount its parent directory instead`,
+      );
     }
-    renameSync(this.#privatePath, publicPath);
     this.#isPublished = true;
-    const incarnation = incarnationAt(publicPath);
-    this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
+    for (const name of moved) {
+      onMovedAside(
+        `something that was no socket had the name ${publicPath} and is ${path.join(path.dirname(publicPath), name)} now; look who made it, and remove it`,
+      );
+    }
   }
 
   /** Whether the public path still leads to this listener. */
   isInPlace(): boolean {
-    const now = incarnationAt(this.#options.path);
-    return now !== undefined && incarnationKey(now) === this.#key;
+    return this.#place.isInPlace();
   }
 
   /** Refuses further connections (they wait in the kernel until `maxConnections` is raised again). */
@@ -112,51 +117,39 @@ export class UnixListener {
     this.#server.maxConnections = count;
   }
 
-  /** Stops listening. The file at the public path stays: some plugins shut down when it goes (contract 6). */
-  close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-    });
+  /** Stops listening. The file at the public path stays: some plugins shut down when it goes. */
+  async close(): Promise<void> {
+    await closed(this.#server);
+    this.#place.close();
   }
 }
 
-/** A name no longer than the public one where that is possible: it must fit the address, too. */
-function privateName(publicName: string): string {
-  return `${PRIVATE_PREFIX}${publicName.slice(0, 2)}${(process.pid % 46_656).toString(36)}`;
-}
-
-/** Removes private names that dead brokers left in the directory. */
-function sweepPrivate(directory: string, publicName: string): void {
-  for (const name of readdirSync(directory)) {
-    if (name.startsWith(`${PRIVATE_PREFIX}${publicName.slice(0, 2)}`))
-      rmSync(path.join(directory, name), { force: true });
-  }
-}
-
-async function checkFree(publicPath: string, { clock, replaces }: ListenerOptions): Promise<void> {
-  const status = statusOf(publicPath);
-  if (status === undefined) return;
-  if (status.isDirectory()) {
-    throw new PathTaken(
-      `cannot listen on ${publicPath}: it is a directory; container runtimes make one when a socket file is mounted that does not exist: mount its parent directory instead`,
-    );
-  }
-  if (!status.isSocket() && !status.isSymbolicLink()) {
-    throw new PathTaken(`cannot listen on ${publicPath}: it is a file that is not a socket; move it away`);
-  }
-  if (!replaces && (await answers(publicPath, clock))) {
-    throw new PathTaken(
-      `cannot listen on ${publicPath}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
-    );
-  }
-}
-
-function statusOf(publicPath: string): Stats | undefined {
+function opened(publicPath: string): SocketPlace {
   try {
-    return lstatSync(publicPath, { throwIfNoEntry: false });
+    return SocketPlace.open(publicPath);
   } catch (failure) {
-    throw new PathTaken(`cannot listen on ${publicPath}: ${(failure as Error).message}`);
+    throw refused(publicPath, failure as Error);
   }
+}
+
+function refused(publicPath: string, { message }: Error): PathTaken {
+  return new PathTaken(
+    `cannot listen on ${publicPath}: ${withPath(message, path.dirname(publicPath))}; the broker must be able to make files in ${path.dirname(publicPath)}`,
+  );
+}
+
+/**
+ * A kubelet and other brokers run as root or as our own user, and so does whoever put a link to one of them there. What
+ * another user made at our path is a plugin's, listening or not, and does not keep us from starting.
+ */
+async function checkFree(place: SocketPlace, clock: Clock): Promise<void> {
+  const { kind, uid } = place.occupant();
+  if (kind !== 'socket' && kind !== 'link') return;
+  if (uid !== 0 && uid !== process.geteuid?.()) return;
+  if (!(await answers(place.namePath, clock))) return;
+  throw new PathTaken(
+    `cannot listen on ${place.path}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,
+  );
 }
 
 /** Whether somebody accepts connections at a path. */
@@ -174,12 +167,19 @@ export function answers(socketPath: string, clock: Clock): Promise<boolean> {
   });
 }
 
-function listen(server: Server, privatePath: string): Promise<void> {
+function listen(server: Server, bindPath: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ path: privatePath, backlog: BACKLOG }, () => {
+    server.listen({ path: bindPath, backlog: BACKLOG }, () => {
       server.off('error', reject);
       resolve();
     });
+  });
+}
+
+/** Resolves too when it never listened. */
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
   });
 }

@@ -5,9 +5,12 @@ import {
   type MetricsSnapshot,
   type ProcessMetrics,
 } from '../metrics/broker-metrics.js';
-import { plainText, type Answer, type Pages } from './health-server.js';
+import { plainText, type Route, type Routes } from './router.js';
 
-/** Where the broker stands, as `status` shows it (contract 7). */
+/** One rendering is for all who ask within this. */
+const METRICS_FRESH_MS = 1000;
+
+/** Where the broker stands, as `status` shows it. */
 export interface Phase {
   readonly phase: 'restoring' | 'ready' | 'degraded' | 'stopping';
   /** What is degraded, one sentence each. */
@@ -23,24 +26,30 @@ export interface PageSources {
 }
 
 /** The pages: /healthz, /readyz (503 while restoring or stopping; degraded is ready), /metrics. */
-export function healthPages({ phase, metrics, snapshot, process }: PageSources): Pages {
-  return new Map<string, () => Answer | Promise<Answer>>([
-    ['/healthz', () => plainText(200, 'ok')],
+export function healthPages({ phase, metrics, snapshot, process }: PageSources): Routes {
+  return new Map<string, Route>([
+    ['/healthz', { anyHost: true, make: () => plainText(200, 'ok') }],
     [
       '/readyz',
-      () => {
-        const { phase: now, problems } = phase();
-        const isReady = now === 'ready' || now === 'degraded';
-        return plainText(isReady ? 200 : 503, [now, ...problems].join('\n'));
+      {
+        anyHost: true,
+        make: () => {
+          const { phase: now, problems } = phase();
+          const isReady = now === 'ready' || now === 'degraded';
+          return plainText(isReady ? 200 : 503, [now, ...problems].join('\n'));
+        },
       },
     ],
     [
       '/metrics',
-      async () => ({
-        status: 200,
-        type: METRICS_CONTENT_TYPE,
-        body: metrics.render(snapshot()) + (await process()),
-      }),
+      {
+        freshMs: METRICS_FRESH_MS,
+        make: async () => ({
+          status: 200,
+          type: METRICS_CONTENT_TYPE,
+          body: metrics.render(snapshot()) + (await process()),
+        }),
+      },
     ],
   ]);
 }

@@ -1,10 +1,12 @@
-// Metrics and health over HTTP (contract 11): three addresses to read, nothing to change. Never fatal: an address that
+// Metrics and health over HTTP: three addresses to read, nothing to change. Never fatal: an address that
 // is taken is told once and tried again, because the daemon before us may still be leaving it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Alarm, Clock } from '../../kernel/clock.js';
+import type { AddressInfo, Socket } from 'node:net';
+import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/settings.js';
+import { PeerPace } from './peer-pace.js';
+import { Router, type Routes } from './router.js';
 
 /** A request must be complete within this. */
 const REQUEST_MS = 5000;
@@ -14,21 +16,6 @@ const MOST_CONNECTIONS = 64;
 const MOST_HEADER_BYTES = 8192;
 /** An address that is taken is tried again after this. */
 const RETRY_MS = 1000;
-
-/** What is answered: a status of HTTP and a text. */
-export interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
-/** Answers one path; undefined: there is nothing. */
-export type Pages = ReadonlyMap<string, () => Answer | Promise<Answer>>;
-
-/** Plain text with a newline. */
-export function plainText(status: number, text: string): Answer {
-  return { status, type: 'text/plain; charset=utf-8', body: `${text}\n` };
-}
 
 /** A running server, or one that waits for its address. */
 export interface HealthServer {
@@ -40,30 +27,33 @@ export interface HealthServer {
 /**
  * Starts to serve, unless it is switched off.
  *
- * @param pages what is served by path; each is asked once at a time however many ask
+ * @param routes what is served by path
  */
 export function startHealthServer(
   settings: HttpSettings,
-  pages: Pages,
+  routes: Routes,
   clock: Clock,
   log: Log,
 ): HealthServer | undefined {
-  return settings.listen === undefined ? undefined : new PageServer(settings.listen, pages, clock, log);
+  const { listen, allowedHosts } = settings;
+  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log);
 }
 
 class PageServer implements HealthServer {
   readonly #listen: { readonly host: string; readonly port: number };
-  readonly #pages: Pages;
+  readonly #router: Router;
+  readonly #pace = new PeerPace();
+  /** Connections with a request that is not answered. */
+  readonly #busy = new WeakSet<Socket>();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
-  readonly #running = new Map<string, Promise<Answer>>();
   #retry: Alarm | undefined;
   #isWarned = false;
 
-  constructor(listen: { readonly host: string; readonly port: number }, pages: Pages, clock: Clock, log: Log) {
+  constructor(listen: { readonly host: string; readonly port: number }, router: Router, clock: Clock, log: Log) {
     this.#listen = listen;
-    this.#pages = pages;
+    this.#router = router;
     this.#clock = clock;
     this.#log = log;
     const limits = {
@@ -97,32 +87,29 @@ class PageServer implements HealthServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    const { status, type, body } = await this.#answer(request.method ?? '', (request.url ?? '').split('?', 1)[0] ?? '');
+    const { socket } = request;
+    // Whoever pipelines wants to be served faster than it reads: nobody who means well does.
+    if (this.#busy.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    this.#busy.add(socket);
+    response.once('close', () => this.#busy.delete(socket));
+    const waitMs = this.#pace.waitMs(socket.remoteAddress ?? '', this.#clock.mono());
+    if (waitMs > 0) await sleep(this.#clock, waitMs);
+    if (socket.destroyed) return;
+    const { method = '', url = '', headers } = request;
+    const path = url.split('?', 1)[0] ?? '';
+    const { status, type, body } = await this.#router.answer({ method, path, host: headers.host });
     response.writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(body),
       'cache-control': 'no-store',
       ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
     });
-    response.end(request.method === 'HEAD' ? undefined : body);
+    response.end(method === 'HEAD' ? undefined : body);
     // Nobody has to send us a body, and none is read.
     request.resume();
-  }
-
-  async #answer(method: string, path: string): Promise<Answer> {
-    const page = this.#pages.get(path);
-    if (page === undefined) return plainText(404, `not found; there is ${[...this.#pages.keys()].join(', ')}`);
-    if (method !== 'GET' && method !== 'HEAD') return plainText(405, 'only GET and HEAD');
-    const running = this.#running.get(path) ?? Promise.resolve().then(page);
-    this.#running.set(path, running);
-    try {
-      return await running;
-    } catch (failure) {
-      this.#log.error('http.page-failed', `the page ${path} could not be made: ${String(failure)}`);
-      return plainText(500, 'this page could not be made; see the log');
-    } finally {
-      this.#running.delete(path);
-    }
   }
 
   #listening(): void {

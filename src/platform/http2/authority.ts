@@ -1,5 +1,5 @@
 // Which :authority a request may have. nghttp2 resets a request whose authority it dislikes before any code of ours
-// sees it, and grpc-go before 1.57 sends the raw socket path (contract 2).
+// sees it, and grpc-go before 1.57 sends the raw socket path.
 import { HeaderField } from './hpack-field.js';
 
 /**

@@ -1,5 +1,5 @@
 // The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses,
-// and ends connections that exceed their budgets (contract 2, 4 and 12).
+// and ends connections that exceed their budgets.
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
@@ -98,7 +98,7 @@ export class Border extends Duplex {
   }
 
   /**
-   * From now on the peer is read only once every so often, and at most one call of it passes each time (contract 4: a
+   * From now on the peer is read only once every so often, and at most one call of it passes each time (a
    * connection that keeps calling after refusals).
    *
    * @param everyMs milliseconds between two reads

@@ -7,6 +7,7 @@ interface Call {
   readonly openedAt: number;
   isRequested: boolean;
   isAnswered: boolean;
+  isAnswering: boolean;
   /** Octets of DATA the peer still takes for this call. */
   window: number;
   starvedSince: number | undefined;
@@ -72,7 +73,14 @@ export class Calls {
     this.#idleSince = undefined;
     const window = this.#initialWindow;
     const starvedSince = window < DROP_BYTES ? now : undefined;
-    this.#calls.set(id, { openedAt: now, isRequested: false, isAnswered: false, window, starvedSince });
+    this.#calls.set(id, {
+      openedAt: now,
+      isRequested: false,
+      isAnswered: false,
+      isAnswering: false,
+      window,
+      starvedSince,
+    });
   }
 
   /** The request is complete. Returns whether that completed the call. */
@@ -91,6 +99,12 @@ export class Calls {
     call.isAnswered = true;
     if (call.isRequested) this.reset(id, now);
     return call.isRequested;
+  }
+
+  /** The answer has begun. A request that is answered while it goes on is meant to stay open: it is not half open. */
+  answering(id: number): void {
+    const call = this.#calls.get(id);
+    if (call !== undefined) call.isAnswering = true;
   }
 
   /** The call is over. */
@@ -134,9 +148,9 @@ export class Calls {
     }
   }
 
-  /** When the oldest call was opened whose request is not complete. */
+  /** When the oldest call was opened whose request is not complete, and whose answer has not begun. */
   halfOpenSince(): number | undefined {
-    for (const call of this.#calls.values()) if (!call.isRequested) return call.openedAt;
+    for (const call of this.#calls.values()) if (!call.isRequested && !call.isAnswering) return call.openedAt;
     return undefined;
   }
 

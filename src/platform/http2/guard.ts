@@ -5,7 +5,15 @@ import { PeerFault } from './fault.js';
 
 /** What is counted. `answeredResets` are the calls that the server reset because of what the peer sent. */
 export type GuardKind =
-  'frames' | 'settings' | 'pings' | 'resets' | 'answeredResets' | 'emptyFrames' | 'windowUpdates' | 'priorities';
+  | 'frames'
+  | 'settings'
+  | 'pings'
+  | 'resets'
+  | 'answeredResets'
+  | 'emptyFrames'
+  | 'windowUpdates'
+  | 'priorities'
+  | 'informational';
 
 interface KindSpec {
   readonly code: ConnectionEndCode;
@@ -30,6 +38,7 @@ const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   emptyFrames: kind('EMPTY_FRAMES', 'frames without content', (s) => s.emptyFrames, 0, 0),
   windowUpdates: kind('WINDOW_GAME', 'WINDOW_UPDATE frames', (s) => s.windowUpdates, 4, 4),
   priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
+  informational: kind('HEADERS_FLOOD', 'header blocks that no answer has', (s) => s.informational, 0, 0),
 };
 
 function kind(
@@ -66,6 +75,7 @@ function nothing(): Counts {
       emptyFrames: 0,
       windowUpdates: 0,
       priorities: 0,
+      informational: 0,
     },
   };
 }

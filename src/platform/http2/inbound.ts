@@ -1,19 +1,9 @@
-// From the client to the server: cuts the octets into frames, counts them, and lets pass what the server may read. DATA is
-// never held or copied; other frames are held until they are whole.
+// From the client to the server: counts its frames, and lets pass what the server may read.
 import type { GuardSettings } from '../../model/settings.js';
 import type { Calls } from './calls.js';
 import { malformed } from './fault.js';
-import {
-  FLAG,
-  FRAME,
-  HEAD_BYTES,
-  PREFACE,
-  readHead,
-  readSettings,
-  SAFE_FRAME_BYTES,
-  SETTING,
-  type FrameHead,
-} from './frames.js';
+import { FLAG, FRAME, HEAD_BYTES, PREFACE, readSettings, SAFE_FRAME_BYTES, SETTING, type FrameHead } from './frames.js';
+import { FrameCutter } from './frame-cutter.js';
 import type { Guard } from './guard.js';
 import { HeaderBlocks } from './header-blocks.js';
 
@@ -23,10 +13,8 @@ export interface ServerSettings {
   readonly maxFrameBytes: number | undefined;
 }
 
-const NOTHING: Buffer = Buffer.alloc(0);
-
 /** Reads one client. Out of use after the first PeerFault. */
-export class Inbound {
+export class Inbound extends FrameCutter {
   readonly #guard: Guard;
   readonly #calls: Calls;
   readonly #blocks: HeaderBlocks;
@@ -36,12 +24,7 @@ export class Inbound {
   #hasPreface = false;
   #hasSettings = false;
   #blockSince: number | undefined;
-  /** Octets that wait for the rest of their frame, and how many make it worth looking again. */
-  #held: Buffer[] = [];
-  #heldBytes = 0;
-  #needBytes = PREFACE.length;
-  /** The rest of a DATA or unknown frame, and the call that it ends. */
-  #passing = 0;
+  /** The call that ends with the DATA frame that passes. */
   #ending: number | undefined;
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
@@ -49,6 +32,8 @@ export class Inbound {
 
   /** @param settings the bounds of header blocks */
   constructor(settings: GuardSettings, guard: Guard, calls: Calls) {
+    // From the first octet on: another protocol is known at once.
+    super(1);
     this.#guard = guard;
     this.#calls = calls;
     this.#blocks = new HeaderBlocks(settings);
@@ -86,79 +71,22 @@ export class Inbound {
     this.#maxFrameBytes = Math.max(this.#maxFrameBytes, settings.maxFrameBytes ?? 0);
   }
 
-  /**
-   * Takes the next octets of the client.
-   *
-   * @param now milliseconds on the monotonic scale
-   * @returns what the server may read now; possibly empty
-   * @throws PeerFault when the peer is to be cut off
-   */
-  take(chunk: Buffer, now: number): Buffer {
-    const bytes = this.#join(chunk);
-    if (bytes === undefined) return NOTHING;
-    const out: Buffer[] = [];
-    let at = 0;
-    let passedTo = 0;
-    if (!this.#hasPreface) {
-      if (!this.#takePreface(bytes)) return NOTHING;
-      at = PREFACE.length;
-    }
-    while (at < bytes.length) {
-      if (this.#passing > 0) {
-        at += this.#pass(bytes.length - at, now);
-        continue;
-      }
-      const head = bytes.length - at < HEAD_BYTES ? undefined : readHead(bytes, at);
-      const need = head === undefined ? HEAD_BYTES : this.#need(head, now);
-      if (head === undefined || bytes.length - at < need || this.#mustWait(head)) {
-        this.#hold(bytes.subarray(at), need);
-        break;
-      }
-      const size = isStreamed(head.type) ? HEAD_BYTES : HEAD_BYTES + head.length;
-      const instead = this.#frame(head, bytes, at, now);
-      if (instead !== undefined) {
-        if (at > passedTo) out.push(bytes.subarray(passedTo, at));
-        out.push(...instead);
-        passedTo = at + size;
-      }
-      at += size;
-    }
-    if (passedTo === 0 && at === bytes.length) return bytes;
-    if (at > passedTo) out.push(bytes.subarray(passedTo, at));
-    return out.length === 1 ? (out[0] ?? NOTHING) : Buffer.concat(out);
+  protected override get isWaiting(): boolean {
+    return this.#isStalled;
   }
 
-  /** Adds to what is held; undefined while it is too little. */
-  #join(chunk: Buffer): Buffer | undefined {
-    if (this.#heldBytes === 0 && this.#hasPreface) return chunk;
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    if (this.#isStalled || (this.#hasPreface && this.#heldBytes < this.#needBytes)) return undefined;
-    const joined = Buffer.concat(this.#held);
-    this.#held = [];
-    this.#heldBytes = 0;
-    return joined;
-  }
-
-  #hold(rest: Buffer, need: number): void {
-    this.#held = [rest];
-    this.#heldBytes = rest.length;
-    this.#needBytes = need;
-  }
-
-  #takePreface(bytes: Buffer): boolean {
+  protected override begin(bytes: Buffer): number | undefined {
+    if (this.#hasPreface) return 0;
     const length = Math.min(bytes.length, PREFACE.length);
     if (PREFACE.compare(bytes, 0, length, 0, length) !== 0) throw malformed('it does not begin as HTTP/2 does');
     this.#hasPreface = length === PREFACE.length;
-    if (!this.#hasPreface) this.#hold(bytes, PREFACE.length);
-    return this.#hasPreface;
+    if (this.#hasPreface) return PREFACE.length;
+    this.hold(bytes, bytes.length + 1);
+    return undefined;
   }
 
-  #pass(available: number, now: number): number {
-    const length = Math.min(available, this.#passing);
-    this.#passing -= length;
-    if (this.#passing === 0) this.#payloadEnded(now);
-    return length;
+  protected override passed(_bytes: Buffer, _from: number, _to: number, isLast: boolean, now: number): void {
+    if (isLast) this.#payloadEnded(now);
   }
 
   #payloadEnded(now: number): void {
@@ -168,7 +96,7 @@ export class Inbound {
   }
 
   /** How many octets of a frame must be there before it is looked at. */
-  #need(head: FrameHead, now: number): number {
+  protected override need(head: FrameHead, now: number): number {
     if (head.length > this.#maxFrameBytes) throw malformed(`a frame of ${head.length} bytes`);
     if (head.type === FRAME.HEADERS) this.#blockSince ??= now;
     if (!isStreamed(head.type)) return HEAD_BYTES + head.length;
@@ -176,7 +104,7 @@ export class Inbound {
   }
 
   /** Whether a frame opens a call that is not allowed yet. Its time has not begun then. */
-  #mustWait(head: FrameHead): boolean {
+  protected override mustWait(head: FrameHead): boolean {
     if (this.#mayOpen > 0 || head.type !== FRAME.HEADERS || !this.#calls.opens(head.stream)) return false;
     this.#isStalled = true;
     this.#blockSince = undefined;
@@ -184,7 +112,7 @@ export class Inbound {
   }
 
   /** Looks at the frame at `at` (a streamed one: its head); returns what passes in its place if it does not itself. */
-  #frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
+  protected override frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
     this.#guard.count('frames');
     if (!this.#hasSettings && (head.type !== FRAME.SETTINGS || (head.flags & FLAG.ACK) !== 0)) {
       throw malformed('its first frame is not SETTINGS');
@@ -249,7 +177,7 @@ export class Inbound {
 
   /** The head of a DATA or unknown frame, whose payload passes as it comes. */
   #streamed(head: FrameHead, padding: number, now: number): void {
-    this.#passing = head.length;
+    this.stream(head.length);
     if (head.type !== FRAME.DATA) return;
     const ends = (head.flags & FLAG.END_STREAM) !== 0;
     const content = head.length - ((head.flags & FLAG.PADDED) !== 0 ? 1 + padding : 0);

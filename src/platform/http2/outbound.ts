@@ -96,6 +96,7 @@ export class Outbound {
     switch (head.type) {
       case FRAME.DATA:
       case FRAME.HEADERS:
+        this.#calls.answering(head.stream);
         if ((head.flags & FLAG.END_STREAM) !== 0 && this.#calls.answered(head.stream, now)) this.#guard.callCompleted();
         return;
       case FRAME.RST_STREAM:

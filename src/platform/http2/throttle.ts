@@ -2,7 +2,7 @@ import { HOLD, type Brake } from './brake.js';
 import type { Inbound } from './inbound.js';
 import type { LazyAlarm } from './lazy-alarm.js';
 
-/** Reads a peer late, or only once every so often and lets one call of it pass each time (contract 4). */
+/** Reads a peer late, or only once every so often and lets one call of it pass each time. */
 export class Throttle {
   readonly #brake: Brake;
   readonly #inbound: Inbound;

@@ -1,48 +1,45 @@
 // The Limiter on Bottleneck. Who decides what:
 //
-// - Bottleneck mints. Its jobs, one at a time and at least `minTime` apart, put permits into a stock that runs ahead of
-//   need, up to a burst more than a burst. A permit that no job has minted is not given out. It is asked only when the
-//   stock has run low, so a plugin that registers now and then never starts it, and a stocked limiter has no job, no
-//   timer and no instance that does anything. One mint brings what 50 ms earn, or one permit where an interval is
-//   longer: a job costs about 0.1 ms of CPU and starts 3 ms after it was asked for, too much for each 5 ms of
-//   `global.register`.
-// - The monotonic clock bounds. CreditLedger knows what the elapsed time has earned, and a minted permit is spent only
-//   against such credit, so that Bottleneck, which goes by Date.now, can mint early without anybody getting more.
-// - A decision reads two numbers. It never waits for a timer of Bottleneck: permits are minted before they are earned.
+// - CreditLedger decides what is decided at once: whether there is a permit now, and how long it is until the next. It
+//   goes by the monotonic clock, so no step of the wall clock gives or takes anything.
+// - Bottleneck holds what waits: each turn that is waited for is a job in its queue, which starts them one by one, at least
+//   an interval apart (`minTime`, `maxConcurrent`), and holds no more than `highWater`.
+// - A job that starts waits for the rest of its permit, by an alarm of ours, and then tells the first of the line. Who
+//   left meanwhile takes no turn: a job without anybody to tell ends at once.
 //
-// Its traps: settings are never updated, a reload goes on with a new instance and the old credit (updateSettings ends
-// the refill). No reservoir, so no heartbeat. At most one job is in it, so its queue needs no highWater and no strategy.
-// A wall clock that steps would hold a mint for the length of the step: it is seen as a difference between wall and
-// monotonic clock, and by a mint that is overdue, and the instance is replaced. Waiting between mints is done by an
-// alarm of ours, because its timers keep a process alive; its own last only for the rest. stop() is called once, on an
-// instance that has a job, and what it rejects is expected. A job of a replaced instance changes nothing.
+// Its traps. It takes 3 ms to start a job and 1 ms to refuse one, so it is asked only by who has to wait, and whoever
+// cannot be served in time is refused before that. Settings are never updated: a reload goes on with a fresh instance and the
+// same credit. It goes by Date.now, so a wall clock that is set back would hold the line for as long: whoever should have
+// been served looks whether the clocks differ, and a fresh instance takes the line over. A fresh one starts its first
+// job at once; the ledger keeps that from being too early. Where the loop was late, one job serves all whose permits have
+// been earned. Its timers keep a process alive, so whoever opens a limiter closes it. stop() is called once, on an instance
+// with jobs, and what it rejects is expected.
 import Bottleneck from 'bottleneck/light.js';
-import type { Limiter, OpenLimiter } from '../../flood/limiter.js';
+import type { Limiter, OpenLimiter, WaitingTurn } from '../../flood/limiter.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { BucketSettings } from '../../model/settings.js';
 import { CreditLedger } from './credit-ledger.js';
 
-/** A mint brings at least what this long earns. */
-const LEAST_STEP_MS = 50;
-/** Bottleneck is asked this long before it may mint again, so that it, not our alarm, picks the moment. */
-const ASK_AHEAD_MS = 20;
-/** A mint this much later than its step is overdue: the instance is stuck or the loop was blocked; either way, replace. */
-const OVERDUE_MS = 1_000;
-/** When to look again while time has earned a permit that is still to be minted: what a mint takes, and some. */
-const MINTING_MS = 10;
+/** As many may wait, such as sockets at the watcher door; calls are refused earlier, by how long they can wait. */
+const MOST_WAITING = 4_096;
+/** How much later than its permit a turn may come before the clocks are compared. */
+const LOOK_AFTER_MS = 50;
+/** How much later before the instance counts as stuck; more than a busy loop needs for the few timers of a job. */
+const STUCK_AFTER_MS = 2_000;
+/** Where permits come faster than this, one job brings several: a job costs half a millisecond and four timers. */
+const LEAST_STEP_MS = 20;
+/** How far the clocks may drift apart while somebody waits. */
+const DRIFT_MS = 50;
 
-/** What follows from settings. */
-interface Stocking {
+/** One instance of Bottleneck and what was handed to it. */
+interface Line {
+  readonly bottleneck: Bottleneck;
+  /** Turns that one job brings. */
   readonly batch: number;
-  readonly minTimeMs: number;
-  readonly most: number;
-  readonly reorderBelow: number;
-}
-
-function stockingFor({ burst, intervalMs }: BucketSettings): Stocking {
-  const batch = Math.ceil(LEAST_STEP_MS / intervalMs);
-  const ahead = Math.max(burst, 2 * batch);
-  return { batch, minTimeMs: batch * intervalMs, most: burst + ahead, reorderBelow: burst + Math.ceil(ahead / 2) };
+  /** How far the wall clock was from the monotonic one when it was made. */
+  readonly wallOffsetMs: number;
+  /** Jobs that have not ended. */
+  jobs: number;
 }
 
 /** See the head of this file. */
@@ -50,143 +47,165 @@ class BottleneckLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #ledger: CreditLedger;
   #settings: BucketSettings;
-  #stocking: Stocking;
-  #stock: number;
-  #mint: Bottleneck | undefined;
-  /** How far the wall clock was from the monotonic one when the instance was made. */
-  #wallOffsetMs = 0;
-  /** When a job was handed to the instance; undefined while it has none. */
-  #askedAtMs: number | undefined;
-  #nextAsk: Alarm | undefined;
+  /** Whom to tell, first come first. */
+  readonly #waiting = new Set<() => void>();
+  #line: Line | undefined;
+  /** What a started job waits for: the rest of its permit. */
+  #resting: { readonly alarm: Alarm; readonly wake: () => void } | undefined;
+  #lookout: Alarm | undefined;
   #isClosed = false;
 
   constructor(clock: Clock, settings: BucketSettings) {
     this.#clock = clock;
     this.#settings = settings;
     this.#ledger = new CreditLedger(settings, clock.mono());
-    this.#stocking = stockingFor(settings);
-    this.#stock = this.#stocking.most;
   }
 
   get settings(): BucketSettings {
     return this.#settings;
   }
 
-  tryTake(): boolean {
-    return this.reserve(0) !== undefined;
+  get waiting(): number {
+    return this.#waiting.size;
   }
 
-  reserve(maxWaitMs: number): number | undefined {
-    if (this.#isClosed) return undefined;
-    const nowMs = this.#clock.mono();
-    this.#watch(nowMs);
-    const waitMs = this.#waitMs(nowMs);
-    if (waitMs > maxWaitMs) return undefined;
-    this.#ledger.spend(nowMs);
-    this.#stock -= 1;
-    this.#restock();
-    return waitMs;
+  tryTake(): boolean {
+    return !this.#isClosed && this.#waiting.size === 0 && this.#ledger.spend(this.#clock.mono());
+  }
+
+  join(come: () => void): WaitingTurn | undefined {
+    if (this.#isClosed || this.#waiting.size === MOST_WAITING) return undefined;
+    const told = (): void => come();
+    this.#waiting.add(told);
+    this.#fillLine();
+    this.#lookOut();
+    return {
+      leave: () => {
+        if (this.#waiting.delete(told) && this.#waiting.size === 0) this.#letGo();
+      },
+    };
   }
 
   permits(): number {
-    if (this.#isClosed) return 0;
-    return Math.max(0, Math.min(this.#stock, this.#ledger.permits(this.#clock.mono())));
+    return this.#isClosed || this.#waiting.size > 0 ? 0 : this.#ledger.permits(this.#clock.mono());
   }
 
   isFull(): boolean {
-    return this.#ledger.isFull(this.#clock.mono());
+    return this.#waiting.size === 0 && this.#ledger.isFull(this.#clock.mono());
   }
 
   nextInMs(): number {
-    return this.#waitMs(this.#clock.mono());
+    return this.#ledger.nextInMs(this.#clock.mono(), this.#waiting.size);
   }
 
   reload(settings: BucketSettings): void {
     const { burst, intervalMs } = this.#settings;
     if (this.#isClosed || (settings.burst === burst && settings.intervalMs === intervalMs)) return;
-    const nowMs = this.#clock.mono();
-    this.#letGo();
-    this.#ledger.resize(settings, nowMs);
+    this.#ledger.resize(settings, this.#clock.mono());
     this.#settings = settings;
-    this.#stocking = stockingFor(settings);
-    this.#stock = Math.min(this.#stocking.most, Math.max(this.#stock, this.#ledger.permits(nowMs)));
-    this.#restock();
+    this.#renew();
   }
 
   close(): void {
     this.#isClosed = true;
+    this.#waiting.clear();
     this.#letGo();
   }
 
-  /** Until the next permit is earned, and minted too: a stock that is used up is filled as soon as Bottleneck says. */
-  #waitMs(nowMs: number): number {
-    const earnedInMs = this.#ledger.nextInMs(nowMs);
-    return this.#stock > 0 ? earnedInMs : Math.max(earnedInMs, MINTING_MS);
+  /** Hands over a job for each turn that is waited for and has none. */
+  #fillLine(): void {
+    const line = (this.#line ??= this.#newLine());
+    while (line.jobs * line.batch < this.#waiting.size) {
+      line.jobs += 1;
+      // Rejects when the instance was stopped, or had no room.
+      line.bottleneck.schedule(() => this.#turn(line)).catch(() => void (line.jobs -= 1));
+    }
   }
 
-  #restock(): void {
-    if (this.#stock < this.#stocking.reorderBelow && this.#nextAsk === undefined) this.#ask();
+  #newLine(): Line {
+    const { burst, intervalMs } = this.#settings;
+    // What is not spent is kept up to a burst, so a job may bring no more than that.
+    const batch = Math.max(1, Math.min(burst, Math.floor(LEAST_STEP_MS / intervalMs)));
+    const bottleneck = new Bottleneck({
+      minTime: batch * intervalMs,
+      maxConcurrent: 1,
+      highWater: MOST_WAITING,
+      strategy: Bottleneck.strategy.OVERFLOW,
+    });
+    return { bottleneck, batch, wallOffsetMs: this.#wallOffsetMs(), jobs: 0 };
   }
 
-  #ask(): void {
-    if (this.#askedAtMs !== undefined) return;
-    if (this.#hasStepped()) this.#letGo();
-    const mint = (this.#mint ??= this.#newMint());
-    this.#askedAtMs = this.#clock.mono();
-    const mintNow = (): Promise<void> => {
-      this.#minted(mint);
-      return Promise.resolve();
-    };
-    // Rejects only when the instance was stopped.
-    mint.schedule(mintNow).catch(() => undefined);
+  /** A job: the rest of its permits, then everybody whose permit is there. */
+  async #turn(line: Line): Promise<void> {
+    while (line === this.#line && this.#waiting.size > 0) {
+      const others = Math.min(line.batch, this.#waiting.size) - 1;
+      const restMs = this.#ledger.nextInMs(this.#clock.mono(), others);
+      if (restMs === 0) break;
+      await this.#rest(restMs);
+    }
+    line.jobs -= 1;
+    if (line === this.#line) this.#serve();
   }
 
-  #newMint(): Bottleneck {
-    this.#wallOffsetMs = this.#clock.wall() - this.#clock.mono();
-    return new Bottleneck({ minTime: this.#stocking.minTimeMs, maxConcurrent: 1 });
-  }
-
-  /** One mint: a batch, and after a time in which none came what was earned meanwhile. */
-  #minted(mint: Bottleneck): void {
-    if (mint !== this.#mint) return;
-    const { batch, most, minTimeMs } = this.#stocking;
-    this.#stock = Math.min(most, Math.max(this.#stock + batch, this.#ledger.permits(this.#clock.mono())));
-    this.#askedAtMs = undefined;
-    if (this.#stock === most) return;
-    this.#nextAsk = this.#clock.alarm(Math.max(0, minTimeMs - ASK_AHEAD_MS), () => {
-      this.#nextAsk = undefined;
-      this.#ask();
+  #rest(restMs: number): Promise<void> {
+    return new Promise((wake) => {
+      this.#resting = { alarm: this.#clock.alarm(restMs, wake), wake };
     });
   }
 
-  /** Replaces an instance that holds a mint for a time that is over, or that the wall clock has moved away. */
-  #watch(nowMs: number): void {
-    if (this.#askedAtMs === undefined) return;
-    const isOverdue = nowMs - this.#askedAtMs > this.#stocking.minTimeMs + OVERDUE_MS;
-    if (!isOverdue && !this.#hasStepped()) return;
-    this.#letGo();
-    this.#ask();
+  #serve(): void {
+    for (const told of this.#waiting) {
+      if (!this.#ledger.spend(this.#clock.mono())) break;
+      this.#waiting.delete(told);
+      told();
+    }
+    if (this.#waiting.size === 0) this.#letGo();
+    else {
+      this.#fillLine();
+      this.#lookOut();
+    }
   }
 
-  /** A step of up to half a refill is left to the stock, which runs further ahead than that. */
-  #hasStepped(): boolean {
-    if (this.#mint === undefined) return false;
-    const movedMs = this.#clock.wall() - this.#clock.mono() - this.#wallOffsetMs;
-    return Math.abs(movedMs) > ASK_AHEAD_MS + this.#stocking.minTimeMs / 2;
+  /** Looks again after the next permit is there: by then somebody was served, or Bottleneck is late. */
+  #lookOut(): void {
+    this.#lookout?.cancel();
+    const dueMs = this.#clock.mono() + this.#ledger.nextInMs(this.#clock.mono());
+    const look = (): void => {
+      const isStuck = this.#clock.mono() - dueMs >= STUCK_AFTER_MS;
+      const driftMs = Math.abs(this.#wallOffsetMs() - (this.#line?.wallOffsetMs ?? 0));
+      if (isStuck || driftMs > DRIFT_MS) this.#renew();
+      else this.#lookout = this.#clock.alarm(LOOK_AFTER_MS, look);
+    };
+    this.#lookout = this.#clock.alarm(dueMs - this.#clock.mono() + LOOK_AFTER_MS, look);
+  }
+
+  /** A fresh instance takes over the line. */
+  #renew(): void {
+    this.#letGo();
+    if (this.#waiting.size === 0) return;
+    this.#fillLine();
+    this.#lookOut();
   }
 
   #letGo(): void {
-    this.#nextAsk?.cancel();
-    this.#nextAsk = undefined;
-    const mint = this.#mint;
-    const isBusy = this.#askedAtMs !== undefined;
-    this.#mint = undefined;
-    this.#askedAtMs = undefined;
-    if (mint !== undefined && isBusy) void mint.stop({ dropWaitingJobs: true }).catch(() => undefined);
+    this.#lookout?.cancel();
+    this.#lookout = undefined;
+    const line = this.#line;
+    this.#line = undefined;
+    this.#resting?.alarm.cancel();
+    this.#resting?.wake();
+    this.#resting = undefined;
+    if (line !== undefined && line.jobs > 0) {
+      void line.bottleneck.stop({ dropWaitingJobs: true }).catch(() => undefined);
+    }
+  }
+
+  #wallOffsetMs(): number {
+    return this.#clock.wall() - this.#clock.mono();
   }
 }
 
-/** Buckets whose refill is paced by Bottleneck and bounded by `clock.mono()`. */
+/** Buckets whose permits are counted by `clock.mono()` and whose lines are held by Bottleneck. */
 export function bottleneckLimiters(clock: Clock): OpenLimiter {
   return (settings) => new BottleneckLimiter(clock, settings);
 }

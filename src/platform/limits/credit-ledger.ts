@@ -1,11 +1,10 @@
-// What time has earned: the upper bound of a bucket, kept as credit in milliseconds of the monotonic clock. Pure.
+// What time has earned: the permits of a bucket, kept as credit in milliseconds of the monotonic clock. Pure.
 import type { BucketSettings } from '../../model/settings.js';
 
 /** Credit of one bucket: a permit costs one interval, time earns it back, up to `burst` intervals. */
 export class CreditLedger {
   #burst: number;
   #intervalMs: number;
-  /** Below zero while reserved turns lie ahead. */
   #creditMs: number;
   #atMs: number;
 
@@ -17,7 +16,7 @@ export class CreditLedger {
     this.#atMs = nowMs;
   }
 
-  /** Whole permits; negative while reserved turns lie ahead. */
+  /** Whole permits. */
   permits(nowMs: number): number {
     return Math.floor(this.#earned(nowMs) / this.#intervalMs);
   }
@@ -27,27 +26,24 @@ export class CreditLedger {
     return this.#earned(nowMs) >= this.#burst * this.#intervalMs;
   }
 
-  /** Whole milliseconds until one permit is there. */
-  nextInMs(nowMs: number): number {
-    return Math.ceil(Math.max(0, this.#intervalMs - this.#earned(nowMs)));
+  /** Whole milliseconds until one permit more than `others` is there. */
+  nextInMs(nowMs: number, others = 0): number {
+    return Math.ceil(Math.max(0, (others + 1) * this.#intervalMs - this.#earned(nowMs)));
   }
 
-  /** Spends one permit, which may lie ahead: ask `nextInMs` before. */
-  spend(nowMs: number): void {
-    this.#earned(nowMs);
+  /** Spends a permit if there is one. */
+  spend(nowMs: number): boolean {
+    if (this.#earned(nowMs) < this.#intervalMs) return false;
     this.#creditMs -= this.#intervalMs;
+    return true;
   }
 
-  /**
-   * Goes on under other settings: permits and the earned part of one stay what they are, up to the new burst. Turns that
-   * are reserved stay where they are, and the new interval counts from the last of them.
-   */
+  /** Goes on under other settings: permits and the earned part of one stay what they are, up to the new burst. */
   resize(settings: BucketSettings, nowMs: number): void {
-    const creditMs = this.#earned(nowMs);
-    const permits = Math.min(settings.burst, creditMs / this.#intervalMs);
+    const permits = Math.min(settings.burst, this.#earned(nowMs) / this.#intervalMs);
     this.#burst = settings.burst;
     this.#intervalMs = settings.intervalMs;
-    this.#creditMs = creditMs < 0 ? creditMs : permits * settings.intervalMs;
+    this.#creditMs = permits * settings.intervalMs;
   }
 
   #earned(nowMs: number): number {

@@ -3,12 +3,13 @@
 import type { Metrics } from '../../kernel/metrics.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../model/ids.js';
 import { PLUGIN_STATES } from '../../model/plugin.js';
+import { FRONT_STATES, type FrontState } from '../../model/front.js';
 import type { FloodRuleView } from '../../model/views.js';
 import { METRICS, type MetricSpec } from './metric-names.js';
 import { Durations, Tally, line, type Sample } from './series.js';
 
 /** What is degraded can be one of these. */
-export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors'] as const;
+export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', 'allocation'] as const;
 
 /** The truth at the moment of a scrape. */
 export interface MetricsSnapshot {
@@ -18,7 +19,12 @@ export interface MetricsSnapshot {
   readonly quarantined: number;
   /** One entry for each rule of the flood policy that has buckets; the number of rules bounds them. */
   readonly floodRules: readonly FloodRuleView[];
+  /** One entry for each resource of each lease. */
+  readonly leases: Iterable<{ readonly resource: string; readonly state: string }>;
+  readonly allocateWaiting: number;
   readonly openConnections: number;
+  /** Resources before a kubelet by state; undefined where the front is off. */
+  readonly front?: ReadonlyMap<FrontState, number> | undefined;
   readonly degraded: readonly (typeof DEGRADABLE)[number][];
 }
 
@@ -38,6 +44,11 @@ export class BrokerMetrics implements Metrics {
   readonly #checkpointWrites = new Tally();
   readonly #checkpointWriteSeconds = new Durations();
   readonly #connections = new Tally();
+  readonly #podResources = new Tally();
+  readonly #frontCalls = new Tally();
+  readonly #frontGate = new Durations();
+  readonly #allocations = new Tally();
+  readonly #allocateSeconds = new Durations();
   #restoreSeconds: number | undefined;
 
   registration(type: string, result: 'accepted' | 'refused', reason: string): void {
@@ -52,7 +63,7 @@ export class BrokerMetrics implements Metrics {
     this.#updates.add([resource, result], count);
   }
 
-  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register', action: string): void {
+  floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register' | 'allocate', action: string): void {
     this.#floodExceeded.add([limit, action]);
   }
 
@@ -61,8 +72,28 @@ export class BrokerMetrics implements Metrics {
     this.#checkpointWriteSeconds.observe([], seconds);
   }
 
+  frontCall(method: string, result: 'ok' | 'failed'): void {
+    this.#frontCalls.add([method, result]);
+  }
+
+  frontGate(seconds: number): void {
+    this.#frontGate.observe([], seconds);
+  }
+
+  allocation(resource: string, result: string): void {
+    this.#allocations.add([resource, result]);
+  }
+
+  allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void {
+    this.#allocateSeconds.observe([part], seconds);
+  }
+
   restored(seconds: number): void {
     this.#restoreSeconds = seconds;
+  }
+
+  podResources(method: string, result: string): void {
+    this.#podResources.add([method, result]);
   }
 
   /** A connection to kubelet.sock was accepted, was refused by its budget, or was ended by the guard. */
@@ -85,9 +116,17 @@ export class BrokerMetrics implements Metrics {
       ...block(METRICS.floodRuleStrikes, ruleStrikeSamples(snapshot)),
       ...block(METRICS.checkpointWrites, this.#checkpointWrites.samples()),
       ...histogram(METRICS.checkpointWriteSeconds, this.#checkpointWriteSeconds),
+      ...block(METRICS.leases, leaseSamples(snapshot)),
+      ...block(METRICS.allocations, this.#allocations.samples()),
+      ...histogram(METRICS.allocateSeconds, this.#allocateSeconds),
+      ...block(METRICS.allocateWaiting, [{ labels: [], value: snapshot.allocateWaiting }]),
       ...block(METRICS.restoreSeconds, restored),
       ...block(METRICS.connections, [{ labels: ['open'], value: snapshot.openConnections }]),
       ...block(METRICS.connectionsTotal, this.#connections.samples()),
+      ...block(METRICS.podResources, this.#podResources.samples()),
+      ...block(METRICS.frontResources, frontSamples(snapshot)),
+      ...block(METRICS.frontCalls, this.#frontCalls.samples()),
+      ...histogram(METRICS.frontGateSeconds, this.#frontGate),
       ...block(METRICS.degraded, degradedSamples(snapshot)),
       '',
     ].join('\n');
@@ -130,6 +169,12 @@ function deviceSamples({ devices }: MetricsSnapshot): readonly Sample[] {
   return tally.samples();
 }
 
+function leaseSamples({ leases }: MetricsSnapshot): readonly Sample[] {
+  const tally = new Tally();
+  for (const { resource, state } of leases) tally.add([resource, state]);
+  return tally.samples();
+}
+
 function rulePluginSamples({ floodRules }: MetricsSnapshot): readonly Sample[] {
   return floodRules.flatMap(({ source, mode, buckets, slowed, quarantined }) => [
     { labels: [source, mode, 'counted'], value: buckets },
@@ -140,6 +185,11 @@ function rulePluginSamples({ floodRules }: MetricsSnapshot): readonly Sample[] {
 
 function ruleStrikeSamples({ floodRules }: MetricsSnapshot): readonly Sample[] {
   return floodRules.map(({ source, mode, strikes }) => ({ labels: [source, mode], value: strikes }));
+}
+
+/** Every state has a series where there is a front, so that an alert on it never looks at nothing. */
+function frontSamples({ front }: MetricsSnapshot): readonly Sample[] {
+  return front === undefined ? [] : FRONT_STATES.map((state) => ({ labels: [state], value: front.get(state) ?? 0 }));
 }
 
 function degradedSamples({ degraded }: MetricsSnapshot): readonly Sample[] {

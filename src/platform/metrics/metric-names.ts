@@ -1,4 +1,4 @@
-// Every metric of ours (contract 11): name, kind, labels, meaning. Dashboards and documentation are compared with it.
+// Every metric of ours (docs/specification.md#metrics-and-health): name, kind, labels, meaning. Dashboards and documentation are compared with it.
 
 /** What one metric is. */
 export interface MetricSpec {
@@ -68,6 +68,25 @@ export const METRICS = {
     labels: [],
     help: 'How long a checkpoint write took until it was durable or failed',
   },
+  leases: {
+    name: `${P}_leases`,
+    kind: 'gauge',
+    labels: ['resource', 'state'],
+    help: 'Leases with devices of a resource by state: active, unconfirmed, impaired',
+  },
+  allocations: {
+    name: `${P}_allocations_total`,
+    kind: 'counter',
+    labels: ['resource', 'result'],
+    help: 'Allocations that ended: given, or the code with which they were refused (those without a resource)',
+  },
+  allocateSeconds: {
+    name: `${P}_allocate_seconds`,
+    kind: 'histogram',
+    labels: ['part'],
+    help: 'How long allocations took that were given: waiting, asking plugins, until they were on the disk, all of it',
+  },
+  allocateWaiting: { name: `${P}_allocate_waiting`, kind: 'gauge', labels: [], help: 'Requests that wait for devices' },
   restoreSeconds: {
     name: `${P}_restore_seconds`,
     kind: 'gauge',
@@ -86,11 +105,35 @@ export const METRICS = {
     labels: ['result'],
     help: 'Connections to kubelet.sock: accepted, refused by their budget, ended by the guard',
   },
+  podResources: {
+    name: `${P}_pod_resources_total`,
+    kind: 'counter',
+    labels: ['method', 'result'],
+    help: 'Calls of PodResources by result: ok, not-found, limited (over the rate of a caller), invalid, failed',
+  },
+  frontResources: {
+    name: `${P}_front_resources`,
+    kind: 'gauge',
+    labels: ['state'],
+    help: 'Resources in front of the kubelet by state',
+  },
+  frontCalls: {
+    name: `${P}_front_calls_total`,
+    kind: 'counter',
+    labels: ['method', 'result'],
+    help: 'Calls of the kubelet about fronted resources: ok, or failed',
+  },
+  frontGateSeconds: {
+    name: `${P}_front_gate_seconds`,
+    kind: 'histogram',
+    labels: [],
+    help: 'How long containers waited at PreStartContainer until their plugin was there',
+  },
   degraded: {
     name: `${P}_degraded`,
     kind: 'gauge',
     labels: ['what'],
-    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors',
+    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors, allocation',
   },
 } as const satisfies Record<string, MetricSpec>;
 

@@ -1,8 +1,7 @@
 // Who is at the other end: the caller of a connection, and the process that listens on a plugin's socket.
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import type { Listener } from '../../admission/ports.js';
-import type { Caller } from '../../model/ids.js';
+import { isOwnShortage, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
 import { loadLibc, type Libc } from './libc.js';
@@ -48,10 +47,10 @@ export class Peers {
     return { uid: found.uid, gid: found.gid, pid: found.pid === 0 ? undefined : found.pid };
   }
 
-  /** Whether somebody listens at a path, in microseconds; undefined without koffi. */
+  /** Whether somebody listens at a path, or might, because we cannot ask; in microseconds; undefined without koffi. */
   isListening(path: string): boolean | undefined {
     const found = this.#calls()?.listenerAt(path);
-    return found && (!('error' in found) || found.error === 'EAGAIN');
+    return found && (!('error' in found) || found.error === 'EAGAIN' || isOwnShortage(found.error));
   }
 
   #calls(): Libc | undefined {

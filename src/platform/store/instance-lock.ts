@@ -6,7 +6,7 @@ import path from 'node:path';
 import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
 import { stayAwake } from '../time/stay-awake.js';
-import { lockId, place, sweep, throughGate } from './lock-file.js';
+import { clearWay, lockId, place, sweep, throughGate } from './lock-file.js';
 import { answering, askHolder, type Holder, type Reply } from './lock-talk.js';
 
 /** How long starters take turns at a free lock. One needs milliseconds. */
@@ -15,8 +15,10 @@ const GATE_MS = 2000;
 const FASTER_PAUSE_MS = 10;
 /** How often a holder that is about to go is asked again, should its going be missed. */
 const ASK_AGAIN_MS = 250;
-/** How long the disk may take in all, beyond the time that a holder is waited for. */
-const DISK_MS = 5000;
+/** How long the disk may take for one step. */
+const DISK_MS = 1500;
+/** How long it may take in all, beyond the time that a holder is waited for. */
+const DISK_IN_ALL_MS = 3000;
 
 /** How the lock is asked for. */
 export interface LockWish {
@@ -69,7 +71,13 @@ export async function acquireInstanceLock(
   // Nothing else does yet: a broker that waits for its predecessor has no other socket.
   const sleepNow = stayAwake();
   try {
-    return await withDeadline(clock, wish.waitMs + DISK_MS, late, (ending) => attempt.run(folder, ending), signal);
+    return await withDeadline(
+      clock,
+      wish.waitMs + DISK_IN_ALL_MS,
+      late,
+      (ending) => attempt.run(folder, ending),
+      signal,
+    );
   } catch (failure) {
     if (signal?.aborted === true) throw asError(signal.reason);
     return { kind: 'unavailable', reason: `there is no lock on ${folder}: ${asError(failure).message}` };
@@ -94,7 +102,10 @@ class Attempt {
   }
 
   async run(folder: string, signal: AbortSignal): Promise<LockOutcome> {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#onDisk(async () => {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await clearWay(this.#lock);
+    });
     for (;;) {
       signal.throwIfAborted();
       const reply = await this.#ask();
@@ -110,6 +121,11 @@ class Attempt {
     }
   }
 
+  /** A disk that hangs is found out soon: the broker then serves from memory, without a lock. */
+  #onDisk<T>(work: () => Promise<T>): Promise<T> {
+    return withDeadline(this.#ports.clock, DISK_MS, () => new Error('the disk does not answer'), work);
+  }
+
   /** Through the gate while somebody may be in it for our reason; after that somebody else sits on its name. */
   #tryTake(): Promise<InstanceLock | undefined> {
     const { clock } = this.#ports;
@@ -119,7 +135,7 @@ class Attempt {
 
   async #ask(): Promise<Reply> {
     // Most starts find nothing there.
-    if ((await lockId(this.#lock)) === undefined) return { kind: 'nobody' };
+    if ((await this.#onDisk(() => lockId(this.#lock))) === undefined) return { kind: 'nobody' };
     return askHolder(this.#lock, this.#wish.takeover ? 'stop' : 'ask', this.#ports.clock);
   }
 

@@ -1,4 +1,5 @@
 // The lock's place in the file system: taken only when nobody has it, and given back only by whoever has it.
+import { randomBytes } from 'node:crypto';
 import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
@@ -68,6 +69,20 @@ export async function sweep(lock: string): Promise<void> {
   const folder = path.dirname(lock);
   for (const name of await readdir(folder)) {
     if (name.startsWith(PRIVATE)) await unlink(path.join(folder, name)).catch(() => undefined);
+  }
+}
+
+/**
+ * Removes what is no socket but has the name of the lock: nobody holds a root by it, and nothing of it is opened. A
+ * directory, which may hold something, gets another name. Fine when there is nothing.
+ */
+export async function clearWay(lock: string): Promise<void> {
+  try {
+    const status = await lstat(lock);
+    if (status.isDirectory()) await rename(lock, `${lock}.aside-${randomBytes(4).toString('hex')}`);
+    else if (!status.isSocket()) await unlink(lock);
+  } catch (failure) {
+    if (!hasCode(failure, 'ENOENT')) throw failure;
   }
 }
 

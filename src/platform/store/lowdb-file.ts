@@ -16,7 +16,7 @@ const PAUSE_MS = 50;
 
 type Look<T> =
   | { readonly kind: 'document'; readonly document: T; readonly bytes: number }
-  | { readonly kind: 'newer' | 'unusable'; readonly problem: string }
+  | { readonly kind: 'newer' | 'unusable'; readonly problem: string; readonly bootId?: string }
   | { readonly kind: 'missing' };
 
 class GenerationsAdapter<T> implements Adapter<T> {
@@ -25,7 +25,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
   readonly #clock: Clock;
   /** Damaged files that could not be moved: they must be gone before anything is written over them. */
   readonly #inTheWay = new Set<string>();
-  found: Found = { source: 'none', problems: [] };
+  found: Found = { source: 'none', problems: [], lostBoots: [] };
   bytes = 0;
 
   constructor(generations: Generations, codec: Codec<T>, clock: Clock) {
@@ -38,6 +38,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
   async read(): Promise<T | null> {
     const { current, previous } = this.#generations;
     const problems: string[] = [];
+    const lostBoots: (string | undefined)[] = [];
     for (const [source, file] of [
       ['current', current],
       ['previous', previous],
@@ -45,19 +46,20 @@ class GenerationsAdapter<T> implements Adapter<T> {
       const look = await this.#look(file);
       if (look.kind === 'document') {
         if (source === 'previous' && problems.length === 0) problems.push(`${path.basename(current)} is missing`);
-        this.found = { source, problems };
+        this.found = { source, problems, lostBoots };
         this.bytes = look.bytes;
         return look.document;
       }
       if (look.kind === 'missing') continue;
       problems.push(look.problem);
+      lostBoots.push(look.bootId);
       if (look.kind === 'newer') {
-        this.found = { source: 'newer', problems };
+        this.found = { source: 'newer', problems, lostBoots };
         return null;
       }
       problems.push(await this.#moveAside(file));
     }
-    this.found = { source: 'none', problems };
+    this.found = { source: 'none', problems, lostBoots };
     return null;
   }
 
@@ -85,7 +87,8 @@ class GenerationsAdapter<T> implements Adapter<T> {
     if (decoded.kind === 'document') return { ...decoded, bytes: bytes.length };
     if (decoded.kind === 'newer')
       return { kind: 'newer', problem: `${name} has format ${decoded.format}, which is newer than this version` };
-    return { kind: 'unusable', problem: `${name} cannot be used: ${decoded.problem}` };
+    const { problem, ...boot } = decoded;
+    return { ...boot, kind: 'unusable', problem: `${name} cannot be used: ${problem}` };
   }
 
   async #patiently(file: string): Promise<Buffer | undefined> {

@@ -1,8 +1,13 @@
-// Files of the machine. Callback functions of node:fs: one operation of ours is one after the other in libuv's pool.
+// Files of the machine: regular ones only, whatever has their names. Callback functions of node:fs: one operation of ours is one after the other in libuv's pool.
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
-const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = fs.constants;
+const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
+/** What is no regular file may not be waited for (a FIFO without a writer), and a link may lead anywhere. */
+const WARY = O_NOFOLLOW | O_NONBLOCK;
+/** Something that is no regular file has a name of ours. */
+const FOREIGN: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFTYPE']);
 /** Up to this a file is read into room for all that may be there, without asking for its size. */
 const SMALL_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
@@ -15,32 +20,74 @@ export const nodeFiles: FilePort = {
       await finish((done) => fs.mkdir(path, DIRECTORY_MODE, done));
       return true;
     } catch (failure) {
-      if (hasCode(failure, 'EEXIST')) return false;
-      throw failure;
+      if (!hasCode(failure, 'EEXIST')) throw failure;
+      // A link to a directory is an operator's.
+      const status = await call<fs.Stats>((done) => fs.stat(path, done)).catch(() => undefined);
+      if (status?.isDirectory() === true) return false;
+      await setAside(path);
+      await finish((done) => fs.mkdir(path, DIRECTORY_MODE, done));
+      return true;
     }
   },
   read: (path, maxBytes) =>
     reading(path, async (fd) => {
       // One byte more than may be there, so that a small file takes a single read to its end.
-      const room = maxBytes < SMALL_BYTES ? maxBytes : await sizeOf(fd);
+      const size = await sizeOf(fd, path);
+      const room = maxBytes < SMALL_BYTES ? maxBytes : size;
       const bytes = await readAt(fd, 0, Math.min(room, maxBytes) + 1);
       if (bytes.length <= maxBytes) return bytes;
       throw Object.assign(new Error(`EFBIG: ${path} has more than ${maxBytes} bytes`), { code: 'EFBIG' });
     }),
   readTail: (path, maxBytes) =>
     reading(path, async (fd) => {
-      const size = await sizeOf(fd);
+      const size = await sizeOf(fd, path);
       return readAt(fd, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
     }),
   list: async (path) => (await orMissing(call<string[]>((done) => fs.readdir(path, done)))) ?? [],
-  create: (path) => open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW),
-  append: (path) => open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW),
-  rename: (from, to) => finish((done) => fs.rename(from, to, done)),
-  link: (from, to) => finish((done) => fs.link(from, to, done)),
-  remove: async (path) => {
-    await orMissing(finish((done) => fs.unlink(path, done)));
+  create: async (path) => {
+    try {
+      return await open(path, O_WRONLY | O_CREAT | O_EXCL | WARY);
+    } catch (failure) {
+      if (!hasCode(failure, 'EEXIST')) throw failure;
+      // Left from a write that was cut short; or something else, which is not opened.
+      await removeName(path);
+      return open(path, O_WRONLY | O_CREAT | O_EXCL | WARY);
+    }
   },
-  restrict: (path) => finish((done) => fs.chmod(path, FILE_MODE, done)),
+  append: async (path) => {
+    const flags = O_WRONLY | O_CREAT | O_APPEND | WARY;
+    try {
+      return await open(path, flags);
+    } catch (failure) {
+      if (!FOREIGN.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      await setAside(path);
+      return open(path, flags);
+    }
+  },
+  rename: async (from, to) => {
+    try {
+      await finish((done) => fs.rename(from, to, done));
+    } catch (failure) {
+      if (!hasCode(failure, 'EISDIR') && !hasCode(failure, 'ENOTEMPTY') && !hasCode(failure, 'EEXIST')) throw failure;
+      await setAside(to);
+      await finish((done) => fs.rename(from, to, done));
+    }
+  },
+  link: async (from, to) => {
+    try {
+      await finish((done) => fs.link(from, to, done));
+    } catch (failure) {
+      if (!hasCode(failure, 'EPERM') || !(await isDirectory(from))) throw failure;
+      await setAside(from);
+      throw Object.assign(new Error(`ENOENT: ${from} was a directory and was moved aside`), { code: 'ENOENT' });
+    }
+  },
+  remove: removeName,
+  restrict: async (path) => {
+    // A link would lead to another file, and a directory without the right to enter it could not be removed.
+    const status = await orMissing(call<fs.Stats>((done) => fs.lstat(path, done)));
+    if (status?.isFile() === true) await finish((done) => fs.chmod(path, FILE_MODE, done));
+  },
   syncDirectory: async (path) => {
     const fd = await call<number>((done) => fs.open(path, O_RDONLY | O_DIRECTORY, done));
     try {
@@ -51,8 +98,30 @@ export const nodeFiles: FilePort = {
   },
 };
 
+/** Removes a name; a directory, which may hold something, is moved aside. */
+async function removeName(path: string): Promise<void> {
+  try {
+    await orMissing(finish((done) => fs.unlink(path, done)));
+  } catch (failure) {
+    if (!hasCode(failure, 'EISDIR') && !hasCode(failure, 'EPERM')) throw failure;
+    if (!(await isDirectory(path))) throw failure;
+    await setAside(path);
+  }
+}
+
+/** Gives something that is no file of ours another name. Nothing is opened, nothing is lost. */
+async function setAside(path: string): Promise<void> {
+  await finish((done) => fs.rename(path, `${path}.aside-${randomBytes(4).toString('hex')}`, done));
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await orMissing(call<fs.Stats>((done) => fs.lstat(path, done))))?.isDirectory() === true;
+}
+
 async function open(path: string, flags: number): Promise<OpenFile> {
   const fd = await call<number>((done) => fs.open(path, flags, FILE_MODE, done));
+  // A file that was just made is one.
+  if ((flags & O_EXCL) === 0) await onlyFiles(fd, path);
   return {
     write: async (bytes) => {
       for (let at = 0; at < bytes.length;) {
@@ -67,7 +136,7 @@ async function open(path: string, flags: number): Promise<OpenFile> {
 
 /** Opens a file for `work`; undefined when there is no file. */
 async function reading(path: string, work: (fd: number) => Promise<Buffer>): Promise<Buffer | undefined> {
-  const fd = await orMissing(call<number>((done) => fs.open(path, O_RDONLY, done)));
+  const fd = await orMissing(call<number>((done) => fs.open(path, O_RDONLY | WARY, done)));
   if (fd === undefined) return undefined;
   try {
     return await work(fd);
@@ -76,8 +145,21 @@ async function reading(path: string, work: (fd: number) => Promise<Buffer>): Pro
   }
 }
 
-async function sizeOf(fd: number): Promise<number> {
-  return (await call<fs.Stats>((done) => fs.fstat(fd, done))).size;
+/** @throws EFTYPE when it is no regular file */
+async function sizeOf(fd: number, path: string): Promise<number> {
+  const status = await call<fs.Stats>((done) => fs.fstat(fd, done));
+  if (status.isFile()) return status.size;
+  throw Object.assign(new Error(`EFTYPE: ${path} is not a regular file`), { code: 'EFTYPE' });
+}
+
+/** Closes what is no regular file. @throws EFTYPE */
+async function onlyFiles(fd: number, path: string): Promise<void> {
+  try {
+    await sizeOf(fd, path);
+  } catch (failure) {
+    await close(fd);
+    throw failure;
+  }
 }
 
 /** Up to so many bytes; fewer where the file ends. */

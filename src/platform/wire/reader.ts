@@ -68,6 +68,14 @@ export class Reader {
     return value;
   }
 
+  /** Reads an unsigned number; one that a number cannot hold exactly is refused. */
+  uint64(where: string): number {
+    this.varint(where);
+    const value = this.high * 4_294_967_296 + this.low;
+    if (!Number.isSafeInteger(value)) throw new WireError(`${where} is too large a number`);
+    return value;
+  }
+
   /** Reads a length and returns where the value ends. */
   lengthEnd(where: string): number {
     this.varint(where);

@@ -48,6 +48,7 @@ export const SCALARS: Readonly<Record<Scalar, ScalarCodec>> = {
     return reader.low;
   }),
   int64: integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, (reader, where) => reader.int64(where)),
+  uint64: integer(0, Number.MAX_SAFE_INTEGER, (reader, where) => reader.uint64(where)),
   bigint: {
     framing: WIRE.VARINT,
     zero: () => 0n,

@@ -3,10 +3,11 @@ import type { Reader } from './reader.js';
 import type { Writer } from './writer.js';
 
 /**
- * The kinds of single values. `int64` is a number, and a value that a number cannot hold exactly is refused; `bigint` is
- * the same on the wire for fields that senders fill with the largest number there is. `enum` keeps unknown values.
+ * The kinds of single values. `int64` and `uint64` are numbers, and a value that a number cannot hold exactly is refused;
+ * `bigint` is an int64 on the wire, for fields that senders fill with the largest number there is. `enum` keeps unknown
+ * values.
  */
-export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'bigint' | 'uint32' | 'enum';
+export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'bigint' | 'uint32' | 'uint64' | 'enum';
 
 /** What a field holds: a scalar or another message. */
 export type Element = Scalar | MessageType<Fields>;

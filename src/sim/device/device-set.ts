@@ -17,14 +17,19 @@ export class DeviceSet {
   /** Where each device begins in `#allHealthy`, and where the last ends. */
   readonly #offsets: Uint32Array;
   readonly #unhealthy = new Set<number>();
+  readonly #ids: ReadonlySet<string>;
   #spot: number | undefined;
 
   /** @param encodeList makes a list of one device */
   constructor(options: DeviceSetOptions, encodeList: (device: object) => Buffer) {
     this.count = options.devices;
+    const ids = Array.from({ length: options.devices }, (_, index) =>
+      `${options.idPrefix}${String(index)}`.padEnd(options.idBytes, '.'),
+    );
+    this.#ids = new Set(ids);
     this.#encode = (index, health) => {
       const topology = options.numa === 0 ? undefined : { nodes: [{ ID: index % options.numa }] };
-      return encodeList({ ID: `${options.idPrefix}${String(index)}`.padEnd(options.idBytes, '.'), health, topology });
+      return encodeList({ ID: ids[index], health, topology });
     };
     const parts = Array.from({ length: options.devices }, (_, index) => this.#encode(index, 'Healthy'));
     this.#allHealthy = Buffer.concat(parts);
@@ -37,6 +42,11 @@ export class DeviceSet {
   get healthy(): number {
     const isSpotSick = this.#spot !== undefined && !this.#unhealthy.has(this.#spot);
     return this.count - this.#unhealthy.size - (isSpotSick ? 1 : 0);
+  }
+
+  /** Whether a device of this id is in the lists. */
+  has(id: string): boolean {
+    return this.#ids.has(id);
   }
 
   /** The first `count` devices change their health. */

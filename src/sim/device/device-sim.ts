@@ -2,8 +2,8 @@
 import path from 'node:path';
 import { identityOf } from '../plugin-server.js';
 import type { SimLog } from '../sim-log.js';
-import { Bell } from './bell.js';
-import { CueWatch, type Cue } from './cue-watch.js';
+import { WakeUp } from './wake-up.js';
+import { RegistryWatch, type Cue } from './registry-watch.js';
 import type { DeviceSimOptions } from './options.js';
 import { registerOnce } from './register.js';
 import { loadDevicePluginApi, SimulatedPlugin } from './simulated-plugin.js';
@@ -26,11 +26,11 @@ export class DeviceSim {
   readonly #kubeletSocket: string;
   readonly #api = loadDevicePluginApi();
   readonly #plugin: SimulatedPlugin;
-  readonly #bell = new Bell<Cue | 'notify-false'>();
+  readonly #wakeUp = new WakeUp<Cue | 'notify-false'>();
   readonly #stopping = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   #end: (end: SimEnd) => void = () => undefined;
-  #watch: CueWatch | undefined;
+  #watch: RegistryWatch | undefined;
   #name = '';
   #sockets = 0;
   #registrations = 0;
@@ -44,7 +44,7 @@ export class DeviceSim {
     this.#plugin = new SimulatedPlugin(options, this.#api, {
       say: (event, facts) => log.say(event, facts),
       onCrash: () => this.#finish(PANIC, true),
-      onNotifyFalse: () => this.#bell.ring('notify-false'),
+      onNotifyFalse: () => this.#wakeUp.ring('notify-false'),
     });
   }
 
@@ -70,7 +70,7 @@ export class DeviceSim {
 
   #finish(code: number, isAbrupt: boolean): void {
     this.#stopping.abort();
-    this.#bell.end();
+    this.#wakeUp.end();
     this.#end({ code, isAbrupt });
   }
 
@@ -92,7 +92,7 @@ export class DeviceSim {
     if (door === 'watcher' || serveDelay === 0) await this.#serve();
     else this.#newName();
     this.#startWatch();
-    while (!this.#bell.isOver) {
+    while (!this.#wakeUp.isOver) {
       const pause = door === 'register' ? await this.#register() : this.#pauseAfterSuccess();
       await this.#untilAgain(pause);
     }
@@ -102,8 +102,8 @@ export class DeviceSim {
   async #untilAgain(pause: number | undefined): Promise<void> {
     const { onCue, exitCode, fresh, door } = this.#options;
     for (;;) {
-      const cue = await this.#bell.wait(pause);
-      if (this.#bell.isOver) return;
+      const cue = await this.#wakeUp.wait(pause);
+      if (this.#wakeUp.isOver) return;
       if (cue === undefined) {
         if (fresh || door === 'watcher' || this.#plugin.isLost()) await this.#serve();
         return;
@@ -128,7 +128,7 @@ export class DeviceSim {
     if (onNotifyFalse === 'exit') this.#finish(1, false);
     else if (onNotifyFalse === 'hang') await this.#hang();
     else {
-      await this.#bell.wait(retry);
+      await this.#wakeUp.wait(retry);
       await this.#serve();
     }
   }
@@ -141,11 +141,11 @@ export class DeviceSim {
     const { Register } = this.#api['v1beta1.Registration'];
     const { signal } = this.#stopping;
     const outcome = await registerOnce(this.#kubeletSocket, Register, this.#request(), registerTimeout, signal);
-    if (this.#bell.isOver) return undefined;
+    if (this.#wakeUp.isOver) return undefined;
     const { kind, ...facts } = outcome;
     this.#log.say(kind, { resource: this.#options.resource, ...facts, ms: Math.round(performance.now() - start) });
     if (!this.#plugin.isServing) {
-      await this.#bell.wait(serveDelay);
+      await this.#wakeUp.wait(serveDelay);
       await this.#serve();
     }
     if (outcome.kind === 'registered') {
@@ -180,7 +180,7 @@ export class DeviceSim {
     await this.#plugin.stop();
     this.#registeredWith = undefined;
     const socket = path.join(this.#directory(), this.#newName());
-    while (!this.#bell.isOver) {
+    while (!this.#wakeUp.isOver) {
       try {
         await this.#plugin.serve(socket);
         return;
@@ -189,7 +189,7 @@ export class DeviceSim {
         if (code === undefined) throw failure;
         this.#log.say('cannot-serve', { socket, error: message });
         await this.#plugin.stop();
-        await this.#bell.wait(Math.max(BIND_AGAIN_MS, this.#options.retry));
+        await this.#wakeUp.wait(Math.max(BIND_AGAIN_MS, this.#options.retry));
       }
     }
   }
@@ -209,10 +209,10 @@ export class DeviceSim {
   #startWatch(): void {
     const isRegisterDoor = this.#options.door === 'register';
     const watch = this.#options.watch.filter((style) => isRegisterDoor || style === 'own-socket' || style === 'poll');
-    this.#watch = new CueWatch(
+    this.#watch = new RegistryWatch(
       { kubeletSocket: this.#kubeletSocket, ownDirectory: this.#directory(), isOwnLost: () => this.#plugin.isLost() },
       { watch, pollEvery: this.#options.pollEvery },
-      (cue) => this.#bell.ring(cue),
+      (cue) => this.#wakeUp.ring(cue),
     );
   }
 
@@ -220,6 +220,6 @@ export class DeviceSim {
   async #hang(): Promise<void> {
     this.#log.say('hanging');
     await this.#plugin.stop();
-    while (!this.#bell.isOver) await this.#bell.wait();
+    while (!this.#wakeUp.isOver) await this.#wakeUp.wait();
   }
 }

@@ -20,12 +20,13 @@ export interface Fault {
   readonly act:
     | { readonly kind: 'delay'; readonly ms: number }
     | { readonly kind: 'never' }
+    | { readonly kind: 'empty' }
     | { readonly kind: 'garbage' }
     | { readonly kind: 'status'; readonly code: number; readonly details: string };
 }
 
 /**
- * Makes a reader of `METHOD=delay:500ms | never | garbage | status:CODE[:TEXT]`, with `@N` at the end for the first N
+ * Makes a reader of `METHOD=delay:500ms | never | empty | garbage | status:CODE[:TEXT]`, with `@N` at the end for the first N
  * calls only. The reader takes one such text and the faults given so far.
  *
  * @param methods those that can be disturbed
@@ -44,8 +45,8 @@ export const parseFault = faultParser(METHODS);
 
 function parseAct(kind: string, rest: string): Fault['act'] {
   if (kind === 'delay') return { kind, ms: duration(rest) };
-  if (kind === 'never' || kind === 'garbage') return { kind };
-  if (kind !== 'status') throw new Error(`${kind} is none of delay, never, garbage, status`);
+  if (kind === 'never' || kind === 'empty' || kind === 'garbage') return { kind };
+  if (kind !== 'status') throw new Error(`${kind} is none of delay, never, empty, garbage, status`);
   const [name = '', ...words] = rest.split(':');
   const code: unknown = Object.hasOwn(status, name) ? status[name as keyof typeof status] : undefined;
   if (typeof code !== 'number') throw new Error(`${name} is no gRPC status such as UNAVAILABLE`);
@@ -73,7 +74,7 @@ export class Faults {
   /**
    * Stands before the answer of a call: settles when it may be given.
    *
-   * @returns undecodable bytes to answer with instead, or undefined
+   * @returns bytes to answer with instead, an empty message or undecodable ones, or undefined
    * @throws CallFault to end the call with a status
    */
   async before(method: string): Promise<Buffer | undefined> {
@@ -84,6 +85,7 @@ export class Faults {
       if (disturbed !== method || calls > first) continue;
       if (act.kind === 'status') throw new CallFault(act.code, act.details);
       if (act.kind === 'garbage') answer = Buffer.alloc(64, 0xff);
+      else if (act.kind === 'empty') answer = Buffer.alloc(0);
       else if (act.kind === 'never') await new Promise(() => undefined);
       else await new Promise((resolve) => setTimeout(resolve, act.ms));
     }

@@ -2,6 +2,7 @@
 // with its registry, and how it misbehaves.
 import { SPEECHES, type Speech } from '../plugin-server.js';
 import { count, defaultsOf, duration, wordsOf, type SimOption } from '../sim-option.js';
+import { ALLOCATION_OPTIONS, type AllocationOptions } from './allocation-options.js';
 import { parseFault, type Fault } from './faults.js';
 
 const DOORS = ['register', 'watcher'] as const;
@@ -11,7 +12,7 @@ const CUE_ACTS = ['register', 'restart', 'exit'] as const;
 const LEAVES = ['clean', 'goodbye', 'abrupt'] as const;
 
 /** What a simulated device plugin is told; durations are milliseconds. */
-export interface DeviceSimOptions {
+export interface DeviceSimOptions extends AllocationOptions {
   readonly resource: string;
   readonly door: (typeof DOORS)[number];
   /** The device plugin directory, absolute. */
@@ -111,6 +112,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint to name, whatever the socket is' },
   { key: 'preStart', flags: '--pre-start', help: 'ask for PreStartContainer', default: false },
   { key: 'preferredAllocation', flags: '--preferred-allocation', help: 'offer GetPreferredAllocation', default: false },
+  ...ALLOCATION_OPTIONS,
 
   { key: 'devices', flags: '--devices <count>', help: 'number of devices', parse: count, default: 2 },
   { key: 'idPrefix', flags: '--id-prefix <text>', help: 'device ids are this and a number', default: 'dev-' },
@@ -242,7 +244,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   {
     key: 'fault',
     flags: '--fault <method=act>',
-    help: 'delay:500ms, never, garbage or status:CODE[:TEXT], with @N for the first N calls; may be repeated',
+    help: 'delay:500ms, never, empty, garbage or status:CODE[:TEXT], with @N for the first N calls; may be repeated',
     parse: parseFault,
     default: [],
   },

@@ -1,6 +1,8 @@
 // The call with which a simulated plugin makes itself known.
-import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
-import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../../platform/wire/services/retry-info.js';
+import type { Client, ServiceError } from '@grpc/grpc-js';
+import { GuardedClient } from '../../platform/grpc/guarded-client.js';
+import { systemClock } from '../../platform/time/system-clock.js';
+import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../../platform/wire/retry-info.js';
 import type { LoadedMethod } from '../protos.js';
 
 /** How a Register call ended. */
@@ -24,11 +26,7 @@ export async function registerOnce(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<RegisterOutcome> {
-  const client = new Client(`unix:${socket}`, credentials.createInsecure(), {
-    'grpc.use_local_subchannel_pool': 1,
-    'grpc.enable_channelz': 0,
-    'grpc.enable_retries': 0,
-  });
+  const client = new GuardedClient(`unix:${socket}`, systemClock);
   const stop = (): void => client.close();
   signal.addEventListener('abort', stop, { once: true });
   try {

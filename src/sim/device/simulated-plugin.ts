@@ -3,6 +3,7 @@ import type { sendUnaryData, Server, ServerUnaryCall } from '@grpc/grpc-js';
 import { PluginServer } from '../plugin-server.js';
 import { loadServices, type LoadedService } from '../protos.js';
 import type { SimFacts } from '../sim-log.js';
+import { Allocation, type AllocationRequest } from './allocation.js';
 import { DeviceSet } from './device-set.js';
 import { Faults, type CallFault } from './faults.js';
 import { ListStream, type ListCall } from './list-stream.js';
@@ -10,6 +11,8 @@ import type { DeviceSimOptions } from './options.js';
 
 /** How long streams have to take leave of their readers. */
 const GRACE_MS = 300;
+/** Device ids in one line of the log. */
+const MOST_IDS_TOLD = 64;
 
 /** Where the plugin reports what it sees. */
 export interface PluginHooks {
@@ -40,6 +43,7 @@ export class SimulatedPlugin {
   readonly #hooks: PluginHooks;
   readonly #api: DevicePluginApi;
   readonly #devices: DeviceSet;
+  readonly #allocation: Allocation;
   readonly #faults: Faults;
   readonly #streams = new Set<ListStream>();
   #servers: PluginServer[] = [];
@@ -52,6 +56,7 @@ export class SimulatedPlugin {
     this.#faults = new Faults(options.fault);
     const { responseSerialize } = api['v1beta1.DevicePlugin'].ListAndWatch;
     this.#devices = new DeviceSet(options, (device) => responseSerialize({ devices: [device] }));
+    this.#allocation = new Allocation(options, (id) => this.#devices.has(id));
   }
 
   /** Whether it serves, but its socket is not where it was bound. */
@@ -118,9 +123,9 @@ export class SimulatedPlugin {
     server.addService(this.#api['v1beta1.DevicePlugin'], {
       GetDevicePluginOptions: this.#unary('GetDevicePluginOptions', () => options),
       ListAndWatch: (call: ListCall) => void this.#listAndWatch(call),
-      GetPreferredAllocation: this.#unary('GetPreferredAllocation', (request) => preferred(request)),
-      Allocate: this.#unary('Allocate', (request) => allocated(request)),
-      PreStartContainer: this.#unary('PreStartContainer', () => ({})),
+      GetPreferredAllocation: this.#unary('GetPreferredAllocation', (request) => this.#allocation.preferred(request)),
+      Allocate: this.#unary('Allocate', (request) => this.#allocation.allocated(request)),
+      PreStartContainer: this.#unary('PreStartContainer', (request) => this.#allocation.started(request)),
     });
   }
 
@@ -150,11 +155,14 @@ export class SimulatedPlugin {
 
   #unary(method: string, answer: (request: Record<string, unknown>) => object) {
     return (call: ServerUnaryCall<Record<string, unknown>, object>, reply: sendUnaryData<object>): void => {
-      this.#hooks.say('called', { method });
-      this.#faults.before(method).then(
-        (garbage) => reply(null, garbage ?? answer(call.request)),
-        (failure: unknown) => reply(failure as CallFault),
-      );
+      this.#hooks.say('called', { method, ...devicesOf(call.request) });
+      this.#faults
+        .before(method)
+        .then((instead) => instead ?? answer(call.request))
+        .then(
+          (answered) => reply(null, answered),
+          (failure: unknown) => reply(failure as CallFault),
+        );
     };
   }
 
@@ -192,26 +200,11 @@ export class SimulatedPlugin {
   }
 }
 
-interface Asked {
-  readonly containerRequests?: readonly {
-    readonly devicesIds?: readonly string[];
-    readonly availableDeviceIDs?: readonly string[];
-    readonly allocationSize?: number;
-  }[];
-}
-
-function preferred(request: Asked): object {
-  const containers = request.containerRequests ?? [];
-  return {
-    containerResponses: containers.map(({ availableDeviceIDs = [], allocationSize = 0 }) => ({
-      deviceIDs: availableDeviceIDs.slice(0, allocationSize),
-    })),
-  };
-}
-
-function allocated(request: Asked): object {
-  const containers = request.containerRequests ?? [];
-  return {
-    containerResponses: containers.map(({ devicesIds = [] }) => ({ envs: { SIM_DEVICES: devicesIds.join(',') } })),
-  };
+/** The devices that a call names, for the log: of many, the first. */
+function devicesOf(request: AllocationRequest): SimFacts {
+  const ids = [
+    ...(request.devicesIds ?? []),
+    ...(request.containerRequests ?? []).flatMap((one) => one.devicesIds ?? []),
+  ];
+  return ids.length === 0 ? {} : { devices: ids.slice(0, MOST_IDS_TOLD) };
 }

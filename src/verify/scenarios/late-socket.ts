@@ -15,6 +15,7 @@ export const lateSocket: Scenario = {
   doors: ANY_DOOR,
   seconds: 16,
   run: async (rig) => {
+    const what = rig.known.door === 'register' ? 'kubelet.sock appeared' : 'the registry began to look';
     const waits: number[] = [];
     for (const delay of DELAYS_MS) {
       await rig.clear();
@@ -23,11 +24,18 @@ export const lateSocket: Scenario = {
       const openedAt = await rig.startBroker();
       if (!(await rig.served(REGISTERED_MS))) {
         throw new Failed(
-          `kubelet.sock appeared ${seconds(delay)} after its start, and ${seconds(REGISTERED_MS)} later it was not registered`,
+          'never-back',
+          `${what} ${seconds(delay)} after its start, and ${seconds(REGISTERED_MS)} later it was not registered`,
         );
       }
       waits.push(Date.now() - openedAt);
     }
-    return `registered each of ${DELAYS_MS.length} times, at the latest ${seconds(Math.max(...waits))} after kubelet.sock appeared`;
+    return `registered each of ${DELAYS_MS.length} times, at the latest ${seconds(Math.max(...waits))} after ${what}`;
+  },
+  mend: {
+    how: 'Watch the directory before you try to register for the first time, and try again with a pause until it is answered: what appears between a look and a watch is not told by either of them.',
+    go: 'watcher.Add(pluginapi.DevicePluginPath) // first the watch, then the look\nfor wait := 250 * time.Millisecond; register(ctx) != nil; wait = min(2*wait, 30*time.Second) {\n\tselect {\n\tcase <-ctx.Done():\n\t\treturn ctx.Err()\n\tcase <-watcher.Events:\n\tcase <-time.After(wait):\n\t}\n}',
+    python:
+      'observer.start()  # first the watch, then the look\nwait = 0.25\nwhile not try_register():\n    changed.wait(timeout=wait)\n    wait = min(2 * wait, 30)',
   },
 };

@@ -21,7 +21,10 @@ export const notifyFalse: Scenario = {
     const isTold = (): boolean => rig.witness.callsSince(start).some(({ fate }) => fate === 'denied');
     await rig.changes.until(isTold, COME_UP_MS);
     if (!isTold())
-      throw new Failed(`no registration socket answered GetInfo within ${seconds(COME_UP_MS)} of its start`);
+      throw new Failed(
+        'never-back',
+        `no registration socket answered GetInfo within ${seconds(COME_UP_MS)} of its start`,
+      );
     rig.note('its registration is refused; it is told so, and asked again');
     const ends = rig.subject.ends.length;
     const untilMs = Date.now() + BACK_MS;
@@ -31,6 +34,7 @@ export const notifyFalse: Scenario = {
       if (!isBack && end !== undefined) return exited(end, rig.subject.lastLine());
       if (!isBack)
         throw new Failed(
+          'never-back',
           `it was told that it is not registered, and for ${seconds(BACK_MS)} neither could be registered nor exited`,
         );
       await rig.changes.until(() => !rig.isServed(), STAYS_MS);
@@ -39,11 +43,17 @@ export const notifyFalse: Scenario = {
       return 'was registered at the next try';
     }
   },
+  mend: {
+    how: 'NotifyRegistrationStatus with plugin_registered=false is final for this try: log the reason, and either exit with an error, so that the supervisor starts the plugin again, or keep the socket, so that the registry can ask again.',
+    go: 'func (s *server) NotifyRegistrationStatus(_ context.Context, st *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {\n\tif !st.PluginRegistered {\n\t\tlog.Printf("not registered: %s", st.Error)\n\t\tdefer func() { go os.Exit(1) }() // answer first, then let the supervisor start it again\n\t}\n\treturn &registerapi.RegistrationStatusResponse{}, nil\n}',
+    python:
+      'def NotifyRegistrationStatus(self, request, context):\n    if not request.plugin_registered:\n        log.error("not registered: %s", request.error)\n        threading.Timer(0.1, os._exit, [1]).start()  # answer first\n    return RegistrationStatusResponse()',
+  },
 };
 
 function exited(end: Parameters<typeof endOf>[0], lastLine: string): string {
   if (end.code === 0 && lastLine === '') {
-    throw new Failed(`it exited ${endOf(end)} without a word, so that its operator learns nothing`);
+    throw new Failed('crashed', `it exited ${endOf(end)} without a word, so that its operator learns nothing`);
   }
   return `exited ${endOf(end)}`;
 }

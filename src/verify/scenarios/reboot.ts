@@ -30,7 +30,13 @@ export const reboot: Scenario = {
         `the broker served ${servedUnasked.name} from the checkpoint of another boot without asking it`,
       );
     }
-    if (!isBack) throw new Failed(`it was not back within ${seconds(BACK_MS)}`);
+    if (!isBack) throw new Failed('never-back', `it was not back within ${seconds(BACK_MS)}`);
     return `served ${seconds(Date.now() - openedAt)} after the registry's return, not before it had answered`;
+  },
+  mend: {
+    how: 'After a reboot everything is asked again: answer GetDevicePluginOptions and send the first list as after any start, and do not rely on what an earlier life of the registry knew.',
+    go: 'func (p *plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*pluginapi.DevicePluginOptions, error) {\n\treturn &pluginapi.DevicePluginOptions{}, nil // at any time, any number of times\n}',
+    python:
+      'def GetDevicePluginOptions(self, request, context):\n    return DevicePluginOptions()  # at any time, any number of times',
   },
 };

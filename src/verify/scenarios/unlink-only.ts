@@ -30,7 +30,14 @@ export const unlinkOnly: Scenario = {
     if (rig.isRenewed(before)) return `registered a new socket ${seconds(Date.now() - deletedAt)} later`;
     if (before.every(({ socket }) => existsSync(socket))) return 'made its socket again, but did not register it';
     throw new Failed(
+      'socket-lost',
       `it went on without its socket for ${seconds(NOTICED_MS)}: a registry that restarts now cannot find it any more`,
     );
+  },
+  mend: {
+    how: 'Watch your own socket. When its file is gone nobody can find you any more, although every open connection goes on: make it again and register, or exit with an error, so that the supervisor starts you again.',
+    go: 'if event.Name == ownSocket && event.Has(fsnotify.Remove) {\n\tlog.Print("own socket removed")\n\tos.Exit(1) // or: listen again and register\n}',
+    python:
+      'if event.path == own_socket and event.deleted:\n    sys.exit("own socket removed")  # or: listen again and register',
   },
 };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { ALLOCATION_REFUSALS, LEASE_REASONS } from '../../../src/model/allocation-reasons.js';
 import { CONNECTION_ENDS } from '../../../src/model/connection-ends.js';
 import { GRPC_STATUS, REFUSALS, type ReasonSpec } from '../../../src/model/reasons.js';
 import { STATE_REASONS } from '../../../src/model/state-reasons.js';
@@ -31,8 +32,20 @@ void describe('docs/reasons.md', () => {
       assert.deepEqual(rows.get(code), [...said], code);
     }
   });
+  void it('says of each refused allocation and each reason of a lease what the table says', () => {
+    for (const [code, { about, status, remedy }] of Object.entries(ALLOCATION_REFUSALS)) {
+      assert.deepEqual(rows.get(code), [about, status, remedy], code);
+    }
+    for (const [code, said] of Object.entries<readonly [string, string]>(LEASE_REASONS)) {
+      assert.deepEqual(rows.get(code), [...said], code);
+    }
+  });
   void it('names no code that does not exist', () => {
-    const known = new Set([...Object.keys(REFUSALS), ...Object.keys(STATE_REASONS), ...Object.keys(CONNECTION_ENDS)]);
+    const known = new Set(
+      [REFUSALS, STATE_REASONS, CONNECTION_ENDS, ALLOCATION_REFUSALS, LEASE_REASONS].flatMap((table) =>
+        Object.keys(table),
+      ),
+    );
     assert.deepEqual(
       [...rows.keys()].filter((code) => !known.has(code)),
       [],

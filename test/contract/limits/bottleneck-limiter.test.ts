@@ -14,7 +14,7 @@ limiterSuite(
       advance: (ms) => clock.advance(ms),
       stepWall: (ms) => clock.stepWall(ms),
       pending: () => clock.pending,
-      step: ({ intervalMs }) => Math.ceil(50 / intervalMs),
+      lateMs: 80,
     };
   },
   300,

@@ -28,17 +28,26 @@ describe('a limiter on Bottleneck in real time', () => {
     }
   });
 
-  it('does not keep a process alive, though it was never closed', () => {
+  it('lets turns come at the pace of the limit, and keeps no process alive once they have', () => {
     const file = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
     const script = `
       const { bottleneckLimiters } = await import(${file('../../../src/platform/limits/bottleneck-limiter.js')});
       const { systemClock } = await import(${file('../../../src/platform/time/system-clock.js')});
-      const limiter = bottleneckLimiters(systemClock)({ burst: 5, intervalMs: 3_600_000 });
-      while (limiter.tryTake()) {}
-      process.stdout.write('drained');`;
+      const limiter = bottleneckLimiters(systemClock)({ burst: 1, intervalMs: 20 });
+      const startMs = systemClock.mono();
+      limiter.tryTake();
+      const alive = setInterval(() => {}, 1_000);
+      for (let turn = 1; turn <= 10; turn += 1) {
+        limiter.join(() => {
+          if (systemClock.mono() - startMs < turn * 20) process.stdout.write('too early');
+          if (turn < 10) return;
+          process.stdout.write('all');
+          clearInterval(alive);
+        });
+      }`;
     const ended = spawnSync(process.execPath, ['--input-type=module', '--eval', script], { timeout: 20_000 });
     assert.equal(ended.signal, null, 'it had to be killed');
-    assert.equal(ended.stdout.toString(), 'drained');
     assert.equal(ended.stderr.toString(), '');
+    assert.equal(ended.stdout.toString(), 'all');
   });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Limiter, OpenLimiter } from '../../../src/flood/limiter.js';
+import type { Limiter, OpenLimiter, WaitingTurn } from '../../../src/flood/limiter.js';
 import type { BucketSettings } from '../../../src/model/settings.js';
 import { firstExcess, IdealBucket, type Grant, type Regime } from './ideal-bucket.js';
 
@@ -16,13 +16,13 @@ export interface LimiterWorld {
   stepWall(ms: number): void;
   /** Timers that somebody waits for. */
   pending(): number;
-  /** Permits that a refill step brings under these settings: what may be held back. */
-  step(settings: BucketSettings): number;
+  /** How much later than its permit a turn of the line may come; milliseconds. */
+  readonly lateMs: number;
 }
 
 type Deed =
   | { readonly do: 'take'; readonly times: number }
-  | { readonly do: 'reserve'; readonly maxWaitMs: number }
+  | { readonly do: 'join'; readonly leaves: boolean }
   | { readonly do: 'pass'; readonly intervals: number }
   | { readonly do: 'step'; readonly wallMs: number }
   | { readonly do: 'reload'; readonly settings: BucketSettings };
@@ -33,7 +33,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('take' as const), times: fc.integer({ min: 1, max: 15 }) }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('reserve' as const), maxWaitMs: fc.integer({ min: 0, max: 4_000 }) }),
+    arbitrary: fc.record({ do: fc.constant('join' as const), leaves: fc.boolean() }),
   },
   {
     weight: 6,
@@ -58,13 +58,23 @@ async function live(world: LimiterWorld, first: BucketSettings, deeds: readonly 
   const ideal = new IdealBucket(first, world.now());
   const grants: Grant[] = [];
   const regimes: Regime[] = [{ ...first, fromMs: world.now() }];
-  const given = (waitMs: number): void => {
-    grants.push({ givenMs: world.now(), atMs: world.now() + waitMs });
+  const waiting = new Set<WaitingTurn>();
+  const given = (): void => {
+    grants.push({ givenMs: world.now(), atMs: world.now() });
     ideal.spend(world.now());
   };
   const heldBack = (): void => {
     const held = ideal.permits(world.now());
-    assert.ok(held <= world.step(limiter.settings), `${held} permits were earned and none was given`);
+    const most = waiting.size === 0 ? 0 : Math.ceil(world.lateMs / limiter.settings.intervalMs);
+    assert.ok(held <= most, `${held} permits were earned and none was given`);
+  };
+  const join = (): void => {
+    const turn = limiter.join(() => {
+      if (turn !== undefined) waiting.delete(turn);
+      given();
+    });
+    assert.ok(turn !== undefined);
+    waiting.add(turn);
   };
   try {
     for (const deed of deeds) {
@@ -75,17 +85,25 @@ async function live(world: LimiterWorld, first: BucketSettings, deeds: readonly 
         limiter.reload(deed.settings);
         ideal.resize(deed.settings, world.now());
         regimes.push({ ...deed.settings, fromMs: world.now() });
-      } else if (deed.do === 'reserve') {
-        const waitMs = limiter.reserve(deed.maxWaitMs);
-        if (waitMs !== undefined) given(waitMs);
-        else if (ideal.nextInMs(world.now()) <= deed.maxWaitMs) heldBack();
+      } else if (deed.do === 'join') {
+        const [first] = waiting;
+        if (!deed.leaves || first === undefined) {
+          if (limiter.tryTake()) given();
+          else join();
+        } else {
+          waiting.delete(first);
+          first.leave();
+        }
       } else {
         for (let time = 0; time < deed.times; time += 1) {
-          if (limiter.tryTake()) given(0);
+          if (limiter.tryTake()) given();
           else heldBack();
         }
       }
+      assert.equal(limiter.waiting, waiting.size);
     }
+    await world.advance(waiting.size * limiter.settings.intervalMs + world.lateMs);
+    assert.equal(waiting.size, 0, 'everybody had a turn');
     assert.equal(firstExcess(grants, regimes), undefined);
   } finally {
     limiter.close();
@@ -150,26 +168,51 @@ export function limiterSuite(kind: string, newWorld: () => LimiterWorld, runs: n
           await world.advance(5);
           taken += takeAll(limiter);
         }
-        assert.ok(taken >= 540 - world.step({ burst: 40, intervalMs: 1 }) && taken <= 540, `${taken} of 540`);
+        assert.equal(taken, 540);
       }));
 
     it('gives those who wait a turn each, one interval apart, and lets none jump the queue', () =>
       within({ burst: 1, intervalMs: 100 }, async (limiter, world) => {
-        assert.deepEqual(
-          [limiter.reserve(1_000), limiter.reserve(1_000), limiter.reserve(1_000), limiter.reserve(1_000)],
-          [0, 100, 200, 300],
-        );
-        await world.advance(150);
-        assert.ok(!limiter.tryTake(), 'the permit of now belongs to one who waits');
-        assert.equal(limiter.nextInMs(), 250);
+        assert.ok(limiter.tryTake());
+        const came: number[] = [];
+        for (const nth of [1, 2, 3]) limiter.join(() => came.push(nth));
+        assert.equal(limiter.nextInMs(), 400);
+        await world.advance(100 + world.lateMs);
+        assert.deepEqual(came, [1]);
+        assert.ok(!limiter.tryTake(), 'the next permit belongs to one who waits');
+        assert.equal(limiter.permits(), 0);
+        await world.advance(200);
+        assert.deepEqual([came, limiter.waiting], [[1, 2, 3], 0]);
       }));
 
-    it('spends nothing for a turn that would be too late', () =>
-      within({ burst: 1, intervalMs: 100 }, async (limiter, world) => {
-        assert.equal(limiter.reserve(0), 0);
-        for (let time = 0; time < 50; time += 1) assert.equal(limiter.reserve(99), undefined);
+    it('spends nothing for somebody who left, and those behind move forward', () =>
+      within({ burst: 1, intervalMs: 1_000 }, async (limiter, world) => {
+        limiter.tryTake();
+        const came: number[] = [];
+        const [first] = [1, 2].map((nth) => limiter.join(() => came.push(nth)));
+        await world.advance(500);
+        first?.leave();
+        first?.leave();
+        await world.advance(500 + world.lateMs);
+        assert.deepEqual(came, [2]);
+        const last = limiter.join(() => came.push(3));
+        last?.leave();
+        await world.advance(1_000);
+        assert.deepEqual(came, [2]);
+        assert.equal(limiter.permits(), 1);
         await world.advance(100);
-        assert.ok(limiter.tryTake());
+        assert.equal(world.pending(), 0);
+      }));
+
+    it('keeps its line through a reload, at the new pace', () =>
+      within({ burst: 1, intervalMs: 60_000 }, async (limiter, world) => {
+        limiter.tryTake();
+        const came: number[] = [];
+        for (const nth of [1, 2, 3]) limiter.join(() => came.push(nth));
+        await world.advance(10);
+        limiter.reload({ burst: 1, intervalMs: 200 });
+        await world.advance(600 + world.lateMs);
+        assert.deepEqual(came, [1, 2, 3]);
       }));
 
     it('goes on after a reload with the permits it had and the part that was earned', () =>
@@ -210,17 +253,22 @@ export function limiterSuite(kind: string, newWorld: () => LimiterWorld, runs: n
 
     it('gives nothing after it was closed, twice too, and leaves no timer', () =>
       within({ burst: 6, intervalMs: 50 }, async (limiter, world) => {
-        for (let time = 0; time < 4; time += 1) limiter.tryTake();
+        takeAll(limiter);
+        for (let time = 0; time < 4; time += 1) limiter.join(() => assert.fail('a turn came after all'));
+        await world.advance(10);
         limiter.close();
         limiter.close();
         assert.ok(!limiter.tryTake());
-        assert.equal(limiter.reserve(10_000), undefined);
+        assert.equal(
+          limiter.join(() => assert.fail()),
+          undefined,
+        );
         assert.equal(limiter.permits(), 0);
         await world.advance(500);
         assert.equal(world.pending(), 0);
       }));
 
-    it('never exceeds burst and rate in any window, and holds back one refill step at most', async () => {
+    it('never exceeds burst and rate in any window, holds nothing back, and forgets nobody who waits', async () => {
       await fc.assert(
         fc.asyncProperty(settings, fc.array(deed, { minLength: 1, maxLength: 40 }), (first, deeds) =>
           live(newWorld(), first, deeds),

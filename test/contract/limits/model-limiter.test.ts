@@ -12,7 +12,7 @@ limiterSuite(
       advance: (ms) => clock.advance(ms),
       stepWall: (ms) => clock.stepWall(ms),
       pending: () => clock.pending,
-      step: () => 0,
+      lateMs: 0,
     };
   },
   300,

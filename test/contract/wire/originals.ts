@@ -39,6 +39,26 @@ pluginregistration.InfoRequest:
 pluginregistration.PluginInfo: type=1:string name=2:string endpoint=3:string supported_versions=4:repeated string
 pluginregistration.RegistrationStatus: plugin_registered=1:bool error=2:string
 pluginregistration.RegistrationStatusResponse:
+v1.AllocatableResourcesRequest:
+v1.AllocatableResourcesResponse: devices=1:repeated ContainerDevices cpu_ids=2:repeated int64 memory=3:repeated ContainerMemory
+v1.CDIDevice: name=1:string
+v1.ClaimResource: cdi_devices=1:repeated CDIDevice driver_name=2:string pool_name=3:string device_name=4:string share_id=5:optional string
+v1.ContainerDevices: resource_name=1:string device_ids=2:repeated string topology=3:TopologyInfo
+v1.ContainerMemory: memory_type=1:string size=2:uint64 topology=3:TopologyInfo
+v1.ContainerResources: name=1:string devices=2:repeated ContainerDevices cpu_ids=3:repeated int64 memory=4:repeated ContainerMemory dynamic_resources=5:repeated DynamicResource
+v1.DynamicResource: claim_name=2:string claim_namespace=3:string claim_resources=4:repeated ClaimResource
+v1.GetPodResourcesRequest: pod_name=1:string pod_namespace=2:string
+v1.GetPodResourcesResponse: pod_resources=1:PodResources
+v1.ListPodResourcesRequest:
+v1.ListPodResourcesResponse: pod_resources=1:repeated PodResources
+v1.NUMANode: ID=1:int64
+v1.PodResources: name=1:string namespace=2:string containers=3:repeated ContainerResources
+v1.TopologyInfo: nodes=1:repeated NUMANode
+v1alpha1.ContainerDevices: resource_name=1:string device_ids=2:repeated string
+v1alpha1.ContainerResources: name=1:string devices=2:repeated ContainerDevices
+v1alpha1.ListPodResourcesRequest:
+v1alpha1.ListPodResourcesResponse: pod_resources=1:repeated PodResources
+v1alpha1.PodResources: name=1:string namespace=2:string containers=3:repeated ContainerResources
 v1beta1.AllocateRequest: container_requests=1:repeated ContainerAllocateRequest
 v1beta1.AllocateResponse: container_responses=1:repeated ContainerAllocateResponse
 v1beta1.CDIDevice: name=1:string
@@ -74,6 +94,10 @@ export const CALLS = `
 /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources: k8s.io.kubelet.pkg.apis.dra.v1beta1.NodeUnprepareResourcesRequest -> k8s.io.kubelet.pkg.apis.dra.v1beta1.NodeUnprepareResourcesResponse
 /pluginregistration.Registration/GetInfo: pluginregistration.InfoRequest -> pluginregistration.PluginInfo
 /pluginregistration.Registration/NotifyRegistrationStatus: pluginregistration.RegistrationStatus -> pluginregistration.RegistrationStatusResponse
+/v1.PodResourcesLister/Get: v1.GetPodResourcesRequest -> v1.GetPodResourcesResponse
+/v1.PodResourcesLister/GetAllocatableResources: v1.AllocatableResourcesRequest -> v1.AllocatableResourcesResponse
+/v1.PodResourcesLister/List: v1.ListPodResourcesRequest -> v1.ListPodResourcesResponse
+/v1alpha1.PodResourcesLister/List: v1alpha1.ListPodResourcesRequest -> v1alpha1.ListPodResourcesResponse
 /v1beta1.DevicePlugin/Allocate: v1beta1.AllocateRequest -> v1beta1.AllocateResponse
 /v1beta1.DevicePlugin/GetDevicePluginOptions: v1beta1.Empty -> v1beta1.DevicePluginOptions
 /v1beta1.DevicePlugin/GetPreferredAllocation: v1beta1.PreferredAllocationRequest -> v1beta1.PreferredAllocationResponse

@@ -1,18 +1,12 @@
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import protobuf from 'protobufjs';
-import * as csi from '../../../src/platform/wire/services/csi.js';
-import * as device from '../../../src/platform/wire/services/device-plugin.js';
-import * as dra from '../../../src/platform/wire/services/dra.js';
-import * as registration from '../../../src/platform/wire/services/plugin-registration.js';
 import type { Fields, MessageType } from '../../../src/platform/wire/table.js';
+import { buildRoot } from '../../support/dist.js';
 
-const FILES = [
-  'deviceplugin/v1beta1/deviceplugin',
-  'pluginregistration/v1/pluginregistration',
-  'csi/v1/csi',
-  'dra/v1/dra',
-  'dra/v1beta1/dra',
-];
+const PROTO = path.join(buildRoot(), 'proto');
+const GENERATED = path.join(buildRoot(), 'build/src/generated/proto');
 
 /** Names without their leading dot, as in a .proto file. */
 export const fullName = (object: protobuf.ReflectionObject): string => object.fullName.slice(1);
@@ -20,31 +14,39 @@ export const fullName = (object: protobuf.ReflectionObject): string => object.fu
 /** All our .proto files, by a protobuf library that shares no code with the codec under test. */
 export function loadProtos(): protobuf.Root {
   const root = new protobuf.Root();
-  for (const file of FILES)
-    root.loadSync(path.resolve('proto', `${file}.proto`), { keepCase: true, alternateCommentMode: true });
+  root.resolvePath = (_origin, target) => (path.isAbsolute(target) ? target : path.join(PROTO, target));
+  for (const file of below(PROTO, '.proto')) root.loadSync(file, { keepCase: true, alternateCommentMode: true });
   root.resolveAll();
   return root;
 }
 
-function below(namespace: protobuf.NamespaceBase): protobuf.ReflectionObject[] {
+const below = (folder: string, ending: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .sort()
+    .map((name) => path.join(folder, name));
+
+function inside(namespace: protobuf.NamespaceBase): protobuf.ReflectionObject[] {
   return namespace.nestedArray.flatMap((object) => [
     object,
-    ...(object instanceof protobuf.Namespace ? below(object) : []),
+    ...(object instanceof protobuf.Namespace ? inside(object) : []),
   ]);
 }
 
-const isOurs = (object: protobuf.ReflectionObject): boolean => !fullName(object).startsWith('google.');
+/** Whether an API was made by others, so that nothing in it may ever change. */
+export const isGiven = (name: string): boolean => !/^\/?(pluginbroker|google)\./.test(name);
+const isOurs = (object: protobuf.ReflectionObject): boolean => !fullName(object).startsWith('google.protobuf.');
 
 /** Every message of our .proto files, in order of names. */
 export function protoMessages(root: protobuf.Root): protobuf.Type[] {
-  return below(root)
+  return inside(root)
     .filter((object): object is protobuf.Type => object instanceof protobuf.Type && isOurs(object))
     .sort((a, b) => (fullName(a) < fullName(b) ? -1 : 1));
 }
 
 /** Every call of our .proto files. */
 export function protoCalls(root: protobuf.Root): { path: string; method: protobuf.Method }[] {
-  return below(root)
+  return inside(root)
     .filter((object): object is protobuf.Service => object instanceof protobuf.Service)
     .flatMap((service) =>
       service.methodsArray.map((method) => ({ path: `/${fullName(service)}/${method.name}`, method })),
@@ -52,16 +54,18 @@ export function protoCalls(root: protobuf.Root): { path: string; method: protobu
     .sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-const exported = [device, registration, csi, dra].flatMap((module) => Object.values(module) as unknown[]);
+const modules = await Promise.all(
+  below(GENERATED, '.js').map(async (file) => (await import(pathToFileURL(file).href)) as Record<string, unknown>),
+);
+const exported = modules.flatMap((module) => Object.values(module));
 
 const hasOwn = (value: unknown, key: string): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, key);
 
-/** Our tables by full name; the tables of DRA v1 stand for v1beta1 too. */
+/** Our tables by full name. */
 export function tableOf(name: string): MessageType<Fields> {
-  const wanted = name.replace('.dra.v1beta1.', '.dra.v1.');
   const found = exported.find(
-    (value): value is MessageType<Fields> => hasOwn(value, 'fields') && (value as MessageType<Fields>).name === wanted,
+    (value): value is MessageType<Fields> => hasOwn(value, 'fields') && (value as MessageType<Fields>).name === name,
   );
   if (found === undefined) throw new Error(`no table for ${name}`);
   return found;

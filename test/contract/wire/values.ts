@@ -16,6 +16,7 @@ const SCALARS: Readonly<Record<Scalar, fc.Arbitrary<unknown>>> = {
   enum: fc.integer(),
   uint32: fc.nat(2 ** 32 - 1),
   int64: fc.maxSafeInteger(),
+  uint64: fc.maxSafeNat(),
   bigint: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
 };
 
@@ -70,7 +71,7 @@ export function fromLibrary(table: MessageType<Fields>, type: protobuf.Type, mes
     const one = (item: unknown): unknown => {
       if (typeof element !== 'string') return fromLibrary(element, field.resolvedType as protobuf.Type, item as object);
       if (element === 'bigint') return BigInt(String(item));
-      return element === 'int64' ? Number(item) : item;
+      return element === 'int64' || element === 'uint64' ? Number(item) : item;
     };
     const held = given[field.name];
     if (rest[0] === 'map') return [key, new Map(Object.entries(held as object).map(([k, v]) => [k, one(v)]))];

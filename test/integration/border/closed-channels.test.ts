@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { PluginInfo } from '../../../src/platform/wire/services/plugin-registration.js';
+import { PluginInfo } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { RawPlugin } from '../../support/raw-plugin.js';

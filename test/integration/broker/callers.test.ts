@@ -33,10 +33,11 @@ void describe('who may register', () => {
     return one;
   }
 
-  async function asOther(one: BrokerProcess, name: string): Promise<string> {
+  async function asOther(one: BrokerProcess, name: string, as = name, endpoint?: string): Promise<string> {
     const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-plugin.js');
     const socket = path.join(one.devicePlugins, `${name}.sock`);
-    const argv = [file, String(OTHER_UID), socket, one.kubeletSocket, `example.com/${name}`];
+    const argv = [file, String(OTHER_UID), socket, one.kubeletSocket, `example.com/${as}`];
+    if (endpoint !== undefined) argv.push(endpoint);
     const child = spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] });
     children.push(child);
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
@@ -67,6 +68,45 @@ void describe('who may register', () => {
   void it('refuses everybody whom admission.allowUids does not name', { skip }, async () => {
     const one = await broker({ admission: { allowUids: [0] } });
     assert.match(await asOther(one, 'anybody'), /CALLER_NOT_ALLOWED: .*admission\.allowUids/);
+  });
+
+  void it(
+    'leaves a name to the uid that has it, whatever socket a newcomer names, and while it is held',
+    { skip },
+    async () => {
+      const one = await broker({ grace: { device: '10m' } });
+      const socket = path.join(one.devicePlugins, 'root.sock');
+      const owner = await FakePlugin.start({ socket, resource: 'example.com/owned' });
+      plugins.push(owner);
+      await owner.register(one.kubeletSocket);
+      await eventually('it serves', async () => (await one.allocatable('example.com/owned')) === 2);
+      const refused = /PERMISSION_DENIED: NAME_OWNED: .*belongs to uid 0.*uid 54321 may not take it/;
+      assert.match(await asOther(one, 'thief', 'owned'), refused);
+      assert.match(await asOther(one, 'borrower', 'owned', 'root.sock'), refused);
+      assert.equal(await one.allocatable('example.com/owned'), 2);
+      assert.equal(owner.streams, 1);
+      await owner.stop();
+      await eventually('it is held', async () => (await one.plugins()).some(({ state }) => state === 'held'));
+      assert.match(await asOther(one, 'heir', 'owned'), /NAME_OWNED: .*inside its grace/);
+    },
+  );
+
+  void it('gives a name to another uid that a rule names, and to root', { skip }, async () => {
+    const one = await broker({ rules: [{ match: { name: 'example.com/shared' }, uids: [0, OTHER_UID] }] });
+    const mine = await FakePlugin.start({
+      socket: path.join(one.devicePlugins, 'mine.sock'),
+      resource: 'example.com/shared',
+    });
+    plugins.push(mine);
+    await mine.register(one.kubeletSocket);
+    assert.equal(await asOther(one, 'shared'), 'registered\n');
+    assert.equal(await asOther(one, 'theirs'), 'registered\n');
+    const heir = await FakePlugin.start({
+      socket: path.join(one.devicePlugins, 'heir.sock'),
+      resource: 'example.com/theirs',
+    });
+    plugins.push(heir);
+    await heir.register(one.kubeletSocket);
   });
 
   void it('refuses a caller who names a socket on which another user listens', { skip }, async () => {

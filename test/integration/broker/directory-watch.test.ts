@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DirectoryWatch } from '../../../src/platform/fs/directory-watch.js';
@@ -30,4 +30,16 @@ describe('a watched directory', () => {
       await eventually(`a hint about ${file}`, () => hints.includes(file));
     });
   }
+
+  it('is told of what was in a new directory before it was watched', async () => {
+    const made = path.join(tempDir(), 'made');
+    mkdirSync(path.join(made, 'below'), { recursive: true });
+    // Like a socket, a link is no regular file.
+    for (const name of ['a.sock', 'below/b.sock']) symlinkSync('/dev/null', path.join(made, name));
+    renameSync(made, path.join(directory, 'moved'));
+    for (const name of ['a.sock', 'below/b.sock']) {
+      const file = path.join(directory, 'moved', name);
+      await eventually(`a hint about ${file}`, () => hints.includes(file));
+    }
+  });
 });

@@ -58,6 +58,8 @@ describe('what the kubelet gets wrong', () => {
       quarantined: 0,
       openConnections: 0,
       floodRules: [],
+      leases: [],
+      allocateWaiting: 0,
       degraded: [],
     } as const;
     const one = await plugin({ socket: inDevices('names.sock'), resource: 'example.com/names' });

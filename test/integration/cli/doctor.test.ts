@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -53,6 +53,30 @@ async function makeSocket(file: string, isAlive: boolean): Promise<void> {
 }
 
 describe('doctor', () => {
+  it('says whether leases can have CDI names, and never fails for it', async () => {
+    const { root, scope } = await machine();
+    const at = (dir: string | undefined): Scope => ({
+      ...scope,
+      settings: { ...scope.settings, cdi: { ...scope.settings.cdi, dir } },
+    });
+    const about = async (dir: string | undefined): Promise<string> =>
+      (await found(at(dir), 'directory of CDI files')).join();
+    assert.equal(await about(undefined), 'ok: CDI is off (cdi.dir)');
+    const dir = path.join(root, 'cdi');
+    assert.match(await about(dir), /^ok: .* is not there yet; serve makes it/);
+    mkdirSync(dir, { mode: 0o755 });
+    assert.match(await about(dir), /^ok: .* mode 755/);
+    chmodSync(dir, 0o777);
+    assert.match(await about(dir), /^warn: others may write .* chmod go-w it/);
+    rmSync(dir, { recursive: true });
+    writeFileSync(dir, '');
+    assert.match(await about(dir), /^warn: .* is not a directory, so leases get no CDI names/);
+    assert.match(
+      await about(path.join(dir, 'below')),
+      /^warn: .* (cannot be looked at \(ENOTDIR\)|is not there, and .* may not be written)/,
+    );
+  });
+
   it('finds nothing to fail on a root as serve makes it', async () => {
     const { scope } = await machine();
     const failed = (await examineMachine(scope)).filter(({ verdict }) => verdict === 'fail');
@@ -64,6 +88,28 @@ describe('doctor', () => {
     rmSync(path.join(root, 'plugins_registry'), { recursive: true });
     writeFileSync(path.join(root, 'plugins_registry'), '');
     assert.match((await found(scope, 'directory pluginsRegistry')).join(), /^fail: .* is not a directory; remove it/);
+  });
+
+  it('says who may connect to kubelet.sock: by its mode, its group, and for whom that is not enough', async () => {
+    const { root, scope } = await machine();
+    const socket = path.join(root, 'device-plugins', 'kubelet.sock');
+    assert.match((await found(scope, 'who may connect')).join(), /^ok: kubelet\.sock will have mode 0755/);
+    await makeSocket(socket, true);
+    chmodSync(socket, 0o755);
+    assert.match((await found(scope, 'who may connect')).join(), /^ok: only root.*'0775'/);
+    chmodSync(socket, 0o770);
+    assert.match((await found(scope, 'who may connect')).join(), /^ok: root, .*its group .* may connect .*0770/);
+    chmodSync(socket, 0o777);
+    assert.match((await found(scope, 'who may connect')).join(), /^ok: every user who may enter/);
+    if (process.getuid?.() !== 0) return; // only root can make a file of another user
+    chmodSync(socket, 0o755);
+    const stranger = path.join(root, 'device-plugins', 'gpu.sock');
+    await makeSocket(stranger, true);
+    chownSync(stranger, 54321, 54321);
+    assert.match(
+      (await found(scope, 'who may connect')).join(),
+      /^warn: only root may connect .* sockets of uid 54321; set socket\.mode: '0775'/,
+    );
   });
 
   it('accepts that a directory is not there yet', async () => {

@@ -26,6 +26,8 @@ describe('the admin API', () => {
       id: `GPU-${index}-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee`,
       health: index % 10 === 0 ? 'Unhealthy' : 'Healthy',
       numaNodes: [index % 2],
+      lease: '',
+      owner: '',
     }));
     port.resourceList = [resourceView({ devices, capacity: DEVICES }), resourceView({ name: 'b.io/x' })];
     assert.deepEqual(await client.resources('', false), port.resourceList);

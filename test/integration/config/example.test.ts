@@ -7,6 +7,7 @@ import { defaultForm } from '../../../src/platform/config/compiled-form.js';
 import { jsonSchema } from '../../../src/platform/config/file-schema.js';
 import { parseYaml } from '../../../src/platform/config/yaml-file.js';
 import { buildRoot } from '../../support/dist.js';
+import { recordSchema } from '../../../src/verify/record.js';
 
 const beside = (name: string) => readFileSync(path.join(buildRoot(), 'config', name), 'utf8');
 
@@ -38,5 +39,11 @@ describe('config/plugin-broker.yaml', () => {
 describe('config/plugin-broker.schema.json', () => {
   it('is the schema that the program checks by (npm run schema writes it)', () => {
     assert.deepEqual(JSON.parse(beside('plugin-broker.schema.json')), JSON.parse(JSON.stringify(jsonSchema())));
+  });
+});
+
+describe('config/verify-record.schema.json', () => {
+  it('is the schema of what verify records (npm run schema writes it)', () => {
+    assert.deepEqual(JSON.parse(beside('verify-record.schema.json')), JSON.parse(JSON.stringify(recordSchema())));
   });
 });

@@ -40,6 +40,14 @@ describe('a followed file', () => {
     assert.equal(loaded.live.view().error, '');
   });
 
+  it('counts when it changed after it was read and before it was watched', async () => {
+    const file = path.join(tempDir(), 'b.yaml');
+    writeFileSync(file, burst(6));
+    const loaded = await followConfig(file, () => writeFileSync(file, burst(17)));
+    open.push(loaded);
+    await inForce(loaded, 17);
+  });
+
   it('counts when its ConfigMap is swapped, again and again', async () => {
     const folder = tempDir();
     const swapIn = (generation: number): void => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import { CsiHandler } from '../../../src/csi/csi-handler.js';
 import { NodeInfoPublisher } from '../../../src/csi/node-info-publisher.js';
 import { DraHandler } from '../../../src/dra/dra-handler.js';
@@ -17,6 +17,7 @@ import { csiSimOptions, type CsiSimOptions } from '../../../src/sim/csi/options.
 import { runCsiSim } from '../../../src/sim/csi/run-csi-sim.js';
 import { draSimOptions, type DraSimOptions } from '../../../src/sim/dra/options.js';
 import { runDraSim } from '../../../src/sim/dra/run-dra-sim.js';
+import { guarding } from '../../support/guarding.js';
 import { parseFault } from '../../support/csi-faults.js';
 import { eventually } from '../../support/eventually.js';
 import { RunningDriver } from '../../support/running-driver.js';
@@ -46,9 +47,12 @@ describe('CSI and DRA drivers at a broker', () => {
     const ports = { clock: systemClock, random: systemRandom };
     const target = new FileTarget({ file, nodeName: 'worker-1', clock: systemClock });
     publisher = new NodeInfoPublisher({ ...ports, target, log: silentLog });
-    const openClient = csiNodeClients({ ...ports, pin: pinSocket });
+    const openClient = csiNodeClients({ ...ports, pin: pinSocket, guarding });
     csi = new CsiHandler({ ...ports, publisher, openClient, nodeGetInfoMs: () => NODE_GET_INFO_MS });
-    dra = new DraHandler({ clock: systemClock, openConnection: draConnections({ ...ports, pin: pinSocket }) });
+    dra = new DraHandler({
+      clock: systemClock,
+      openConnection: draConnections({ ...ports, pin: pinSocket, guarding }),
+    });
     broker = await startTestBroker(root, undefined, { handlers: [csi, dra] }, (policy) => ({ ...policy, graceMs: 0 }));
   });
   afterEach(async () => {
@@ -82,11 +86,14 @@ describe('CSI and DRA drivers at a broker', () => {
     return driver;
   }
 
-  function registrar(endpoint = path.join(root, 'plugins', DRIVER, 'csi.sock')): RunningRegistrar {
+  function registrar(
+    endpoint = path.join(root, 'plugins', DRIVER, 'csi.sock'),
+    directory = registry(),
+  ): RunningRegistrar {
     const running = new RunningRegistrar([
       `--csi-address=${path.join(root, 'plugins', DRIVER, 'csi.sock')}`,
       `--kubelet-registration-path=${endpoint}`,
-      `--plugin-registration-path=${registry()}`,
+      `--plugin-registration-path=${directory}`,
     ]);
     stops.push(() => running.stop());
     return running;
@@ -130,6 +137,28 @@ describe('CSI and DRA drivers at a broker', () => {
       () => !broker.plugins().some((one) => one.state === 'ready' && !one.primary),
     );
     assert.equal(isPublishedAs('new')(), true);
+  });
+
+  it('is taken over at once by the older registrar of the same service socket, and stays published meanwhile', async () => {
+    await csiDriver({ register: false });
+    const old = registrar();
+    await old.says('registered=true');
+    await eventually('published', isPublishedAs('sim-node'));
+    const second = path.join(registry(), 'second');
+    mkdirSync(second);
+    const young = registrar(undefined, second);
+    await young.says('registered=true');
+    await eventually('the newer one serves', () => view()?.socket.startsWith(second));
+    const unpublish = mock.method(publisher, 'unpublish');
+    const leftAt = performance.now();
+    await young.stop();
+    await eventually('the older one serves', () => view()?.state === 'ready' && !view()?.socket.startsWith(second));
+    const tookMs = performance.now() - leftAt;
+    assert.ok(tookMs < 1900, `without the wait for one that may come back: ${String(Math.round(tookMs))} ms`);
+    assert.equal(unpublish.mock.callCount(), 0);
+    assert.equal(isPublishedAs('sim-node')(), true);
+    await old.stop();
+    await eventually('taken back', isPublishedAs());
   });
 
   it('leaves the working registration alone when an upgrade fails', async () => {

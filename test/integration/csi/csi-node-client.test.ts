@@ -11,8 +11,9 @@ import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { csiNodeClients } from '../../../src/platform/grpc/csi-node-client.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
-import { csiNodeService, NodeGetInfoResponse } from '../../../src/platform/wire/services/csi.js';
+import { nodeService, NodeGetInfoResponse } from '../../../src/generated/proto/csi/v1/csi.js';
 import { PluginServer, type Speech } from '../../../src/sim/plugin-server.js';
+import { guarding } from '../../support/guarding.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -46,7 +47,7 @@ describe('the client of a CSI driver', () => {
 
   async function serve(speech: Speech = 'grpc'): Promise<PluginServer> {
     const NodeGetInfo = {
-      ...csiNodeService.NodeGetInfo,
+      ...nodeService.NodeGetInfo,
       responseSerialize: (value: Answer | Buffer) =>
         Buffer.isBuffer(value) ? value : NodeGetInfoResponse.encode(value),
     };
@@ -62,7 +63,7 @@ describe('the client of a CSI driver', () => {
 
   function open(): CsiNodeClient {
     const pinned = pin();
-    const openClient = csiNodeClients({ clock: systemClock, random: seededRandom(5), pin: pinSocket });
+    const openClient = csiNodeClients({ clock: systemClock, random: seededRandom(5), pin: pinSocket, guarding });
     const client = openClient(pinned, {
       up: () => story.push('up'),
       lost: (details) => story.push(`lost: ${details}`),

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import {
-  csiIdentityService,
-  csiNodeService,
+  identityService,
+  nodeService,
   GetPluginInfoResponse,
   NodeGetInfoResponse,
   ProbeResponse,
-} from '../../../src/platform/wire/services/csi.js';
+} from '../../../src/generated/proto/csi/v1/csi.js';
 import { CSI_SIM_OPTIONS, csiSimOptions, type CsiSimOptions } from '../../../src/sim/csi/options.js';
 import { runCsiSim } from '../../../src/sim/csi/run-csi-sim.js';
 import { parseFault } from '../../support/csi-faults.js';
@@ -46,15 +46,15 @@ describe('a simulated CSI driver', () => {
       notReady: true,
     });
     await driver.saw('serving');
-    const info = GetPluginInfoResponse.decode(await call(socket, csiIdentityService.GetPluginInfo.path));
+    const info = GetPluginInfoResponse.decode(await call(socket, identityService.GetPluginInfo.path));
     assert.deepEqual([info.name, info.vendorVersion], ['csi.sim.example.com', '1.0.0-sim']);
-    const node = NodeGetInfoResponse.decode(await call(socket, csiNodeService.NodeGetInfo.path));
+    const node = NodeGetInfoResponse.decode(await call(socket, nodeService.NodeGetInfo.path));
     assert.deepEqual(node, {
       nodeId: 'sim-node..',
       maxVolumesPerNode: 9_223_372_036_854_775_807n,
       accessibleTopology: { segments: new Map([['zone', 'a']]) },
     });
-    const probe = ProbeResponse.decode(await call(socket, csiIdentityService.Probe.path));
+    const probe = ProbeResponse.decode(await call(socket, identityService.Probe.path));
     assert.equal(probe.ready?.value, false);
     assert.equal(driver.of('called').length, 3);
     assert.equal(await driver.stop(), 0);
@@ -86,8 +86,8 @@ describe('a simulated CSI driver', () => {
   it('misbehaves as it is told', async () => {
     const driver = start({ fault: parseFault('NodeGetInfo=status:INTERNAL:broken@1', []) });
     await driver.saw('serving');
-    await assert.rejects(call(socket, csiNodeService.NodeGetInfo.path), { code: status.INTERNAL, details: 'broken' });
-    assert.equal(NodeGetInfoResponse.decode(await call(socket, csiNodeService.NodeGetInfo.path)).nodeId, 'sim-node');
+    await assert.rejects(call(socket, nodeService.NodeGetInfo.path), { code: status.INTERNAL, details: 'broken' });
+    assert.equal(NodeGetInfoResponse.decode(await call(socket, nodeService.NodeGetInfo.path)).nodeId, 'sim-node');
   });
 
   it('loses its service socket and makes it anew', async () => {

@@ -5,8 +5,9 @@ import { seededRandom } from '../../../src/kernel/random.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
-import { draPluginV1Service } from '../../../src/platform/wire/services/dra.js';
+import { draPluginService } from '../../../src/generated/proto/dra/v1/dra.js';
 import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { guarding } from '../../support/guarding.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -16,13 +17,13 @@ describe('the connection of a DRA endpoint', () => {
     const calls: string[] = [];
     const note = (): void => void calls.push('called');
     const attach: Parameters<typeof PluginServer.listen>[1] = (server) => {
-      server.addService(draPluginV1Service, { NodePrepareResources: note, NodeUnprepareResources: note });
+      server.addService(draPluginService, { NodePrepareResources: note, NodeUnprepareResources: note });
     };
     const first = await PluginServer.listen(socket, attach);
     const pinned = pinSocket(socket);
     if ('problem' in pinned) assert.fail(pinned.problem);
     const story: string[] = [];
-    const open = draConnections({ clock: systemClock, random: seededRandom(1), pin: pinSocket });
+    const open = draConnections({ clock: systemClock, random: seededRandom(1), pin: pinSocket, guarding });
     const connection = open(pinned, { up: () => story.push('up'), lost: () => story.push('lost') });
     pinned.release();
     await eventually('up', () => story.length === 1);

@@ -3,11 +3,8 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
-import {
-  draPluginV1beta1Service,
-  draPluginV1Service,
-  type NodePrepareResourcesResponse,
-} from '../../../src/platform/wire/services/dra.js';
+import { draPluginService } from '../../../src/generated/proto/dra/v1/dra.js';
+import { draPluginService as draPluginV1beta1Service } from '../../../src/generated/proto/dra/v1beta1/dra.js';
 import { draSimOptions, type DraSimOptions } from '../../../src/sim/dra/options.js';
 import { runDraSim } from '../../../src/sim/dra/run-dra-sim.js';
 import { RunningDriver } from '../../support/running-driver.js';
@@ -43,7 +40,7 @@ describe('a simulated DRA driver', () => {
       endpoint: socket,
       supportedVersions: ['v1.DRAPlugin', 'v1beta1.DRAPlugin'],
     });
-    for (const service of [draPluginV1Service, draPluginV1beta1Service]) {
+    for (const service of [draPluginService, draPluginV1beta1Service]) {
       const { claims } = await prepare(socket, service.NodePrepareResources);
       assert.deepEqual([...claims.keys()], ['uid-1']);
     }
@@ -58,7 +55,7 @@ describe('a simulated DRA driver', () => {
       assert.equal(existsSync(path.join(folder, name)), true, name);
     }
     const socket = path.join(folder, DRIVER, 'dra-new.sock');
-    await assert.rejects(prepare(socket, draPluginV1Service.NodePrepareResources), { code: status.UNIMPLEMENTED });
+    await assert.rejects(prepare(socket, draPluginService.NodePrepareResources), { code: status.UNIMPLEMENTED });
   });
 
   it('answers a refusal with an error, as the helper library does', async () => {
@@ -70,16 +67,19 @@ describe('a simulated DRA driver', () => {
   });
 });
 
-type Prepare = (typeof draPluginV1Service)['NodePrepareResources'];
+/** Of either version; they differ in one field of the answer. */
+type Prepare = Omit<(typeof draPluginService)['NodePrepareResources'], 'responseDeserialize'> & {
+  readonly responseDeserialize: (bytes: Buffer) => Prepared;
+};
+interface Prepared {
+  readonly claims: ReadonlyMap<string, object>;
+}
 
-function prepare(
-  socket: string,
-  { path: method, requestSerialize, responseDeserialize }: Prepare,
-): Promise<ReturnType<typeof NodePrepareResourcesResponse.decode>> {
+function prepare(socket: string, { path: method, requestSerialize, responseDeserialize }: Prepare): Promise<Prepared> {
   const client = new Client(`unix:${socket}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
-  return new Promise<ReturnType<typeof NodePrepareResourcesResponse.decode>>((resolve, reject) => {
+  return new Promise<Prepared>((resolve, reject) => {
     const request = { claims: [{ namespace: 'default', uid: 'uid-1', name: 'claim' }] };
-    const answered = (failure: ServiceError | null, answer?: ReturnType<typeof responseDeserialize>): void => {
+    const answered = (failure: ServiceError | null, answer?: Prepared): void => {
       if (answer === undefined) reject(failure ?? new Error('no answer'));
       else resolve(answer);
     };

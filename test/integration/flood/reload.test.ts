@@ -47,13 +47,20 @@ describe('a policy file that changes', async () => {
       broker.problems.join(),
     );
     assert.ok(bed.logged('config.reload-refused').some((line) => line.includes('flood.register.burst')));
-    assert.equal(await bed.metric('plugin_broker_degraded{what="policy"}'), 1);
+    await eventually(
+      'the metric says so',
+      async () => (await bed.metric('plugin_broker_degraded{what="policy"}')) === 1,
+    );
     const after = await bed.limit('register', 'example.com/loop');
     assert.deepEqual([after?.burst, after?.intervalMs], [before?.burst, before?.intervalMs]);
     bed.configure(limited('607s'));
     await inForce('606s → 607s');
     assert.equal((await bed.broker.status()).broker.phase, 'ready');
-    assert.equal(await bed.metric('plugin_broker_degraded{what="policy"}'), 0);
+    // Metrics are made at most once a second.
+    await eventually(
+      'the metric says so',
+      async () => (await bed.metric('plugin_broker_degraded{what="policy"}')) === 0,
+    );
   });
 
   it('counts for who is there: connections held, pace of lists, grace, caps', async () => {

@@ -5,12 +5,8 @@ import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { silentLog, type Log } from '../../../src/kernel/log.js';
 import { healthPages, type Phase } from '../../../src/platform/http/health-pages.js';
-import {
-  plainText,
-  startHealthServer,
-  type HealthServer,
-  type Pages,
-} from '../../../src/platform/http/health-server.js';
+import { startHealthServer, type HealthServer } from '../../../src/platform/http/health-server.js';
+import { plainText, type Routes } from '../../../src/platform/http/router.js';
 import { BrokerMetrics, processMetrics } from '../../../src/platform/metrics/broker-metrics.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
@@ -20,8 +16,13 @@ after(() => {
   for (const server of open) server.close();
 });
 
-async function serving(pages: Pages, port = 0, log: Log = silentLog): Promise<number> {
-  const server = startHealthServer({ listen: { host: '127.0.0.1', port } }, pages, systemClock, log);
+async function serving(pages: Routes, port = 0, log: Log = silentLog): Promise<number> {
+  const server = startHealthServer(
+    { listen: { host: '127.0.0.1', port }, allowedHosts: ['broker.example'] },
+    pages,
+    systemClock,
+    log,
+  );
   assert.ok(server);
   open.push(server);
   return eventually('it listens', () => server.address?.port);
@@ -45,13 +46,15 @@ async function get(port: number, path: string, method = 'GET'): Promise<Got> {
   return { status: response.statusCode, body, headers: response.headers };
 }
 
-function brokerPages(phase: () => Phase): Pages {
+function brokerPages(phase: () => Phase): Routes {
   const snapshot = () => ({
     plugins: [],
     devices: [],
     quarantined: 0,
     floodRules: [],
     openConnections: 0,
+    leases: [],
+    allocateWaiting: 0,
     degraded: [],
   });
   return healthPages({ phase, metrics: new BrokerMetrics(), snapshot, process: processMetrics() });
@@ -91,7 +94,7 @@ describe('the pages', () => {
 
 describe('the server', () => {
   it('answers GET and HEAD, and nothing but its pages', async () => {
-    const port = await serving(new Map([['/x', () => plainText(200, 'there')]]));
+    const port = await serving(new Map([['/x', { make: () => plainText(200, 'there') }]]));
     assert.equal((await get(port, '/x')).body, 'there\n');
     const head = await get(port, '/x', 'HEAD');
     assert.deepEqual([head.status, head.body, head.headers['content-length']], [200, '', '6']);
@@ -113,8 +116,8 @@ describe('the server', () => {
     const failing = () => Promise.reject(new Error('no'));
     const port = await serving(
       new Map([
-        ['/slow', slow],
-        ['/failing', failing],
+        ['/slow', { make: slow }],
+        ['/failing', { make: failing }],
       ]),
     );
     const asked = Array.from({ length: 20 }, () => get(port, '/slow'));
@@ -126,8 +129,62 @@ describe('the server', () => {
     assert.equal((await get(port, '/failing')).status, 500);
   });
 
+  it('answers as itself only: an IP address, localhost or an allowed name, but for the probes', async () => {
+    const port = await serving(
+      new Map([
+        ['/x', { make: () => plainText(200, 'there') }],
+        ['/healthz', { anyHost: true, make: () => plainText(200, 'ok') }],
+      ]),
+    );
+    const as = async (host: string, path = '/x'): Promise<number> => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      await once(socket, 'close');
+      return Number(text.split(' ')[1]);
+    };
+    for (const host of [
+      '127.0.0.1',
+      `127.0.0.1:${port}`,
+      'localhost:1',
+      'LOCALHOST',
+      '[::1]:80',
+      'broker.example',
+      'Broker.Example:9',
+    ]) {
+      assert.equal(await as(host), 200, host);
+    }
+    for (const host of [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '',
+      '[evil]',
+      'a@127.0.0.1',
+    ]) {
+      assert.equal(await as(host), 421, host);
+    }
+    assert.equal(await as('evil.example', '/healthz'), 200);
+    assert.equal(await as('evil.example', '/none'), 421);
+  });
+
+  it('makes a page that may be a second old once in a second, and ends who pipelines', async () => {
+    let made = 0;
+    const page = { freshMs: 60_000, make: () => plainText(200, `made ${++made}`) };
+    const port = await serving(new Map([['/x', page]]));
+    for (let turn = 0; turn < 5; turn++) assert.equal((await get(port, '/x')).body, 'made 1\n');
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    socket.write('GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(1000));
+    await once(socket, 'close');
+    assert.ok((text.match(/HTTP\/1\.1 200/g) ?? []).length <= 1);
+    assert.equal(made, 1);
+  });
+
   it('goes on after bytes that are no HTTP, and after peers that vanish', async () => {
-    const port = await serving(new Map([['/x', () => plainText(200, 'there')]]));
+    const port = await serving(new Map([['/x', { make: () => plainText(200, 'there') }]]));
     for (const bytes of ['\0\0\0\n\n', `GET /x HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 'GET /x HTTP/1.1\r\n']) {
       const peer = connect(port, '127.0.0.1');
       peer.on('error', () => undefined);
@@ -144,7 +201,7 @@ describe('the server', () => {
     const { port } = holder.address() as { port: number };
     const warned: string[] = [];
     const log: Log = { ...silentLog, warn: (_event, message) => void warned.push(message) };
-    const started = serving(new Map([['/x', () => plainText(200, 'there')]]), port, log);
+    const started = serving(new Map([['/x', { make: () => plainText(200, 'there') }]]), port, log);
     await eventually('a warning', () => warned.length > 0);
     assert.match(warned[0] ?? '', new RegExp(`127\\.0\\.0\\.1:${port} cannot be used \\(EADDRINUSE\\)`));
     holder.close();
@@ -154,6 +211,9 @@ describe('the server', () => {
   });
 
   it('does not exist when it is off', () => {
-    assert.equal(startHealthServer({ listen: undefined }, new Map(), systemClock, silentLog), undefined);
+    assert.equal(
+      startHealthServer({ listen: undefined, allowedHosts: [] }, new Map(), systemClock, silentLog),
+      undefined,
+    );
   });
 });

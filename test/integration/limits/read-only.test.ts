@@ -83,6 +83,7 @@ void describe('a read-only directory', { concurrency: true, skip: impossible }, 
     assert.equal(await one.allocatable('example.com/inside'), 2);
     const told = one.log.split('\n').filter((line) => line.includes('cannot be made again'));
     assert.equal(told.length, 1, told.join('\n'));
+    assert.doesNotMatch(told.join(), /\/proc\/self/, 'the path that people know');
   });
 
   void it('of registration sockets is all that is needed: the broker only reads it', async () => {

@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@grpc/grpc-js';
-import { pluginRegistrationService } from '../../../src/platform/wire/services/plugin-registration.js';
+import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { PluginServer } from '../../../src/sim/plugin-server.js';
 import { callRegistrar, DRIVER, Rig, type RunningRegistrar } from './rig.js';
 

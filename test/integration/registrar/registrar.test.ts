@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { PluginInfo } from '../../../src/platform/wire/services/plugin-registration.js';
+import { PluginInfo } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { DriverClient } from '../../../src/registrar/driver-client.js';
 import { Exit } from '../../../src/registrar/exit.js';

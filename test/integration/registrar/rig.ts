@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
-import { pluginRegistrationService } from '../../../src/platform/wire/services/plugin-registration.js';
+import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { runRegistrar } from '../../../src/registrar/registrar.js';
 import { csiSimOptions, type CsiSimOptions } from '../../../src/sim/csi/options.js';
 import { runCsiSim } from '../../../src/sim/csi/run-csi-sim.js';

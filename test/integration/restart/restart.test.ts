@@ -115,7 +115,7 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
     assert.equal(young.streams, 1);
   });
 
-  void it('a plugin that restarts itself on the cue of kubelet.sock never loses its devices', async () => {
+  void it('a plugin that restarts itself when kubelet.sock is re-created never loses its devices', async () => {
     const one = await broker();
     let current = await plugin(one.devicePlugins, 'cue');
     await current.register(one.kubeletSocket);
@@ -124,7 +124,7 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
     await one.end();
     const seen = new Set<number | undefined>();
     await one.start({ settled: false });
-    // It goes away after the cue, and takes its time to come back.
+    // It goes away after kubelet.sock was re-created, and takes its time to come back.
     await eventually('confirmed', async () => (await one.plugins())[0]?.state === 'ready');
     await current.stop();
     await eventually('settling', async () => (await one.plugins())[0]?.reason === 'settling');

@@ -161,7 +161,7 @@ void describe('what a restart finds', { concurrency: 2 }, () => {
     }
   });
 
-  void it('duplicates reject: a plugin that restarts itself on the cue finds its name free', async () => {
+  void it('duplicates reject: a plugin that restarts itself when kubelet.sock is re-created finds its name free', async () => {
     const one = await broker({ rules: [{ match: { name: 'example.com/*' }, duplicates: 'reject' }] });
     const first = await plugin(one, 'only');
     await first.register(one.kubeletSocket);

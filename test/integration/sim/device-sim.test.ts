@@ -3,14 +3,14 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { devicePluginService } from '../../../src/platform/wire/services/device-plugin.js';
-import { pluginRegistrationService } from '../../../src/platform/wire/services/plugin-registration.js';
+import { devicePluginService } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { RunningSim } from './running-sim.js';
 import { TestRegistry } from './test-registry.js';
 
-const { GetDevicePluginOptions, Allocate, GetPreferredAllocation } = devicePluginService;
+const { GetDevicePluginOptions } = devicePluginService;
 
 describe('a simulated device plugin', () => {
   it('serves, registers with what it was told, reports its devices, and leaves nothing behind', async () => {
@@ -47,22 +47,6 @@ describe('a simulated device plugin', () => {
     await eventually('the end of the stream', () => stream.ended);
     await registry.stop();
     assert.deepEqual(readdirSync(dir), []);
-  });
-
-  it('answers Allocate and GetPreferredAllocation', async () => {
-    const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
-    const sim = new RunningSim(dir, {});
-    await sim.saw('registered');
-    const answer = await registry.ask(sim.socket, Allocate, {
-      containerRequests: [{ devicesIds: ['dev-0', 'dev-1'] }],
-    });
-    assert.deepEqual(answer.containerResponses[0]?.envs, new Map([['SIM_DEVICES', 'dev-0,dev-1']]));
-    const asked = { containerRequests: [{ availableDeviceIds: ['dev-1', 'dev-0'], allocationSize: 1 }] };
-    const advice = await registry.ask(sim.socket, GetPreferredAllocation, asked);
-    assert.deepEqual(advice.containerResponses[0]?.deviceIds, ['dev-1']);
-    await sim.stop();
-    await registry.stop();
   });
 
   it('says one sentence when its path does not fit a socket address', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { status } from '@grpc/grpc-js';
-import { devicePluginService } from '../../../src/platform/wire/services/device-plugin.js';
+import { devicePluginService } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import type { DeviceSimOptions } from '../../../src/sim/device/options.js';
 import { parseFault } from '../../../src/sim/device/faults.js';
 import { eventually } from '../../support/eventually.js';

@@ -5,10 +5,10 @@ import {
   registrationService,
   type ListAndWatchResponse,
   type RegisterRequest,
-} from '../../../src/platform/wire/services/device-plugin.js';
-import { pluginRegistrationService } from '../../../src/platform/wire/services/plugin-registration.js';
-import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../../../src/platform/wire/services/retry-info.js';
-import type { WireMethod } from '../../../src/platform/wire/services/method.js';
+} from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
+import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../../../src/platform/wire/retry-info.js';
+import type { WireMethod } from '../../../src/platform/wire/method.js';
 import type { Decoded, Fields, Given, Message } from '../../../src/platform/wire/table.js';
 import { PluginServer } from '../../../src/sim/plugin-server.js';
 

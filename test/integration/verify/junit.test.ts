@@ -20,6 +20,9 @@ const result = (name: string): fc.Arbitrary<ScenarioResult> =>
     name: fc.constant(name),
     verdict: fc.constantFrom('passed' as const, 'failed' as const, 'skipped' as const),
     seconds: fc.nat(1000).map((tenths) => tenths / 10),
+    code: fc.constant('late' as const),
+    startedAt: fc.constant(0),
+    at: fc.constant([]),
     evidence: text.map((words) => `it ${words}`),
     timeline: fc.array(fc.record({ at: fc.nat(), who: fc.constant('broker' as const), what: text }), { maxLength: 3 }),
     output: text,
@@ -37,15 +40,52 @@ describe('a JUnit report', () => {
 
   it('counts its cases', async () => {
     const of = (name: string, verdict: ScenarioResult['verdict']): ScenarioResult => ({
-      ...{ name, verdict, seconds: 1.5, evidence: 'it did', timeline: [], output: 'words' },
+      ...{
+        name,
+        verdict,
+        code: 'storm',
+        startedAt: 0,
+        at: [],
+        seconds: 1.5,
+        evidence: 'it did',
+        timeline: [],
+        output: 'words',
+      },
     });
     const report = junit([of('a', 'passed'), of('b', 'failed'), of('c', 'skipped'), of('d', 'failed')], {
       what: './my-plugin',
       at: AT,
     });
     assert.match(report, /<testsuite name="\.\/my-plugin" tests="4" failures="2" errors="0" time="6\.0" skipped="1" /);
-    assert.equal(report.match(/<failure message="it did" type="verify">/g)?.length, 2);
+    assert.equal(report.match(/<failure message="it did" type="storm">/g)?.length, 2);
     assert.equal(report.match(/<system-err>words<\/system-err>/g)?.length, 2);
+  });
+
+  it('names the files of a scenario where GitLab and Jenkins look for them, and takes a warning for no failure', async () => {
+    const of = (name: string, verdict: ScenarioResult['verdict']): ScenarioResult => ({
+      ...{
+        name,
+        verdict,
+        code: 'storm',
+        startedAt: 0,
+        at: [],
+        seconds: 1.5,
+        evidence: 'it <did>',
+        timeline: [],
+        output: '',
+      },
+    });
+    const report = junit([of('a', 'passed'), of('b', 'failed')], {
+      ...{ what: './my-plugin', at: AT, warns: new Set(['b']) },
+      artifacts: new Map([['a', ['out/a/plugin.log', 'out/a/<b>.log']]]),
+    });
+    assert.match(
+      report,
+      /<system-out>it &lt;did&gt;\n\[\[ATTACHMENT\|out\/a\/plugin\.log\]\]\n\[\[ATTACHMENT\|out\/a\/&lt;b&gt;\.log\]\]</,
+    );
+    assert.match(report, /failures="0" .* skipped="1"/);
+    assert.match(report, /<skipped message="failed, which is a warning only: it &lt;did&gt;"\/>/);
+    assert.deepEqual(await junitProblems(report), []);
   });
 
   it('is refused by the schema when it is none', async () => {

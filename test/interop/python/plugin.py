@@ -67,6 +67,23 @@ class Plugin:
             yield response
         say("unwatched")
 
+    def allocate(self, request, context):
+        response = device.AllocateResponse()
+        known = {f"python-{number}" for number in range(self.devices)}
+        for container in request.container_requests:
+            unknown = set(container.devices_ids) - known
+            if unknown:
+                context.abort(grpc.StatusCode.NOT_FOUND, f"no device {', '.join(sorted(unknown))}")
+            response.container_responses.add(envs={"PYTHON_DEVICES": ",".join(container.devices_ids)})
+        return response
+
+    def preferred(self, request, _context):
+        """Has no preference, which is an answer."""
+        response = device.PreferredAllocationResponse()
+        for _ in request.container_requests:
+            response.container_responses.add()
+        return response
+
     def wake(self):
         with self.changed:
             self.changed.notify_all()
@@ -85,6 +102,8 @@ class Plugin:
             {
                 "GetDevicePluginOptions": unary(self.get_options, device.Empty),
                 "ListAndWatch": stream(self.list_and_watch, device.Empty),
+                "Allocate": unary(self.allocate, device.AllocateRequest),
+                "GetPreferredAllocation": unary(self.preferred, device.PreferredAllocationRequest),
             },
         )
         yield grpc.method_handlers_generic_handler(

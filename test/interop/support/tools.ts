@@ -19,6 +19,12 @@ const NEEDS = {
     packages:
       'golang-go golang-google-grpc-dev golang-google-genproto-dev golang-goprotobuf-dev protobuf-compiler libprotobuf-dev',
   },
+  cdi: {
+    isThere: (): boolean =>
+      succeeds('go', ['version']) &&
+      succeeds('test', ['-d', '/usr/share/gocode/src/github.com/container-orchestrated-devices']),
+    packages: 'golang-go golang-github-container-orchestrated-devices-container-device-interface-dev',
+  },
   python: {
     isThere: (): boolean => PYTHON !== undefined && succeeds('protoc', ['--version']),
     packages: 'python3-grpcio python3-protobuf protobuf-compiler libprotobuf-dev',

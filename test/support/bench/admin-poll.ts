@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
-import { adminService } from '../../../src/platform/wire/services/admin.js';
+import { adminService } from '../../../src/generated/proto/pluginbroker/v1/admin.js';
 
 /** What a poller sees of one resource. */
 export interface Seen {

@@ -5,7 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ServerWritableStream } from '@grpc/grpc-js';
-import { devicePluginService, ListAndWatchResponse } from '../../../src/platform/wire/services/device-plugin.js';
+import {
+  devicePluginService,
+  ListAndWatchResponse,
+} from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { PluginServer } from '../../../src/sim/plugin-server.js';
 import { RegisterClient } from './register-client.js';
 import { now } from './rows.js';

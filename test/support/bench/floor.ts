@@ -14,11 +14,14 @@ import {
   type sendUnaryData,
   type ServerUnaryCall,
 } from '@grpc/grpc-js';
-import { devicePluginService, registrationService } from '../../../src/platform/wire/services/device-plugin.js';
 import {
-  pluginRegistrationService,
+  devicePluginService,
+  registrationService,
+} from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import {
+  registrationService as pluginRegistrationService,
   RegistrationStatus,
-} from '../../../src/platform/wire/services/plugin-registration.js';
+} from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 
 const OPTIONS = { 'grpc.use_local_subchannel_pool': 1, 'grpc.enable_channelz': 0, 'grpc.enable_retries': 0 };
 const EMPTY = Buffer.alloc(0);

@@ -48,7 +48,7 @@ function repeat(name: string, code: ConnectionEndCode, frame: Buffer): Attack {
   return { name, code, run: async (path) => flood(await RawPeer.greeted(path), () => frame) };
 }
 
-/** Every attack the border must stop: stack.md 1 and the lists of CVE-2023-44487, CVE-2024-27316 and CVE-2025-8671. */
+/** Every attack the border must stop: the library's known weak points and the lists of CVE-2023-44487, CVE-2024-27316 and CVE-2025-8671. */
 export const ATTACKS: readonly Attack[] = [
   {
     name: 'rapid reset',

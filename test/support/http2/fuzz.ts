@@ -1,4 +1,5 @@
 import { seededRandom, type Random } from '../../../src/kernel/random.js';
+import { Answers } from '../../../src/platform/http2/answers.js';
 import { Calls } from '../../../src/platform/http2/calls.js';
 import { PeerFault } from '../../../src/platform/http2/fault.js';
 import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME, PREFACE } from '../../../src/platform/http2/frames.js';
@@ -133,6 +134,22 @@ function fuzzOutbound(random: Random): void {
   }
 }
 
+function fuzzAnswers(random: Random): void {
+  const answers = new Answers(guardSettings, new Guard(guardSettings, 0));
+  for (const stream of [1, 3, 5, 7, 9]) answers.opened(stream);
+  let into = 0;
+  let out = 0;
+  for (const piece of pieces(random, mutate(random, honestServer(random)))) {
+    if (random.next() < 0.05) answers.givenUp(2 * upTo(random, 4) + 1);
+    const fault = isAtFault(() => {
+      out += answers.take(piece, 0).length;
+    });
+    if (fault) return;
+    into += piece.length;
+    if (out > into) throw new Error(`${out} octets were made of ${into}`);
+  }
+}
+
 function fuzzHpack(random: Random): void {
   const client = new HpackClient(random);
   const decoder = new HpackDecoder(guardSettings.headerBytes);
@@ -159,7 +176,8 @@ function fuzzHpack(random: Random): void {
 function fuzzOnce(seed: number): void {
   const random = seededRandom(seed);
   const kind = random.next();
-  if (kind < 0.6) fuzzInbound(random);
+  if (kind < 0.5) fuzzInbound(random);
+  else if (kind < 0.65) fuzzAnswers(random);
   else if (kind < 0.9) fuzzHpack(random);
   else fuzzOutbound(random);
 }

@@ -9,6 +9,7 @@ export const guardSettings: GuardSettings = {
   emptyFrames: 50,
   windowUpdates: 500,
   priorities: 50,
+  informational: 50,
   frames: 2_000,
   headerBytes: 16_384,
   continuations: 8,

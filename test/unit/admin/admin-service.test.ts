@@ -107,6 +107,21 @@ describe('AdminService', () => {
     assert.deepEqual(port.done, []);
   });
 
+  for (const verb of ['deregister', 'forget'] as const)
+    it(`does not ${verb} a plugin whose devices are in leases, unless it is forced`, async () => {
+      const { port, service } = broker();
+      port.pluginList = [pluginView({ state: 'held' })];
+      port.resourceList = [resourceView({ allocated: 2 })];
+      const given = await service[verb]('example.com/gpu', '');
+      assert.match(
+        given.ok ? 'ok' : given.problem.message,
+        /2 devices of example\.com\/gpu are in leases; release them .*, or say --force: the leases stay/,
+      );
+      assert.deepEqual(port.done, []);
+      assert.equal((await service[verb]('example.com/gpu', '', true)).ok, true);
+      assert.deepEqual(port.done, [`${verb} DevicePlugin example.com/gpu`]);
+    });
+
   for (const state of ['held', 'gone', 'rejected'])
     it(`forgets a plugin that is ${state}`, async () => {
       const { port, service } = broker();

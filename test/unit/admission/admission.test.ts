@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Admission, type Verdict } from '../../../src/admission/admission.js';
-import type { AdmissionPolicy, FloodPort, FloodSubject, RosterPort, SocketPort } from '../../../src/admission/ports.js';
+import { Admission } from '../../../src/admission/admission.js';
+import type { AdmissionPolicy, SocketPort } from '../../../src/admission/ports.js';
+import { sleep } from '../../../src/kernel/clock.js';
 import { DEVICE_PLUGIN } from '../../../src/model/ids.js';
 import type { PluginHandler, RegistrationRequest } from '../../../src/model/plugin.js';
 import type { RefusalCode } from '../../../src/model/reasons.js';
@@ -10,6 +11,8 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 import { FakeHandler } from '../../support/reconcile-world.js';
 import { loadDefaults } from '../../support/test-settings.js';
+import type { FloodVerdict, RegistrationLimits, FloodSubject } from '../../../src/model/flood.js';
+import type { AdmissionVerdict as Verdict, NameClaims, NameOwner } from '../../../src/model/registration.js';
 
 const SELF_PID = 4711;
 
@@ -19,15 +22,17 @@ class AdmissionBed {
   readonly sockets = new FakeSockets();
   readonly asked: FloodSubject[] = [];
   handler: PluginHandler | undefined = new FakeHandler();
-  flood: FloodPort = {
+  flood: RegistrationLimits = {
     quarantined: () => undefined,
     registration: (subject) => {
       this.asked.push(subject);
       return { kind: 'pass' };
     },
   };
-  roster: RosterPort = {
+  ownerOf: NameOwner | undefined;
+  roster: NameClaims = {
     incumbent: () => undefined,
+    owner: () => this.ownerOf,
     claimant: () => undefined,
     isDeregistered: () => false,
     livePlugins: 0,
@@ -227,13 +232,21 @@ describe('the socket that rules of the flood policy are matched with', () => {
 });
 
 describe('a registration that has to wait for its turn', () => {
-  it('is let in after its delay, unless its plugin came into quarantine meanwhile', async () => {
+  it('is let in when its turn comes, unless there is none or its plugin came into quarantine meanwhile', async () => {
     const bed = new AdmissionBed();
     bed.sockets.put('/r/device-plugins/x.sock');
-    bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500 }) };
+    const delayed = (then: FloodVerdict): FloodVerdict => ({
+      kind: 'delay',
+      delayMs: 500,
+      wait: () => Promise.resolve(then),
+    });
+    bed.flood = { ...bed.flood, registration: () => delayed(delayed({ kind: 'pass' })) };
     assert.equal(await bed.verdict(), 'admitted');
+    const refusal = { code: 'FLOOD_REGISTER', message: 'its turn would come too late' } as const;
+    bed.flood = { ...bed.flood, registration: () => delayed({ kind: 'refuse', refusal }) };
+    assert.equal(await bed.verdict(), 'FLOOD_REGISTER');
     let calls = 0;
-    const quarantined: FloodPort['quarantined'] = () =>
+    const quarantined: RegistrationLimits['quarantined'] = () =>
       calls++ === 0 ? undefined : { code: 'QUARANTINED', message: 'others called meanwhile' };
     bed.flood = { ...bed.flood, quarantined };
     assert.equal(await bed.verdict(), 'QUARANTINED');
@@ -241,7 +254,8 @@ describe('a registration that has to wait for its turn', () => {
 
   it('gives up with the one who waits', async () => {
     const bed = new AdmissionBed();
-    bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500 }) };
+    const wait = (signal: AbortSignal): Promise<never> => sleep(bed.clock, 500, signal).then(() => assert.fail());
+    bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500, wait }) };
     const pending = bed.admit();
     bed.halt.abort(new Error('the budget is over'));
     await assert.rejects(pending, /the budget is over/);
@@ -348,7 +362,7 @@ describe('duplicates', () => {
 
   it('two newcomers at the same instant: the one that is entered second is refused by reject', async () => {
     const bed = bedWith('reject', true);
-    const incumbents: NonNullable<ReturnType<RosterPort['incumbent']>>[] = [];
+    const incumbents: NonNullable<ReturnType<NameClaims['incumbent']>>[] = [];
     bed.roster = { ...bed.roster, incumbent: () => incumbents[0] };
     const verdict = await bed.admit();
     assert.ok(verdict.admitted);
@@ -378,5 +392,54 @@ describe('caps', () => {
     const verdict = await bed.admit();
     livePlugins += 1;
     assert.equal(verdict.admitted && verdict.recheck()?.code, 'CAP_PLUGINS');
+  });
+
+  void it('says BUSY with a time, and nothing of the endpoint, when our own descriptors have run out', async () => {
+    for (const error of ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']) {
+      const bed = new AdmissionBed();
+      bed.sockets.put('/r/device-plugins/x.sock');
+      bed.listenerOf = () => ({ error });
+      const verdict = await bed.admit();
+      assert.ok(!verdict.admitted);
+      assert.equal(verdict.refusal.code, 'BUSY');
+      assert.ok((verdict.refusal.retryAfterMs ?? 0) > 0);
+    }
+  });
+
+  void it('refuses a plugin that came into quarantine while it was asked', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    let isBanned = false;
+    bed.flood = {
+      ...bed.flood,
+      quarantined: () => (isBanned ? { code: 'QUARANTINED', message: 'out' } : undefined),
+    };
+    const verdict = await bed.admit();
+    assert.ok(verdict.admitted);
+    assert.equal(verdict.recheck(), undefined);
+    isBanned = true;
+    assert.equal(verdict.recheck()?.code, 'QUARANTINED');
+  });
+
+  void it('counts a call for the uid that calls', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock', { uid: 4001 });
+    await bed.verdict({ caller: { uid: 4001, gid: 4001, pid: 7, startTime: '1', source: 'peercred' } });
+    assert.deepEqual(
+      bed.asked.map(({ uid }) => uid),
+      [4001],
+    );
+  });
+
+  void it('refuses a name that another uid got while the newcomer was asked', async () => {
+    const bed = new AdmissionBed();
+    const caller = { uid: 5, gid: 5, pid: 7, startTime: '1', source: 'peercred' } as const;
+    bed.sockets.put('/r/device-plugins/x.sock', { uid: 5 });
+    const verdict = await bed.admit({ caller });
+    assert.ok(verdict.admitted);
+    assert.equal(verdict.recheck(), undefined);
+    bed.ownerOf = { uid: 4, endpointPath: '/other.sock', isHeld: false };
+    assert.equal(verdict.recheck()?.code, 'NAME_OWNED');
+    assert.equal(await bed.verdict({ caller }), 'NAME_OWNED');
   });
 });

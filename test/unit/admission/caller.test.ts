@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkCaller } from '../../../src/admission/caller.js';
+import { checkCaller, checkOwner } from '../../../src/admission/caller.js';
+import { isTransient } from '../../../src/model/reasons.js';
 import type { Caller } from '../../../src/model/ids.js';
 
 const caller = (uid: number): Caller => ({ uid, gid: uid, pid: 1, startTime: '1', source: 'peercred' });
@@ -44,6 +45,34 @@ describe('whether a process may register a plugin', () => {
       const refusal = checkCaller(facts);
       assert.equal(refusal?.code, verdict);
       if (refusal !== undefined) assert.match(refusal.message, /^example\.com\/x: .*uid \d+/);
+    });
+  }
+});
+
+/** Title, newcomer, uids of the rule, owner's uid and whether it is held, verdict: passing is a matter of time. */
+const NAMES: readonly [string, number, readonly number[] | undefined, [number, boolean] | undefined, string][] = [
+  ['a name that nobody has', 1000, undefined, undefined, 'let in'],
+  ['its owner', 1000, undefined, [1000, false], 'let in'],
+  ['its owner, while it is held', 1000, undefined, [1000, true], 'let in'],
+  ['root', 0, undefined, [1000, false], 'let in'],
+  ['whom a rule names', 1001, [1001], [1000, false], 'let in'],
+  ['another user', 1001, undefined, [1000, false], 'refused'],
+  ['another user, where root has it', 1001, undefined, [0, false], 'refused'],
+  ['whom no rule names', 1001, [1002], [1000, false], 'refused'],
+  ['another user, while it is held', 1001, undefined, [1000, true], 'waits'],
+];
+
+describe('whose a name is', () => {
+  for (const [title, newcomer, ruleUids, owner, verdict] of NAMES) {
+    it(`${title}: ${verdict}`, () => {
+      const refusal = checkOwner({
+        name: 'example.com/x',
+        newcomer,
+        ruleUids,
+        owner: owner && { uid: owner[0], isHeld: owner[1], endpointPath: '/p.sock' },
+      });
+      assert.equal(refusal?.code, verdict === 'let in' ? undefined : 'NAME_OWNED');
+      if (refusal !== undefined) assert.equal(isTransient(refusal), verdict === 'waits');
     });
   }
 });

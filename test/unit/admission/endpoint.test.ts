@@ -14,6 +14,8 @@ const PATHS: Paths = {
   plugins: '/r/plugins',
   state: '/r/state',
   brokerSocket: '/r/broker.sock',
+  allocSocket: '/r/alloc.sock',
+  podResources: '/r/pod-resources',
   map: [
     { from: '/var/lib/kubelet/device-plugins', to: '/r/device-plugins' },
     { from: '/host', to: '/r' },

@@ -64,6 +64,41 @@ describe('device lists', () => {
     assert.equal(lists.areWaiting, false);
   });
 
+  it('that somebody removed are written again from memory, once, and tried again when the disk does not take them', async () => {
+    const { lists, files } = bench();
+    const [first, second] = [list(100, 1), list(100, 2)];
+    lists.offer(entryKey(gpu), first);
+    lists.offer(entryKey(nic), second);
+    const stored = await lists.writeSome(9, named([gpu, undefined], [nic, undefined]));
+    const plugins = named([gpu, stored.get(entryKey(gpu))], [nic, stored.get(entryKey(nic))]);
+    files.delete(first.sha256);
+    const put = files.set.bind(files);
+    files.set = () => {
+      throw new Error('the disk is full');
+    };
+    const newest = (key: string): typeof first => (key === entryKey(gpu) ? first : second);
+    await assert.rejects(lists.putBack(plugins, newest), /the disk is full/);
+    const writes: string[] = [];
+    files.set = (sha256, bytes) => {
+      writes.push(sha256);
+      return put(sha256, bytes);
+    };
+    await lists.putBack(plugins, newest);
+    await lists.putBack(plugins, newest);
+    assert.deepEqual(writes, [first.sha256]);
+    assert.equal(files.get(first.sha256)?.equals(first.raw), true);
+  });
+
+  it('that somebody removed and nobody has in memory are not relied on when they come again', async () => {
+    const { lists, files } = bench();
+    lists.offer(entryKey(gpu), list(100, 1));
+    const stored = await lists.writeSome(9, named([gpu, undefined]));
+    files.clear();
+    await lists.putBack(named([gpu, stored.get(entryKey(gpu))]), () => undefined);
+    assert.equal(lists.offer(entryKey(gpu), list(100, 1)), undefined);
+    assert.equal(lists.areWaiting, true);
+  });
+
   it('of plugins that are gone are not written', async () => {
     const { lists, files } = bench();
     lists.offer(entryKey(gpu), list(100, 1));

@@ -59,7 +59,7 @@ describe('the document of a checkpoint', () => {
       fc.property(arbitraryCheckpoint, damage, (document, { path: at, value }) => {
         const raw = JSON.parse(new CheckpointEncoder().encode(document).toString()) as Record<string, unknown>;
         put(raw, at, value);
-        const decoded = decodeCheckpoint(seal(1, [Buffer.from(membersOf(raw))]));
+        const decoded = decodeCheckpoint(seal(2, [Buffer.from(membersOf(raw))]));
         const isAccepted = checkpointSchema.safeParse(raw).success;
         assert.equal(decoded.kind, isAccepted ? 'document' : 'damaged', JSON.stringify(decoded));
         tally[isAccepted ? 'accepted' : 'refused'] += 1;
@@ -79,11 +79,13 @@ describe('the document of a checkpoint', () => {
       limits: [],
       tombstones: [],
       csi: new Map(),
+      ledger: 'ok',
+      leases: [],
       extra: new Map(),
     });
     const raw = JSON.parse(encoded.toString()) as Record<string, unknown>;
     put(raw, ['plugins', '0', 'uid'], 'root');
-    assert.deepEqual(decodeCheckpoint(seal(1, [Buffer.from(membersOf(raw))])), {
+    assert.deepEqual(decodeCheckpoint(seal(2, [Buffer.from(membersOf(raw))])), {
       kind: 'damaged',
       problem: 'plugins[0].uid must be a whole number that is not negative',
     });
@@ -91,7 +93,7 @@ describe('the document of a checkpoint', () => {
 
   it('is damaged when it is sealed and yet no JSON object', () => {
     for (const members of ['"a":,\n', '"a":1,\n}{', '"generation":1,\n']) {
-      const bytes = seal(1, [Buffer.from(members)]);
+      const bytes = seal(2, [Buffer.from(members)]);
       assert.equal(unseal(bytes).kind, 'sealed');
       assert.equal(decodeCheckpoint(bytes).kind, 'damaged', members);
     }

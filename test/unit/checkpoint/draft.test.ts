@@ -57,6 +57,8 @@ describe('the draft of a checkpoint', () => {
         limits: [{ a: 1 }],
         tombstones: [],
         csi: new Map([['d', 1]]),
+        ledger: 'ok',
+        leases: [],
         extra: new Map(),
       },
       false,
@@ -72,12 +74,12 @@ describe('the draft of a checkpoint', () => {
     const contents = draft();
     for (let index = 0; index < MAX_TOMBSTONES + 10; index += 1) {
       const { type, name, socket: incarnation } = facts(`a.b/c${String(index)}`);
-      contents.bury({ type, name, incarnation, time: String(index) });
+      contents.addTombstone({ type, name, incarnation, time: String(index) });
     }
     const times = [...contents.tombstones.values()].map(({ time }) => time);
     assert.deepEqual([times.length, times[0], times.at(-1)], [MAX_TOMBSTONES, '10', String(MAX_TOMBSTONES + 9)]);
     const { type, name, socket: incarnation } = facts('a.b/c10');
-    contents.bury({ type, name, incarnation, time: 'again' });
+    contents.addTombstone({ type, name, incarnation, time: 'again' });
     assert.equal(contents.tombstones.size, MAX_TOMBSTONES);
     assert.equal([...contents.tombstones.values()].at(-1)?.time, 'again');
   });

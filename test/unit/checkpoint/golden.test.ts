@@ -7,7 +7,13 @@ import { createHash } from 'node:crypto';
 import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
 import type { CheckpointDocument } from '../../../src/checkpoint/document.js';
 import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
-import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from '../../../src/checkpoint/format.js';
+import {
+  DOCUMENT_MEMBERS,
+  ENTRY_MEMBERS,
+  FORMAT,
+  LEASE_MEMBERS,
+  TOMBSTONE_MEMBERS,
+} from '../../../src/checkpoint/format.js';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../../../..');
 const GOLDEN = path.join(ROOT, 'test/golden/checkpoint');
@@ -16,8 +22,8 @@ const gpuSocket = { dev: '66305', ino: '1835026', birthNs: '1893456000123456789'
 const csiSocket = { dev: '66305', ino: '1835099', birthNs: '1893456000223456789' };
 const csiEndpoint = { dev: '66305', ino: '1835098', birthNs: '1893456000213456789' };
 
-/** What the files of every released format mean to this version. */
-const MEANING: CheckpointDocument = {
+/** What the file of format 1 means to this version: nothing had ever been given out. */
+const MEANING_OF_1: CheckpointDocument = {
   generation: 42,
   bootId: '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11',
   writtenAt: '2030-01-01T00:00:05.250Z',
@@ -104,8 +110,94 @@ const MEANING: CheckpointDocument = {
     },
   ],
   csi: new Map([['csi.vendor.com', { nodeID: 'node-a', topologyKeys: ['zone'], allocatable: { count: 25 } }]]),
+  ledger: 'ok',
+  leases: [],
   extra: new Map<string, unknown>([['fromTheFuture', [1, 2, 3]]]),
 };
+
+const NO_ANSWER = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
+
+/** What the file of format 2 means. */
+const MEANING_OF_2: CheckpointDocument = {
+  ...MEANING_OF_1,
+  ledger: 'stale',
+  leases: [
+    {
+      id: '01kbsw0000000000000000000a',
+      uid: 1000,
+      key: 'build-17',
+      owner: { bind: 'key', namespace: 'ci', name: 'build-17', part: 'test' },
+      wants: [
+        { resource: 'vendor.com/gpu', count: 2, ids: ['gpu-1'], numa: 'single' },
+        { resource: 'vendor.com/nic', count: 1, ids: [], numa: 'prefer' },
+      ],
+      granted: [
+        {
+          resource: 'vendor.com/gpu',
+          devices: [
+            { id: 'gpu-1', numaNodes: [0] },
+            { id: 'gpu/0', numaNodes: [0, 1] },
+          ],
+        },
+        { resource: 'vendor.com/nic', devices: [{ id: '__proto__', numaNodes: [] }] },
+      ],
+      answer: {
+        envs: new Map([
+          ['GPU_IDS', 'gpu-1,gpu/0'],
+          ['__proto__', 'x'],
+        ]),
+        mounts: [{ containerPath: '/usr/lib/gpu', hostPath: '/opt/gpu/lib', readOnly: true }],
+        devices: [{ containerPath: '/dev/gpu1', hostPath: '/dev/gpu1', permissions: 'rw' }],
+        annotations: new Map([['cdi.k8s.io/gpu', 'vendor.com/gpu=gpu-1']]),
+        cdiDevices: ['vendor.com/gpu=gpu-1'],
+      },
+      createdAt: Date.parse('2030-01-01T00:00:04.500Z'),
+      ttlMs: 3_600_000,
+      renewed: { bootMs: 5000, wallMs: 1_893_456_004_500 },
+      bootId: '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11',
+      extra: new Map([['fromTheFuture', true]]),
+    },
+    {
+      id: '01kbsw0000000000000000000b',
+      uid: 0,
+      key: undefined,
+      owner: {
+        bind: 'process',
+        namespace: 'process',
+        name: '4712',
+        part: '',
+        process: { pid: 4712, startTime: '777' },
+      },
+      wants: [{ resource: 'vendor.com/nic', count: 1, ids: [], numa: 'prefer' }],
+      granted: [{ resource: 'vendor.com/nic', devices: [{ id: 'nic-0', numaNodes: [] }] }],
+      answer: NO_ANSWER,
+      createdAt: Date.parse('2030-01-01T00:00:05.000Z'),
+      ttlMs: undefined,
+      bootId: '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11',
+    },
+    {
+      id: '01kbsw0000000000000000000c',
+      uid: 0,
+      key: undefined,
+      owner: {
+        bind: 'cgroup',
+        namespace: 'systemd',
+        name: 'train.service',
+        part: '',
+        cgroup: { path: '/system.slice/train.service', inode: '5150' },
+      },
+      wants: [{ resource: 'vendor.com/nic', count: 1, ids: ['nic-1'], numa: 'prefer' }],
+      granted: [{ resource: 'vendor.com/nic', devices: [{ id: 'nic-1', numaNodes: [] }] }],
+      answer: NO_ANSWER,
+      createdAt: Date.parse('2030-01-01T00:00:05.100Z'),
+      ttlMs: undefined,
+      bootId: '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11',
+    },
+  ],
+};
+
+/** What the files of every released format mean to this version. */
+const MEANINGS = [MEANING_OF_1, MEANING_OF_2];
 
 describe('checkpoints of every released format', () => {
   it('are kept, one for each format', () => {
@@ -116,13 +208,13 @@ describe('checkpoints of every released format', () => {
   for (let format = 1; format <= FORMAT; format += 1) {
     it(`format ${format} is understood as it was meant`, () => {
       const decoded = decodeCheckpoint(readFileSync(path.join(GOLDEN, `format-${format}.json`)));
-      assert.deepEqual(decoded, { kind: 'document', document: MEANING });
+      assert.deepEqual(decoded, { kind: 'document', document: MEANINGS[format - 1] });
     });
   }
 
   it('the present one is written byte by byte as the file says, which a person can read', () => {
     const golden = readFileSync(path.join(GOLDEN, `format-${FORMAT}.json`));
-    assert.equal(new CheckpointEncoder().encode(MEANING).toString(), golden.toString());
+    assert.equal(new CheckpointEncoder().encode(MEANING_OF_2).toString(), golden.toString());
     assert.equal(golden.toString().split('\n')[0], `{"format":${FORMAT},`);
     // As docs/checkpoint-format.md says: head -c -67 FILE | sha256sum
     const checksum = createHash('sha256')
@@ -131,10 +223,21 @@ describe('checkpoints of every released format', () => {
     assert.equal((JSON.parse(golden.toString()) as { sha256: string }).sha256, checksum);
   });
 
+  it('a broker that knows format 1 alone leaves a file of format 2 as it is', () => {
+    const golden = readFileSync(path.join(GOLDEN, 'format-2.json'));
+    assert.deepEqual(decodeCheckpoint(golden, new Map(), 1), { kind: 'newer', format: 2 });
+  });
+
   it('have all their members explained in docs/checkpoint-format.md', () => {
     const text = readFileSync(path.join(ROOT, 'docs/checkpoint-format.md'), 'utf8');
     const listMembers = ['sha256', 'bytes', 'devices', 'inline'];
-    for (const name of [...DOCUMENT_MEMBERS, ...ENTRY_MEMBERS, ...TOMBSTONE_MEMBERS, ...listMembers]) {
+    for (const name of [
+      ...DOCUMENT_MEMBERS,
+      ...ENTRY_MEMBERS,
+      ...TOMBSTONE_MEMBERS,
+      ...LEASE_MEMBERS,
+      ...listMembers,
+    ]) {
       assert.match(text, new RegExp(`\\| \`${name}\` +\\|`));
     }
   });

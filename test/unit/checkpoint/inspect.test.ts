@@ -27,7 +27,7 @@ async function usedDisk(): Promise<FakeDisk> {
     draft.setList(entryKey(nic), large);
     draft.setLimits([{}]);
     draft.setCsi('csi.a.b', {});
-    draft.bury({ type: nic.type, name: 'gone', incarnation: nic.socket, time: 't' });
+    draft.addTombstone({ type: nic.type, name: 'gone', incarnation: nic.socket, time: 't' });
   });
   store.close();
   return disk;
@@ -42,7 +42,7 @@ describe('inspecting a checkpoint', () => {
       file: FILE,
       bytes: disk.peek(FILE)?.length,
       condition: 'whole',
-      format: 1,
+      format: 2,
       generation: 1,
       bootId: 'boot-1',
       writtenAt: '2030-01-01T00:00:00.000Z',
@@ -50,6 +50,8 @@ describe('inspecting a checkpoint', () => {
       tombstones: 1,
       limits: 1,
       csiDrivers: ['csi.a.b'],
+      ledger: 'ok',
+      leases: 0,
       problems: [],
       notes: [],
     });
@@ -116,7 +118,7 @@ describe('inspecting a checkpoint', () => {
       await inspectCheckpoint(disk, '/c'),
     ];
     assert.deepEqual([other.condition, other.plugins, other.problems.length], ['damaged', [], 1]);
-    assert.deepEqual([newer.condition, newer.format, newer.problems.length], ['newer-format', 2, 1]);
+    assert.deepEqual([newer.condition, newer.format, newer.problems.length], ['newer-format', 3, 1]);
     assert.deepEqual([missing.condition, missing.bytes, missing.problems], ['missing', 0, ['there is no file /c']]);
   });
 });

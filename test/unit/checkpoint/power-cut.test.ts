@@ -107,7 +107,7 @@ describe('a power cut', () => {
     await assert.rejects(check(disk.afterPowerCut(), told, '', 'no directory is synced'));
   });
 
-  it('writes, syncs, keeps the previous generation, renames and syncs the folder, in this order', async () => {
+  it('looks for its lists, writes, syncs, keeps the previous generation, renames and syncs the folder, in this order', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
     const { store } = checkpointRig(disk, STATE, clock);
@@ -118,7 +118,8 @@ describe('a power cut', () => {
       store.update((draft) => draft.setLimits([1])),
     );
     const file = `${STATE}/checkpoint.json`;
-    assert.deepEqual(disk.operations.slice(before, before + 8), [
+    assert.deepEqual(disk.operations.slice(before, before + 9), [
+      `list ${STATE}/devices`,
       `create ${file}.tmp`,
       `write ${file}.tmp`,
       `sync ${file}.tmp`,

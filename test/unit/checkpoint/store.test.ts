@@ -68,6 +68,7 @@ describe('opening the checkpoint', () => {
       eventSeq: 0,
       hints: false,
       rebooted: false,
+      ledger: 'ok',
     });
     assert.deepEqual(events, [{ type: 'checkpoint', message: 'there is no checkpoint yet: this is a first start' }]);
     assert.equal(await store.update((draft) => draft.put(gpu)), 'durable');
@@ -174,7 +175,7 @@ describe('opening the checkpoint', () => {
     const { store, events } = checkpointRig(disk, STATE, new FakeClock());
     const { view, hints } = await store.open();
     assert.deepEqual([view.state, hints, store.contents.plugins.size], ['newer-format', false, 0]);
-    assert.match(events.at(-1)?.message ?? '', /has format 2, which is newer than this version; it is left alone/);
+    assert.match(events.at(-1)?.message ?? '', /has format 3, which is newer than this version; it is left alone/);
     assert.equal(await store.update((draft) => draft.put(gpu)), 'not-durable');
     assert.equal(await store.flush(5000), 'not-durable');
     assert.equal(store.contents.plugins.size, 1);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { changeText, diffForms } from '../../../src/config/diff.js';
 import { LiveConfig, makeGeneration } from '../../../src/config/live-config.js';
 import { PolicyReload } from '../../../src/config/policy-reload.js';
+import { STANDARD_PENALTY } from '../../../src/model/standard-penalty.js';
 import type { ConfigForm } from '../../../src/config/file-form.js';
 import type { FormSource, ReadResult } from '../../../src/config/ports.js';
 import type { Log } from '../../../src/kernel/log.js';
@@ -28,6 +29,7 @@ function reloading() {
   const source: FormSource = {
     name: 'b.yaml',
     file: 'b.yaml',
+    looks: () => '',
     read: async () => {
       state.reads++;
       const { answer } = state;
@@ -69,10 +71,17 @@ describe('a reload', () => {
     assert.deepEqual(live.view(), { source: 'b.yaml', loadedAt: '2030-01-01T00:00:00.000Z', error: '' });
   });
 
+  it('asks plugins whether they live as the new settings say', async () => {
+    const { live, give, reload } = reloading();
+    give({ liveness: { interval: '7s', timeout: '2s', failures: 4 } });
+    await reload.reload('SIGHUP');
+    assert.deepEqual(live.liveness, { intervalMs: 7000, timeoutMs: 2000, failures: 4 });
+  });
+
   it('keeps what needs a restart, says so each time, and takes the rest', async () => {
     const { live, said, give, reload } = reloading();
     give({
-      http: { listen: 'off' },
+      http: { listen: 'off', allowedHosts: [] },
       log: { ...logForm, level: 'debug' },
       admission: { ...admission, maxMessageBytes: '1MiB', maxPlugins: 7 },
     });
@@ -128,7 +137,7 @@ describe('a reload', () => {
 
   it('of a file that contradicts itself changes nothing either', async () => {
     const { live, give, reload } = reloading();
-    give({ flood: { ...burstOf(9), penalty: { ...flood.penalty, max: '1s' } } });
+    give({ flood: { ...burstOf(9), penalty: { ...STANDARD_PENALTY, max: '1s' } } });
     assert.equal((await reload.reload('SIGHUP')).kind, 'refused');
     assert.equal(live.flood.register.burst, 5);
     assert.match(live.view().error, /flood\.penalty\.quarantine/);

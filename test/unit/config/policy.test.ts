@@ -36,6 +36,18 @@ describe('the policy of a plugin', () => {
     assert.equal(of('DevicePlugin').flood, policy.flood);
   });
 
+  it('has the grace that the configuration gives to its type, and to no other', () => {
+    const form = formWith({ grace: { device: '1ms', csi: '2ms', dra: '3ms' } });
+    const { settings } = resolveSettings(form, '/r', somewhere);
+    assert.ok(settings);
+    const { flood, grace } = settings;
+    const policy = new RulePolicy({ flood, floodForm: form.flood, rules: [], grace }, compileGlob);
+    const graces = ['DevicePlugin', 'CSIPlugin', 'DRAPlugin'].map(
+      (type) => policy.policyFor(type, 'a.b/c', SOCKET).graceMs,
+    );
+    assert.deepEqual(graces, [1, 2, 3]);
+  });
+
   it('is that of the first rule whose globs all match, and later rules add nothing', () => {
     const policy = policyWith([
       { match: { type: 'CSIPlugin', name: 'a.b/*' }, grace: '1s' },
@@ -48,6 +60,24 @@ describe('the policy of a plugin', () => {
     assert.equal(found.floodSource, 'flood', 'the rule says nothing about floods');
     assert.equal(policy.policyFor('DevicePlugin', 'z.b/c', SOCKET).rule, 3);
     assert.equal(policy.policyFor('CSIPlugin', 'a.b/c', SOCKET).graceMs, 1000);
+  });
+
+  it('has no quarantine where penalty is off, for all or for one, and a rule can give figures back', () => {
+    const strikesOf = (form: ReturnType<typeof formWith>): number[] => {
+      const { settings } = resolveSettings(form, '/r', somewhere);
+      assert.ok(settings);
+      const { flood, grace } = settings;
+      const policy = new RulePolicy({ flood, floodForm: form.flood, rules: form.rules, grace }, compileGlob);
+      const of = (name: string): number => policy.policyFor('DevicePlugin', name, SOCKET).flood.penalty.strikes;
+      return [of('a.b/quiet'), of('a.b/loud'), of('a.b/other')];
+    };
+    const rules: readonly RuleForm[] = [
+      { match: { name: 'a.b/quiet' }, flood: { penalty: 'off' } },
+      { match: { name: 'a.b/loud' }, flood: { penalty: { strikes: 3 } } },
+    ];
+    const { flood } = formWith({ rules });
+    assert.deepEqual(strikesOf(formWith({ rules })), [0, 3, 10]);
+    assert.deepEqual(strikesOf(formWith({ rules, flood: { ...flood, penalty: 'off' } })), [0, 3, 0]);
   });
 
   it('changes only those figures of the flood policy that its rule names', () => {

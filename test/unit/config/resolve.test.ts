@@ -1,8 +1,10 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { pathText } from '../../../src/config/problem.js';
+import { completeForm } from '../../../src/platform/config/compiled-form.js';
 import { resolveSettings } from '../../../src/config/resolve.js';
 import { defaultRoot } from '../../../src/model/root.js';
+import { STANDARD_PENALTY } from '../../../src/model/standard-penalty.js';
 import type { ConfigForm } from '../../../src/config/file-form.js';
 import { formWith, somewhere } from '../../support/config.js';
 
@@ -44,11 +46,23 @@ describe('the settings of a form', () => {
       optionsMs: 5000,
       notifyMs: 5000,
       nodeGetInfoMs: 15_000,
+      allocateMs: 10_000,
+      preferredMs: 1000,
+      preStartMs: 30_000,
     });
+    assert.deepEqual(settings.allocator, {
+      enabled: true,
+      group: '',
+      checkMs: 10_000,
+      joinEnv: [],
+      maxLeases: 1024,
+    });
+    assert.deepEqual(settings.cdi.kind, 'plugin-broker/lease');
+    assert.deepEqual(settings.podResources, { enabled: true, upstream: undefined });
     assert.deepEqual(settings.grace, { deviceMs: 30_000, csiMs: 0, draMs: 30_000 });
     assert.deepEqual(settings.restart, { deadlineMs: 5000, settleMs: 30_000, wipeSockets: 'on-cold-start' });
     assert.equal(settings.discovery.rescanMs, 10_000);
-    assert.deepEqual(settings.http, { listen: { host: '127.0.0.1', port: 9720 } });
+    assert.deepEqual(settings.http, { listen: { host: '127.0.0.1', port: 9720 }, allowedHosts: [] });
     assert.equal(settings.admission.maxMessageBytes, 16 * 2 ** 20);
     assert.equal(settings.admission.maxListBytesTotal, 256 * 2 ** 20);
     assert.equal(settings.admission.maxPlugins, 1024);
@@ -95,7 +109,7 @@ describe('the root', () => {
     assert.match(problems[0]?.remedy ?? '', /at least 1 bytes shorter/);
     const { problems: deep } = resolveSettings(formWith(), `/${'ü'.repeat(60)}`, somewhere);
     assert.equal(deep.length, 1);
-    assert.match(deep[0]?.message ?? '', /and 2 more/);
+    assert.match(deep[0]?.message ?? '', /and 4 more/);
   });
 });
 
@@ -111,7 +125,8 @@ describe('what needs more than one key to judge', () => {
   });
 
   it('an address is a host and a port, all addresses, or off', () => {
-    const listen = (text: string) => resolveSettings(formWith({ http: { listen: text } }), '/r', somewhere);
+    const listen = (text: string) =>
+      resolveSettings(formWith({ http: { listen: text, allowedHosts: [] } }), '/r', somewhere);
     assert.deepEqual(listen('[::1]:80').settings?.http.listen, { host: '::1', port: 80 });
     assert.deepEqual(listen(':9720').settings?.http.listen, { host: '::', port: 9720 });
     assert.equal(listen('off').settings?.http.listen, undefined);
@@ -126,7 +141,7 @@ describe('what needs more than one key to judge', () => {
 
   it('a ceiling below its floor is a problem', () => {
     assert.deepEqual(problemsOf({ discovery: { ...discovery, retryFirst: '31s' } }), ['discovery.retryFirst']);
-    assert.deepEqual(problemsOf({ flood: { ...flood, penalty: { ...flood.penalty, quarantine: '11m' } } }), [
+    assert.deepEqual(problemsOf({ flood: { ...flood, penalty: { ...STANDARD_PENALTY, quarantine: '11m' } } }), [
       'flood.penalty.quarantine',
     ]);
     assert.deepEqual(problemsOf({ admission: { ...admission, maxMessageBytes: '1GiB' } }), [
@@ -142,6 +157,17 @@ describe('what needs more than one key to judge', () => {
       problemsOf({ rules: [{ match: {} }, { match: { name: '*' }, flood: { penalty: { max: '1s' } } }] }),
       ['rules[0].match', 'rules[1].flood.penalty'],
     );
+  });
+
+  it('the mode of kubelet.sock is octal text; a group that it does not let in is a problem', () => {
+    const resolved = (mode: string, group: string | number) =>
+      resolveSettings(formWith({ socket: { mode, group } }), '/r', somewhere).settings?.socket;
+    assert.deepEqual(resolved('0755', 'inherit'), { mode: 0o755, group: undefined });
+    assert.deepEqual(resolved('770', 990), { mode: 0o770, group: 990 });
+    assert.deepEqual(problemsOf({ socket: { mode: '0755', group: 'plugins' } }), ['socket.group']);
+    for (const mode of [755, 0o755, '0999', '755 ', '04755']) {
+      assert.equal(completeForm({ socket: { mode } }), undefined, String(mode));
+    }
   });
 
   it('a list of uids is a problem where the kernel cannot be asked who calls, and any is none', () => {

@@ -149,7 +149,7 @@ describe('the schema and its compiled form', () => {
 
   it('use only the words of JSON Schema that the compiled form knows', () => {
     const known =
-      '$schema title description type default properties required additionalProperties items anyOf enum const pattern minimum maximum';
+      '$schema title description type default properties required additionalProperties propertyNames items anyOf enum const pattern minimum maximum';
     const schemas = schemasIn(jsonSchema());
     assert.ok(schemas.length > 100);
     for (const schema of schemas) {
@@ -157,12 +157,30 @@ describe('the schema and its compiled form', () => {
         Object.keys(schema).filter((word) => !known.split(' ').includes(word)),
         [],
       );
-      assert.equal(schema['additionalProperties'], schema['type'] === 'object' ? false : undefined);
+      // An object is closed, or a map whose keys and values have schemas of their own.
+      const isMap = schema['propertyNames'] !== undefined && typeof schema['additionalProperties'] === 'object';
+      if (!isMap) assert.equal(schema['additionalProperties'], schema['type'] === 'object' ? false : undefined);
     }
   });
 
   it('agree about the defaults', () => {
     assert.deepEqual(completeForm({}), parseForm({}).data);
     assert.deepEqual(completeForm({}), defaultForm);
+  });
+});
+
+describe('a section that can be off', () => {
+  const problems = (penalty: unknown): string[] =>
+    explainForm({ flood: { penalty } }).map(({ path, message, remedy }) => `${path.join('.')}: ${message}; ${remedy}`);
+
+  it('is explained key by key where it is a section, and as a whole where it is neither', () => {
+    assert.deepEqual(problems('off'), []);
+    assert.deepEqual(problems({ strikes: 0 }), [
+      'flood.penalty.strikes: 0 is not a whole number from 1 to 1000000; write one, or remove the key for the default 10',
+    ]);
+    assert.deepEqual(problems({ strike: 3 }), ['flood.penalty.strike: there is no such key; did you mean strikes?']);
+    assert.deepEqual(problems('none'), [
+      'flood.penalty: "none" is not off or a section of keys; write one, or remove the key',
+    ]);
   });
 });

@@ -67,7 +67,7 @@ describe('asking a driver for its node info', () => {
 
   it('says that nobody listens when nobody did in the end', async () => {
     const { outcome } = await ask(
-      (it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, 'No connection established. Last error: ECONNREFUSED')),
+      (it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, 'Last error: connect ECONNREFUSED', 'no-listener')),
     );
     assert.match(
       said(outcome),
@@ -75,8 +75,15 @@ describe('asking a driver for its node info', () => {
     );
   });
 
+  it('believes its own transport, not the words of the driver', async () => {
+    const { outcome } = await ask((it) => (it.result = failsWith(GRPC_STATUS.UNKNOWN, 'ENOENT: nghttp2')));
+    assert.match(said(outcome), /^NODE_INFO_FAILED /);
+  });
+
   it('says that it is not gRPC when something else listens', async () => {
-    const { outcome } = await ask((it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, 'Protocol error')));
+    const { outcome } = await ask(
+      (it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, 'Protocol error', 'not-grpc')),
+    );
     assert.match(said(outcome), /^NOT_GRPC /);
   });
 

@@ -119,6 +119,31 @@ describe('the CSI handler', () => {
     assert.equal(publishedId(), 'node-1');
   });
 
+  it('stays published while a replaced incarnation is left to ask, and not once that one failed or went, too', async () => {
+    for (const end of ['answers', 'fails', 'goes'] as const) {
+      driver.result = answers('node-1');
+      await register(`old ${end}`);
+      driver.result = answers('node-2');
+      await register(`new ${end}`);
+      await handler.deregister(`old ${end}`, 'replaced');
+      await handler.deregister(`new ${end}`, 'socket-removed');
+      await clock.settle();
+      assert.equal(publishedId(), 'node-2', `${end}: the fallback was not asked yet`);
+      if (end === 'goes') await handler.deregister(`old ${end}`, 'replaced');
+      if (end === 'fails') driver.results.push(failsWith(GRPC_STATUS.UNIMPLEMENTED, 'no more'));
+      if (end === 'fails') assert.equal(await refusal(`old ${end}`), 'NOT_SERVED');
+      if (end === 'answers') {
+        driver.result = answers('node-3');
+        await register(`old ${end}`);
+        assert.equal(publishedId(), 'node-3');
+        await handler.deregister(`old ${end}`, 'socket-removed');
+      }
+      await clock.settle();
+      assert.equal(publishedId(), undefined, end);
+      assert.equal(driver.open, 0, end);
+    }
+  });
+
   it('takes back what is published when the registration socket goes, and only then', async () => {
     for (const reason of ['quarantine', 'broker-stopping', 'replaced', 'connection-lost'] as const) {
       await register(`kept by ${reason}`);
@@ -127,6 +152,9 @@ describe('the CSI handler', () => {
       assert.equal(publishedId(), 'node-1', reason);
     }
     await handler.deregister('kept by connection-lost', 'grace-over');
+    await clock.settle();
+    assert.equal(publishedId(), 'node-1', 'the replaced one is a fallback still');
+    await handler.deregister('kept by replaced', 'replaced');
     await clock.settle();
     assert.equal(publishedId(), undefined);
     await register('again');

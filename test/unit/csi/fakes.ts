@@ -1,3 +1,4 @@
+import type { TransportFault } from '../../../src/model/failed-call.js';
 import type { OpenCsiNodeClient, NodeGetInfoResult } from '../../../src/csi/csi-node-client.js';
 import type { ApplyOutcome, NodeFactsTarget } from '../../../src/csi/node-facts-target.js';
 import type { NodeInfo } from '../../../src/csi/node-info.js';
@@ -15,6 +16,8 @@ export class FakeTarget implements NodeFactsTarget {
   /** Drivers to leave out, with the reason. */
   readonly conflicts = new Map<string, string>();
   rounds = 0;
+  /** What each round was told to take back. */
+  readonly takenBack: (readonly string[])[] = [];
   /** Set to hold a round until it resolves. */
   gate: Promise<void> | undefined;
 
@@ -24,6 +27,7 @@ export class FakeTarget implements NodeFactsTarget {
 
   async apply(wanted: ReadonlyMap<string, NodeInfo>, unwanted: ReadonlySet<string>): Promise<ApplyOutcome> {
     this.rounds += 1;
+    this.takenBack.push([...unwanted]);
     await this.gate;
     const failure = this.failures.shift();
     if (failure !== undefined) return failure;
@@ -57,7 +61,7 @@ export class FakeDriver {
         this.calls += 1;
         const { delayMs } = this;
         if (delayMs > 0) await sleep(this.#clock, Math.min(delayMs, limitMs));
-        if (delayMs > limitMs) return failsWith(GRPC_STATUS.DEADLINE_EXCEEDED, 'deadline exceeded');
+        if (delayMs > limitMs) return failsWith(GRPC_STATUS.DEADLINE_EXCEEDED, 'deadline exceeded', 'no-answer');
         const result = this.results.shift() ?? this.result;
         if (result.ok && isOpen) listener.up();
         return result;
@@ -78,8 +82,8 @@ export function answers(
   return { ok: true, answer: { nodeId, maxVolumesPerNode: limit, segments: new Map(segments) } };
 }
 
-export function failsWith(status: number, details: string): NodeGetInfoResult {
-  return { ok: false, status, details };
+export function failsWith(status: number, details: string, fault?: TransportFault): NodeGetInfoResult {
+  return { ok: false, status, details, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** An instance handle that writes down what it is told. */

@@ -85,6 +85,21 @@ describe('the publisher of node info', () => {
     assert.equal(target.published.size, 0);
   });
 
+  it('takes a driver back once, and not any more when it is wanted again', async () => {
+    const { clock, target, publisher } = setup();
+    publisher.unpublish('a');
+    await clock.settle();
+    publisher.publish(info('b'));
+    await clock.settle();
+    target.failures.push({ ok: false, message: 'down' });
+    publisher.unpublish('b');
+    await clock.settle();
+    publisher.publish(info('b'));
+    await clock.advance(60_000);
+    assert.deepEqual(target.takenBack, [['a'], [], ['b'], []]);
+    assert.equal(target.published.has('b'), true);
+  });
+
   it('takes the newest word of a driver that changed while it was being published', async () => {
     const { clock, target, publisher } = setup();
     let openGate = (): void => undefined;

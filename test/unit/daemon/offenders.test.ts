@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { quarantineBegan } from '../../../src/daemon/quarantine.js';
 import type { Caller } from '../../../src/model/ids.js';
 import { CoreWorld } from '../../support/core-world.js';
 
@@ -16,10 +15,13 @@ void describe('a quarantine', () => {
     assert.equal((await world.core.registerDoor.register(call, stranger)).ok, true);
     await world.list(innocent, 2);
     const quarantine = { type: 'DevicePlugin', name: innocent.name, uid: 0, lengthMs: 60_000, last: undefined };
-    quarantineBegan(world.core, { ...quarantine, offenders: [stranger] });
+    world.core.quarantineResponse.quarantineBegan({ ...quarantine, offenders: [stranger] });
     const state = (): string | undefined => world.core.roster.primaryOf('DevicePlugin', innocent.name)?.state;
     assert.equal(state(), 'ready');
-    quarantineBegan(world.core, { ...quarantine, offenders: [{ ...stranger, pid: own, startTime: '1' }] });
+    world.core.quarantineResponse.quarantineBegan({
+      ...quarantine,
+      offenders: [{ ...stranger, pid: own, startTime: '1' }],
+    });
     assert.equal(state(), 'quarantined');
   });
 });

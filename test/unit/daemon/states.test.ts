@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { seededRandom } from '../../../src/kernel/random.js';
+import { PLUGIN_STATES } from '../../../src/model/plugin.js';
+import { MAY_BECOME, MAY_BEGIN } from '../../../src/reconcile/transitions.js';
 import { CoreWorld, type FakeProcess } from '../../support/core-world.js';
 import { buildRoot } from '../../support/dist.js';
 
@@ -13,7 +15,7 @@ function drawn(): string[] {
   return [...drawing.matchAll(/^ *(\S+) --> (\S+) : \S/gm)].map(([, from = '', to = '']) => `${from} --> ${to}`);
 }
 
-/** A plugin that is restored and answered before the cue. */
+/** A plugin that is restored and answered before kubelet.sock was re-created. */
 async function restored(world: CoreWorld, file = 'a'): Promise<FakeProcess> {
   const one = world.start(file);
   world.restore(one);
@@ -60,7 +62,19 @@ const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<
       await world.register(one);
     },
   ],
-  [['connecting --> gone'], (world) => asked(world, ({ name }) => world.core.closeAll('DevicePlugin', name))],
+  [
+    ['connecting --> gone'],
+    (world) => asked(world, ({ name }) => world.core.operatorActions.closeAll('DevicePlugin', name)),
+  ],
+  [
+    ['connecting --> held'],
+    (world) =>
+      asked(world, (one) => {
+        const id = world.of(one)?.id ?? '';
+        // As a handler says it whose plugin hangs up before it is registered.
+        world.core.lifecycle.report(id, { state: 'held', reason: 'connection-lost', message: 'it hung up' });
+      }),
+  ],
   [
     ['connecting --> quarantined', 'quarantined --> ready'],
     async (world) => {
@@ -89,7 +103,7 @@ const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<
     async (world) => {
       const one = world.start('a');
       world.restore(one);
-      world.core.closeAll('DevicePlugin', one.name);
+      world.core.operatorActions.closeAll('DevicePlugin', one.name);
     },
   ],
   [
@@ -110,7 +124,7 @@ const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<
       await world.end(one);
       await world.clock.advance(0);
       world.quarantine(one, true);
-      world.core.closeAll('DevicePlugin', one.name);
+      world.core.operatorActions.closeAll('DevicePlugin', one.name);
     },
   ],
   [
@@ -149,7 +163,7 @@ const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<
       for (const [file, end] of [
         ['a', (one: FakeProcess) => world.kill(one)],
         ['b', (one: FakeProcess) => world.quarantine(one, true)],
-        ['c', (one: FakeProcess) => world.core.closeAll('DevicePlugin', one.name)],
+        ['c', (one: FakeProcess) => world.core.operatorActions.closeAll('DevicePlugin', one.name)],
       ] as const) {
         const one = await registered(world, file);
         world.start(file, 'example.com/thief');
@@ -189,7 +203,7 @@ const STEPS: Record<string, (world: CoreWorld, one: FakeProcess) => unknown> = {
   'wait long': (world) => world.clock.advance(45_000),
   quarantine: (world, one) => world.quarantine(one, true),
   pardon: (world, one) => world.quarantine(one, false),
-  close: (world, one) => world.core.closeAll('DevicePlugin', one.name),
+  close: (world, one) => world.core.operatorActions.closeAll('DevicePlugin', one.name),
 };
 
 /** Forty steps of three sockets at both doors, after a restart or not. */
@@ -251,6 +265,12 @@ describe('the drawing of states in ARCHITECTURE.md', () => {
       await world.stop();
     });
   }
+
+  it('is the table by which the roster decides what an instance may become', () => {
+    const begin = MAY_BEGIN.map((to) => `[*] --> ${to}`);
+    const table = PLUGIN_STATES.flatMap((from) => MAY_BECOME[from].map((to) => `${from} --> ${to}`));
+    assert.deepEqual([...arrows].sort(), [...begin, ...table].sort());
+  });
 
   it('has no arrow that nothing makes', () => {
     const told = STORIES.flatMap(([each]) => each);

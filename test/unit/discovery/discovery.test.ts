@@ -10,6 +10,9 @@ class Bed {
   readonly sockets = new FakeSockets();
   readonly told: string[] = [];
   looked = 0;
+  maxSockets = 8192;
+  owner = (_path: string): number => 0;
+  readonly full: (string | undefined)[] = [];
   /** Paths that cannot be used. */
   readonly unusable = new Map<string, Unusable>();
   readonly discovery: Discovery;
@@ -22,16 +25,18 @@ class Bed {
         list: () => sockets.paths().filter((path) => !isHidden(path)),
         pin: (path) => this.unusable.get(path) ?? sockets.open(path),
         keyAt: sockets.keyAt,
+        ownerOf: (path) => this.owner(path),
         isHidden,
       },
       {
         appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
         unusable: (path, { code }) => void told.push(`!${path} ${code}`),
+        full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
       },
       this.clock,
-      () => 10_000,
+      () => ({ rescanMs: 10_000, maxSockets: this.maxSockets, isTrusted: (uid) => uid === 0 }),
     );
   }
 
@@ -222,5 +227,38 @@ describe('discovery', () => {
         assert.equal(bed.sockets.openPins, 0);
       }),
     );
+  });
+
+  it('has a quarter of the room for one stranger, and room for root whatever strangers do', () => {
+    const bed = new Bed();
+    bed.maxSockets = 16;
+    bed.owner = (path) => Number(path.split('/')[2]);
+    for (let at = 0; at < 100; at++) bed.sockets.put(`/r/7/${at}.sock`);
+    bed.discovery.start();
+    assert.equal(bed.discovery.size, 4);
+    assert.match(bed.full.at(-1) ?? '', /uid 7.*4.*discovery\.maxSockets/);
+    for (const uid of [8, 9, 10, 11]) for (let at = 0; at < 10; at++) bed.sockets.put(`/r/${uid}/${at}.sock`);
+    bed.discovery.rescan();
+    assert.equal(bed.discovery.size, 12);
+    bed.sockets.put('/r/0/root.sock');
+    bed.discovery.look('/r/0/root.sock');
+    assert.equal(bed.discovery.size, 13);
+    for (const path of bed.sockets.paths()) if (!path.startsWith('/r/7/9')) bed.sockets.remove(path);
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.equal(bed.discovery.size, 4, 'who had no room gets it when there is some');
+  });
+
+  it('says when there is no room, and when there is again', () => {
+    const bed = new Bed();
+    bed.maxSockets = 8;
+    for (let at = 0; at < 9; at++) bed.sockets.put(`/r/${at}.sock`);
+    bed.discovery.start();
+    assert.equal(bed.discovery.size, 8);
+    assert.match(bed.full.at(-1) ?? '', /discovery\.maxSockets \(8\)/);
+    bed.sockets.remove('/r/3.sock');
+    bed.discovery.rescan();
+    assert.equal(bed.discovery.size, 8);
+    assert.equal(bed.full.at(-1), undefined);
   });
 });

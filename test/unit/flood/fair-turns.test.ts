@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { FairTurns, type Turn } from '../../../src/flood/fair-turns.js';
-import type { FloodVerdict } from '../../../src/flood/ports.js';
+import { FairTurns } from '../../../src/flood/fair-turns.js';
+import type { FloodVerdict } from '../../../src/model/flood.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { delayOf, FLOOD, FloodWorld, policySource, processOf, refusalOf } from '../../support/flood-world.js';
 import { modelLimiters } from '../../support/model-limiter.js';
@@ -10,113 +10,136 @@ import { modelLimiters } from '../../support/model-limiter.js';
 const LONGEST = 1_000;
 const INTERVAL = 100;
 
+/** What became of somebody who waits: when its turn came, or that none would. */
+interface Fate {
+  readonly expectedMs: number;
+  cameAtMs?: number;
+  hasNone?: true;
+  gaveUp?: true;
+}
+
 class World {
   readonly clock = new FakeClock();
-  readonly turns = new FairTurns(modelLimiters(this.clock)({ burst: 1, intervalMs: INTERVAL }), () =>
-    this.clock.mono(),
-  );
+  readonly limiter = modelLimiters(this.clock)({ burst: 1, intervalMs: INTERVAL });
+  readonly turns = new FairTurns(this.limiter, this.clock);
 
   constructor() {
-    this.ask(0);
+    this.limiter.tryTake();
   }
 
-  ask(pid: number, longestMs: number = LONGEST): Turn | undefined {
-    return this.turns.reserve(processOf(pid), longestMs);
+  /** Undefined: refused at once. */
+  ask(process: string, longestMs: number = LONGEST, signal = new AbortController().signal): Fate | undefined {
+    const waiting = this.turns.join(process, longestMs);
+    if (waiting === undefined) return undefined;
+    const fate: Fate = { expectedMs: waiting.expectedMs };
+    waiting.come(signal).then(
+      (hasCome) => {
+        if (hasCome) fate.cameAtMs = this.clock.mono();
+        else fate.hasNone = true;
+      },
+      () => (fate.gaveUp = true),
+    );
+    return fate;
   }
 
-  /** What is left of some turns. */
-  left(...turns: readonly (Turn | undefined)[]): (number | undefined)[] {
-    return turns.map((turn) => turn?.leftMs());
+  flood(process: string, times: number, longestMs: number = LONGEST): Fate[] {
+    return Array.from({ length: times }, () => this.ask(process, longestMs)).filter((fate) => fate !== undefined);
   }
 }
 
+const cameAt = (fates: readonly (Fate | undefined)[]): (number | undefined)[] => fates.map((fate) => fate?.cameAtMs);
+
 void describe('turns that all share', () => {
-  void it('go one after the other to a process that is alone', () => {
+  void it('go one after the other to a process that is alone, and who would be too late is refused at once', async () => {
     const world = new World();
-    const turns = Array.from({ length: 11 }, () => world.ask(1));
-    assert.deepEqual(world.left(...turns), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000, undefined]);
+    const flood = world.flood('a', 11);
+    assert.deepEqual(
+      flood.map((fate) => fate.expectedMs),
+      [100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000],
+    );
+    await world.clock.advance(1_000);
+    assert.deepEqual(cameAt(flood), [100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]);
+    assert.equal(world.clock.pending, 0);
   });
 
-  void it('put whoever has none before the turns of a process that holds all of them', () => {
+  void it('go round between the processes that wait', async () => {
     const world = new World();
-    const flood = Array.from({ length: 10 }, () => world.ask(1));
-    const other = world.ask(2);
-    assert.deepEqual(world.left(other), [200], 'after the first of the flood');
-    assert.deepEqual(world.left(...flood), [100, 300, 400, 500, 600, 700, 800, 900, 1_000, undefined]);
-    assert.deepEqual(world.left(world.ask(3)), [300], 'after the one that had as few');
-    assert.deepEqual(world.left(other, ...flood.slice(0, 2)), [200, 100, 400]);
+    const flood = world.flood('a', 4);
+    const [b, c, again] = [world.ask('b'), world.ask('c'), world.ask('b')];
+    assert.deepEqual([b?.expectedMs, c?.expectedMs], [200, 300], 'after one turn of each other');
+    await world.clock.advance(LONGEST);
+    assert.deepEqual(cameAt([...flood, b, c, again]), [100, 400, 600, 700, 200, 300, 500]);
   });
 
-  void it('are free for those who came before, where there still are some', () => {
+  void it('are lost by those who would wait too long because of others, and by nobody else', async () => {
     const world = new World();
-    const flood = Array.from({ length: 3 }, () => world.ask(1));
-    assert.deepEqual(world.left(world.ask(2)), [200]);
-    assert.deepEqual(world.left(...flood), [100, 300, 400], 'the last took the turn that was free');
+    const flood = world.flood('a', 10);
+    const others = Array.from({ length: 5 }, (_, nth) => world.ask(`other-${String(nth)}`));
+    await world.clock.advance(3_000);
+    assert.deepEqual(cameAt(others), [200, 300, 400, 500, 600]);
+    assert.deepEqual(
+      flood.map((fate) => fate.cameAtMs ?? fate.hasNone),
+      [100, 700, 800, 900, 1_000, 1_100, 1_200, true, true, true],
+      'a quarter of a second later than it can wait, and no later',
+    );
+    assert.equal(world.clock.pending, 0);
   });
 
-  void it('are not taken from a process with as many waiting', () => {
+  void it('are never lost by who waits however long', async () => {
     const world = new World();
-    const [one, two] = [world.ask(1), world.ask(2)];
-    assert.deepEqual(world.left(one, two, world.ask(1), world.ask(2)), [100, 200, 300, 400]);
+    const patient = world.flood('a', 15, Number.POSITIVE_INFINITY);
+    world.flood('b', 5);
+    await world.clock.advance(2_000);
+    assert.deepEqual(cameAt(patient).at(-1), 2_000);
   });
 
-  void it('come, and stay: one that has come is taken from nobody', async () => {
+  void it('are taken by the next ones when somebody gives up, whose place it was', async () => {
     const world = new World();
-    const flood = Array.from({ length: 5 }, () => world.ask(1));
-    await world.clock.advance(250);
-    assert.deepEqual(world.left(...flood), [0, 0, 50, 150, 250]);
-    assert.deepEqual(world.left(world.ask(2)), [150]);
-    assert.deepEqual(world.left(...flood), [0, 0, 50, 250, 350]);
+    const halt = new AbortController();
+    const first = world.ask('a', LONGEST, halt.signal);
+    const [second, third] = [world.ask('a'), world.ask('b')];
+    halt.abort(new Error('gone'));
+    await world.clock.advance(LONGEST);
+    assert.equal(first?.gaveUp, true);
+    assert.deepEqual(cameAt([second, third]), [100, 200]);
+    assert.ok(world.limiter.isFull(), 'nobody took a third one');
+    assert.equal(world.ask('c', LONGEST, AbortSignal.abort(new Error('gone before')))?.expectedMs, 0);
+    await world.clock.settle();
+    assert.equal(world.limiter.waiting, 0);
   });
 
-  void it('never come later to anybody than it is ready to wait: who would be later has none, and nobody behind it moves', async () => {
+  void it('end with the limiter: nobody waits for ever', async () => {
     const world = new World();
-    const flood = [world.ask(1), world.ask(1, 250), world.ask(1)];
-    assert.deepEqual(world.left(...flood), [100, 200, 300]);
-    assert.deepEqual(world.left(world.ask(2), ...flood), [200, 100, undefined, 300]);
-    await world.clock.advance(50);
-    const patient = Array.from({ length: 7 }, () => world.ask(1));
-    assert.deepEqual(world.left(...patient), [350, 450, 550, 650, 750, 850, 950]);
-    assert.deepEqual(world.left(world.ask(3)), [250], 'of the last that came before, which can still wait');
-    assert.deepEqual(world.left(flood[2], ...patient), [350, 450, 550, 650, 750, 850, 950, undefined]);
-  });
-
-  void it('are never lost by who waits however long', () => {
-    const world = new World();
-    const sockets = Array.from({ length: 20 }, () => world.ask(1, Infinity));
-    const others = Array.from({ length: 5 }, (_, nth) => world.ask(2 + nth));
-    assert.deepEqual(world.left(...others), [200, 300, 400, 500, 600]);
-    assert.deepEqual(world.left(sockets[0], ...sockets.slice(-5)), [100, 2_100, 2_200, 2_300, 2_400, 2_500]);
-  });
-
-  void it('are of one process where nobody knows whose: all unknown ones together, and those of a uid', () => {
-    const world = new World();
-    const unknown = Array.from({ length: 9 }, () => world.turns.reserve(undefined, LONGEST));
-    assert.deepEqual(world.left(world.turns.reserve({ ...processOf(1), pid: undefined }, LONGEST)), [200]);
-    assert.deepEqual(world.left(...unknown.slice(0, 2)), [100, 300]);
+    const waiting = world.flood('a', 2, Number.POSITIVE_INFINITY);
+    world.turns.close();
+    await world.clock.settle();
+    assert.deepEqual(
+      waiting.map((fate) => fate.hasNone),
+      [true, true],
+    );
+    assert.equal(world.clock.pending, 0);
   });
 
   void it('never come closer than the limit allows, and let a newcomer wait for no more than one turn of each other process', async () => {
-    const calls = fc.array(fc.record({ pid: fc.constantFrom(1, 1, 1, 1, 2, 3, 4), afterMs: fc.nat({ max: 60 }) }), {
-      maxLength: 80,
-    });
+    const calls = fc.array(
+      fc.record({ process: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c', 'd'), afterMs: fc.nat({ max: 60 }) }),
+      { maxLength: 80 },
+    );
     await fc.assert(
       fc.asyncProperty(calls, async (schedule) => {
         const world = new World();
-        const asked: { turn: Turn; atMs: number }[] = [];
-        for (const { pid, afterMs } of schedule) {
+        const asked: Fate[] = [];
+        for (const { process, afterMs } of schedule) {
           await world.clock.advance(afterMs);
-          const isWaiting = asked.some(({ turn }) => (turn.leftMs() ?? 0) > 0);
-          const turn = world.ask(pid);
-          if (turn !== undefined) asked.push({ turn, atMs: world.clock.mono() });
-          else assert.ok(isWaiting);
+          const fate = world.ask(process);
+          if (fate !== undefined) asked.push(fate);
         }
-        const now = world.clock.mono();
-        const ahead = asked.map(({ turn }) => turn.leftMs()).filter((left) => left !== undefined && left > 0);
-        const sorted = (ahead as number[]).sort((a, b) => a - b);
-        sorted.forEach((left, nth) => assert.ok(nth === 0 || left - (sorted[nth - 1] ?? 0) >= INTERVAL, String(now)));
-        const newcomer = world.ask(99)?.leftMs();
-        assert.ok(newcomer !== undefined && newcomer <= 5 * INTERVAL, String(newcomer));
+        const atMs = world.clock.mono();
+        const newcomer = world.ask('new');
+        await world.clock.advance(3_000);
+        const came = asked.flatMap((fate) => fate.cameAtMs ?? []).sort((a, b) => a - b);
+        came.forEach((at, nth) => assert.ok(nth === 0 || at - (came[nth - 1] ?? 0) >= INTERVAL, String(at)));
+        assert.ok((newcomer?.cameAtMs ?? Infinity) - atMs <= 5 * INTERVAL, String(newcomer?.cameAtMs));
       }),
     );
   });
@@ -124,6 +147,7 @@ void describe('turns that all share', () => {
 
 void describe('the flood gate while one process floods all', () => {
   const globalRegister = { ...FLOOD.globalRegister, burst: 10, intervalMs: 5 };
+  const never = new AbortController().signal;
   const flooded = (): { world: FloodWorld; verdicts: FloodVerdict[] } => {
     const world = new FloodWorld(policySource({ globalRegister }));
     const verdicts = Array.from({ length: 500 }, (_, nth) =>
@@ -140,26 +164,20 @@ void describe('the flood gate while one process floods all', () => {
       const verdict = world.register({ name: `good.com/p${String(pid)}`, caller: processOf(pid) });
       assert.ok((delayOf(verdict) ?? 0) <= 10, String(delayOf(verdict)));
       if (verdict.kind !== 'delay') continue;
-      await world.clock.advance(verdict.delayMs);
-      assert.deepEqual(verdict.next?.(), { kind: 'pass' });
+      const ended = verdict.wait(never);
+      await world.clock.advance(10);
+      assert.deepEqual(await ended, { kind: 'pass' });
     }
   });
 
-  void it('tells the flood, when it wakes, that it waits on or has lost its turn', async () => {
+  void it('refuses those of the flood that have lost their turn, with the time to come back', async () => {
     const { world, verdicts } = flooded();
-    const held = verdicts.filter(({ kind }) => kind === 'delay');
-    const last = held.at(-1);
-    assert.ok(last?.kind === 'delay' && last.delayMs === 1_000);
-    const second = held[1];
-    assert.ok(second?.kind === 'delay' && second.delayMs === 10);
-    world.register({ name: 'good.com/p', caller: processOf(8) });
-    await world.clock.advance(10);
-    const again = second.next?.();
-    assert.ok(again?.kind === 'delay' && again.delayMs === 5);
-    await world.clock.advance(5);
-    assert.deepEqual(again.next?.(), { kind: 'pass' });
-    await world.clock.advance(985);
-    const refusal = refusalOf(last.next?.() ?? { kind: 'pass' });
+    const held = verdicts.filter((verdict) => verdict.kind === 'delay');
+    assert.equal(held.at(-1)?.delayMs, 1_000);
+    const last = held.at(-1)?.wait(never);
+    for (let pid = 100; pid < 200; pid++) world.register({ name: `good.com/p${String(pid)}`, caller: processOf(pid) });
+    await world.clock.advance(2_000);
+    const refusal = refusalOf((await last) ?? { kind: 'pass' });
     assert.equal(refusal?.code, 'FLOOD_GLOBAL');
     assert.match(refusal.message, /try again in/);
   });

@@ -5,6 +5,7 @@ import {
   delayOf,
   FLOOD,
   FloodWorld,
+  openPacer,
   policySource,
   processOf,
   refusalOf,
@@ -123,17 +124,24 @@ describe('the flood gate at the Register door', () => {
     );
   });
 
-  it('lets a call wait for the later of its two turns', async () => {
+  it('asks the limit of all when the turn of its own has come: who waits for that takes nothing from others', async () => {
     const world = new FloodWorld(
-      policySource({ globalRegister: { ...FLOOD.globalRegister, burst: 5, intervalMs: 400 } }),
+      policySource({ globalRegister: { ...FLOOD.globalRegister, burst: 6, intervalMs: 450 } }),
     );
     kinds(world, 5);
     await world.clock.advance(1_200);
-    world.register({ name: 'a/b' });
-    world.register({ name: 'a/c' });
-    world.register({ name: 'a/d' });
-    assert.equal(delayOf(world.register()), 800, 'its own is the later one');
-    assert.equal(delayOf(world.register({ name: 'a/e' })), 800, 'the one of all together');
+    const held = world.register();
+    assert.ok(held.kind === 'delay' && held.delayMs === 800);
+    for (const name of ['a/b', 'a/c', 'a/d']) assert.equal(world.register({ name }).kind, 'pass');
+    const ended = held.wait(new AbortController().signal);
+    await world.clock.advance(600);
+    for (const name of ['a/e', 'a/f']) assert.equal(world.register({ name }).kind, 'pass', 'the permits are there');
+    await world.clock.advance(200);
+    const next = await ended;
+    assert.ok(next.kind === 'delay', 'now it stands in the line of all');
+    const last = next.wait(new AbortController().signal);
+    await world.clock.advance(450);
+    assert.deepEqual(await last, { kind: 'pass' });
   });
 
   it('lets everything pass where the mode is observe, and says what it would have done', () => {
@@ -208,7 +216,7 @@ describe('the flood gate under a reload', () => {
   it('goes on with the permits it has, for registrations, for all together and for lists', () => {
     const world = new FloodWorld();
     kinds(world, 5);
-    const pacer = world.gate.openUpdates(subjectOf(), policySource().policyFor('', '', ''));
+    const pacer = openPacer(world);
     while (pacer.tryTake());
     world.gate.reload(
       policySource({ register: { ...FLOOD.register, burst: 50 }, updates: { ...FLOOD.updates, burst: 90 } }),

@@ -80,6 +80,32 @@ describe('a quarantine', () => {
     );
   });
 
+  it('names all that exceeded, newest last, and no more than eight', () => {
+    const world = new FloodWorld();
+    for (let pid = 1; pid <= 40; pid += 1) world.register({ caller: processOf(pid) });
+    const pids = world.began[0]?.offenders.map((offender) => offender.pid) ?? [];
+    assert.equal(pids.length, 8);
+    assert.deepEqual(
+      pids,
+      [...pids].sort((a, b) => (a ?? 0) - (b ?? 0)),
+    );
+    for (const pid of pids) assert.equal(world.register({ pulled: true, caller: processOf(pid ?? 0) }).kind, 'refuse');
+  });
+
+  it('is worth a checkpoint when a pardon ends it, and so are the strikes that it takes away', async () => {
+    const world = new FloodWorld();
+    world.misbehave();
+    const before = world.changes;
+    world.gate.pardon('DevicePlugin', 'vendor.com/gpu');
+    assert.ok(world.changes > before);
+    assert.deepEqual(world.gate.snapshot(), []);
+    for (let call = 0; call < 4; call += 1) world.register();
+    await world.clock.advance(2_000);
+    const struck = world.changes;
+    world.gate.pardon('DevicePlugin', 'vendor.com/gpu');
+    assert.equal(world.changes, struck + 1);
+  });
+
   it('does not keep a pull of an incarnation out that never offended', () => {
     const world = new FloodWorld();
     world.misbehave({ caller: processOf(20) });
@@ -192,6 +218,16 @@ describe('strikes and quarantines in the checkpoint', () => {
     assert.equal(refusalOf(world.register())?.code, 'QUARANTINED', 'the tenth strike');
   });
 
+  it('know after a reboot that pids mean other processes now: whoever has one of an offender is none', () => {
+    const before = new FloodWorld();
+    before.misbehave({ caller: processOf(20) });
+    const world = restarted(before, { isSameBoot: false });
+    assert.deepEqual(
+      world.began.map(({ offenders }) => offenders),
+      [[]],
+    );
+  });
+
   it('outlive it with the growth of the next one, and with who offended', () => {
     const before = new FloodWorld();
     before.misbehave({ caller: processOf(20) });
@@ -296,6 +332,17 @@ describe('buckets', () => {
     const names = world.gate.limits().map((limit) => limit.plugin);
     assert.ok(names.includes('DevicePlugin/a/quarantined') && names.includes('DevicePlugin/a/spent'));
     assert.ok(names.includes('DevicePlugin/a/new') && !names.includes('DevicePlugin/a/idle'));
+  });
+
+  it('make no room by forgetting a quarantine or a strike, however full their buckets are', async () => {
+    const world = new FloodWorld(policySource({ maxBuckets: 3 }));
+    world.misbehave({ name: 'a/quarantined' });
+    for (let call = 0; call < 8; call += 1) world.register({ name: 'a/struck' });
+    await world.clock.advance(20_000);
+    for (let name = 0; name < 50; name += 1) world.register({ name: `flood.com/p${String(name)}` });
+    assert.equal(refusalOf(world.register({ name: 'a/quarantined' }))?.code, 'QUARANTINED');
+    const struck = world.gate.limits().find((limit) => limit.plugin === 'DevicePlugin/a/struck');
+    assert.ok((struck?.strikes ?? 0) > 0);
   });
 
   it('of plugins of the checkpoint are kept, and made, whoever else came before', async () => {

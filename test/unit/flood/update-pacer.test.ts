@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { UpdatePacer } from '../../../src/flood/update-pacer.js';
 import type { PolicySource } from '../../../src/model/settings.js';
-import { FLOOD, FloodWorld, policySource, processOf, subjectOf } from '../../support/flood-world.js';
+import { FLOOD, FloodWorld, openPacer, policySource, processOf } from '../../support/flood-world.js';
 
 function open(policy: PolicySource): { world: FloodWorld; pacer: UpdatePacer } {
   const world = new FloodWorld(policy);
-  return { world, pacer: world.gate.openUpdates(subjectOf(), policy.policyFor('', '', '')) };
+  return { world, pacer: openPacer(world, policy) };
 }
 
 const takeAll = (pacer: UpdatePacer): number => {
@@ -21,7 +21,7 @@ describe('the pace of lists', () => {
   it('is a burst and then one each interval', async () => {
     const { world, pacer } = open(policySource());
     assert.equal(takeAll(pacer), 10);
-    assert.equal(pacer.nextInMs(), 250);
+    assert.equal(pacer.limiter.nextInMs(), 250);
     await world.clock.advance(250);
     assert.equal(takeAll(pacer), 1);
   });
@@ -54,15 +54,16 @@ describe('the pace of lists', () => {
     assert.equal(world.events.messages('flood').length, 2);
   });
 
-  it('makes each disconnect a strike, and the tenth a quarantine with the process that sent', () => {
+  it('makes each disconnect but the first of a window a strike, and the tenth strike a quarantine with the process that sent', () => {
     const { world } = open(DISCONNECT);
-    for (let session = 0; session < 10; session += 1) {
-      const pacer = world.gate.openUpdates(subjectOf({ caller: processOf(9) }), DISCONNECT.policyFor('', '', ''));
+    for (let session = 0; session < 11; session += 1) {
+      assert.equal(world.began.length, 0);
+      const pacer = openPacer(world, DISCONNECT, processOf(9));
       assert.equal(pacer.onExceed, 'disconnect');
       takeAll(pacer);
       pacer.close();
     }
-    assert.equal(world.counts.get('updates disconnect'), 10);
+    assert.equal(world.counts.get('updates disconnect'), 11);
     assert.equal(world.began.length, 1);
     const told = world.events.all.map((event) => event.type);
     assert.deepEqual(told.slice(-2), ['flood', 'quarantine'], 'the cause comes first');
@@ -79,6 +80,13 @@ describe('the pace of lists', () => {
     assert.equal(world.counts.get('updates observe'), 90);
     assert.equal(world.gate.quarantines, 0);
     assert.match(world.events.messages('flood')[0] ?? '', /all are taken, because the mode is observe$/);
+  });
+
+  it('is counted for the uid of the plugin that sends', () => {
+    const policy = policySource();
+    const world = new FloodWorld(policy);
+    takeAll(openPacer(world, policy, processOf(9, 4001)));
+    assert.equal(world.gate.limits().find((limit) => limit.limit === 'updates')?.uid, 4001);
   });
 
   it('is shown while the session lives', () => {

@@ -29,10 +29,12 @@ class Bed {
       },
       settings: () => this.settings,
       metrics: { ...noMetrics, update: (resource, result) => void this.updates.push(`${resource} ${result}`) },
-      applied: (holding, before) => void this.applied.push([holding.devices, before?.devices]),
-      refused: (_id, code) => void this.refused.push(code),
     };
     this.inventory = new Inventory(ports);
+    this.inventory.listeners.follow({
+      listApplied: (holding, before) => void this.applied.push([holding.devices, before?.devices]),
+      listRefused: (_id, code) => void this.refused.push(code),
+    });
   }
 
   offer(raw: Buffer, id = 'a', signal = never): ReturnType<Inventory['offer']> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Holding } from '../../../src/inventory/inventory.js';
+import type { Holding } from '../../../src/model/device-list.js';
 import { resourcesOf, type Speaker } from '../../../src/inventory/resources.js';
 import { PLUGIN_STATES, type PluginState } from '../../../src/model/plugin.js';
 

@@ -140,6 +140,14 @@ describe('the journal', () => {
     assert.equal(clock.pending, 0);
   });
 
+  it('has repeats that were only counted on the file when it is closed', async () => {
+    const disk = await newDisk();
+    const { journal, clock } = await live(disk);
+    for (let count = 0; count < 9; count += 1) journal.record(state('again'));
+    await settled(clock, journal.close(1000));
+    assert.match(lines(disk).at(-2) ?? '', /again \(6 more in 1 s/);
+  });
+
   it('skips damaged lines, torn ones and those of other versions, and reads the rest', async () => {
     const disk = await newDisk();
     const first = await live(disk);
@@ -162,6 +170,16 @@ describe('the journal', () => {
     await second.clock.advance(50);
     const third = await live(disk, 4);
     assert.deepEqual(await messages(third.journal), ['a', 'c', 'e'], 'the torn line did not swallow the next');
+  });
+
+  it('gives every event a number of its own although its file says that all numbers were given', async () => {
+    const disk = await newDisk();
+    disk.plant(FILE, Buffer.from(`{"closed":${Number.MAX_SAFE_INTEGER}}\n`));
+    const { journal } = await live(disk);
+    for (const message of ['one', 'two', 'three']) journal.record(state(message));
+    const seqs = (await kept(journal)).map(({ seq }) => seq);
+    assert.equal(new Set(seqs).size, 3, String(seqs));
+    assert.ok(seqs.every(Number.isSafeInteger), String(seqs));
   });
 
   it('reads back whatever bytes are in the file without failing', async () => {
@@ -212,7 +230,45 @@ describe('the journal', () => {
     await clock.advance(6000);
     disk.failAll(undefined);
     await clock.advance(6000);
-    assert.equal(lines(disk).filter((line) => line.includes('"seq"')).length, 2000);
+    const written = lines(disk).filter((line) => line.includes('"seq"'));
+    assert.equal(written.length, 2000);
+    assert.match(written.at(-1) ?? '', /e4999/, 'the oldest are given up, not the newest');
+    for (let index = 0; index < 5000; index += 1) journal.record(state(`late e${index}`));
+    await clock.advance(1);
+    await clock.advance(6000);
+    assert.equal(lines(disk).filter((line) => line.includes('late e')).length, 2000, 'a burst between two writes too');
+  });
+
+  it('loses no event that happens while the file is made small', async () => {
+    const disk = await newDisk();
+    const { journal, clock } = await live(disk);
+    let told = 0;
+    for (let round = 0; round < 40; round += 1) {
+      for (let index = 0; index < 500; index += 1) {
+        journal.record({ ...state(`r${round} e${index}`), message: 'x'.repeat(900) });
+      }
+      // One each millisecond, so that some fall into each pause of the shrinking.
+      for (let ms = 0; ms < 60; ms += 1) {
+        journal.record(state(`told ${told}`, 'DevicePlugin/a.b/quiet'));
+        told += 1;
+        await clock.advance(1);
+      }
+    }
+    await clock.advance(100);
+    const written = lines(disk).flatMap((line) => /told (\d+)/.exec(line)?.[1] ?? []);
+    const last = written.map(Number).slice(-50);
+    assert.deepEqual(
+      last,
+      Array.from({ length: 50 }, (_, nth) => told - 50 + nth),
+    );
+    assert.deepEqual(
+      (await kept(journal)).map(({ seq }) => seq),
+      [...new Set((await kept(journal)).map(({ seq }) => seq))],
+    );
+    assert.ok(
+      disk.operations.some((operation) => operation.startsWith('rename')),
+      'it was made small',
+    );
   });
 
   it('keeps the file bounded, and in it the last events of silent plugins', async () => {

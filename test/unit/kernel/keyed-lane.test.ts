@@ -57,4 +57,19 @@ describe('a lane', () => {
     await assert.rejects(failed, /oops/);
     assert.equal(await next, 'done');
   });
+
+  it('does not run a task that was given up while it waited', async () => {
+    const lane = new KeyedLane();
+    const halt = new AbortController();
+    let end = (): void => undefined;
+    const run: string[] = [];
+    void lane.run('a', () => new Promise<void>((resolve) => (end = resolve)));
+    const given = lane.run('a', () => Promise.resolve(run.push('given up')), halt.signal);
+    const next = lane.run('a', () => Promise.resolve(run.push('next')), new AbortController().signal);
+    halt.abort(new Error('too late'));
+    end();
+    await assert.rejects(given, /too late/);
+    await next;
+    assert.deepEqual(run, ['next']);
+  });
 });

@@ -9,6 +9,8 @@ const nothing: MetricsSnapshot = {
   quarantined: 0,
   floodRules: [],
   openConnections: 0,
+  leases: [],
+  allocateWaiting: 0,
   degraded: [],
 };
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { EnrolmentPorts } from '../../../src/reconcile/enrolment.js';
+import type { Admitter } from '../../../src/model/registration.js';
 import type { Refusal } from '../../../src/model/reasons.js';
-import { WishDropped, type Attempt } from '../../../src/reconcile/reconciler.js';
+import { PendingDropped } from '../../../src/reconcile/reconciler.js';
 import { FakeHandler, ReconcileWorld } from '../../support/reconcile-world.js';
+import type { Attempt } from '../../../src/model/registration.js';
 
 const X = 'example.com/x';
 
@@ -47,14 +48,17 @@ describe('an enrolment', () => {
     );
   });
 
-  it('warns of a refusal, but not where the broker comes back to an incarnation that has gone', async () => {
+  it('refuses nobody where the broker comes back to an incarnation that has gone', async () => {
     const world = new ReconcileWorld();
     const socket = world.sockets.put('/d/a.sock');
     await world.register(world.sockets.put('/d/b.sock', { listens: false }));
-    assert.deepEqual(world.logged, ['warn registration.refused']);
+    assert.deepEqual([world.logged, world.events.all.length], [['warn registration.refused'], 1]);
     await world.register(socket, { pulled: true, expected: 'another' });
     await world.register(world.sockets.put('/d/b.sock', { listens: false }), { pulled: true });
-    assert.deepEqual(world.logged.slice(1), ['info registration.refused', 'info registration.refused']);
+    world.handler.onRegister = () => ReconcileWorld.refuse('NO_LISTENER', 'nobody listens on the endpoint');
+    await world.register(socket, { pulled: true });
+    assert.deepEqual([world.logged.length, world.events.all.length], [1, 1]);
+    assert.equal(world.of(socket)?.counters.rejected, 0);
     world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no options');
     await world.register(socket, { pulled: true });
     assert.equal(
@@ -217,8 +221,8 @@ describe('what happens while a plugin is being asked', () => {
   });
 });
 
-describe('a registration whose wish is dropped', () => {
-  const waiting: EnrolmentPorts['admit'] = (_request, _handler, signal) =>
+describe('a registration whose pending registration is dropped', () => {
+  const waiting: Admitter['admit'] = (_request, _handler, signal) =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
   async function droppedWith(reason: Error): Promise<ReconcileWorld> {
@@ -232,7 +236,7 @@ describe('a registration whose wish is dropped', () => {
   }
 
   it('while it waits for its turn is no refusal, and no warning', async () => {
-    const world = await droppedWith(new WishDropped('not wanted any more'));
+    const world = await droppedWith(new PendingDropped('not wanted any more'));
     assert.deepEqual([world.logged, world.events.all], [['info registration.given-up'], []]);
   });
 
@@ -263,7 +267,7 @@ describe('a registration whose wish is dropped', () => {
 describe('what others change between admission and the roster', () => {
   it('is asked again in the turn in which the registration is entered', async () => {
     const world: ReconcileWorld = new ReconcileWorld({
-      admit: (request): ReturnType<EnrolmentPorts['admit']> => {
+      admit: (request): ReturnType<Admitter['admit']> => {
         const verdict = world.admit(request);
         const claimed = (): Refusal | undefined =>
           world.roster.claimantsOf(request.type, world.sockets.keyAt(request.endpoint) ?? '', request.name).length === 0

@@ -65,6 +65,23 @@ describe('a plugin that is lost', () => {
     assert.equal(world.of(socket)?.state, 'ready');
   });
 
+  it('is pulled at once after it proved itself, although an older pull of it sleeps for long', async () => {
+    const world = new ReconcileWorld({ graceMs: 3_600_000 });
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    for (let at = 0; at < 7; at += 1) {
+      world.lose(socket, { reason: 'stream-failed' });
+      while (at < 6 && world.of(socket)?.state !== 'ready') await world.clock.advance(100);
+    }
+    await world.clock.advance(1000);
+    assert.equal(world.of(socket)?.state, 'held');
+    await world.register(socket);
+    await world.clock.advance(11_000);
+    world.lose(socket);
+    await world.clock.advance(1);
+    assert.equal(world.stateOf(socket), 'ready confirmed');
+  });
+
   it('by its own fault has to wait ten update intervals', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
@@ -140,10 +157,10 @@ describe('a plugin that is lost', () => {
 });
 
 describe('a restart of the broker', () => {
-  it('calls the loss of a plugin that answered before the cue settling, and it stays allocatable', async () => {
+  it('calls the loss of a plugin that answered before kubelet.sock was re-created settling, and it stays allocatable', async () => {
     const world = new ReconcileWorld({
       ...GRACE,
-      lossDuringRestart: () => ({ state: 'restored', reason: 'settling', message: 'it restarts itself' }),
+      lossOf: () => ({ state: 'restored', reason: 'settling', message: 'it restarts itself' }),
     });
     const socket = world.sockets.put('/d/a');
     await world.register(socket);
@@ -298,7 +315,7 @@ describe('looking at paths', () => {
     await world.register(socket);
     world.list(socket);
     const states: string[] = [];
-    world.roster.onChange(() => states.push(world.stateOf(socket)));
+    world.roster.listeners.follow({ changed: () => void states.push(world.stateOf(socket)) });
     const say = (reason: 'list-refused' | 'registered'): void =>
       world.lifecycle.report(world.idOf(socket), { state: 'ready', reason, message: 'said the session' });
     world.sockets.remove('/d/a');
@@ -367,7 +384,7 @@ describe('looking at paths', () => {
 });
 
 describe('a broker that stops', () => {
-  it('leaves no clock and no wish, and hears nothing any more', async () => {
+  it('leaves no clock and no pending, and hears nothing any more', async () => {
     const world = new ReconcileWorld(GRACE);
     const [a, b] = [world.sockets.put('/d/a'), world.sockets.put('/d/b')];
     await world.register(a);

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../../src/kernel/log.js';
 import type { Random } from '../../../src/kernel/random.js';
-import { Reconciler, type Attempt, type Wish } from '../../../src/reconcile/reconciler.js';
+import { Reconciler, type PendingRegistration } from '../../../src/reconcile/reconciler.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import type { Attempt } from '../../../src/model/registration.js';
 
 const AGAIN: Attempt = { done: false };
 const DONE: Attempt = { done: true };
@@ -21,7 +22,10 @@ class Bed {
   readonly attempts: number[] = [];
   dropped = 0;
 
-  wish(attempt: (at: number, signal: AbortSignal) => Promise<Attempt>, over: Partial<Wish> = {}): Wish {
+  pending(
+    attempt: (at: number, signal: AbortSignal) => Promise<Attempt>,
+    over: Partial<PendingRegistration> = {},
+  ): PendingRegistration {
     return {
       key: 'k',
       incarnation: '1',
@@ -35,10 +39,10 @@ class Bed {
   }
 }
 
-describe('a wish', () => {
+describe('a pending registration', () => {
   it('is worked on at once, and settled by the attempt that succeeds', async () => {
     const bed = new Bed();
-    bed.reconciler.want(bed.wish(() => Promise.resolve(DONE)));
+    bed.reconciler.want(bed.pending(() => Promise.resolve(DONE)));
     await bed.clock.settle();
     assert.deepEqual([bed.attempts, bed.dropped, bed.reconciler.size], [[0], 1, 0]);
   });
@@ -47,7 +51,7 @@ describe('a wish', () => {
     const bed = new Bed();
     const at: number[] = [];
     bed.reconciler.want(
-      bed.wish((count) => {
+      bed.pending((count) => {
         at.push(bed.clock.mono());
         return count % 2 === 0 ? Promise.reject(new Error('oops')) : Promise.resolve(AGAIN);
       }),
@@ -59,7 +63,7 @@ describe('a wish', () => {
 
   it('is not tried sooner than the attempt said', async () => {
     const bed = new Bed();
-    bed.reconciler.want(bed.wish(() => Promise.resolve({ done: false, atLeastMs: 5000 })));
+    bed.reconciler.want(bed.pending(() => Promise.resolve({ done: false, atLeastMs: 5000 })));
     await bed.clock.advance(4999);
     assert.equal(bed.attempts.length, 1);
     await bed.clock.advance(1);
@@ -67,7 +71,7 @@ describe('a wish', () => {
     bed.reconciler.stop();
   });
 
-  it('that waits for the end of a quarantine is hurried by it, with fresh backoff, and no other wish is', async () => {
+  it('that waits for the end of a quarantine is hurried by it, with fresh backoff, and no other pending registration is', async () => {
     const bed = new Bed();
     const keptOut: Attempt = { done: false, atLeastMs: 60_000, keptOut: 'T/a' };
     const runs = new Map<string, number>();
@@ -76,21 +80,21 @@ describe('a wish', () => {
         runs.set(key, (runs.get(key) ?? 0) + 1);
         return attempt;
       };
-      bed.reconciler.want(bed.wish(counted, { key }));
+      bed.reconciler.want(bed.pending(counted, { key }));
     };
     wants('kept out', Promise.resolve(keptOut));
     wants('of another', Promise.resolve({ ...keptOut, keptOut: 'T/b' }));
     wants('waits', Promise.resolve({ done: false, atLeastMs: 60_000 }));
     wants('runs', new Promise(() => undefined));
     await bed.clock.advance(1_000);
-    bed.reconciler.hurry('T/a');
-    bed.reconciler.hurry('T/a');
+    bed.reconciler.retryNow('T/a');
+    bed.reconciler.retryNow('T/a');
     await bed.clock.settle();
     assert.deepEqual(Object.fromEntries(runs), { 'kept out': 2, 'of another': 1, waits: 1, runs: 1 });
     assert.deepEqual(bed.attempts, [0, 0, 0, 0, 0]);
     assert.equal(bed.clock.pending, 3, 'the alarm of before is cancelled');
     bed.reconciler.unwant('kept out');
-    bed.reconciler.hurry('T/a');
+    bed.reconciler.retryNow('T/a');
     assert.equal(runs.get('kept out'), 2);
     bed.reconciler.stop();
   });
@@ -98,7 +102,7 @@ describe('a wish', () => {
   it('may begin later, and with the failures of before', async () => {
     const bed = new Bed();
     bed.reconciler.want(
-      bed.wish(() => Promise.resolve(AGAIN)),
+      bed.pending(() => Promise.resolve(AGAIN)),
       500,
       3,
     );
@@ -115,26 +119,62 @@ describe('a wish', () => {
 
   it('has one attempt at a time', async () => {
     const bed = new Bed();
-    bed.reconciler.want(bed.wish(() => new Promise(() => undefined)));
+    bed.reconciler.want(bed.pending(() => new Promise(() => undefined)));
     await bed.clock.advance(100_000);
     assert.equal(bed.attempts.length, 1);
   });
 
   it('of one key runs beside those of others', async () => {
     const bed = new Bed();
-    for (const key of ['a', 'b', 'c']) bed.reconciler.want(bed.wish(() => new Promise(() => undefined), { key }));
+    for (const key of ['a', 'b', 'c']) bed.reconciler.want(bed.pending(() => new Promise(() => undefined), { key }));
     await bed.clock.settle();
     assert.deepEqual([bed.attempts.length, bed.reconciler.size], [3, 3]);
   });
 
-  it('that is wished twice for one incarnation is one, and keeps its backoff', async () => {
+  it('that is wished twice for one incarnation is one, worked on at the earlier of the two times', async () => {
     const bed = new Bed();
-    bed.reconciler.want(bed.wish(() => Promise.resolve(AGAIN)));
+    bed.reconciler.want(bed.pending(() => Promise.resolve(AGAIN)));
     await bed.clock.advance(50);
-    bed.reconciler.want(bed.wish(() => Promise.resolve(DONE)));
-    assert.deepEqual([bed.attempts, bed.dropped, bed.reconciler.size], [[0], 1, 1]);
+    bed.reconciler.want(
+      bed.pending(() => Promise.resolve(DONE)),
+      500,
+    );
+    assert.deepEqual([bed.attempts, bed.dropped, bed.reconciler.size], [[0], 1, 1], 'it sleeps for 49 ms more');
+    bed.reconciler.want(bed.pending(() => Promise.resolve(DONE)));
+    assert.deepEqual([bed.attempts, bed.dropped, bed.reconciler.size], [[0, 0], 2, 1], 'and is woken');
+    await bed.clock.settle();
+    assert.equal(bed.clock.pending, 1);
     assert.equal(bed.reconciler.has('k', '1'), true);
     assert.equal(bed.reconciler.has('k', '2'), false);
+    bed.reconciler.stop();
+  });
+
+  it('that is wished again during its last attempt is worked on once more', async () => {
+    const bed = new Bed();
+    let end = (_: Attempt): void => undefined;
+    bed.reconciler.want(bed.pending(() => new Promise((resolve) => (end = resolve))));
+    bed.reconciler.want(
+      bed.pending(() => Promise.resolve(DONE)),
+      200,
+      2,
+    );
+    end(DONE);
+    await bed.clock.advance(199);
+    assert.deepEqual(bed.attempts, [0]);
+    await bed.clock.advance(1);
+    assert.deepEqual(bed.attempts, [0, 2]);
+    end(DONE);
+    await bed.clock.settle();
+    assert.equal(bed.reconciler.size, 0);
+  });
+
+  it('that sleeps is given up when what it is about came true by itself, one that runs is not', async () => {
+    const bed = new Bed();
+    bed.reconciler.want(bed.pending(() => Promise.resolve(AGAIN)));
+    bed.reconciler.want(bed.pending(() => new Promise(() => undefined), { key: 'runs' }));
+    await bed.clock.settle();
+    for (const key of ['k', 'runs', 'unknown']) bed.reconciler.unwantAsleep(key);
+    assert.deepEqual([bed.reconciler.size, bed.dropped, bed.clock.pending], [1, 1, 0]);
     bed.reconciler.stop();
   });
 
@@ -143,12 +183,12 @@ describe('a wish', () => {
     let end = (_: Attempt): void => undefined;
     let signal: AbortSignal | undefined;
     bed.reconciler.want(
-      bed.wish((_, given) => {
+      bed.pending((_, given) => {
         signal = given;
         return new Promise((resolve) => (end = resolve));
       }),
     );
-    bed.reconciler.want(bed.wish(() => new Promise(() => undefined), { incarnation: '2' }));
+    bed.reconciler.want(bed.pending(() => new Promise(() => undefined), { incarnation: '2' }));
     assert.equal(signal?.aborted, true);
     assert.equal(bed.dropped, 1);
     assert.deepEqual(bed.attempts, [0, 0], 'with fresh backoff');
@@ -163,7 +203,7 @@ describe('a wish', () => {
       () => new Promise<Attempt>(() => undefined),
     ]) {
       const bed = new Bed();
-      bed.reconciler.want(bed.wish(attempt));
+      bed.reconciler.want(bed.pending(attempt));
       await bed.clock.settle();
       bed.reconciler.unwant('k', '2');
       assert.equal(bed.reconciler.size, 1, 'another incarnation is meant');
@@ -174,10 +214,10 @@ describe('a wish', () => {
     }
   });
 
-  it('is dropped exactly once, also when the attempt itself ends the wish', async () => {
+  it('is dropped exactly once, also when the attempt itself ends the pending registration', async () => {
     const bed = new Bed();
     bed.reconciler.want(
-      bed.wish(() => {
+      bed.pending(() => {
         bed.reconciler.unwant('k');
         return Promise.resolve(DONE);
       }),
@@ -188,11 +228,11 @@ describe('a wish', () => {
 
   it('is dropped when everything stops, and none is taken after that', async () => {
     const bed = new Bed();
-    bed.reconciler.want(bed.wish(() => Promise.resolve(AGAIN)));
-    bed.reconciler.want(bed.wish(() => new Promise(() => undefined), { key: 'other' }));
+    bed.reconciler.want(bed.pending(() => Promise.resolve(AGAIN)));
+    bed.reconciler.want(bed.pending(() => new Promise(() => undefined), { key: 'other' }));
     await bed.clock.settle();
     bed.reconciler.stop();
-    bed.reconciler.want(bed.wish(() => Promise.resolve(DONE), { key: 'late' }));
+    bed.reconciler.want(bed.pending(() => Promise.resolve(DONE), { key: 'late' }));
     await bed.clock.advance(10_000);
     assert.deepEqual([bed.attempts.length, bed.dropped, bed.reconciler.size, bed.clock.pending], [2, 3, 0, 0]);
   });

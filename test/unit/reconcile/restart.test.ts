@@ -53,7 +53,7 @@ describe('after a restart', () => {
     await world.stop();
   });
 
-  it('gives who answered before the cue and goes away restart.settle to come back, and then its grace', async () => {
+  it('gives who answered before kubelet.sock was re-created and goes away restart.settle to come back, and then its grace', async () => {
     const world = new CoreWorld();
     const one = world.start('a');
     world.restore(one);
@@ -189,5 +189,58 @@ describe('a plugin of the registry that hangs longer than its grace', () => {
     assert.notEqual(world.of(one)?.state, 'held');
     await world.stop();
     assert.equal(world.sockets.openPins, 0);
+  });
+});
+
+describe('a plugin of the registry that is gone and quarantined before its restart was noticed', () => {
+  it('is held when its quarantine is over, so that its grace runs', async () => {
+    const world = new CoreWorld();
+    const one = world.start('a', 'example.com/x', 'watcher');
+    world.sockets.remove(one.socket.path);
+    world.restore(one);
+    world.quarantine(one, true);
+    await world.open();
+    assert.equal(world.of(one)?.state, 'quarantined');
+    world.quarantine(one, false);
+    await world.clock.settle();
+    assert.equal(world.stateOf(one), 'held connection-lost');
+    await world.clock.advance(world.policy.graceMs);
+    assert.equal(world.stateOf(one), 'gone grace-over');
+    await world.stop();
+  });
+});
+
+describe('a plugin of the registry whose socket was replaced', () => {
+  it('is held when the newcomer goes without having answered, and gone after its grace', async () => {
+    const world = new CoreWorld();
+    const one = world.start('a', 'example.com/x', 'watcher');
+    await world.open();
+    await world.list(one, 4);
+    const newcomer = world.start('a', 'example.com/x', 'watcher');
+    newcomer.isFrozen = true;
+    world.discovery.rescan();
+    await world.clock.settle();
+    assert.equal(world.stateOf(one), 'orphaned path-taken');
+    world.sockets.remove(newcomer.socket.path);
+    world.discovery.rescan();
+    await world.clock.settle();
+    assert.equal(world.stateOf(one), 'held socket-removed');
+    assert.deepEqual(world.counts(), [4, 0]);
+    await world.clock.advance(world.policy.graceMs);
+    assert.equal(world.counts(), undefined);
+    await world.stop();
+  });
+
+  it('by another name of a socket that is known already is held at once: nobody is asked again', async () => {
+    const world = new CoreWorld();
+    const one = world.start('a', 'example.com/x', 'watcher');
+    const other = world.start('b', 'example.com/y', 'watcher');
+    await world.open();
+    await world.list(one, 4);
+    world.sockets.link(one.socket.path, other.socket);
+    world.discovery.rescan();
+    await world.clock.settle();
+    assert.equal(world.stateOf(one), 'held socket-removed');
+    await world.stop();
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isLive } from '../../../src/reconcile/instance.js';
+import { isLive, type RosterListener } from '../../../src/model/instance.js';
 import { ReconcileWorld } from '../../support/reconcile-world.js';
 
 const X = 'example.com/x';
@@ -42,6 +42,33 @@ describe('the roster', () => {
     world.roster.report('nobody', { state: 'ready', reason: 'registered', message: 'a late word' });
     assert.equal(world.changes.length, changes);
     assert.equal(world.stateOf(socket), 'gone goodbye');
+  });
+
+  it('tells a change that a listener makes to everybody after the one it follows from, an end and a removal too', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    const { roster } = world;
+    const id = world.idOf(socket);
+    const heard: string[] = [];
+    const listener = (name: string): RosterListener => ({
+      changed: ({ before, to }) => void heard.push(`${name} ${String(before)} ${to.state}`),
+      removed: () => void heard.push(`${name} removed`),
+    });
+    roster.listeners.follow(
+      listener('first'),
+      {
+        changed: ({ instance, to }) => {
+          if (to.state === 'held') roster.report(id, { state: 'gone', reason: 'grace-over', message: 'over' });
+          if (to.state === 'gone') roster.remove(instance);
+        },
+      },
+      listener('last'),
+    );
+    roster.report(id, { state: 'held', reason: 'not-answering', message: 'frozen' });
+    assert.deepEqual(heard, [
+      ...['first ready held', 'last ready held', 'first held gone', 'last held gone', 'first removed', 'last removed'],
+    ]);
   });
 
   it('tells a repeated report once', async () => {

@@ -10,7 +10,7 @@ const CALL = { version: 'v1beta1', endpoint: 'x.sock', resourceName: 'example.co
 class Bed {
   readonly clock = new FakeClock();
   readonly requests: RegistrationRequest[] = [];
-  closed: Refusal | undefined;
+  readonly refused: string[] = [];
   enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome> = () =>
     Promise.resolve({ ok: true, instanceId: 'i', durable: true });
   readonly door = new RegisterDoor({
@@ -20,7 +20,7 @@ class Bed {
     },
     clock: this.clock,
     budgetMs: () => 10_000,
-    closedBecause: () => this.closed,
+    refused: ({ name }, { code }) => this.refused.push(`${code} ${name}`),
   });
 }
 
@@ -72,6 +72,7 @@ describe('the Register door', () => {
       code: 'BUSY',
       after: 1000,
     });
+    assert.deepEqual(bed.refused, ['BUSY example.com/x'], 'and it is told');
     for (const done of open) done({ ok: true, instanceId: 'i', durable: true });
     await Promise.all(calls);
     assert.equal(
@@ -83,9 +84,11 @@ describe('the Register door', () => {
 
   it('refuses everything while the broker is stopping, without work', async () => {
     const bed = new Bed();
-    bed.closed = { code: 'STOPPING', message: 'the broker is stopping' };
-    assert.deepEqual(await bed.door.register(CALL, undefined), { ok: false, refusal: bed.closed });
+    const refusal: Refusal = { code: 'STOPPING', message: 'the broker is stopping' };
+    bed.door.close(refusal);
+    assert.deepEqual(await bed.door.register(CALL, undefined), { ok: false, refusal });
     assert.equal(bed.requests.length, 0);
+    assert.deepEqual(bed.refused, ['STOPPING example.com/x'], 'and it is told');
   });
 
   it('never rejects: what is thrown inside is answered', async () => {

@@ -11,9 +11,10 @@ import { loadDefaults } from '../../support/test-settings.js';
 
 const INFO: PluginInfo = { type: 'DevicePlugin', name: 'example.com/x', endpoint: '', supportedVersions: ['v1beta1'] };
 const OK: Outcome = { ok: true, instanceId: 'i', durable: true };
-const REFUSED_CONNECT = new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED');
+const REFUSED_CONNECT = new FakeFailure(GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'no-listener');
 
 class Bed {
+  isRegistered = true;
   readonly clock = new FakeClock();
   readonly halt = new AbortController();
   readonly socket: PinnedSocket;
@@ -50,7 +51,9 @@ class Bed {
         },
         callerOf: () => ({ uid: 7, gid: 7, pid: 1, startTime: undefined, source: 'peercred' }),
       },
+      turn: () => Promise.resolve(() => undefined),
       clock: this.clock,
+      isRegistered: () => this.isRegistered,
       timeouts: () => loadDefaults('/r').settings.timeouts,
       failed: (_socket, { code }) => void this.failed.push(code),
       notifyPending: (_id, isPending) => void this.pending.push(isPending),
@@ -112,22 +115,42 @@ describe('an attempt at the watcher door', () => {
     assert.deepEqual(bed.failed, []);
   });
 
-  for (const [status, message, code] of [
-    [GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'NO_LISTENER'],
-    [GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 5000 ms', 'NO_ANSWER'],
-    [GRPC_STATUS.UNAVAILABLE, 'Protocol error', 'NOT_GRPC'],
-    [GRPC_STATUS.UNIMPLEMENTED, 'unknown service', 'NOT_SERVED'],
-    [GRPC_STATUS.INTERNAL, 'oops', 'INFO_FAILED'],
+  for (const [status, message, fault, code] of [
+    [GRPC_STATUS.UNAVAILABLE, 'connect ECONNREFUSED', 'no-listener', 'NO_LISTENER'],
+    [GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 5000 ms', 'no-answer', 'NO_ANSWER'],
+    [GRPC_STATUS.UNAVAILABLE, 'Protocol error', 'not-grpc', 'NOT_GRPC'],
+    [GRPC_STATUS.UNIMPLEMENTED, 'unknown service', undefined, 'NOT_SERVED'],
+    [GRPC_STATUS.INTERNAL, 'oops', undefined, 'INFO_FAILED'],
   ] as const) {
     it(`GetInfo fails with ${message}: ${code}, told to the operator, not to the plugin`, async () => {
       const bed = new Bed();
-      bed.info = () => Promise.reject(new FakeFailure(status, message));
+      bed.info = () => Promise.reject(new FakeFailure(status, message, fault));
       const attempt = bed.attempt();
       await bed.clock.advance(1000);
       assert.deepEqual(await attempt, { done: false });
       assert.deepEqual([bed.failed, bed.told, bed.requests], [[code], [], []]);
     });
   }
+
+  it('that answers in the words of a socket without listener is asked once: its words decide nothing', async () => {
+    const bed = new Bed();
+    const words = 'ENOENT: no such file or directory, open /dev/nvidiactl; ECONNREFUSED';
+    bed.info = () => Promise.reject(new FakeFailure(GRPC_STATUS.UNKNOWN, words));
+    const attempt = bed.attempt();
+    await bed.clock.advance(1000);
+    assert.deepEqual(await attempt, { done: false });
+    assert.deepEqual([bed.asked, bed.failed], [1, ['INFO_FAILED']]);
+  });
+
+  it('of a plugin that was lost before it could be told begins anew', async () => {
+    const bed = new Bed();
+    bed.notify = () => Promise.reject(new FakeFailure(14, 'busy'));
+    const attempt = bed.attempt();
+    await bed.clock.advance(100);
+    bed.isRegistered = false;
+    await bed.clock.advance(1000);
+    assert.deepEqual(await attempt, { done: false });
+  });
 
   it('of a plugin that cannot be told goes on telling, and says so meanwhile', async () => {
     const bed = new Bed();

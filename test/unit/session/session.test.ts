@@ -4,7 +4,7 @@ import { GRPC_STATUS } from '../../../src/model/reasons.js';
 import { FakeFailure } from '../../support/fake-connection.js';
 import { ID, list, SessionBed } from '../../support/session-bed.js';
 
-const SILENT = new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 10000 ms');
+const SILENT = new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 10000 ms', 'no-answer');
 
 describe('a session that watches', () => {
   it('serves with its first list, and says so once', async () => {
@@ -139,6 +139,43 @@ describe('a plugin that hangs', () => {
     await bed.handler.deregister(ID, 'replaced');
   });
 
+  it('is not one whose silent calls are as many as the setting says, but not in a row', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    bed.liveness = { ...bed.liveness, failures: 3 };
+    const { answer } = bed.connection;
+    let asked = 0;
+    bed.connection.answer = (...question) => {
+      asked += 1;
+      return asked % 3 === 0 ? answer(...question) : Promise.reject(SILENT);
+    };
+    await bed.clock.advance(bed.liveness.intervalMs * 12);
+    assert.ok(asked >= 12, String(asked));
+    assert.deepEqual(
+      bed.reports.filter(({ state }) => state === 'held'),
+      [],
+    );
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
+  it('is asked as often as the setting says by now', async () => {
+    const bed = await SessionBed.registered();
+    bed.stream.push(list(2));
+    await bed.clock.settle();
+    const { intervalMs } = bed.liveness;
+    const { answer } = bed.connection;
+    let asked = 0;
+    bed.connection.answer = (...question) => {
+      asked += 1;
+      return answer(...question);
+    };
+    bed.liveness = { ...bed.liveness, intervalMs: intervalMs * 100 };
+    await bed.clock.advance(intervalMs * 10);
+    assert.equal(asked, 1, 'the call that was due already, and none after it');
+    await bed.handler.deregister(ID, 'replaced');
+  });
+
   it('is not one that answers with an error', async () => {
     const bed = await SessionBed.registered();
     bed.connection.answer = () => Promise.reject(new FakeFailure(GRPC_STATUS.INTERNAL, 'no'));
@@ -216,18 +253,20 @@ describe('a plugin that is taken in', () => {
     }
   });
 
-  it('is moved aside once a minute at most', async () => {
+  it('has its socket removed once a minute at most, and again as soon as that is over', async () => {
     const bed = new SessionBed({ reattach: 'recycle', resumed: true });
     await bed.register();
     assert.equal(bed.reported(), 'ready recycled');
     await bed.clock.advance(59_000);
     await bed.register();
     assert.equal(bed.reported(), 'ready list-unwatched');
+    assert.equal(bed.moves, 1);
     await bed.clock.advance(1000);
-    await bed.register();
     assert.equal(bed.reported(), 'ready recycled');
     assert.equal(bed.moves, 2);
+    await bed.register();
     await bed.handler.deregister(ID, 'replaced');
+    assert.equal(bed.clock.pending, 0);
   });
 
   it('without a stream is followed by its connection', async () => {

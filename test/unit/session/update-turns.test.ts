@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import fc from 'fast-check';
 import { UpdateTurns } from '../../../src/session/update-turns.js';
-import { FakeClock } from '../../support/fake-clock.js';
 import { FakeStream, PacedBy } from '../../support/fake-connection.js';
 
 const never = new AbortController().signal;
 const message = (text: string): Buffer => Buffer.from(text);
 const nextTurn = (): Promise<void> => Promise.resolve();
 
-function turnsOf(stream: FakeStream, pacer = new PacedBy(), clock = new FakeClock()): UpdateTurns {
-  return new UpdateTurns(stream, pacer, clock, nextTurn);
+function turnsOf(stream: FakeStream, pacer = new PacedBy()): UpdateTurns {
+  return new UpdateTurns(stream, pacer, nextTurn);
 }
 
 describe('a turn of updates', () => {
@@ -56,14 +56,12 @@ describe('a turn of updates', () => {
   });
 
   it('reads nothing while it waits for its permit: the plugin is held back', async () => {
-    const clock = new FakeClock();
-    const pacer = new PacedBy({ permits: 0, nextInMs: 250 });
+    const pacer = new PacedBy({ permits: 0 });
     const stream = new FakeStream(['a', 'b', 'c'].map(message));
-    const turn = turnsOf(stream, pacer, clock).next(never);
-    await clock.advance(249);
+    const turn = turnsOf(stream, pacer).next(never);
+    await settled();
     assert.equal(stream.reads, 1);
-    pacer.permits = 1;
-    await clock.advance(1);
+    pacer.come();
     assert.deepEqual(await turn, { newest: message('c'), taken: 3, exceeded: false });
   });
 
@@ -83,15 +81,11 @@ describe('a turn of updates', () => {
   });
 
   it('is given up with its session while it waits for a permit', async () => {
-    const clock = new FakeClock();
     const halt = new AbortController();
-    const turn = turnsOf(new FakeStream([message('a')]), new PacedBy({ permits: 0, nextInMs: 250 }), clock).next(
-      halt.signal,
-    );
-    await clock.settle();
+    const turn = turnsOf(new FakeStream([message('a')]), new PacedBy({ permits: 0 })).next(halt.signal);
+    await settled();
     halt.abort(new Error('session closed'));
     await assert.rejects(turn, /session closed/);
-    assert.equal(clock.pending, 0);
   });
 
   it('loses no message and invents none, whatever arrives when', async () => {

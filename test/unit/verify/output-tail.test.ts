@@ -28,3 +28,38 @@ describe('the tail of an output', () => {
     assert.deepEqual([new OutputTail().lastLine(), new OutputTail().text()], ['', '']);
   });
 });
+
+describe('the last words of a plugin that crashed', () => {
+  const tail = (...lines: readonly string[]): OutputTail => {
+    const made = new OutputTail();
+    made.take(Buffer.from(lines.map((line) => `${line}\n`).join('')));
+    return made;
+  };
+  const go = [
+    'panic: close of closed channel',
+    '',
+    'goroutine 7 [running]:',
+    '\t/usr/lib/go/src/runtime/asm_amd64.s:1594 +0x1',
+  ];
+
+  it('are the message of a panic in Go, not the last frame of its stack', () => {
+    assert.equal(tail('serving', ...go).lastLine(), 'panic: close of closed channel');
+    assert.equal(
+      tail('fatal error: all goroutines are asleep - deadlock!', ...go.slice(1)).lastLine(),
+      'fatal error: all goroutines are asleep - deadlock!',
+    );
+  });
+
+  it('are the last line where a word of a panic is only text', () => {
+    assert.equal(tail('panic: button pressed', 'serving').lastLine(), 'serving');
+  });
+
+  it('count only from a given moment on', () => {
+    const output = tail(...go);
+    const before = output.total;
+    output.take(Buffer.from('started again\n'));
+    assert.deepEqual([output.crashSince(0), output.crashSince(before)], [go[0], undefined]);
+    output.take(Buffer.from('Traceback (most recent call last):\n  File "p.py"\nValueError: no device\n'));
+    assert.equal(output.crashSince(before), 'ValueError: no device');
+  });
+});

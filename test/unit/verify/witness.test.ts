@@ -16,7 +16,7 @@ const event = (at: number, message: string, over = {}) =>
 
 describe('a witness', () => {
   it('tells what happened since a mark, and what was true at it', () => {
-    const witness = new Witness(OURS, () => undefined);
+    const witness = new Witness([OURS, '.probe.sock'], () => undefined);
     witness.take(call(1, 'a'));
     witness.take(picture(2, plugin('a')));
     const mark = witness.mark();
@@ -38,7 +38,7 @@ describe('a witness', () => {
   });
 
   it('does not take the plugin of verify for one that is judged', () => {
-    const witness = new Witness(OURS, () => undefined);
+    const witness = new Witness([OURS, '.probe.sock'], () => undefined);
     witness.take(call(1, 'verify/probe'));
     witness.take(event(1, 'the probe is ready', { plugin: OURS }));
     witness.take(picture(2, plugin('verify/probe'), plugin('a')));
@@ -51,14 +51,14 @@ describe('a witness', () => {
   });
 
   it('knows of no plugin when another broker begins', () => {
-    const witness = new Witness(OURS, () => undefined);
+    const witness = new Witness([OURS, '.probe.sock'], () => undefined);
     witness.take(picture(1, plugin('a')));
     witness.newLife();
     assert.deepEqual(witness.plugins, []);
   });
 
   it('keeps the beginning and the end of a long story, and says what is between', () => {
-    const witness = new Witness(OURS, () => undefined);
+    const witness = new Witness([OURS, '.probe.sock'], () => undefined);
     for (let at = 0; at < 1000; at += 1) witness.take(event(at, `moment ${String(at)}`));
     const told = witness.timeline().map(({ what }) => what);
     assert.equal(told.length, 301);
@@ -70,7 +70,7 @@ describe('a witness', () => {
 
   it('says each phase once, reasons with their events, and notes as they are made', () => {
     const notes: string[] = [];
-    const witness = new Witness(OURS, (what) => void notes.push(what));
+    const witness = new Witness([OURS, '.probe.sock'], (what) => void notes.push(what));
     for (const at of [1, 2]) witness.take({ kind: 'phase', at, phase: 'ready' });
     witness.take(event(3, 'a was refused', { type: 'refused', reason: 'NO_LISTENER' }));
     witness.note('verify', 'stopped it');

@@ -10,6 +10,8 @@ function devices(count: number): ResourceView['devices'] {
     id: `device-${index}-${'x'.repeat(40)}`,
     health: 'Healthy',
     numaNodes: [index % 2],
+    lease: '',
+    owner: '',
   }));
 }
 

@@ -27,6 +27,7 @@ void describe('the guard', () => {
     { kind: 'emptyFrames', budget: guardSettings.emptyFrames, code: 'EMPTY_FRAMES' },
     { kind: 'windowUpdates', budget: guardSettings.windowUpdates, code: 'WINDOW_GAME' },
     { kind: 'priorities', budget: guardSettings.priorities, code: 'PRIORITY_FLOOD' },
+    { kind: 'informational', budget: guardSettings.informational, code: 'HEADERS_FLOOD' },
   ];
   for (const { kind, budget, code } of rows) {
     void it(`allows ${budget} ${kind} in a window and ends the next with ${code}`, () => {

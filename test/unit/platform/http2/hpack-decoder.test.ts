@@ -129,3 +129,11 @@ function fieldLists(): fc.Arbitrary<Pair[][]> {
   );
   return fc.array(fc.array(fc.tuple(name, value), { maxLength: 8 }), { maxLength: 12 });
 }
+
+void describe('a string of a header block', () => {
+  void it('that goes on beyond its block is refused: in a name, in a value, and where it is Huffman coded', () => {
+    for (const hex of ['000a61', '0001610a62', '008a8c', '000161858c', '0005616263']) {
+      assert.throws(() => new HpackDecoder(LIST_BYTES).decode(Buffer.from(hex, 'hex')), faultOf('PROTOCOL'), hex);
+    }
+  });
+});

@@ -14,54 +14,53 @@ function takeAll(limiter: Limiter): number {
   return taken;
 }
 
-/** Takes whatever is there each `everyMs` and returns how much it was. */
-async function demand(limiter: Limiter, clock: FakeClock, rounds: number, everyMs: number): Promise<number> {
-  let taken = 0;
-  for (let round = 0; round < rounds; round += 1) {
-    await clock.advance(everyMs);
-    taken += takeAll(limiter);
-  }
-  return taken;
+/** Lets so many wait; gives the moments at which their turns come. */
+function line(limiter: Limiter, clock: FakeClock, length: number): number[] {
+  const came: number[] = [];
+  for (let nth = 0; nth < length; nth += 1) limiter.join(() => came.push(clock.mono()));
+  return came;
 }
 
 describe('Bottleneck behind a limiter', () => {
-  it('is not started by a plugin that registers now and then', async () => {
+  it('is not asked by whoever has a permit, nor by whoever is refused', async () => {
     const clock = time.fresh();
     const limiter = bottleneckLimiters(clock)({ burst: 5, intervalMs: 2_000 });
-    assert.ok(limiter.tryTake());
-    assert.ok(limiter.tryTake());
+    assert.equal(takeAll(limiter), 5);
+    for (let call = 0; call < 1_000; call += 1) assert.ok(!limiter.tryTake());
     assert.equal(clock.pending, 0);
     await clock.settle();
     assert.equal(clock.pending, 0);
   });
 
-  it('mints what is given out: where it hangs, only the stock can be spent, however long one waits', async () => {
+  it('lets turns come: where it never runs a job nobody has one, however long they wait', async () => {
     const clock = time.fresh();
     const limiter = bottleneckLimiters(clock)({ burst: 5, intervalMs: 100 });
+    takeAll(limiter);
     time.loseTimers = true;
-    try {
-      const taken = takeAll(limiter) + (await demand(limiter, clock, 200, 100));
-      assert.equal(taken, 10);
-      assert.ok(limiter.nextInMs() > 0, 'it does not say that a permit is there');
-      assert.equal(limiter.permits(), 0);
-    } finally {
-      time.loseTimers = false;
-      limiter.close();
-    }
+    const came = line(limiter, clock, 3);
+    await clock.advance(60_000);
+    assert.deepEqual(came, []);
+    time.loseTimers = false;
+    await clock.advance(2_100);
+    assert.equal(came.length, 3, 'a fresh instance took the line over');
+    limiter.close();
   });
 
-  it('is replaced when its mint is overdue, and the next mint brings what was earned meanwhile', async () => {
-    const clock = time.fresh();
-    const limiter = bottleneckLimiters(clock)({ burst: 8, intervalMs: 100 });
-    time.loseTimers = true;
-    takeAll(limiter);
-    await demand(limiter, clock, 20, 100);
-    time.loseTimers = false;
-    await clock.advance(1_200);
-    assert.ok(!limiter.tryTake(), 'what no mint brought is not given');
-    await clock.advance(50);
-    assert.equal(takeAll(limiter), 8);
-    limiter.close();
+  it('holds a turn for no longer than it takes to start a job', async () => {
+    for (const intervalMs of [5, 20, 250, 2_000]) {
+      const clock = time.fresh();
+      const limiter = bottleneckLimiters(clock)({ burst: 1, intervalMs });
+      takeAll(limiter);
+      const came = line(limiter, clock, 20);
+      await clock.advance(30 * intervalMs);
+      const late = came.map((atMs, nth) => atMs - (nth + 1) * intervalMs);
+      assert.equal(came.length, 20);
+      assert.ok(
+        late.every((ms) => ms >= 0 && ms <= 8),
+        late.join(' '),
+      );
+      limiter.close();
+    }
   });
 
   for (const [step, wallMs] of [
@@ -70,27 +69,42 @@ describe('Bottleneck behind a limiter', () => {
     ['forward by an hour', 3_600_000],
     ['forward by 49 days', 49 * DAY_MS],
   ] as const) {
-    it(`keeps its pace under constant demand when the wall clock steps ${step}, whenever that is`, async () => {
-      for (let atMs = 0; atMs < 60; atMs += 3) {
+    it(`keeps its pace when the wall clock steps ${step} while somebody waits, whenever that is`, async () => {
+      for (let atMs = 0; atMs < 120; atMs += 7) {
         const clock = time.fresh();
         const limiter = bottleneckLimiters(clock)({ burst: 1, intervalMs: 50 });
         takeAll(limiter);
-        await demand(limiter, clock, 10, 50);
+        const came = line(limiter, clock, 40);
         await clock.advance(atMs);
         clock.stepWall(wallMs);
-        await clock.advance(60 - atMs);
-        takeAll(limiter);
-        assert.equal(await demand(limiter, clock, 40, 50), 40, `stepped ${atMs} ms after a permit`);
+        await clock.advance(2_000 - atMs + 60);
+        assert.equal(came.length, 40, `stepped after ${atMs} ms`);
+        came.forEach((ms, nth) => assert.ok(ms >= (nth + 1) * 50, `turn ${nth} came at ${ms} ms`));
         limiter.close();
       }
     });
   }
 
-  it('can be closed at each moment of a mint, and neither rejects nor leaves a timer', async () => {
+  it('has no instance, no job and no timer once nobody waits', async () => {
+    const clock = time.fresh();
+    const limiter = bottleneckLimiters(clock)({ burst: 2, intervalMs: 50 });
+    takeAll(limiter);
+    line(limiter, clock, 3);
+    const last = limiter.join(() => assert.fail());
+    await clock.advance(160);
+    last?.leave();
+    await clock.advance(10);
+    assert.equal(clock.pending, 0);
+    await clock.advance(100);
+    assert.ok(limiter.isFull());
+  });
+
+  it('can be closed at each moment of a turn, and neither rejects nor leaves a timer', async () => {
     for (let afterMs = 0; afterMs < 120; afterMs += 1) {
       const clock = time.fresh();
       const limiter = bottleneckLimiters(clock)({ burst: 4, intervalMs: 50 });
       takeAll(limiter);
+      line(limiter, clock, 5);
       await clock.advance(afterMs);
       limiter.close();
       await clock.advance(100);
@@ -98,15 +112,17 @@ describe('Bottleneck behind a limiter', () => {
     }
   });
 
-  it('gives a reload no burst, at each moment of a mint', async () => {
+  it('gives a reload no burst, and keeps the line, at each moment of a turn', async () => {
     for (let afterMs = 0; afterMs < 120; afterMs += 1) {
       const clock = time.fresh();
       const limiter = bottleneckLimiters(clock)({ burst: 4, intervalMs: 50 });
-      let taken = takeAll(limiter);
+      takeAll(limiter);
+      const came = line(limiter, clock, 10);
       await clock.advance(afterMs);
-      limiter.reload({ burst: 6, intervalMs: 50 });
-      taken += takeAll(limiter);
-      assert.equal(taken, 4 + Math.floor(afterMs / 50));
+      limiter.reload({ burst: 6, intervalMs: 51 });
+      assert.equal(takeAll(limiter), 0);
+      await clock.advance(520 - afterMs + 8);
+      assert.equal(came.length, 10, `reloaded after ${afterMs} ms`);
       limiter.close();
     }
   });

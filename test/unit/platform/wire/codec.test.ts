@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { message } from '../../../../src/platform/wire/codec.js';
-import { AllocateResponse, Empty, RegisterRequest } from '../../../../src/platform/wire/services/device-plugin.js';
+import {
+  AllocateResponse,
+  Empty,
+  RegisterRequest,
+} from '../../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { WireError } from '../../../../src/platform/wire/wire-error.js';
 
 const Inner = message('test.Inner', { text: [1, 'string'], number: [2, 'int32'] });
@@ -85,6 +89,8 @@ describe('decoding', () => {
   it('refuses lengths and numbers beyond the end, naming the field', () => {
     refuses('0a 05 61', /Everything\.text claims more bytes/);
     refuses('4a 02 0a 05 61', /Inner\.text claims more bytes/);
+    refuses('4a 02 0a 05 6161616161', /Inner\.text claims more bytes/);
+    refuses('0a 8180808010 61', /Everything\.text claims more bytes/);
     refuses('20 ff', /Everything\.small ends in the middle/);
     refuses('0a ffffffffffffffffff01', /claims more bytes/);
     refuses(`20 ${'ff'.repeat(10)} 00`, /more than ten bytes/);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { Device } from '../../../../src/model/device.js';
 import { readDevices } from '../../../../src/platform/wire/device-list-reader.js';
 import { decodeDeviceList, hashDeviceList, type Slicing } from '../../../../src/platform/wire/device-list.js';
-import { ListAndWatchResponse } from '../../../../src/platform/wire/services/device-plugin.js';
+import { ListAndWatchResponse } from '../../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 
 const never = new AbortController().signal;
 /** Counts how often others would have had their turn. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { decodeRetryInfo, encodeRetryInfo } from '../../../../src/platform/wire/services/retry-info.js';
+import { decodeRetryInfo, encodeRetryInfo } from '../../../../src/platform/wire/retry-info.js';
 import { WireError } from '../../../../src/platform/wire/wire-error.js';
 
 describe('retry info', () => {

@@ -11,11 +11,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"interop/dial"
 	device "pb/deviceplugin"
@@ -101,8 +104,19 @@ func (p *plugin) GetPreferredAllocation(context.Context, *device.PreferredAlloca
 	return &device.PreferredAllocationResponse{}, nil
 }
 
-func (p *plugin) Allocate(context.Context, *device.AllocateRequest) (*device.AllocateResponse, error) {
-	return &device.AllocateResponse{}, nil
+func (p *plugin) Allocate(_ context.Context, request *device.AllocateRequest) (*device.AllocateResponse, error) {
+	response := &device.AllocateResponse{}
+	for _, container := range request.ContainerRequests {
+		for _, id := range container.DevicesIds {
+			var number int
+			if _, err := fmt.Sscanf(id, "go-%d", &number); err != nil || number < 0 || number >= *devices {
+				return nil, status.Errorf(codes.NotFound, "no device %q", id)
+			}
+		}
+		envs := map[string]string{"GO_DEVICES": strings.Join(container.DevicesIds, ",")}
+		response.ContainerResponses = append(response.ContainerResponses, &device.ContainerAllocateResponse{Envs: envs})
+	}
+	return response, nil
 }
 
 func (p *plugin) PreStartContainer(context.Context, *device.PreStartContainerRequest) (*device.PreStartContainerResponse, error) {

@@ -1,0 +1,121 @@
+// What operators see of plugins and resources, computed from the truth when they ask.
+import type { Holding } from '../model/device-list.js';
+import type { Device } from '../model/device.js';
+import { pluginKey } from '../model/ids.js';
+import type { Instance } from '../model/instance.js';
+import { NO_FRONT, timeText, type PluginView, type ResourceView, type FrontShown } from '../model/views.js';
+
+/** What is known of plugins. */
+export interface KnownPlugins {
+  readonly roster: {
+    all(): Iterable<Instance>;
+    get(id: string): Instance | undefined;
+    ofPlugin(type: string, name: string): readonly Instance[];
+    primaryOf(type: string, name: string): Instance | undefined;
+  };
+  readonly inventory: { holding(instanceId: string): Holding | undefined };
+  /** Resources as the node would report them, by name. */
+  resources(): ReadonlyMap<string, KnownResource>;
+}
+
+/** What is shown of a resource. */
+export interface KnownResource {
+  readonly name: string;
+  readonly owner: Pick<Instance, 'id' | 'state'>;
+  readonly holding: Holding;
+  readonly capacity: number;
+  readonly allocatable: number;
+}
+
+/** Strikes and quarantine of a plugin's caller, for its view. */
+export type FloodFacts = (instance: Instance) => {
+  readonly strikes: number;
+  readonly quarantinedUntil: number | undefined;
+};
+
+/** All incarnations, newest first within a plugin. */
+export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[] {
+  const views: PluginView[] = [];
+  const seen = new Set<string>();
+  for (const { type, name } of known.roster.all()) {
+    const key = pluginKey({ type, name });
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const primary = known.roster.primaryOf(type, name);
+    for (const instance of known.roster.ofPlugin(type, name)) {
+      views.push(
+        pluginView(instance, instance === primary, known.inventory.holding(instance.id)?.resource ?? '', flood),
+      );
+    }
+  }
+  return views;
+}
+
+function pluginView(instance: Instance, primary: boolean, resource: string, flood: FloodFacts): PluginView {
+  const { strikes, quarantinedUntil } = flood(instance);
+  return {
+    type: instance.type,
+    name: instance.name,
+    primary,
+    state: instance.state,
+    reason:
+      instance.reason === 'registered' && !instance.isDurable && instance.state === 'ready'
+        ? 'not-checkpointed'
+        : instance.reason,
+    endpoint: instance.endpointPath,
+    socket: instance.socketPath,
+    uid: instance.caller?.uid ?? -1,
+    pid: instance.caller?.pid ?? -1,
+    apiVersion: instance.version === '' ? (instance.versions[0] ?? '') : instance.version,
+    registeredAt: timeText(instance.registeredAt),
+    stateSince: timeText(instance.stateSince),
+    resource,
+    counters: { ...instance.counters, strikes },
+    quarantinedUntil: quarantinedUntil === undefined ? '' : timeText(quarantinedUntil),
+  };
+}
+
+/** What becomes of the devices of a resource. */
+export interface ResourceUse {
+  /** Who has the devices of a resource, by device: leases, and pods of the kubelet, which have no lease. */
+  takenOf(resource: string): ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
+  consumerOf(resource: string, socket: string): string;
+  front(resource: string): FrontShown;
+}
+
+/** Nothing becomes of them. */
+const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
+
+/**
+ * All resources by name. Devices are decoded when somebody reads them: kept decoded they would fill the memory.
+ *
+ * @param devicesOf decodes a list that was accepted
+ * @param use what becomes of the devices
+ */
+export function resourceViews(
+  known: KnownPlugins,
+  devicesOf: (raw: Buffer) => readonly Device[],
+  use: ResourceUse = UNUSED,
+): ResourceView[] {
+  const resources = [...known.resources().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return resources.map(({ name, owner, holding, capacity, allocatable }) => {
+    const instance = known.roster.get(owner.id);
+    const taken = use.takenOf(name);
+    return {
+      name,
+      plugin: instance === undefined ? '' : pluginKey(instance),
+      state: owner.state,
+      capacity,
+      allocatable,
+      allocated: taken.size,
+      consumer: use.consumerOf(name, instance?.endpointPath ?? ''),
+      front: use.front(name),
+      get devices() {
+        return devicesOf(holding.raw).map(({ id, health, numaNodes }) => {
+          const holder = taken.get(id);
+          return { id, health, numaNodes, lease: holder?.lease ?? '', owner: holder?.owner ?? '' };
+        });
+      },
+    };
+  });
+}

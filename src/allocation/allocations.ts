@@ -1,0 +1,300 @@
+// Gives devices to owners: choose and mark in memory, ask the plugins, record on the disk, write the
+// CDI file, tell the owner. Until the record is on the disk nobody was told, and a fault anywhere undoes the mark.
+import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import { type Granted, type Lease, type LeaseOwner, type LeaseSource, type PluginAnswer } from '../model/lease.js';
+import { Asking } from './asking.js';
+import { available } from './availability.js';
+import { LeaseIds } from './ids.js';
+import { Keeper } from './keeper.js';
+import { Ledger, type Entry } from './ledger.js';
+import { ownerOf } from './owner.js';
+import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
+import { Pending } from './pending.js';
+import { readRequest, type AllocationRequest, type RawRequest } from './request.js';
+import { refused, type LeaseRef, type Result } from './result.js';
+import { boundTo, differenceOf } from './same-request.js';
+import { MAX_WAITING, Waiting, type Attempt } from './waiting.js';
+
+const NOTHING: PluginAnswer = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
+
+/** The allocator. */
+export class Allocations implements LeaseSource {
+  /** What becomes of leases after they were given. */
+  readonly keeper: Keeper;
+  readonly #ports: AllocationPorts;
+  readonly #ledger = new Ledger();
+  readonly #waiting = new Waiting();
+  readonly #pending = new Pending<Result<Lease>>();
+  readonly #asking: Asking;
+  readonly #ids: LeaseIds;
+  readonly #halt = new AbortController();
+
+  constructor(ports: AllocationPorts) {
+    this.#ports = ports;
+    this.#asking = new Asking(ports, this.#ledger);
+    this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
+    this.keeper = new Keeper(ports, this.#ledger, this.#ids, () => this.#waiting.serve());
+  }
+
+  /** Requests that wait for devices. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  leases(): readonly Lease[] {
+    return [...this.#ledger.all()].map(({ lease }) => lease).filter(({ state }) => state !== 'asking');
+  }
+
+  onChange(listener: () => void): void {
+    this.keeper.onChange(listener);
+  }
+
+  /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
+  cdiOf(id: string): Entry['cdi'] {
+    return this.#ledger.get(id)?.cdi;
+  }
+
+  /** Leases and marks that have devices of a resource; what `allocated` counts. */
+  allocatedOf(resource: string): ReadonlyMap<string, Lease> {
+    return this.#ledger.takenOf(resource);
+  }
+
+  /** Lists, plugins or rules changed: whoever waits may be served now. */
+  changed(): void {
+    this.#waiting.serve();
+    this.keeper.lookAtDevices();
+  }
+
+  /**
+   * Gives devices.
+   *
+   * @param signal aborts when the caller goes away: it leaves the line, and what was not recorded yet is undone
+   */
+  async allocate(raw: RawRequest, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
+    const startedAt = this.#ports.clock.mono();
+    const result = await this.#allocate(raw, caller, signal);
+    const { metrics, clock } = this.#ports;
+    const resources = result.ok ? result.value.granted.map(({ resource }) => resource) : [''];
+    for (const resource of resources) metrics.allocation(resource, result.ok ? 'given' : result.refusal.code);
+    if (result.ok) metrics.allocateSeconds('all', (clock.mono() - startedAt) / 1000);
+    return result;
+  }
+
+  /** The leases that a caller may see, oldest first. */
+  list(caller: AllocationCaller, resource: string): readonly Lease[] {
+    return this.leases().filter(
+      ({ uid, granted }) =>
+        (caller.uid === 0 || caller.uid === uid) &&
+        (resource === '' || granted.some((one) => one.resource === resource)),
+    );
+  }
+
+  /** Gives devices back. Whether there was such a lease. */
+  async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
+    const found = this.#find(ref, caller);
+    if (!found.ok) return found.refusal.code === 'LEASE_UNKNOWN' ? { ok: true, value: false } : found;
+    await this.keeper.end(found.value, 'by-request');
+    return { ok: true, value: true };
+  }
+
+  /** Begins a time to live anew, and confirms the lease. */
+  async renew(ref: LeaseRef, caller: AllocationCaller): Promise<Result<Lease>> {
+    const found = this.#find(ref, caller);
+    if (!found.ok) return found;
+    return this.#confirmed(found.value);
+  }
+
+  /** Follows a lease until `signal` aborts. Its owner is looked at then: the end of a stream alone ends no lease. */
+  attach(ref: LeaseRef, caller: AllocationCaller, tell: (news: LeaseNews) => void, signal: AbortSignal): Result<Lease> {
+    const found = this.#find(ref, caller);
+    if (!found.ok) return found;
+    const entry = found.value;
+    this.keeper.follow(entry, tell, signal);
+    void this.#confirmed(entry);
+    return { ok: true, value: entry.lease };
+  }
+
+  /** An operator says that nothing is given out of what nobody knows. Returns what was wrong, undefined when nothing was. */
+  reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
+    return this.keeper.reset();
+  }
+
+  /** Refuses everybody from now on; what is being recorded may still end well. */
+  stop(): void {
+    const refusal = {
+      code: 'ALLOCATOR_STOPPING',
+      message: 'the broker is stopping; its successor knows the leases',
+    } as const;
+    this.#waiting.close(refusal);
+    this.keeper.stop();
+  }
+
+  /** Gives up what is still being asked. */
+  close(): void {
+    this.#halt.abort(new Error('the broker is stopping'));
+  }
+
+  async #allocate(raw: RawRequest, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
+    const retryAfterMs = this.#ports.flood(caller.uid);
+    if (retryAfterMs !== undefined) {
+      const message = `uid ${String(caller.uid)} asks for devices more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
+      return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
+    }
+    const request = readRequest(raw);
+    if ('code' in request) return { ok: false, refusal: request };
+    const shut = this.keeper.shut();
+    if (shut !== undefined) return { ok: false, refusal: shut };
+    const owner = ownerOf(request, caller, this.#ports.owners);
+    if ('code' in owner) return { ok: false, refusal: owner };
+    const { key } = request;
+    if (key === undefined) return this.#give(request, owner, caller, signal);
+    const name = `${String(caller.uid)} ${key}`;
+    const asked = JSON.stringify([request.wants, boundTo(owner)]);
+    const twin = this.#pending.join(name, asked, signal);
+    if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
+    if (twin !== undefined) return twin;
+    const known = this.#ledger.ofKey(caller.uid, key);
+    if (known !== undefined && !this.keeper.hasEnded(known)) return this.#again(known, request, owner);
+    if (known !== undefined) void this.keeper.end(known, 'owner-ended');
+    return this.#pending.run(name, asked, signal, (both) => this.#give(request, owner, caller, both));
+  }
+
+  /** The same key again: the same lease, if the request is the same. */
+  #again(
+    entry: Entry,
+    { wants, key, ttlMs }: AllocationRequest,
+    owner: LeaseOwner,
+  ): Promise<Result<Lease>> | Result<Lease> {
+    const { lease } = entry;
+    const differs = differenceOf(lease, { wants, ttlMs }, owner);
+    if (differs !== undefined)
+      return refused('KEY_IN_USE', `key ${key ?? ''} names lease ${lease.id}, which was ${differs}`);
+    return this.#confirmed(entry);
+  }
+
+  async #confirmed(entry: Entry): Promise<Result<Lease>> {
+    await this.keeper.confirm(entry);
+    return { ok: true, value: entry.lease };
+  }
+
+  async #give(
+    request: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    signal: AbortSignal,
+  ): Promise<Result<Lease>> {
+    const { clock, metrics } = this.#ports;
+    const startedAt = clock.mono();
+    const both = AbortSignal.any([signal, this.#halt.signal]);
+    const marked = await this.#mark(request, owner, caller, both);
+    if (!marked.ok) return marked;
+    const entry = marked.value;
+    metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
+    const askedAt = clock.mono();
+    for (const [index, want] of request.wants.entries()) {
+      const before = entry.lease.granted[index];
+      if (before === undefined) continue;
+      const better = await this.#asking.preferred(want, before, both);
+      entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
+      if (better !== before) this.#waiting.serve();
+    }
+    const answer = await this.#asking.ask(entry.lease.granted, both);
+    if ('code' in answer) return this.#undo(entry, answer);
+    metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
+    if (both.aborted)
+      return this.#undo(entry, {
+        code: 'ALLOCATOR_STOPPING',
+        message: 'the caller went away, or the broker is stopping',
+      });
+    entry.lease = { ...entry.lease, answer };
+    const recordedAt = clock.mono();
+    const problem = await this.keeper.record(entry);
+    if (problem !== undefined) return this.#undo(entry, problem);
+    metrics.allocateSeconds('disk', (clock.mono() - recordedAt) / 1000);
+    return { ok: true, value: entry.lease };
+  }
+
+  /** Chooses and marks in one step, at once or when it is this request's turn. */
+  async #mark(
+    request: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    signal: AbortSignal,
+  ): Promise<Result<Entry>> {
+    const resources = request.wants.map(({ resource }) => resource);
+    const attempt = (): Attempt<Entry> => {
+      const { maxLeases } = this.#ports.settings;
+      if (this.#ledger.size >= maxLeases) {
+        const message = `there are ${String(this.#ledger.size)} leases, and allocator.maxLeases is ${String(maxLeases)}`;
+        return { ok: false, refusal: { code: 'LEASES_FULL', message }, isFinal: false };
+      }
+      const found = available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
+      return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
+    };
+    const others = { code: 'NO_DEVICES', message: `others wait for ${resources.join(' and ')} already` } as const;
+    const first: Attempt<Entry> = this.#waiting.isBlocked(resources)
+      ? { ok: false, refusal: others, isFinal: false }
+      : attempt();
+    if (first.ok || first.isFinal || request.waitMs === 0) return first;
+    if (this.#waiting.size >= MAX_WAITING) {
+      return refused(
+        'QUEUE_FULL',
+        `${String(MAX_WAITING)} requests wait for devices already; ${first.refusal.message}`,
+      );
+    }
+    const { result, leave } = this.#waiting.wait(resources, attempt, first.refusal);
+    const alarm = this.#ports.clock.alarm(request.waitMs, leave);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await result;
+    } finally {
+      alarm.cancel();
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  #enter(
+    { wants, key, ttlMs }: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    granted: readonly Granted[],
+  ): Entry {
+    const lease: Lease = {
+      id: this.#ids.next(),
+      state: 'asking',
+      reason: undefined,
+      owner,
+      uid: caller.uid,
+      key,
+      wants,
+      granted,
+      answer: NOTHING,
+      createdAt: this.#ports.clock.wall(),
+      ttlMs,
+      expiresAt: undefined,
+      bootId: this.#ports.bootId,
+    };
+    const entry: Entry = { lease, renewed: undefined, endsAt: undefined, cdi: undefined };
+    this.#ledger.add(entry);
+    return entry;
+  }
+
+  #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
+    this.#ledger.remove(entry.lease.id);
+    this.#waiting.serve();
+    return { ok: false, refusal };
+  }
+
+  #find({ id, key }: LeaseRef, { uid }: AllocationCaller): Result<Entry> {
+    const entry = id === '' ? this.#ledger.ofKey(uid, key) : this.#ledger.get(id);
+    if (entry === undefined || entry.lease.state === 'asking') {
+      return refused(
+        'LEASE_UNKNOWN',
+        id === '' ? `uid ${String(uid)} has no lease with key ${key}` : `there is no lease ${id}`,
+      );
+    }
+    if (uid === 0 || uid === entry.lease.uid) return { ok: true, value: entry };
+    return refused('NOT_OWNER', `lease ${id} belongs to another uid`);
+  }
+}

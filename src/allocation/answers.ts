@@ -1,0 +1,95 @@
+// What plugins answer to Allocate: checked one by one, then merged into what the owner gets. Pure.
+import type { PluginAnswer } from '../model/lease.js';
+
+/** Everything that one plugin says about using its devices. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** What is wrong, as the rest of a sentence about the answer. */
+export interface AnswerProblem {
+  readonly problem: string;
+}
+
+/** Why an answer cannot be handed on, or undefined when it can. */
+export function answerProblem(answer: PluginAnswer): string | undefined {
+  const texts = [
+    ...[...answer.envs].flat(),
+    ...[...answer.annotations].flat(),
+    ...answer.mounts.flatMap(({ containerPath, hostPath }) => [containerPath, hostPath]),
+    ...answer.devices.flatMap(({ containerPath, hostPath, permissions }) => [containerPath, hostPath, permissions]),
+    ...answer.cdiDevices,
+  ];
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > MAX_ANSWER_BYTES)
+    return `it has ${String(bytes)} bytes, and at most ${String(MAX_ANSWER_BYTES)} are kept`;
+  if (texts.some((text) => text.includes('\0'))) return 'a text of it contains a NUL character';
+  for (const name of answer.envs.keys()) {
+    if (name === '' || name.includes('=')) return `${JSON.stringify(name)} cannot be the name of a variable`;
+  }
+  const paths = [...answer.mounts, ...answer.devices].flatMap(({ containerPath, hostPath }) => [
+    containerPath,
+    hostPath,
+  ]);
+  const relative = paths.find((path) => !path.startsWith('/'));
+  if (relative !== undefined) return `${JSON.stringify(relative)} is not an absolute path`;
+  const odd = answer.devices.find(({ permissions }) => !/^[rwm]{0,3}$/.test(permissions));
+  return odd === undefined
+    ? undefined
+    : `${JSON.stringify(odd.permissions)} is no set of permissions (some of r, w and m)`;
+}
+
+/**
+ * Merges the answers of one lease.
+ *
+ * @param answers by resource
+ * @param joined variables whose values are joined by comma
+ */
+export function mergeAnswers(
+  answers: readonly { readonly resource: string; readonly answer: PluginAnswer }[],
+  joined: readonly string[],
+): PluginAnswer | AnswerProblem {
+  const envs = new Merged('the variable', new Set(joined));
+  const annotations = new Merged('the annotation', new Set());
+  const mounts = new Merged('the mount', new Set());
+  const devices = new Merged('the device node', new Set());
+  for (const { resource, answer } of answers) {
+    for (const [name, value] of answer.envs) envs.add(resource, name, value);
+    for (const [name, value] of answer.annotations) annotations.add(resource, name, value);
+    for (const mount of answer.mounts) mounts.add(resource, mount.containerPath, mount);
+    for (const device of answer.devices) devices.add(resource, device.containerPath, device);
+  }
+  const problem = envs.problem ?? annotations.problem ?? mounts.problem ?? devices.problem;
+  if (problem !== undefined) return { problem };
+  return {
+    envs: envs.values as Map<string, string>,
+    annotations: annotations.values as Map<string, string>,
+    mounts: [...mounts.values.values()] as PluginAnswer['mounts'],
+    devices: [...devices.values.values()] as PluginAnswer['devices'],
+    cdiDevices: [...new Set(answers.flatMap(({ answer }) => answer.cdiDevices))],
+  };
+}
+
+/** Things by name; two of one name must be the same, or be joined. */
+class Merged {
+  readonly #what: string;
+  readonly #joined: ReadonlySet<string>;
+  readonly #from = new Map<string, string>();
+  readonly values = new Map<string, unknown>();
+  problem: string | undefined;
+
+  constructor(what: string, joined: ReadonlySet<string>) {
+    this.#what = what;
+    this.#joined = joined;
+  }
+
+  add(resource: string, name: string, value: unknown): void {
+    const known = this.values.get(name);
+    if (!this.values.has(name)) {
+      this.values.set(name, value);
+      this.#from.set(name, resource);
+    } else if (JSON.stringify(known) !== JSON.stringify(value)) {
+      if (this.#joined.has(name)) this.values.set(name, `${String(known)},${String(value)}`);
+      else
+        this.problem ??= `${this.#what} ${name} is given by ${this.#from.get(name) ?? ''} and by ${resource}, each otherwise`;
+    }
+  }
+}

@@ -1,0 +1,159 @@
+// Asking plugins for devices that are marked already: what the plugin prefers, then Allocate, each plugin's answer checked.
+import { asError, type Clock } from '../kernel/clock.js';
+import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { FailedCall } from '../model/failed-call.js';
+import type { Granted, GrantedDevice, PluginAnswer, Want } from '../model/lease.js';
+import { GRPC_STATUS } from '../model/reasons.js';
+import { answerProblem, mergeAnswers } from './answers.js';
+import { freeOf } from './availability.js';
+import { shareNode } from './choose.js';
+import type { Ledger } from './ledger.js';
+import type { AllocationPorts } from './ports.js';
+
+/** Leases asked of one plugin at once. */
+const AT_ONCE = 8;
+/** Devices of a call that was not answered are not tried again for so long: the plugin may be working on them still. */
+const AVOID_MS = 10_000;
+
+/** Asks plugins. */
+export class Asking {
+  readonly #ports: AllocationPorts;
+  readonly #ledger: Ledger;
+  readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+  /** Until when devices are avoided, by resource and id. */
+  readonly #avoided = new Map<string, number>();
+
+  constructor(ports: AllocationPorts, ledger: Ledger) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+  }
+
+  /** Whether a device is better not given now. */
+  readonly isAvoided = (resource: string, id: string): boolean => {
+    const until = this.#avoided.get(`${resource} ${id}`);
+    return until !== undefined && until > this.#ports.clock.mono();
+  };
+
+  /**
+   * What the plugin would rather give than what is marked. Any fault, and any answer that does not fit, means: what is
+   * marked. Nothing may be awaited between this answer and marking it.
+   */
+  async preferred(want: Want, marked: Granted, signal: AbortSignal): Promise<Granted> {
+    const { resource, count, ids, numa } = want;
+    const offer = this.#ports.offer(resource);
+    if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
+    const choice = (): Map<string, GrantedDevice> => {
+      const now = this.#ports.offer(resource);
+      const free = now === undefined ? [] : freeOf(resource, now, this.#ledger);
+      return new Map(
+        [...marked.devices, ...free].filter(({ id }) => !this.isAvoided(resource, id)).map((one) => [one.id, one]),
+      );
+    };
+    try {
+      const question = { available: [...choice().keys()], mustInclude: ids, size: count };
+      const answer = new Set(await offer.plugin.preferred(question, this.#ports.timeouts.preferredMs, signal));
+      const still = choice();
+      const devices = [...answer].flatMap((id) => still.get(id) ?? []).map(({ id, numaNodes }) => ({ id, numaNodes }));
+      const fits = devices.length === count && answer.size === count && ids.every((id) => answer.has(id));
+      return fits && (numa === 'prefer' || shareNode(devices)) ? { resource, devices } : marked;
+    } catch {
+      return marked;
+    }
+  }
+
+  /** Asks every plugin of a lease at once, and merges what they say. */
+  async ask(granted: readonly Granted[], signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+    const failed = new AbortController();
+    const both = AbortSignal.any([signal, failed.signal]);
+    const answers = await Promise.all(
+      granted.map(async (one) => {
+        const answer = await this.#inLine(one, both);
+        if ('code' in answer) failed.abort(new Error('another plugin of the lease failed'));
+        return { resource: one.resource, answer };
+      }),
+    );
+    const good: { resource: string; answer: PluginAnswer }[] = [];
+    const refusals: AllocationRefusal[] = [];
+    for (const { resource, answer } of answers) {
+      if ('code' in answer) refusals.push(answer);
+      else good.push({ resource, answer });
+    }
+    // The one that failed by itself is the cause; the others were given up for it.
+    const cause = refusals.find(({ code }) => code !== 'ALLOCATOR_STOPPING') ?? refusals[0];
+    if (cause !== undefined) return cause;
+    const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
+    return 'problem' in merged ? { code: 'RESPONSE_CONFLICT', message: merged.problem } : merged;
+  }
+
+  async #inLine(granted: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+    const instanceId = this.#ports.offer(granted.resource)?.instanceId ?? '';
+    const line = this.#lines.get(instanceId) ?? { running: 0, waiting: [] };
+    this.#lines.set(instanceId, line);
+    if (line.running >= AT_ONCE) await new Promise<void>((resolve) => line.waiting.push(resolve));
+    else line.running += 1;
+    try {
+      return await this.#askOne(granted, signal);
+    } finally {
+      const next = line.waiting.shift();
+      if (next !== undefined) next();
+      else {
+        line.running -= 1;
+        if (line.running === 0) this.#lines.delete(instanceId);
+      }
+    }
+  }
+
+  async #askOne({ resource, devices }: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+    const { timeouts, clock } = this.#ports;
+    if (signal.aborted) return givenUp(resource);
+    const offer = this.#ports.offer(resource);
+    if (offer?.plugin === undefined) {
+      return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
+    }
+    const ids = devices.map(({ id }) => id);
+    let answer: PluginAnswer;
+    try {
+      answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal);
+    } catch (failure) {
+      if (isOver(signal)) return givenUp(resource);
+      if ((failure as Partial<FailedCall>).status === GRPC_STATUS.DEADLINE_EXCEEDED) this.#avoid(resource, ids, clock);
+      return {
+        code: 'PLUGIN_FAILED',
+        message: `the plugin of ${resource} refused ${named(ids)}: ${asError(failure).message}`,
+      };
+    }
+    const problem = answerProblem(answer);
+    if (problem !== undefined) {
+      return {
+        code: 'PLUGIN_FAILED',
+        message: `the answer of the plugin of ${resource} for ${named(ids)} cannot be used: ${problem}`,
+      };
+    }
+    // What an operator sets counts more than what the plugin says.
+    const envs = new Map([
+      ...answer.envs,
+      ...[...this.#ports.policy(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
+    ]);
+    return { ...answer, envs };
+  }
+
+  #avoid(resource: string, ids: readonly string[], clock: Clock): void {
+    const now = clock.mono();
+    for (const [key, until] of this.#avoided) if (until <= now) this.#avoided.delete(key);
+    for (const id of ids) this.#avoided.set(`${resource} ${id}`, now + AVOID_MS);
+  }
+}
+
+function givenUp(resource: string): AllocationRefusal {
+  return { code: 'ALLOCATOR_STOPPING', message: `asking the plugin of ${resource} was given up` };
+}
+
+function named(ids: readonly string[]): string {
+  const more = ids.length > 4 ? ` and ${String(ids.length - 4)} more` : '';
+  return `${ids.slice(0, 4).join(', ')}${more}`;
+}
+
+/** Asked anew: the signal may have aborted while something was awaited. */
+function isOver(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

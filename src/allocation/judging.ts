@@ -1,0 +1,57 @@
+// What is wrong with the devices of a lease now, by what their plugins say. Pure.
+import { HEALTHY } from '../model/device.js';
+import type { LeaseReason } from '../model/allocation-reasons.js';
+import type { Granted } from '../model/lease.js';
+import type { Offer } from './ports.js';
+
+/** A fault of a lease: why, and the sentence about it. */
+export interface Impairment {
+  readonly reason: LeaseReason;
+  readonly message: string;
+}
+
+/** What a plugin says of its devices: their health by id; `away` when it cannot be asked, `gone` when there is none. */
+export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
+
+/** Reads each list once, however many leases are looked at. */
+export function listedBy(offerOf: (resource: string) => Offer | undefined): Listed {
+  const known = new Map<string, ReturnType<Listed>>();
+  const read = (resource: string): ReturnType<Listed> => {
+    const offer = offerOf(resource);
+    if (offer === undefined) return 'gone';
+    // Of a plugin that is away only its last word is known, and it may come back with another one.
+    if (!offer.isReady || offer.devices === undefined) return 'away';
+    return new Map(offer.devices.map(({ id, health }) => [id, health]));
+  };
+  return (resource) => {
+    const listed = known.get(resource) ?? read(resource);
+    known.set(resource, listed);
+    return listed;
+  };
+}
+
+/**
+ * The first fault of a lease; undefined when there is none, or nothing is known.
+ *
+ * @param isSettled false while plugins of before a restart may still come back
+ */
+export function impairmentOf(
+  granted: readonly Granted[],
+  listedOf: Listed,
+  isSettled: boolean,
+): Impairment | undefined {
+  for (const { resource, devices } of granted) {
+    const listed = listedOf(resource);
+    if (listed === 'gone' && isSettled) {
+      return { reason: 'plugin-gone', message: `nobody offers ${resource} any more` };
+    }
+    if (typeof listed === 'string') continue;
+    for (const { id } of devices) {
+      const health = listed.get(id);
+      if (health === undefined)
+        return { reason: 'device-missing', message: `${resource} has no device ${id} any more` };
+      if (health !== HEALTHY) return { reason: 'device-unhealthy', message: `${id} of ${resource} is ${health}` };
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,298 @@
+// What becomes of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
+import type { Alarm } from '../kernel/clock.js';
+import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
+import type { LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseIds } from './ids.js';
+import { Impairments } from './impairments.js';
+import { recordOf, type Entry, type Ledger } from './ledger.js';
+import type { AllocationPorts, LeaseNews } from './ports.js';
+import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
+import { Telling } from './telling.js';
+
+/** A process that is killed closes its sockets a moment before it has ended: looked at after so long, each time. */
+const LOOK_AGAIN_MS = [0, 20, 100, 500] as const;
+/** Owners looked at in one turn of the event loop. */
+const LOOKS_A_TURN = 64;
+
+/** Keeps leases. */
+export class Keeper {
+  readonly #ports: AllocationPorts;
+  readonly #ledger: Ledger;
+  readonly #ids: LeaseIds;
+  /** Devices became free. */
+  readonly #freed: () => void;
+  readonly #telling: Telling;
+  readonly #impairments: Impairments;
+  readonly #alarms = new Set<Alarm>();
+  /** CDI files of leases whose end is not on the disk yet. */
+  readonly #toRemove = new Set<string>();
+  #state: LedgerState | 'unread' = 'unread';
+  #isSettled = false;
+  #isStopping = false;
+  #isLooking = false;
+
+  constructor(ports: AllocationPorts, ledger: Ledger, ids: LeaseIds, freed: () => void) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+    this.#ids = ids;
+    this.#freed = freed;
+    this.#telling = new Telling(ports.events);
+    this.#impairments = new Impairments(ports, ledger, this.#telling);
+  }
+
+  /** What is known of what was given out before. */
+  get state(): LedgerState | 'unread' {
+    return this.#state;
+  }
+
+  onChange(listener: () => void): void {
+    this.#telling.onChange(listener);
+  }
+
+  /** Why nothing is given out now, if that is so. */
+  shut(): AllocationRefusal | undefined {
+    if (this.#isStopping)
+      return { code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; its successor knows the leases' };
+    if (this.#state === 'unknown') {
+      return {
+        code: 'LEDGER_UNKNOWN',
+        message:
+          'the checkpoint was lost and nobody knows what is given out; `plugin-broker allocations reset` says that nothing is',
+      };
+    }
+    if (this.#ports.store.mayWrite) return undefined;
+    return this.#state === 'unread'
+      ? {
+          code: 'LEDGER_UNKNOWN',
+          message: 'the checkpoint was not read, so that nobody knows what is given out; see `plugin-broker status`',
+        }
+      : {
+          code: 'LEDGER_NOT_WRITABLE',
+          message: 'nothing can be written to the checkpoint; see `plugin-broker status`',
+        };
+  }
+
+  /**
+   * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. CDI files are as the
+   * leases when it resolves. Before readiness.
+   */
+  async restore(records: readonly LeaseRecord[], state: LedgerState | 'unread'): Promise<void> {
+    const { cdi, events } = this.#ports;
+    this.#state = state;
+    for (const record of records) {
+      this.#ids.seen(record.id);
+      const life = revived(record, this.#ports);
+      if (life.kind === 'lives') this.#ledger.add(life.entry);
+      else await this.#forget(life.entry, life.reason);
+    }
+    if (state === 'stale') {
+      for (const entry of recoveredLeases(await cdi.claims(), this.#ledger, this.#ids, this.#ports)) {
+        this.#ledger.add(entry);
+        void this.#ports.store.put(recordOf(entry));
+        this.#telling.tell(entry, {
+          type: 'unconfirmed',
+          reason: 'ledger-recovered',
+          message: 'a CDI file of this boot names its devices',
+        });
+      }
+    }
+    const lost = lossEvent(state);
+    if (lost !== undefined) events.record(lost);
+    const leases = [...this.#ledger.all()].map(({ lease }) => lease);
+    await cdi.reconcile(leases, state === 'ok');
+    for (const entry of this.#ledger.all()) {
+      const name = cdi.nameOf(entry.lease.id);
+      entry.cdi = name === undefined ? undefined : { name };
+      this.#await(entry);
+    }
+    this.#telling.changed();
+    this.#alarm(this.#ports.settings.checkMs, () => this.#check());
+  }
+
+  /** Plugins of before the restart have come back by now, or have not. */
+  settled(): void {
+    this.#isSettled = true;
+    this.lookAtDevices();
+  }
+
+  /**
+   * Makes a marked lease a real one: on the disk first, then in what others see, then its CDI file.
+   *
+   * @returns why not; then it is as if it had never been
+   */
+  async record(entry: Entry): Promise<AllocationRefusal | undefined> {
+    const { store, cdi, log } = this.#ports;
+    this.#begin(entry);
+    const { id } = entry.lease;
+    if (!(await store.put(recordOf(entry)))) {
+      // A write that hangs may still bring it to the disk: the next one takes it away again.
+      void store.remove(id);
+      const message =
+        'the allocation could not be written to the disk in time, so it was not made; see `plugin-broker status`';
+      return { code: 'LEDGER_NOT_WRITABLE', message };
+    }
+    entry.lease = { ...entry.lease, state: 'active' };
+    this.#telling.changed();
+    entry.cdi = await cdi.write(entry.lease);
+    if (entry.cdi !== undefined && 'problem' in entry.cdi) {
+      log.warn('allocation.no-cdi', `lease ${id} has no CDI name: ${entry.cdi.problem}`, { lease: id });
+    }
+    this.#telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
+    this.#await(entry);
+    this.#impairments.look(entry, this.#isSettled);
+    if (entry.cdi !== undefined && 'reason' in entry.cdi) await this.#impairments.lookAtNodes(entry);
+    return undefined;
+  }
+
+  /** Its owner was seen: a time to live begins anew, and nothing is in doubt any more. */
+  async confirm(entry: Entry): Promise<void> {
+    const { bootId, store } = this.#ports;
+    const { lease } = entry;
+    const isNews = lease.bootId !== bootId || lease.ttlMs !== undefined;
+    if (lease.state === 'unconfirmed') {
+      entry.lease = { ...lease, state: 'active', reason: undefined, bootId };
+      this.#telling.changed();
+      this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
+      this.lookAtDevices();
+    }
+    if (lease.ttlMs !== undefined) this.#begin(entry);
+    if (!isNews) return;
+    this.#await(entry);
+    await store.put(recordOf(entry));
+  }
+
+  /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */
+  async end(entry: Entry, reason: LeaseReason): Promise<void> {
+    if (!this.#ledger.remove(entry.lease.id)) return;
+    this.#telling.changed();
+    this.#freed();
+    await this.#forget(entry, reason);
+  }
+
+  /** Whether the owner of a lease is known to have ended. */
+  hasEnded({ lease }: Entry): boolean {
+    return hasEnded(lease.owner, this.#ports.owners);
+  }
+
+  /** Tells about a lease until `signal` aborts. */
+  follow(entry: Entry, tell: (news: LeaseNews) => void, signal: AbortSignal): void {
+    const unfollow = this.#telling.follow(entry.lease.id, tell);
+    const ended = (): void => {
+      unfollow();
+      this.lookAtOwner(entry);
+    };
+    signal.addEventListener('abort', ended, { once: true });
+    tell({ type: 'attached', reason: entry.lease.reason ?? '', message: 'follows the lease', lease: entry.lease });
+  }
+
+  /** A connection of a process ended: its leases may have ended with it. */
+  connectionEnded(pid: number): void {
+    for (const entry of this.#ledger.all()) {
+      if (entry.lease.owner.process?.pid === pid || entry.lease.owner.cgroup !== undefined) this.lookAtOwner(entry);
+    }
+  }
+
+  /** Looks whether the owner of a lease still lives, now and a little later. */
+  lookAtOwner(entry: Entry): void {
+    for (const ms of LOOK_AGAIN_MS) this.#alarm(ms, () => this.#endIfOver(entry));
+  }
+
+  /** Looks at the devices of all leases: some may have become unusable, or usable again. */
+  lookAtDevices(): void {
+    this.#impairments.lookAtAll(this.#isSettled);
+  }
+
+  /** See Allocations.reset. */
+  async reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
+    const before = this.#state;
+    if (before === 'ok' || before === 'unread') return before === 'ok' ? undefined : before;
+    for (const entry of [...this.#ledger.all()]) {
+      if (before === 'unknown' || entry.lease.reason === 'ledger-recovered') await this.end(entry, 'ledger-reset');
+    }
+    this.#state = 'ok';
+    await this.#ports.store.setLedger('ok');
+    await this.#ports.cdi.reconcile(
+      [...this.#ledger.all()].map(({ lease }) => lease),
+      true,
+    );
+    return before;
+  }
+
+  /** Writes reach the disk again. */
+  caughtUp(): void {
+    for (const id of this.#toRemove) void this.#ports.cdi.remove(id);
+    this.#toRemove.clear();
+  }
+
+  /** Stops looking. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const alarm of this.#alarms) alarm.cancel();
+    this.#alarms.clear();
+  }
+
+  async #forget(entry: Entry, reason: LeaseReason): Promise<void> {
+    const { id } = entry.lease;
+    const isExpired = reason === 'ttl-over';
+    this.#telling.tell(entry, {
+      type: isExpired ? 'expired' : 'released',
+      reason,
+      message: isExpired ? 'was not renewed in time' : 'is over',
+    });
+    this.#telling.forget(id);
+    if (await this.#ports.store.remove(id)) await this.#ports.cdi.remove(id);
+    else this.#toRemove.add(id);
+  }
+
+  /** Begins its time to live. */
+  #begin(entry: Entry): void {
+    const { ttlMs } = entry.lease;
+    if (ttlMs === undefined) return;
+    const { clock, bootMs } = this.#ports;
+    const wallMs = clock.wall();
+    entry.renewed = { bootMs: Math.round(bootMs()), wallMs };
+    entry.endsAt = clock.mono() + ttlMs;
+    entry.lease = { ...entry.lease, expiresAt: wallMs + ttlMs };
+  }
+
+  /** Waits for the end of its time to live; each renewal sets an alarm of its own. */
+  #await(entry: Entry): void {
+    const { endsAt } = entry;
+    if (endsAt !== undefined) this.#alarm(endsAt - this.#ports.clock.mono(), () => this.#endIfOver(entry));
+  }
+
+  #endIfOver(entry: Entry): void {
+    if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.state === 'asking') return;
+    if (entry.endsAt !== undefined && this.#ports.clock.mono() >= entry.endsAt) void this.end(entry, 'ttl-over');
+    else if (this.hasEnded(entry)) void this.end(entry, 'owner-ended');
+  }
+
+  #check(): void {
+    this.#alarm(this.#ports.settings.checkMs, () => this.#check());
+    void this.#lookAtAll();
+  }
+
+  /** Owners and device nodes of all leases, some in each turn of the loop. */
+  async #lookAtAll(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    let looked = 0;
+    for (const entry of [...this.#ledger.all()]) {
+      this.#endIfOver(entry);
+      if (entry.lease.reason === 'device-node-missing') await this.#impairments.lookAtNodes(entry);
+      looked += 1;
+      if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
+    }
+    this.#isLooking = false;
+    this.lookAtDevices();
+  }
+
+  #alarm(ms: number, ring: () => void): void {
+    if (this.#isStopping) return;
+    const alarm = this.#ports.clock.alarm(Math.max(0, ms), () => {
+      this.#alarms.delete(alarm);
+      ring();
+    });
+    this.#alarms.add(alarm);
+  }
+}

@@ -1,0 +1,75 @@
+// All leases. What is free is what is in no lease, worked out anew each time: a second set of what is taken could come to
+// say something else (the kubelet has one, and hands out devices twice by it: kubernetes/kubernetes#137534).
+import type { CdiResult } from './ports.js';
+import type { Lease, LeaseRecord } from '../model/lease.js';
+
+/** A lease in memory. */
+export interface Entry {
+  lease: Lease;
+  /** When its time to live began; undefined without one. */
+  renewed: { readonly bootMs: number; readonly wallMs: number } | undefined;
+  /** When it ends, on the monotonic scale. */
+  endsAt: number | undefined;
+  /** Its CDI name, or why it has none. */
+  cdi: CdiResult | undefined;
+}
+
+/** The one structure. */
+export class Ledger {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Leases and marks. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  all(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  get(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  /** The lease of a key. Keys are the uid's own. */
+  ofKey(uid: number, key: string): Entry | undefined {
+    for (const entry of this.#entries.values()) {
+      if (entry.lease.uid === uid && entry.lease.key === key) return entry;
+    }
+    return undefined;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.set(entry.lease.id, entry);
+  }
+
+  /** Whether it was there. */
+  remove(id: string): boolean {
+    return this.#entries.delete(id);
+  }
+
+  /** Who has the devices of a resource, by device. */
+  takenOf(resource: string): Map<string, Lease> {
+    const taken = new Map<string, Lease>();
+    for (const { lease } of this.#entries.values()) {
+      for (const granted of lease.granted) {
+        if (granted.resource === resource) for (const { id } of granted.devices) taken.set(id, lease);
+      }
+    }
+    return taken;
+  }
+
+  /** How many devices of a resource a uid has. */
+  countOf(resource: string, uid: number): number {
+    let count = 0;
+    for (const lease of this.takenOf(resource).values()) if (lease.uid === uid) count += 1;
+    return count;
+  }
+}
+
+/** A lease as it goes on the disk. */
+export function recordOf({ lease, renewed }: Pick<Entry, 'lease' | 'renewed'>): LeaseRecord {
+  const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId } = lease;
+  const record = { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId };
+  return renewed === undefined ? record : { ...record, renewed };
+}

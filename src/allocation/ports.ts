@@ -1,0 +1,162 @@
+// What the ledger needs of the rest of the house.
+import type { LeaseReason } from '../model/allocation-reasons.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Random } from '../kernel/random.js';
+import type { Device } from '../model/device.js';
+import type { EventSink } from '../model/event.js';
+import type {
+  CgroupLife,
+  GrantedDevice,
+  Lease,
+  LeaseRecord,
+  LedgerState,
+  PluginAnswer,
+  ProcessLife,
+} from '../model/lease.js';
+import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
+
+/** Devices that a CDI file of an earlier life of the broker names. */
+export interface CdiClaim {
+  /** The lease that the file was written for. */
+  readonly leaseId: string;
+  readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
+}
+
+/** The CDI name of a lease, or why it has none; with a reason where the lease itself cannot be used because of it. */
+export type CdiResult =
+  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' };
+
+/**
+ * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no
+ * allocation. One method at a time is called for one lease; none rejects.
+ */
+export interface CdiFiles {
+  /**
+   * Writes the file of a lease, after its record is on the disk and before its owner is told.
+   *
+   * @returns the qualified CDI name of the lease, or why it has none (undefined: CDI is off)
+   */
+  write(lease: Lease): Promise<CdiResult | undefined>;
+  /** Removes the file of a lease, after its release is on the disk. */
+  remove(leaseId: string): Promise<void>;
+  /** The name that `write` gave, or would give; undefined when CDI is off or its file could not be written. */
+  nameOf(leaseId: string): string | undefined;
+  /**
+   * At a start, before readiness: writes what is missing and removes files of ours without a lease.
+   *
+   * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
+   */
+  reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void>;
+  /** What files of ours that were written in this boot name; asked before `reconcile`, where the newest ledger is lost. */
+  claims(): Promise<readonly CdiClaim[]>;
+}
+
+/** No CDI at all (`cdi.dir: off`). */
+export const noCdi: CdiFiles = {
+  write: () => Promise.resolve(undefined),
+  remove: () => Promise.resolve(),
+  nameOf: () => undefined,
+  reconcile: () => Promise.resolve(),
+  claims: () => Promise.resolve([]),
+};
+
+/** What GetPreferredAllocation is asked. */
+export interface PreferredQuestion {
+  readonly available: readonly string[];
+  readonly mustInclude: readonly string[];
+  readonly size: number;
+}
+
+/** Calls to the plugin that serves a resource now. All reject with FailedCall. */
+export interface AllocatingPlugin {
+  /** What its options offered. */
+  readonly isPreferredAvailable: boolean;
+  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
+  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
+}
+
+/** What a resource has to offer now. */
+export interface Offer {
+  /** The plugin is registered, confirmed and connected; else it is away: held, restarting, quarantined. */
+  readonly isReady: boolean;
+  /** How the plugin is called in messages: its state and why. */
+  readonly state: string;
+  /** The incarnation that serves it. */
+  readonly instanceId: string;
+  /** The devices of its newest list, in its order; undefined while none is known. */
+  readonly devices: readonly Device[] | undefined;
+  /** Undefined while nobody can be called. */
+  readonly plugin: AllocatingPlugin | undefined;
+}
+
+/** What can be seen of the processes and control groups that leases are bound to. */
+export interface OwnerPort {
+  /** When the process started, in clock ticks since boot; undefined when it is not there, or has ended. */
+  startTimeOf(pid: number): string | undefined;
+  /** The control group of a process as it is now. */
+  cgroupOf(pid: number): CgroupLife | undefined;
+  /** Whether that very group is there and not empty. */
+  isPopulated(cgroup: CgroupLife): boolean;
+}
+
+/** The ledger on the disk. Changes are made in memory at once. */
+export interface LedgerStore {
+  /** Whether anything that changes now can reach the disk. */
+  readonly mayWrite: boolean;
+  /** Records a lease; false when it was not on the disk in time. */
+  put(record: LeaseRecord): Promise<boolean>;
+  /** Forgets a lease; false when that is not on the disk yet: it is written later. */
+  remove(id: string): Promise<boolean>;
+  setLedger(state: LedgerState): Promise<boolean>;
+}
+
+/** What is counted. */
+export interface AllocationMetrics {
+  /** An allocation ended; `result` is `given` or a code of the table. */
+  allocation(resource: string, result: string): void;
+  /** Seconds of one part of an allocation that was given: waiting, the plugin, the disk, or all of it. */
+  allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
+}
+
+/** Everything that giving out devices takes. */
+export interface AllocationPorts {
+  /** Undefined: nobody has ever offered it, or it is gone. */
+  offer(resource: string): Offer | undefined;
+  policy(resource: string): AllocatePolicy;
+  consumer(resource: string): Consumer;
+  readonly settings: AllocatorSettings;
+  readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
+  /** Milliseconds until a call of this uid is worth it; undefined: it may go on. Counts the call. */
+  flood(uid: number): number | undefined;
+  readonly store: LedgerStore;
+  readonly owners: OwnerPort;
+  readonly cdi: CdiFiles;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly bootId: string;
+  /** Milliseconds since the machine started. */
+  readonly bootMs: () => number;
+  /** Whether a device node is there. */
+  readonly isThere: (path: string) => Promise<boolean>;
+  readonly events: EventSink;
+  readonly log: Log;
+  readonly metrics: AllocationMetrics;
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/** Who calls at alloc.sock. */
+export interface AllocationCaller {
+  readonly uid: number;
+  /** Undefined where the kernel does not show it. */
+  readonly process: ProcessLife | undefined;
+}
+
+/** Something that happened to a lease, for whoever follows it. */
+export interface LeaseNews {
+  readonly type: 'attached' | 'active' | 'unconfirmed' | 'impaired' | 'released' | 'expired';
+  readonly reason: LeaseReason | '';
+  readonly message: string;
+  readonly lease: Lease;
+}

@@ -1,0 +1,115 @@
+// Leases of an earlier life of the broker: which of them go on, and how. Decides; others act.
+import type { LeaseReason } from '../model/allocation-reasons.js';
+import type { EventDraft } from '../model/event.js';
+import type { Granted, Lease, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseIds } from './ids.js';
+import type { Entry, Ledger } from './ledger.js';
+import type { AllocationPorts, CdiClaim, OwnerPort } from './ports.js';
+
+/** Whether a lease goes on. */
+export type Revived =
+  | { readonly kind: 'lives'; readonly entry: Entry }
+  | { readonly kind: 'over'; readonly entry: Entry; readonly reason: LeaseReason };
+
+type Needs = Pick<AllocationPorts, 'owners' | 'clock' | 'bootId' | 'bootMs'>;
+
+/**
+ * Takes up a lease of the checkpoint. After a reboot processes and control groups are dead by definition, and keys keep
+ * their devices until their owner confirms them; else an owner that is seen is as before.
+ */
+export function revived({ renewed, ...record }: LeaseRecord, ports: Needs): Revived {
+  const { owner, ttlMs, bootId } = record;
+  const isSameBoot = bootId === ports.bootId;
+  const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
+  const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
+  const lease: Lease = { ...record, state: 'unconfirmed', reason: 'owner-unseen', expiresAt };
+  const entry: Entry = {
+    lease,
+    renewed,
+    endsAt: leftMs === undefined ? undefined : ports.clock.mono() + leftMs,
+    cdi: undefined,
+  };
+  if (leftMs !== undefined && leftMs <= 0) return { kind: 'over', entry, reason: 'ttl-over' };
+  if (owner.bind === 'key') return { kind: 'lives', entry };
+  if (!isSameBoot) return { kind: 'over', entry, reason: 'boot-over' };
+  if (hasEnded(owner, ports.owners)) return { kind: 'over', entry, reason: 'owner-ended' };
+  entry.lease = { ...lease, state: 'active', reason: undefined };
+  return { kind: 'lives', entry };
+}
+
+/** Whether the owner of a lease is known to have ended; a key never has. */
+export function hasEnded({ process, cgroup }: LeaseOwner, owners: OwnerPort): boolean {
+  if (process !== undefined) return owners.startTimeOf(process.pid) !== process.startTime;
+  return cgroup !== undefined && !owners.isPopulated(cgroup);
+}
+
+/** By the uptime of the machine, which nobody sets; after a boot by the clock, and never more than the whole time. */
+function timeLeft(
+  ttlMs: number,
+  renewed: { readonly bootMs: number; readonly wallMs: number },
+  isSameBoot: boolean,
+  { clock, bootMs }: Needs,
+): number {
+  const passedMs = isSameBoot ? bootMs() - renewed.bootMs : clock.wall() - renewed.wallMs;
+  return Math.min(ttlMs, ttlMs - passedMs);
+}
+
+/**
+ * Leases for devices that CDI files of this boot name and no known lease has: the newest checkpoint held them, and whoever
+ * was told may use them still.
+ */
+export function recoveredLeases(
+  claims: readonly CdiClaim[],
+  ledger: Ledger,
+  ids: LeaseIds,
+  { clock, bootId }: Needs,
+): readonly Entry[] {
+  const devices = new Map<string, Map<string, Granted['devices'][number]>>();
+  for (const { leaseId, devices: claimed } of claims) {
+    ids.seen(leaseId);
+    for (const [resource, named] of claimed) {
+      const taken = ledger.takenOf(resource);
+      const lost = devices.get(resource) ?? new Map<string, Granted['devices'][number]>();
+      for (const device of named) if (!taken.has(device.id)) lost.set(device.id, device);
+      if (lost.size > 0) devices.set(resource, lost);
+    }
+  }
+  if (devices.size === 0) return [];
+  const granted = [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
+  let key = 'recovered';
+  for (let more = 2; ledger.ofKey(0, key) !== undefined; more += 1) key = `recovered-${String(more)}`;
+  const lease: Lease = {
+    id: ids.next(),
+    state: 'unconfirmed',
+    reason: 'ledger-recovered',
+    owner: { bind: 'key', namespace: 'key', name: key, part: '' },
+    uid: 0,
+    key,
+    wants: granted.map((one) => ({
+      resource: one.resource,
+      count: one.devices.length,
+      ids: one.devices.map(({ id }) => id),
+      numa: 'prefer',
+    })),
+    granted,
+    answer: { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] },
+    createdAt: clock.wall(),
+    ttlMs: undefined,
+    expiresAt: undefined,
+    bootId,
+  };
+  return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined }];
+}
+
+/** What operators are told when leases were lost with a checkpoint. */
+export function lossEvent(state: LedgerState | 'unread'): EventDraft | undefined {
+  if (state === 'stale') {
+    const message =
+      'the newest checkpoint is lost: leases that were in it alone are not known; `plugin-broker allocations reset` ends this state';
+    return { type: 'checkpoint', reason: 'ledger-recovered', message };
+  }
+  if (state !== 'unknown') return undefined;
+  const message =
+    'the checkpoint is lost, and with it what was given out: nothing is given out until `plugin-broker allocations reset`';
+  return { type: 'checkpoint', reason: 'LEDGER_UNKNOWN', message };
+}

@@ -1,0 +1,20 @@
+// Results as values: what a call at alloc.sock comes to.
+import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
+
+/** A result, or why there is none. */
+export type Result<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: AllocationRefusal };
+
+/** Names a lease: by its id, or by a key of the caller's. */
+export interface LeaseRef {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** A refusal as a result. */
+export function refused(
+  code: AllocationCode,
+  message: string,
+): { readonly ok: false; readonly refusal: AllocationRefusal } {
+  return { ok: false, refusal: { code, message } };
+}

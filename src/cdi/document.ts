@@ -1,0 +1,155 @@
+// The CDI file of a lease, of version 0.5.0: the lowest that has `hostPath`, because readers refuse versions that are newer
+// than they are, and Debian 12 has one that knows no newer. Pure.
+import { DEVICES_ENV, devicesOfEnv, leaseEnvs, type AnsweredDevice, type Lease } from '../model/lease.js';
+import { ORIGIN_ENV, originOf, originText, type Origin } from './names.js';
+import type { HostNode } from './ports.js';
+
+const VERSION = '0.5.0';
+
+interface Edits {
+  readonly env?: readonly string[];
+  readonly deviceNodes?: readonly { readonly path: string; readonly hostPath: string; readonly permissions: string }[];
+  readonly mounts?: readonly {
+    readonly hostPath: string;
+    readonly containerPath: string;
+    readonly options: readonly string[];
+  }[];
+}
+
+/** A file of ours. */
+interface CdiDocument {
+  readonly cdiVersion: string;
+  readonly kind: string;
+  readonly devices: readonly { readonly name: string; readonly containerEdits: Edits }[];
+  readonly containerEdits: Edits;
+}
+
+/** The text of a file, or why there can be none. */
+export type Written =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly problem: string; readonly reason?: 'device-node-missing' };
+
+/** The paths of the host that `cdiText` must know about. */
+export function hostPathsOf({ answer }: Lease): string[] {
+  return [...new Set(answer.devices.map(hostPathOf))];
+}
+
+/**
+ * Writes the file of a lease.
+ *
+ * Links and directories are resolved, because readers take neither for a device node; no major and minor numbers are
+ * written, because stale ones would give another device without a word; permissions are written, because the reader's
+ * default is not the plugin's meaning.
+ *
+ * @param kind vendor and class of the device's name
+ * @param found what is at each of `hostPathsOf`
+ */
+export function cdiText(lease: Lease, kind: string, origin: Origin, found: ReadonlyMap<string, HostNode>): Written {
+  const env: string[] = [];
+  for (const [name, value] of leaseEnvs(lease)) {
+    if (!isEnv(name, value)) return no(`the plugin's variable ${JSON.stringify(name)} cannot stand in an environment`);
+    env.push(`${name}=${value}`);
+  }
+  const nodes = new Map<string, { path: string; hostPath: string; permissions: string }>();
+  for (const device of lease.answer.devices) {
+    const { containerPath, permissions } = device;
+    const hostPath = hostPathOf(device);
+    if (!isPath(hostPath) || !isPath(containerPath)) {
+      return no(
+        `the plugin's device ${JSON.stringify(hostPath)} at ${JSON.stringify(containerPath)} is no absolute path`,
+      );
+    }
+    const node = found.get(hostPath) ?? { kind: 'missing' };
+    const put = (path: string, real: string): void => {
+      if (!nodes.has(path))
+        nodes.set(path, { path, hostPath: real, permissions: permissions === '' ? 'rwm' : permissions });
+    };
+    switch (node.kind) {
+      case 'node':
+        put(containerPath, node.path);
+        break;
+      case 'directory':
+        for (const { below, path } of node.nodes) put(`${containerPath.replace(/\/+$/, '')}/${below}`, path);
+        break;
+      case 'missing':
+        return {
+          ok: false,
+          problem: `the device node ${hostPath} does not exist on this machine`,
+          reason: 'device-node-missing',
+        };
+      case 'unusable':
+        return no(`${hostPath} is no device node but ${node.what}`);
+    }
+  }
+  const mounts = lease.answer.mounts.map(({ hostPath, containerPath, readOnly }) => ({
+    hostPath,
+    containerPath,
+    options: ['rbind', readOnly ? 'ro' : 'rw'],
+  }));
+  const unsound = mounts.find((mount) => !isPath(mount.hostPath) || !isPath(mount.containerPath));
+  if (unsound !== undefined) {
+    return no(
+      `the plugin's mount ${JSON.stringify(unsound.hostPath)} at ${JSON.stringify(unsound.containerPath)} is no absolute path`,
+    );
+  }
+  const containerEdits: Edits = {
+    env,
+    ...(nodes.size > 0 ? { deviceNodes: [...nodes.values()] } : {}),
+    ...(mounts.length > 0 ? { mounts } : {}),
+  };
+  const document: CdiDocument = {
+    cdiVersion: VERSION,
+    kind,
+    devices: [{ name: lease.id, containerEdits }],
+    containerEdits: { env: [`${ORIGIN_ENV}=${originText(origin)}`] },
+  };
+  return { ok: true, text: `${JSON.stringify(document)}\n` };
+}
+
+/** What a file of ours says: who wrote it, and which devices it gives. Undefined for what is no file of ours. */
+export function readCdiText(
+  text: string,
+): { readonly origin: Origin; readonly devices: ReadonlyMap<string, readonly string[]> } | undefined {
+  const document = parsed(text);
+  const origin = originOf(variable(document?.containerEdits?.env, ORIGIN_ENV) ?? '');
+  const devices = devicesOfEnv(variable(document?.devices?.[0]?.containerEdits?.env, DEVICES_ENV) ?? '');
+  return origin === undefined || devices === undefined ? undefined : { origin, devices };
+}
+
+interface MaybeEdits {
+  readonly env?: unknown;
+}
+
+function parsed(
+  text: string,
+): { containerEdits?: MaybeEdits; devices?: readonly { containerEdits?: MaybeEdits }[] } | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function variable(env: unknown, name: string): string | undefined {
+  if (!Array.isArray(env)) return undefined;
+  const entry = env.find((one): one is string => typeof one === 'string' && one.startsWith(`${name}=`));
+  return entry?.slice(name.length + 1);
+}
+
+/** A device that names no host path is at the same place on the host. */
+function hostPathOf({ hostPath, containerPath }: AnsweredDevice): string {
+  return hostPath === '' ? containerPath : hostPath;
+}
+
+function isEnv(name: string, value: string): boolean {
+  return name !== '' && !/[=\u0000]/.test(name) && !value.includes('\u0000');
+}
+
+function isPath(text: string): boolean {
+  return text.startsWith('/') && !text.includes('\u0000');
+}
+
+function no(problem: string): Written {
+  return { ok: false, problem };
+}

@@ -1,0 +1,159 @@
+// The CDI file of each lease. It is derived: the ledger is the truth, and a file can always be written again. A directory
+// that cannot be written costs the names, never a lease.
+import { asError, withDeadline, type Clock } from '../kernel/clock.js';
+import type { GrantedDevice, Lease } from '../model/lease.js';
+import { cdiText, hostPathsOf, readCdiText } from './document.js';
+import { deviceName, fileOf, isWrittenBy, leaseOf, writtenAs, type Origin } from './names.js';
+import type { CdiDirectory, LookAtHost } from './ports.js';
+
+/** How long the file of a lease may hold up its owner. */
+const WRITE_MS = 2000;
+
+/** What is needed. */
+export interface LeaseFilePorts {
+  readonly directory: CdiDirectory;
+  readonly look: LookAtHost;
+  /** vendor/class of the names. */
+  readonly kind: string;
+  readonly origin: Origin;
+  readonly clock: Clock;
+  /** The directory cannot be used (one sentence), or can again. */
+  readonly degraded: (why: string | undefined) => void;
+}
+
+/** The CDI name of a lease, or why it has none; with a reason code where the lease itself cannot be used because of it. */
+type WriteResult = { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' };
+
+/** Writes, keeps and removes the files. */
+export class LeaseFiles {
+  readonly #ports: LeaseFilePorts;
+  /** Leases whose file is in its place. */
+  readonly #written = new Set<string>();
+  /** Work on the directory that took too long and may never end; nothing more is begun until it does. */
+  #hanging: Promise<unknown> | undefined;
+
+  constructor(ports: LeaseFilePorts) {
+    this.#ports = ports;
+  }
+
+  /** Writes the file of a lease. Gives its CDI name, or in one sentence why it has none. Never rejects. */
+  async write(lease: Lease): Promise<WriteResult> {
+    const { directory, kind, origin } = this.#ports;
+    try {
+      const written = await this.#soon(() => this.#textOf(lease));
+      if (!written.ok) {
+        const problem = `the lease has no CDI name: ${written.problem}`;
+        return written.reason === undefined ? { problem } : { problem, reason: written.reason };
+      }
+      await this.#soon(() => directory.put(fileOf(lease.id), writtenAs(lease.id, origin.root), written.text));
+    } catch (failure) {
+      return { problem: this.#cannot('written', failure) };
+    }
+    this.#written.add(lease.id);
+    this.#ports.degraded(undefined);
+    return { name: deviceName(kind, lease.id) };
+  }
+
+  /** Removes the file of a lease that is over. Never rejects. */
+  async remove(leaseId: string): Promise<void> {
+    this.#written.delete(leaseId);
+    try {
+      await this.#soon(() => this.#ports.directory.remove(fileOf(leaseId)));
+    } catch (failure) {
+      this.#cannot('removed', failure); // the next start removes it
+    }
+  }
+
+  /** The name of a lease whose file is in its place. */
+  nameOf(leaseId: string): string | undefined {
+    return this.#written.has(leaseId) ? deviceName(this.#ports.kind, leaseId) : undefined;
+  }
+
+  /**
+   * At a start: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
+   * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects.
+   */
+  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void> {
+    const { directory, origin } = this.#ports;
+    const living = new Set(leases.map(({ id }) => id));
+    try {
+      await this.#soon(() => directory.prepare());
+      for (const name of await this.#soon(() => directory.names())) {
+        if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name));
+        const id = leaseOf(name);
+        if (id === undefined || living.has(id) || !mayRemove) continue;
+        const text = await this.#soon(() => directory.text(name));
+        if (text !== undefined && readCdiText(text)?.origin.root === origin.root) {
+          await this.#soon(() => directory.remove(name));
+        }
+      }
+    } catch (failure) {
+      this.#cannot('read', failure);
+      return;
+    }
+    for (const lease of leases) await this.#putRight(lease);
+  }
+
+  /** What files of this root, written in this boot, give to whom. Never rejects. */
+  async claims(): Promise<
+    readonly { readonly leaseId: string; readonly devices: ReadonlyMap<string, readonly GrantedDevice[]> }[]
+  > {
+    const { directory, origin } = this.#ports;
+    const claims: { leaseId: string; devices: ReadonlyMap<string, readonly GrantedDevice[]> }[] = [];
+    try {
+      for (const name of await this.#soon(() => directory.names())) {
+        const leaseId = leaseOf(name);
+        if (leaseId === undefined) continue;
+        const text = await this.#soon(() => directory.text(name));
+        const found = text === undefined ? undefined : readCdiText(text);
+        if (found?.origin.root !== origin.root || found.origin.boot !== origin.boot) continue;
+        const devices = new Map(
+          [...found.devices].map(([resource, ids]) => [resource, ids.map((id) => ({ id, numaNodes: [] }))]),
+        );
+        claims.push({ leaseId, devices });
+      }
+    } catch (failure) {
+      if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') this.#cannot('read', failure);
+    }
+    return claims.sort((one, other) => (one.leaseId < other.leaseId ? -1 : 1));
+  }
+
+  async #putRight(lease: Lease): Promise<void> {
+    try {
+      const wanted = await this.#soon(() => this.#textOf(lease));
+      const found = await this.#soon(() => this.#ports.directory.text(fileOf(lease.id)));
+      if (wanted.ok && found === wanted.text) this.#written.add(lease.id);
+      else await this.write(lease);
+    } catch (failure) {
+      this.#cannot('written', failure);
+    }
+  }
+
+  async #textOf(lease: Lease): Promise<ReturnType<typeof cdiText>> {
+    const { look, kind, origin } = this.#ports;
+    const paths = hostPathsOf(lease);
+    const found = await Promise.all(paths.map(async (path) => [path, await look(path)] as const));
+    return cdiText(lease, kind, origin, new Map(found));
+  }
+
+  /** One operation on the directory or the host. @throws Error when it takes too long, or one before it still does */
+  #soon<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#hanging !== undefined) return Promise.reject(new Error('the file system does not answer'));
+    let running: Promise<T> | undefined;
+    const late = (): Error => {
+      const hanging = running?.catch(() => undefined).finally(() => (this.#hanging = undefined));
+      this.#hanging = hanging;
+      return new Error(`the file system did not answer within ${String(WRITE_MS / 1000)} s`);
+    };
+    return withDeadline(this.#ports.clock, WRITE_MS, late, () => (running = work()));
+  }
+
+  #cannot(what: 'written' | 'removed' | 'read', failure: unknown): string {
+    const { directory } = this.#ports;
+    const problem = `CDI files cannot be ${what} in ${directory.path}: ${asError(failure).message}`;
+    this.#ports.degraded(
+      `${problem}; leases work without CDI names until the broker may write there (cdi.dir says where, off says nowhere)`,
+    );
+    return problem;
+  }
+}

@@ -1,0 +1,28 @@
+// What CDI files need of the file system.
+
+/** What is at a path of the host. Links are followed, because readers of CDI files do not follow them. */
+export type HostNode =
+  | { readonly kind: 'node'; readonly path: string }
+  /** All device nodes below it, each by its path from there. */
+  | { readonly kind: 'directory'; readonly nodes: readonly { readonly below: string; readonly path: string }[] }
+  | { readonly kind: 'missing' }
+  /** A file, a socket, too many nodes, or what may not be looked at: in words. */
+  | { readonly kind: 'unusable'; readonly what: string };
+
+/** Looks at the host. Never rejects. */
+export type LookAtHost = (path: string) => Promise<HostNode>;
+
+/** The directory that container engines read. Names are those of files in it. All but `text` reject with what failed. */
+export interface CdiDirectory {
+  /** Where it is. */
+  readonly path: string;
+  /** Makes it if it is missing, so that engines that start now find something to watch. */
+  prepare(): Promise<void>;
+  names(): Promise<readonly string[]>;
+  /** The text of a file; undefined when it is gone or cannot be read. */
+  text(name: string): Promise<string | undefined>;
+  /** Puts a file into place whole: written under the other name first, which no engine reads, then renamed. */
+  put(name: string, writtenAs: string, text: string): Promise<void>;
+  /** Removes a file. Fine when it is gone. */
+  remove(name: string): Promise<void>;
+}

@@ -1,0 +1,104 @@
+// A lease as one line of the checkpoint, and back.
+import type { LeaseBinding, LeaseOwner, LedgerState, PluginAnswer, Want } from '../model/lease.js';
+import type { LeaseEntry } from './document.js';
+import { LEASE_MEMBERS } from './format.js';
+import { Malformed, type Members } from './members.js';
+
+const leaseMembers: ReadonlySet<string> = new Set(LEASE_MEMBERS);
+const BINDINGS: ReadonlySet<string> = new Set<LeaseBinding>(['process', 'cgroup', 'key']);
+const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknown']);
+
+/** The line of a lease. Names that plugins chose become members of objects, whatever they are. */
+export function leaseText(entry: LeaseEntry): string {
+  const { answer, extra, createdAt, ...rest } = entry;
+  const written: Readonly<Record<string, unknown>> = {
+    ...rest,
+    createdAt: new Date(createdAt).toISOString(),
+    answer: { ...answer, envs: Object.fromEntries(answer.envs), annotations: Object.fromEntries(answer.annotations) },
+  };
+  const members = LEASE_MEMBERS.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]);
+  return JSON.stringify(Object.fromEntries([...members, ...(extra ?? [])]));
+}
+
+/** @throws Malformed */
+export function decodeLedger(ledger: Members): LedgerState {
+  const state = ledger.text('state');
+  if (!STATES.has(state)) throw new Malformed(`ledger.state must be ok, stale or unknown, not ${state}`);
+  return state as LedgerState;
+}
+
+/** @throws Malformed when it is not what the format says */
+export function decodeLease(lease: Members): LeaseEntry {
+  const extra = lease.others(leaseMembers);
+  const createdAt = Date.parse(lease.text('createdAt'));
+  if (Number.isNaN(createdAt)) throw new Malformed('createdAt of a lease must be a time');
+  const renewed = lease.has('renewed') ? lease.object('renewed') : undefined;
+  return {
+    id: lease.text('id'),
+    uid: lease.count('uid'),
+    key: lease.has('key') ? lease.text('key') : undefined,
+    owner: decodeOwner(lease.object('owner')),
+    wants: lease.objects('wants').map((want) => ({
+      resource: want.text('resource'),
+      count: want.count('count'),
+      ids: want.texts('ids'),
+      numa: decodeNuma(want.text('numa')),
+    })),
+    granted: lease.objects('granted').map((granted) => ({
+      resource: granted.text('resource'),
+      devices: granted.objects('devices').map((device) => ({
+        id: device.text('id'),
+        numaNodes: device.counts('numaNodes'),
+      })),
+    })),
+    answer: decodeAnswer(lease.object('answer')),
+    createdAt,
+    ttlMs: lease.has('ttlMs') ? lease.count('ttlMs') : undefined,
+    ...(renewed === undefined ? {} : { renewed: { bootMs: renewed.count('bootMs'), wallMs: renewed.count('wallMs') } }),
+    bootId: lease.text('bootId'),
+    ...(extra.size === 0 ? {} : { extra }),
+  };
+}
+
+function decodeNuma(numa: string): Want['numa'] {
+  if (numa !== 'single' && numa !== 'prefer') throw new Malformed(`numa must be single or prefer, not ${numa}`);
+  return numa;
+}
+
+function decodeOwner(owner: Members): LeaseOwner {
+  const bind = owner.text('bind');
+  if (!BINDINGS.has(bind)) throw new Malformed(`a lease must be bound to process, cgroup or key, not ${bind}`);
+  const process = owner.has('process') ? owner.object('process') : undefined;
+  const cgroup = owner.has('cgroup') ? owner.object('cgroup') : undefined;
+  return {
+    bind: bind as LeaseBinding,
+    namespace: owner.text('namespace'),
+    name: owner.text('name'),
+    part: owner.text('part'),
+    ...(process === undefined ? {} : { process: { pid: process.count('pid'), startTime: process.text('startTime') } }),
+    ...(cgroup === undefined ? {} : { cgroup: { path: cgroup.text('path'), inode: cgroup.text('inode') } }),
+  };
+}
+
+function decodeAnswer(answer: Members): PluginAnswer {
+  return {
+    envs: texts(answer, 'envs'),
+    mounts: answer.objects('mounts').map((mount) => ({
+      containerPath: mount.text('containerPath'),
+      hostPath: mount.text('hostPath'),
+      readOnly: mount.flag('readOnly'),
+    })),
+    devices: answer.objects('devices').map((device) => ({
+      containerPath: device.text('containerPath'),
+      hostPath: device.text('hostPath'),
+      permissions: device.text('permissions'),
+    })),
+    annotations: texts(answer, 'annotations'),
+    cdiDevices: answer.texts('cdiDevices'),
+  };
+}
+
+function texts(answer: Members, name: string): ReadonlyMap<string, string> {
+  const members = answer.object(name);
+  return new Map(Object.keys(answer.record(name)).map((key) => [key, members.text(key)]));
+}

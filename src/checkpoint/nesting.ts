@@ -1,0 +1,11 @@
+// How deep a document nests. What was parsed must be written again, and JSON.stringify goes down call by call.
+
+/** Levels of objects and lists that a checkpoint may have. The formats need eight; the rest is for newer versions. */
+export const MAX_LEVELS = 64;
+
+/** Whether a parsed value has more than `levels` objects and lists within each other. Looks no deeper than that. */
+export function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  return Object.values(value).some((inner) => nestsDeeper(inner, levels - 1));
+}

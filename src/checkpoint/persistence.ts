@@ -1,0 +1,133 @@
+// Between the actual state and the checkpoint: what is written when, and what is put back at a start.
+import type { Holding, ListListener } from '../model/device-list.js';
+import type { FloodKey, FloodListener } from '../model/flood.js';
+import { incarnationKey } from '../model/ids.js';
+import { isLive, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import type { RegistrationStore } from '../model/registration.js';
+import { timeText } from '../model/views.js';
+import { factsOf, holdingOf, incarnationFrom, instanceOf } from './entries.js';
+import type { CheckpointStore } from './store.js';
+
+/** What is read, and what is put back. */
+export interface PersistencePorts {
+  readonly store: CheckpointStore;
+  readonly roster: { nextSeq(): number; all(): Iterable<Instance>; restore(instance: Instance): void };
+  readonly lists: { holding(instanceId: string): Holding | undefined; restore(holding: Holding): void };
+  /** Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. */
+  readonly flood: { pin(key: FloodKey): void; unpin(key: FloodKey): void; snapshot(): readonly unknown[] };
+  /** Counts the healthy devices of a list that was accepted once; 0 where this version reads it otherwise. */
+  readonly countHealthy: (raw: Buffer) => number;
+}
+
+/** Writes the facts of roster, inventory and flood policy, and reads them back. */
+export class Persistence implements RegistrationStore, RosterListener, ListListener, FloodListener {
+  readonly #ports: PersistencePorts;
+  readonly #store: CheckpointStore;
+
+  constructor(ports: PersistencePorts) {
+    this.#ports = ports;
+    this.#store = ports.store;
+  }
+
+  /** Makes a registration durable; false when it could not be written in time. It is written later then. */
+  async persist(instance: Instance): Promise<boolean> {
+    const { flood, lists } = this.#ports;
+    const facts = factsOf(instance);
+    const before = this.#store.contents.plugins.get(instance.id);
+    flood.pin(facts);
+    if (before !== undefined) flood.unpin(before);
+    const durability = await this.#store.update((draft) => {
+      draft.put(facts);
+      const holding = lists.holding(instance.id);
+      if (holding !== undefined) draft.setList(instance.id, holding);
+    });
+    instance.isDurable = durability === 'durable';
+    return instance.isDurable;
+  }
+
+  /** Everything is on disk again: what could not be written in time is there now. */
+  caughtUp(): void {
+    for (const instance of this.#ports.roster.all()) if (isLive(instance)) instance.isDurable = true;
+  }
+
+  /** A list counts: the first one at once, later ones at most so often. */
+  listApplied({ instanceId }: Holding): void {
+    this.#store.updateSoon(instanceId, (draft) => {
+      const newest = this.#ports.lists.holding(instanceId);
+      if (newest !== undefined) draft.setList(instanceId, newest);
+    });
+  }
+
+  /** Strikes and quarantines changed. */
+  penaltiesChanged(): void {
+    void this.writePenalties();
+  }
+
+  /** Writes strikes and quarantines as they are. Resolves when that is on disk or cannot be written. */
+  async writePenalties(): Promise<void> {
+    await this.#store.update((draft) => draft.setLimits(this.#ports.flood.snapshot()));
+  }
+
+  /** An instance changed: a predecessor becomes a fallback, what is over leaves the checkpoint. */
+  changed({ instance }: Change): void {
+    if (isReplaced(instance)) this.#replaced(instance);
+    else if (!isLive(instance)) this.removed(instance);
+    else this.#sentAway(instance);
+  }
+
+  /** An instance was dropped. */
+  removed({ id }: Instance): void {
+    const entry = this.#store.contents.plugins.get(id);
+    if (entry === undefined) return;
+    this.#ports.flood.unpin(entry);
+    void this.#store.update((draft) => draft.remove(id));
+  }
+
+  /** Whether an operator has kept an incarnation out. */
+  isDeregistered(socketKey: string): boolean {
+    for (const { incarnation } of this.#store.contents.tombstones.values()) {
+      if (incarnationKey(incarnation) === socketKey) return true;
+    }
+    return false;
+  }
+
+  /** Keeps these incarnations out from now on. Resolves when that is on disk or cannot be written. */
+  async addTombstones(instances: readonly Instance[], wallMs: number): Promise<void> {
+    await this.#store.update((draft) => {
+      for (const { type, name, socketKey } of instances) {
+        draft.addTombstone({ type, name, incarnation: incarnationFrom(socketKey), time: timeText(wallMs) });
+      }
+    });
+  }
+
+  /** Puts every entry of the checkpoint back, in the order of their registrations, with the lists that can be read. */
+  async restore(wallMs: number): Promise<void> {
+    const { roster, lists, flood, countHealthy } = this.#ports;
+    const entries = [...this.#store.contents.plugins.values()].sort((a, b) =>
+      a.lastRegisteredAt < b.lastRegisteredAt ? -1 : 1,
+    );
+    const read = await Promise.all(
+      entries.map(({ list }) => (list === undefined ? Promise.resolve(undefined) : this.#store.readList(list))),
+    );
+    entries.forEach((entry, index) => {
+      const instance = instanceOf(entry, roster.nextSeq(), this.#store.isHint(entry), wallMs);
+      flood.pin(entry);
+      const raw = read[index];
+      if (raw !== undefined) lists.restore(holdingOf(instance.id, entry, raw, countHealthy(raw)));
+      roster.restore(instance);
+    });
+  }
+
+  /** Whom we gave a reason to go is given its time in the next life of the broker, too. */
+  #sentAway({ id, isAway }: Instance): void {
+    const entry = this.#store.contents.plugins.get(id);
+    if (entry === undefined || (entry.sentAway === true) === isAway) return;
+    void this.#store.update((draft) => draft.change(id, { sentAway: isAway }));
+  }
+
+  /** Its successor serves: from now on, and not before, it is a fallback. */
+  #replaced({ id }: Instance): void {
+    if (this.#store.contents.plugins.get(id)?.primary !== true) return;
+    void this.#store.update((draft) => draft.change(id, { primary: false }));
+  }
+}

@@ -1,0 +1,122 @@
+// Options of the commands that talk to the allocator, and how its answers become exit codes.
+import path from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { LONGEST_SOCKET_PATH } from '../model/root.js';
+import { AllocationFailure, AllocatorClient } from '../platform/grpc/allocator-client.js';
+import { Unreachable } from '../platform/grpc/admin-failure.js';
+import { systemClock } from '../platform/time/system-clock.js';
+import { CliError, EXIT } from './exit.js';
+import { rootOf, type AddressOptions } from './options.js';
+import { visible } from './output/text.js';
+import { deviceOption, idOption } from './wants.js';
+
+/** What the commands that ask for devices are told. */
+export interface WantOptions {
+  readonly device?: ReadonlyMap<string, number>;
+  readonly id?: readonly (readonly [string, string])[];
+  readonly numa?: 'single' | 'prefer';
+  readonly wait: number;
+  readonly owner?: CliOwner;
+}
+
+/** For whom the devices are, in the words of consumers. */
+export interface CliOwner {
+  readonly namespace: string;
+  readonly name: string;
+  readonly part: string;
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const LONGEST_WAIT_MS = 3_600_000;
+
+/** Adds --root and --address. */
+export function withAllocator(command: Command): Command {
+  return command
+    .option(
+      '--root <dir>',
+      'root directory of the daemon (default: /var/lib/plugin-broker, or the state directory of the user)',
+    )
+    .option('--address <socket>', 'allocator socket of the daemon (default: alloc.sock in the root directory)');
+}
+
+/** Adds what says which devices, for whom and how long to wait. */
+export function withWants(command: Command): Command {
+  return command
+    .option(
+      '--device <resource[=count]>',
+      'devices of a resource, one if no count is given; may be repeated',
+      deviceOption,
+    )
+    .option('--id <resource=id>', 'this device of a resource; may be repeated', idOption)
+    .addOption(
+      new Option('--numa <how>', 'single: all of one resource near to one NUMA node, or none').choices([
+        'single',
+        'prefer',
+      ]),
+    )
+    .option('--wait <duration>', 'how long to wait until there are enough, such as 30s or 1h', waitOption, 0)
+    .option(
+      '--owner <namespace/name[/part]>',
+      'for whom, as others are shown it (default: what the process is part of)',
+      ownerOption,
+    );
+}
+
+/** The allocator that the options name. @throws CliError when the path cannot be the address of a socket */
+export function allocatorOf(options: AddressOptions): AllocatorClient {
+  const socket =
+    options.address === undefined ? path.join(rootOf(options), 'alloc.sock') : path.resolve(options.address);
+  const length = Buffer.byteLength(socket);
+  if (length > LONGEST_SOCKET_PATH) {
+    const message = `the allocator socket ${socket} has ${length} bytes, but a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter --root or --address`;
+    throw new CliError(EXIT.usage, message);
+  }
+  return new AllocatorClient(socket, systemClock);
+}
+
+/** Runs a call; what the allocator refused ends the command with the code that says whether trying again helps. */
+export async function answered<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    if (thrown instanceof AllocationFailure) throw new CliError(exitOf(thrown), visible(thrown.message));
+    if (thrown instanceof Unreachable && thrown.isForbidden) throw new CliError(EXIT.notAllowed, thrown.message);
+    throw thrown;
+  }
+}
+
+function exitOf({ code }: AllocationFailure): number {
+  switch (code) {
+    case 'RESOURCE_EXHAUSTED':
+    case 'UNAVAILABLE':
+    case 'DEADLINE_EXCEEDED':
+      return EXIT.noDevices;
+    case 'PERMISSION_DENIED':
+      return EXIT.notAllowed;
+    case 'INVALID_ARGUMENT':
+      return EXIT.usage;
+    default:
+      return EXIT.failed;
+  }
+}
+
+/** A duration such as 250ms, 30s, 5m or 1h, in milliseconds. */
+export function durationOption(text: string): number {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const factor = UNITS[unit];
+  if (factor === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
+  return Math.round(Number(number) * factor);
+}
+
+function waitOption(text: string): number {
+  const wait = durationOption(text);
+  if (wait > LONGEST_WAIT_MS) throw new InvalidArgumentError('It must be at most 1h.');
+  return wait;
+}
+
+function ownerOption(text: string): CliOwner {
+  const [namespace = '', name = '', ...part] = text.split('/');
+  if (namespace === '' || name === '')
+    throw new InvalidArgumentError('It must be NAMESPACE/NAME or NAMESPACE/NAME/PART.');
+  return { namespace, name, part: part.join('/') };
+}

@@ -1,0 +1,120 @@
+// `allocate`, `release`, `allocations`: devices that are bound to a key, and who has what.
+import { Option, type Command } from 'commander';
+import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
+import {
+  allocatorOf,
+  answered,
+  durationOption,
+  withAllocator,
+  withWants,
+  type WantOptions,
+} from '../allocator-options.js';
+import { CliError, EXIT } from '../exit.js';
+import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
+import { ago } from '../output/amounts.js';
+import { table, type Column } from '../output/table.js';
+import { visible, visibleJson } from '../output/text.js';
+import { painter, type Paint } from '../output/tones.js';
+import { show } from '../output/watch.js';
+import { clientOf, showing, withAddress, withWatch, type AddressOptions, type WatchOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+import { wantsOf } from '../wants.js';
+
+/** Adds `allocate`. */
+export function addAllocate(program: Command, terminal: Terminal): void {
+  withWants(withAllocator(program.command('allocate')))
+    .summary('take devices until they are released')
+    .description(
+      'Takes devices for a key. The same key with the same request gives the same devices again, also after a restart of the daemon. Exits with 75 if there are not enough in time, 77 if it is not allowed.',
+    )
+    .requiredOption('--key <key>', 'names the lease, to ask for it again and to release it')
+    .option('--ttl <duration>', 'release it by itself if it is not asked for again in this time', durationOption)
+    .addOption(
+      new Option('-o, --output <format>', 'env: for eval in a shell; cdi: names; args: options for podman and docker')
+        .choices(LEASE_FORMATS)
+        .default('text'),
+    )
+    .action(async (options: AddressOptions & WantOptions & { key: string; ttl?: number; output: LeaseFormat }) => {
+      const wants = wantsOf(options.device, options.id, options.numa);
+      const request = {
+        wants,
+        owner: { bind: 'key', ...options.owner },
+        key: options.key,
+        ttlMs: options.ttl,
+        waitMs: options.wait,
+      };
+      const lease = await answered(allocatorOf(options).allocate(request, terminal.interruption()));
+      terminal.write(leaseText(lease, options.output));
+      for (const warning of lease.warnings) terminal.complain(`plugin-broker: ${visible(warning)}`);
+    });
+}
+
+/** Adds `release`. */
+export function addRelease(program: Command, terminal: Terminal): void {
+  withAllocator(program.command('release').argument('[id]', 'the lease'))
+    .summary('give devices back')
+    .description('Gives the devices of a lease back. A lease that is over is fine: nothing is done.')
+    .option('--key <key>', 'the key it was asked for with')
+    .action(async (id: string | undefined, options: AddressOptions & { key?: string }) => {
+      if ((id === undefined) === (options.key === undefined)) {
+        throw new CliError(EXIT.usage, 'say which lease: its id, or --key');
+      }
+      const meant = id === undefined ? { key: options.key ?? '' } : { id };
+      const wasHeld = await answered(allocatorOf(options).release(meant, terminal.interruption()));
+      terminal.write(wasHeld ? 'released\n' : 'there is no such lease; nothing was done\n');
+    });
+}
+
+/** Adds `allocations`. */
+export function addAllocations(program: Command, terminal: Terminal): void {
+  const command = program.command('allocations').argument('[resource]', 'only leases with devices of it');
+  addReset(command, terminal);
+  withWatch(withAllocator(command))
+    .summary('who has which devices, and since when')
+    .description(
+      'Lists leases with their owners and devices, oldest first: one’s own, and for root those of everybody.',
+    )
+    .action(async (resource: string | undefined, options: AddressOptions & WatchOptions) => {
+      const allocator = allocatorOf(options);
+      await show(terminal, showing(options), async () => {
+        const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
+        if (options.output === 'json') return `${visibleJson(leases.map(leaseJson), options.watch === true)}\n`;
+        return leaseTable(leases, terminal.now(), painter(terminal.hasColours));
+      });
+    });
+}
+
+/** `allocations reset`, which is for the operator: it goes to broker.sock. */
+function addReset(allocations: Command, terminal: Terminal): void {
+  withAddress(allocations.command('reset'))
+    .summary('say that nothing is given out, after the checkpoint was lost')
+    .description(
+      'Ends the states unknown and stale of the ledger: from then on devices that nobody is known to have are given out. Stop what may still use devices first.',
+    )
+    .action(async (_: AddressOptions, command: Command) => {
+      // The options of `allocations` are taken by it, wherever they stand.
+      const options = command.optsWithGlobals<AddressOptions>();
+      terminal.write(`${visible(await clientOf(options, terminal).resetLedger())}\n`);
+    });
+}
+
+function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string {
+  if (leases.length === 0) return 'no leases\n';
+  const columns: readonly Column<Lease>[] = [
+    { title: 'OWNER', of: ownerOf },
+    { title: 'DEVICES', of: grantedText },
+    { title: 'STATE', of: ({ state }) => state, tone: ({ state }) => (state === 'active' ? 'good' : 'warn') },
+    { title: 'SINCE', of: ({ createdAt }) => ago(createdAt, now) },
+    { title: 'UNTIL', of: untilText },
+    { title: 'UID', of: ({ uid }) => uid },
+    { title: 'LEASE', of: ({ id }) => id },
+  ];
+  return table(columns, leases, paint);
+}
+
+/** What ends it. */
+function untilText({ owner, pid, key, expiresAt }: Lease): string {
+  if (expiresAt !== '') return expiresAt;
+  if (owner?.bind === 'process') return `pid ${String(pid)} ends`;
+  return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(key)}`;
+}

@@ -1,0 +1,27 @@
+// `front uninstall`
+import type { Command } from 'commander';
+import { uninstallFront } from '../../platform/kubelet/front-uninstall.js';
+import { systemClock } from '../../platform/time/system-clock.js';
+import { CliError, EXIT } from '../exit.js';
+import { counted } from '../output/amounts.js';
+import type { Terminal } from '../terminal.js';
+
+/** Adds the command. */
+export function addFront(program: Command, terminal: Terminal): void {
+  program
+    .command('front')
+    .summary('the broker in front of a kubelet')
+    .description('What concerns the broker in front of a kubelet; `resources` shows how each resource stands there.')
+    .command('uninstall')
+    .summary("take the broker out of a kubelet's directories")
+    .description(
+      "Removes the sockets and registry entries of the broker from a kubelet's directories, once no broker serves them any more. Files of others stay.",
+    )
+    .option('--kubelet-dir <dir>', "the kubelet's directory", '/var/lib/kubelet')
+    .action(async ({ kubeletDir }: { readonly kubeletDir: string }) => {
+      const done = await uninstallFront(kubeletDir, systemClock);
+      if ('problem' in done) throw new CliError(EXIT.failed, done.problem);
+      for (const file of done.removed) terminal.write(`removed ${file}\n`);
+      terminal.write(`${counted(done.removed.length, 'file')} of the broker removed from ${kubeletDir}\n`);
+    });
+}

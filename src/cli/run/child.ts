@@ -1,0 +1,73 @@
+// The process that uses the devices of `run`. It must not outlive `run`, to which the lease is bound: else it would use
+// devices that somebody else is given. So the kernel is asked to kill it when `run` dies, through setpriv(1).
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import { isatty } from 'node:tty';
+import { CliError, EXIT } from '../exit.js';
+import { commandPath } from './command-path.js';
+
+/** Signals that are passed on as they come. */
+const PASSED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGCONT'] as const;
+/** Signals that a terminal sends to all processes of its foreground group: the command has them already. */
+const FROM_TERMINAL = ['SIGINT', 'SIGQUIT'] as const;
+
+/** A running command. */
+export class Child {
+  /** Its exit code, or 128 and the number of the signal that ended it, as a shell reports it. Rejects with CliError when it cannot be started. */
+  readonly ended: Promise<number>;
+  readonly #process: ChildProcess;
+  readonly #passers = new Map<NodeJS.Signals, () => void>();
+
+  /** Whether the command ends with us whatever ends us. */
+  readonly isTied: boolean;
+
+  /** Starts a command with its own environment beside ours, on our terminal. @throws CliError as commandPath */
+  constructor(command: string, args: readonly string[], envs: ReadonlyMap<string, string>) {
+    const file = commandPath(command);
+    const tie = setpriv();
+    this.isTied = tie !== undefined;
+    const words = tie === undefined ? [file, ...args] : [tie, '--pdeathsig', 'KILL', '--', file, ...args];
+    const [program = file, ...rest] = words;
+    this.#process = spawn(program, rest, { stdio: 'inherit', env: { ...process.env, ...Object.fromEntries(envs) } });
+    this.ended = this.#untilEnded(file);
+    const isInteractive = isatty(0) || isatty(1) || isatty(2);
+    for (const signal of PASSED) this.#listen(signal, () => this.#process.kill(signal));
+    for (const signal of FROM_TERMINAL) {
+      this.#listen(signal, () => {
+        if (!isInteractive) this.#process.kill(signal);
+      });
+    }
+  }
+
+  /** Kills it. */
+  kill(): void {
+    this.#process.kill('SIGKILL');
+  }
+
+  async #untilEnded(file: string): Promise<number> {
+    try {
+      const [code, signal] = (await once(this.#process, 'exit')) as [number | null, NodeJS.Signals | null];
+      return signal === null ? (code ?? 0) : 128 + constants.signals[signal];
+    } catch (failure) {
+      throw new CliError(EXIT.cannotRun, `${file} cannot be run: ${(failure as Error).message}`);
+    } finally {
+      for (const [signal, passer] of this.#passers) process.off(signal, passer);
+    }
+  }
+
+  #listen(signal: NodeJS.Signals, passer: () => void): void {
+    this.#passers.set(signal, passer);
+    process.on(signal, passer);
+  }
+}
+
+/** A setpriv that can tie a process to its parent; that of BusyBox cannot. */
+function setpriv(): string | undefined {
+  try {
+    const file = commandPath('setpriv');
+    return spawnSync(file, ['--help'], { encoding: 'utf8' }).stdout.includes('--pdeathsig') ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+// Wires the CDI files of leases to the directory that container engines read.
+import { noCdi, type CdiFiles } from '../allocation/ports.js';
+import { LeaseFiles, type LeaseFilePorts } from '../cdi/lease-files.js';
+import type { Origin } from '../cdi/names.js';
+import type { Clock } from '../kernel/clock.js';
+import type { Settings } from '../model/settings.js';
+import { cdiDirectory } from '../platform/fs/cdi-directory.js';
+import { lookAtHost } from '../platform/fs/host-node.js';
+import { rootIdentity } from '../platform/fs/root-identity.js';
+
+/** What is needed. */
+export interface CdiParts {
+  readonly settings: Settings;
+  readonly bootId: string;
+  readonly clock: Clock;
+}
+
+/**
+ * The files of leases; none where CDI is off.
+ *
+ * @param degraded the directory cannot be used (one sentence), or can again
+ */
+export function cdiFiles({ settings, bootId, clock }: CdiParts, degraded: LeaseFilePorts['degraded']): CdiFiles {
+  const { cdi, paths } = settings;
+  if (cdi.dir === undefined) return noCdi;
+  let origin: Origin | undefined;
+  return new LeaseFiles({
+    directory: cdiDirectory(cdi.dir),
+    look: lookAtHost,
+    kind: cdi.kind,
+    clock,
+    degraded,
+    get origin() {
+      // The root is there once something of it is served.
+      origin ??= { root: rootIdentity(paths.root), boot: bootId };
+      return origin;
+    },
+  });
+}

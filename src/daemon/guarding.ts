@@ -1,0 +1,30 @@
+// What stands before plugins that we call: the same budgets as before those that call us, and who exceeds them is told.
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { EventSink } from '../model/event.js';
+import type { GuardSettings } from '../model/settings.js';
+import type { Guarding } from '../platform/grpc/owned-sockets.js';
+
+/** What is needed. */
+export interface GuardingPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly guard: () => GuardSettings;
+  /** Counted for metrics. */
+  readonly count: (what: 'ended') => void;
+}
+
+/** Guards connections that the broker opens. */
+export function guardPlugins({ clock, log, events, guard, count }: GuardingPorts): Guarding {
+  return {
+    clock,
+    guard,
+    onEnd: ({ code, message }, socket) => {
+      count('ended');
+      const sentence = `our connection to ${socket} was ended: ${message}`;
+      events.record({ type: 'connection', reason: code, socket, message: sentence });
+      log.warn('connection.ended', sentence, { code, socket });
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// Who hears of what: every subscription of the daemon, in the order in which it is told. A listener that changes something
+// is told of that, as all others are, after the change that it answers (Roster.listeners).
+import type { FloodGate } from '../flood/flood-gate.js';
+import type { ListListener } from '../model/device-list.js';
+import type { RosterListener } from '../model/instance.js';
+import type { Persistence } from '../checkpoint/persistence.js';
+import type { Core } from './core.js';
+
+/** Who tells, and who hears beside the core. */
+export interface Subscribers {
+  readonly core: Core;
+  readonly flood?: FloodGate;
+  readonly persistence?: Persistence;
+  /** Stands before a kubelet. */
+  readonly front?: (RosterListener & ListListener) | undefined;
+  readonly leases?: (RosterListener & ListListener) | undefined;
+  /** Tells a program that tests plugins, for `verify` alone. */
+  readonly faults?: (RosterListener & ListListener) | undefined;
+}
+
+/** Subscribes everybody, once, before anything is opened. */
+export function subscribe({ core, flood, persistence, leases, front, faults }: Subscribers): void {
+  const { roster, inventory, restart, recorder, lifecycle, registrySockets, quarantineResponse } = core;
+  const store = persistence === undefined ? [] : [persistence];
+  const users = leases === undefined ? [] : [leases];
+  const kubelet = front === undefined ? [] : [front];
+  const tests = faults === undefined ? [] : [faults];
+  // Told before it is acted upon; on disk after that.
+  // What was kept of a removed socket is put back before anybody asks who listens at its path.
+  const followers = [
+    restart,
+    recorder,
+    restart.settling,
+    lifecycle,
+    registrySockets,
+    ...store,
+    ...users,
+    ...kubelet,
+    ...tests,
+  ];
+  roster.listeners.follow(...followers);
+  inventory.listeners.follow(...store, recorder, ...users, ...kubelet, ...tests);
+  flood?.listeners.follow(quarantineResponse, ...store);
+}

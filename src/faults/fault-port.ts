@@ -1,0 +1,248 @@
+// Stands between the broker and its neighbours when a program tests plugins against it: does what that
+// program orders, and tells it what happens. Never there otherwise.
+import type { FloodSubject, FloodVerdict } from '../model/flood.js';
+import { asError, sleep, type Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import type { EventDraft, EventSink } from '../model/event.js';
+import type { BrokerNews, CallFate, Fault, FaultOrder, PluginPicture } from '../model/fault-port.js';
+import { pluginKey } from '../model/ids.js';
+import type { Interference } from '../daemon/interference.js';
+import type { PluginDialler } from '../session/ports.js';
+import { BreakableStream } from './breakable-stream.js';
+import type { Core, CorePorts } from '../daemon/core.js';
+
+/** The longest pause between a list and the next break: breaks shall come at any moment of a plugin's work. */
+const LONGEST_PAUSE_MS = 60;
+
+/** A span of faults that begins with the first registration that meets it. */
+interface Span {
+  readonly kind: 'refuse' | 'hang';
+  readonly ms: number;
+  until?: number;
+}
+
+/** What the port needs. */
+export interface FaultPortParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Takes news to the program; never throws, never waits. */
+  readonly tell: (news: BrokerNews) => void;
+}
+
+/** One broker's faults and news. */
+export class FaultPort implements Interference {
+  readonly #parts: FaultPortParts;
+  /** Streams by the path of their socket. */
+  readonly #streams = new Map<string, BreakableStream>();
+  readonly #denied = new Set<string>();
+  #spans: readonly Span[] = [];
+  #denials = 0;
+  #core: Core | undefined;
+  #isPictureDue = false;
+  #lastPicture = '';
+
+  constructor(parts: FaultPortParts) {
+    this.#parts = parts;
+  }
+
+  /** Does what an order says, in addition to what earlier ones said. */
+  obey({ faults }: FaultOrder): void {
+    for (const fault of faults) this.#begin(fault);
+  }
+
+  /** The phase of the broker changed. */
+  phase(phase: Extract<BrokerNews, { kind: 'phase' }>['phase']): void {
+    this.#parts.tell({ kind: 'phase', at: this.#now(), phase });
+  }
+
+  /** Stands before everything that the core asks of its neighbours. */
+  disturb(ports: CorePorts): CorePorts {
+    const { live } = ports;
+    return {
+      ...ports,
+      live: {
+        settings: live.settings,
+        get admission() {
+          return live.admission;
+        },
+        get liveness() {
+          return live.liveness;
+        },
+        nameAllowed: (name) => this.#isAllowed(name, () => live.nameAllowed(name)),
+        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
+      },
+      flood: {
+        quarantined: (subject) => ports.flood.quarantined(subject),
+        registration: (subject) => this.#registration(subject, () => ports.flood.registration(subject)),
+        openPacer: (enrolment) => ports.flood.openPacer(enrolment),
+      },
+      dialler: this.#dialler(ports.dialler),
+      store: {
+        persist: async (instance) => {
+          const isDurable = await ports.store.persist(instance);
+          this.changed();
+          return isDurable;
+        },
+        isDeregistered: (socketKey) => ports.store.isDeregistered(socketKey),
+      },
+    };
+  }
+
+  /** Tells how the plugins of a core are from now on, each time that changes. */
+  follow(core: Core): void {
+    this.#core = core;
+  }
+
+  changed(): void {
+    if (this.#core !== undefined) this.#pictureSoon(this.#core);
+  }
+
+  removed(): void {
+    this.changed();
+  }
+
+  listApplied(): void {
+    this.changed();
+  }
+
+  /** The sink of events, told to the program too. */
+  events(inner: EventSink): EventSink {
+    return {
+      record: (draft: EventDraft) => {
+        inner.record(draft);
+        this.#parts.tell({ kind: 'event', at: this.#now(), event: { reason: '', plugin: '', socket: '', ...draft } });
+      },
+    };
+  }
+
+  #begin(fault: Fault): void {
+    if (fault.kind === 'none') {
+      this.#spans = [];
+      this.#denials = 0;
+    } else if (fault.kind === 'notify-false') this.#denials += 1;
+    else if (fault.kind === 'stream-break') this.#breakAll(fault.times, fault.listWithinMs);
+    else this.#spans = [...this.#spans, { kind: fault.kind, ms: fault.ms }];
+  }
+
+  /** The flood policy, after ordered refusals and delays. What the broker does by itself is left alone. */
+  #registration(subject: FloodSubject, inner: () => FloodVerdict): FloodVerdict {
+    if (subject.pulled) return inner();
+    const verdict = this.#verdictFor(subject);
+    const { door, type, name } = subject;
+    this.#parts.tell({ kind: 'call', at: this.#now(), door, type, name, fate: this.#fateOf(name, verdict) });
+    return verdict ?? inner();
+  }
+
+  #isAllowed(name: string, inner: () => boolean): boolean {
+    if (this.#denials === 0) return inner();
+    this.#denials -= 1;
+    this.#denied.add(name);
+    return false;
+  }
+
+  #dialler(inner: PluginDialler): PluginDialler {
+    return {
+      dial: (endpoint) => {
+        const connection = inner.dial(endpoint);
+        return {
+          ...connection,
+          listAndWatch: () => {
+            for (const [path, { isOpen }] of this.#streams) if (!isOpen) this.#streams.delete(path);
+            const tell = (is: 'up' | 'down'): void =>
+              this.#parts.tell({ kind: 'stream', at: this.#now(), socket: endpoint.path, is });
+            const stream = new BreakableStream(connection.listAndWatch(), () => inner.dial(endpoint), tell);
+            this.#streams.set(endpoint.path, stream);
+            return stream;
+          },
+        };
+      },
+    };
+  }
+
+  #verdictFor({ name }: FloodSubject): FloodVerdict | undefined {
+    const now = this.#parts.clock.mono();
+    for (const span of this.#spans) {
+      span.until ??= now + span.ms;
+      const leftMs = Math.ceil(span.until - now);
+      if (leftMs <= 0) continue;
+      if (span.kind === 'hang') {
+        const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
+          await sleep(this.#parts.clock, leftMs, signal);
+          return { kind: 'pass' };
+        };
+        return { kind: 'delay', delayMs: leftMs, wait };
+      }
+      const message = `${name}: refused by verify; come back in ${(leftMs / 1000).toFixed(1)} s`;
+      return { kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message, retryAfterMs: leftMs } };
+    }
+    return undefined;
+  }
+
+  #fateOf(name: string, verdict: FloodVerdict | undefined): CallFate {
+    if (verdict !== undefined) return verdict.kind === 'delay' ? 'held' : 'refused';
+    return this.#denied.delete(name) ? 'denied' : 'passed';
+  }
+
+  #breakAll(times: number, withinMs: number): void {
+    for (const [socket, stream] of this.#streams) {
+      if (stream.isOpen) void this.#break(socket, stream, times, withinMs);
+    }
+  }
+
+  async #break(socket: string, stream: BreakableStream, times: number, withinMs: number): Promise<void> {
+    const { clock, random, tell } = this.#parts;
+    let done = 0;
+    let slowestMs = 0;
+    let failure: string | undefined;
+    while (done < times && failure === undefined) {
+      await sleep(clock, random.next() * LONGEST_PAUSE_MS);
+      const from = clock.mono();
+      try {
+        await stream.break(withinMs, clock);
+        done += 1;
+        slowestMs = Math.max(slowestMs, clock.mono() - from);
+      } catch (thrown) {
+        failure = asError(thrown).message;
+      }
+    }
+    tell({ kind: 'streams-broken', at: this.#now(), socket, times: done, slowestMs, failure });
+  }
+
+  /** After all that happens now: what is true only between two steps of one change is nobody's business. */
+  #pictureSoon(core: Core): void {
+    if (this.#isPictureDue) return;
+    this.#isPictureDue = true;
+    void Promise.resolve().then(() => {
+      this.#isPictureDue = false;
+      const plugins = pictureOf(core);
+      const text = JSON.stringify(plugins);
+      if (text === this.#lastPicture) return;
+      this.#lastPicture = text;
+      this.#parts.tell({ kind: 'picture', at: this.#now(), plugins });
+    });
+  }
+
+  #now(): number {
+    return this.#parts.clock.wall();
+  }
+}
+
+function pictureOf(core: Core): PluginPicture[] {
+  const resources = core.resources();
+  const plugins = new Map<string, PluginPicture>();
+  for (const { type, name } of core.roster.all()) {
+    const key = pluginKey({ type, name });
+    const primary = plugins.has(key) ? undefined : core.roster.primaryOf(type, name);
+    if (primary === undefined) continue;
+    const { door, state, reason, socketKey, socketPath, caller } = primary;
+    const resource = resources.get(name);
+    plugins.set(key, {
+      ...{ type, name, door, state, reason, incarnation: socketKey, socket: socketPath, pid: caller?.pid ?? -1 },
+      capacity: resource?.capacity ?? 0,
+      allocatable: resource?.allocatable ?? 0,
+      isListed: resource?.owner.id === primary.id,
+      isDurable: primary.isDurable,
+    });
+  }
+  return [...plugins.values()];
+}

@@ -1,0 +1,149 @@
+// What happens to an accepted connection before anybody reads it: who is it, may it connect, the border before it.
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { ConnectionEndCode } from '../model/connection-ends.js';
+import type { EventSink } from '../model/event.js';
+import type { Caller } from '../model/ids.js';
+import type { ConnectionVerdict } from './connection-budget.js';
+import { ConnectionRun, RefusalRuns } from './refusal-runs.js';
+
+/** A connection that keeps calling after refusals is read only this often, and the next ones of its process. */
+const SLOW_READ_MS = 100;
+
+/** Ends that belong to a long life: nothing for an operator at night. */
+const NORMAL_ENDS: ReadonlySet<string> = new Set(['IDLE', 'TOO_OLD']);
+
+/** An accepted connection. */
+export interface AcceptedSocket {
+  once(event: 'close', closed: () => void): unknown;
+  destroy(): unknown;
+}
+
+/** Why a border ended a connection. */
+export interface EndedBy {
+  readonly code: ConnectionEndCode;
+  readonly message: string;
+}
+
+/** What reads a connection first, and can be told to read less. */
+export interface Throttled {
+  /** Is read only this often from now on. */
+  throttle(everyMs: number): void;
+  throttleAfterOneCall(everyMs: number): void;
+  /** Is not read before. */
+  readLater(inMs: number): void;
+}
+
+/** A connection that may stay. */
+export interface GuardedConnection<Border> {
+  readonly caller: Caller | undefined;
+  readonly stream: Border;
+  /** From now on the peer is read only now and then. */
+  readonly slowDown: () => void;
+  /** A call of it was refused, or accepted. */
+  readonly answered: (isAccepted: boolean) => void;
+}
+
+/** What is needed. */
+export interface ConnectionGatePorts<Socket, Border> {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly peerOf: (socket: Socket) => Caller | undefined;
+  /** Whether the process has file descriptors to spare beside this connection's. */
+  readonly hasRoom: (connection: Socket) => boolean;
+  /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
+  readonly budget: { admit(caller: Caller | undefined): ConnectionVerdict };
+  /** Puts a border before a connection; `ended` is told when that ends it. */
+  readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void) => Border;
+  /** Counted for metrics: accepted, refused by budget, ended by the border. */
+  readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
+}
+
+/** Accepts plugin connections on kubelet.sock. */
+export class ConnectionGate<Socket extends AcceptedSocket, Border extends Throttled> {
+  readonly #ports: ConnectionGatePorts<Socket, Border>;
+  readonly #runs: RefusalRuns;
+
+  constructor(ports: ConnectionGatePorts<Socket, Border>) {
+    this.#ports = ports;
+    this.#runs = new RefusalRuns(() => ports.clock.mono());
+  }
+
+  /** Takes an accepted connection; undefined: it was refused and closed. */
+  readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
+    const { hasRoom, peerOf, budget, count } = this.#ports;
+    if (!hasRoom(socket)) {
+      count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
+      socket.destroy();
+      return undefined;
+    }
+    const caller = peerOf(socket);
+    const verdict = budget.admit(caller);
+    if (!verdict.ok) {
+      this.#refuse(caller, verdict.code, verdict.sentence, socket);
+      return undefined;
+    }
+    const firstReadInMs = this.#runs.firstReadInMs(caller);
+    if (firstReadInMs === undefined) {
+      verdict.release();
+      const why = 'connections of it are cut off again and again, and enough of them wait';
+      this.#refuse(caller, 'CUT_OFF_AGAIN', why, socket);
+      return undefined;
+    }
+    count('accepted');
+    socket.once('close', verdict.release);
+    return this.#guard(socket, caller, firstReadInMs);
+  };
+
+  #guard(socket: Socket, caller: Caller | undefined, firstReadInMs: number): GuardedConnection<Border> {
+    const runs = this.#runs;
+    const border = this.#ports.openBorder(socket, ({ code, message }) => {
+      this.#ports.count('ended');
+      this.#say(caller, code, message);
+      if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
+    });
+    const slowDown = (): void => border.throttle(SLOW_READ_MS);
+    border.readLater(firstReadInMs);
+    if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
+    const run = new ConnectionRun();
+    const answered = (isAccepted: boolean): void => {
+      if (isAccepted) {
+        runs.accepted(caller);
+        run.accepted();
+        return;
+      }
+      runs.refused(caller);
+      if (run.refused()) slowDown();
+    };
+    return { caller, stream: border, slowDown, answered };
+  }
+
+  #refuse(caller: Caller | undefined, code: string, message: string, socket: Socket): void {
+    this.#ports.count('refused');
+    this.#say(caller, code, message);
+    socket.destroy();
+  }
+
+  #say(caller: Caller | undefined, code: string, message: string): void {
+    const { log, events } = this.#ports;
+    const sentence = `connection of ${whoIs(caller)} ended: ${message}`;
+    if (NORMAL_ENDS.has(code)) {
+      log.debug('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+      return;
+    }
+    events.record({ type: 'connection', reason: code, message: sentence });
+    log.warn('connection.ended', sentence, { code, uid: caller?.uid, pid: caller?.pid });
+  }
+
+  #saySlowed(caller: Caller | undefined): void {
+    const { log, events } = this.#ports;
+    const message = `${whoIs(caller)} is cut off again and again: its further connections are read in turns until a call of it is accepted, or it pauses`;
+    events.record({ type: 'connection', reason: 'CUT_OFF_AGAIN', message });
+    log.warn('connection.slowed', message, { code: 'CUT_OFF_AGAIN', uid: caller?.uid, pid: caller?.pid });
+  }
+}
+
+function whoIs(caller: Caller | undefined): string {
+  return caller === undefined ? 'an unknown process' : `pid ${String(caller.pid ?? '?')} (uid ${String(caller.uid)})`;
+}

@@ -1,0 +1,228 @@
+// The calls of the kubelet about one resource, passed on with deadlines. Admission of pods is one thread for all of them:
+// an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
+// nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
+import { abortable, sleep, type Clock } from '../kernel/clock.js';
+import { GRPC_STATUS } from '../model/reasons.js';
+import type { FailedCall } from '../model/failed-call.js';
+import { FrontFailure, type FrontedResources, type FrontMethod, type FrontOwners, type FrontWire } from './ports.js';
+import { standingOf, type Speculation } from './standing.js';
+
+/** The kubelet gives PreStartContainer 30 s: what waits at the gate is answered before. */
+const GATE_MS = 25_000;
+/** After a call that timed out the plugin is asked for a sign of life this often. */
+const PROBE_EVERY_MS = 1000;
+
+/** Deadlines, in milliseconds. */
+export interface FrontLimits {
+  readonly holdMs: number;
+  readonly allocateMs: number;
+  readonly preferredMs: number;
+  readonly preStartMs: number;
+}
+
+/** What the calls need. */
+export interface FrontCallsPorts {
+  readonly resource: string;
+  readonly resources: FrontedResources;
+  readonly owners: FrontOwners;
+  readonly wire: FrontWire;
+  readonly clock: Clock;
+  readonly limits: () => FrontLimits;
+  readonly speculation: () => Speculation;
+  readonly gateWaited: (seconds: number) => void;
+}
+
+/** Calls of one resource. */
+export class FrontCalls {
+  readonly #ports: FrontCallsPorts;
+  readonly #halt = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  /** The instance that let a call time out, until it shows a sign of life. */
+  #silent: string | undefined;
+
+  constructor(ports: FrontCallsPorts) {
+    this.#ports = ports;
+  }
+
+  /** What is known of the resource changed: those who wait for it look again. */
+  changed(): void {
+    for (const look of [...this.#waiting]) look();
+  }
+
+  /** Calls that wait fail. */
+  close(): void {
+    this.#halt.abort(new FrontFailure(GRPC_STATUS.UNAVAILABLE, this.#sentence('the broker is stopping')));
+  }
+
+  /** Passes a call on. @throws FrontFailure */
+  async call(method: FrontMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
+    const signal = AbortSignal.any([outer, this.#halt.signal]);
+    if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
+    const ids = this.#idsOf(method, request);
+    return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
+  }
+
+  #idsOf(method: FrontMethod, request: Buffer): readonly string[] {
+    try {
+      return this.#ports.wire.idsOf(method, request);
+    } catch {
+      throw this.#failure('INVALID_ARGUMENT', `${method}: the request cannot be decoded`);
+    }
+  }
+
+  /** Advice: on any doubt there is none. */
+  async #preferred(request: Buffer, signal: AbortSignal): Promise<Buffer> {
+    const { resources, resource, wire, limits } = this.#ports;
+    const now = resources.now(resource);
+    if (now?.state !== 'ready' || !now.options.preferredAllocationAvailable || now.instanceId === this.#silent) {
+      return wire.noPreference;
+    }
+    try {
+      const limitMs = limits().preferredMs;
+      return (
+        (await resources.call(now.instanceId, 'GetPreferredAllocation', request, limitMs, signal)) ?? wire.noPreference
+      );
+    } catch {
+      return wire.noPreference;
+    }
+  }
+
+  async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
+    const { owners, resource, clock, limits } = this.#ports;
+    const until = clock.mono() + limits().holdMs;
+    owners.allocating(resource, 1);
+    try {
+      const taken = await owners.takenBy(resource, ids, signal);
+      if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
+      for (;;) {
+        const instanceId = await this.#whenOpen('allocate', until, signal);
+        try {
+          return await this.#pass(instanceId, 'Allocate', request, limits().allocateMs, signal);
+        } catch (failure) {
+          // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
+          if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
+        }
+      }
+    } finally {
+      owners.allocating(resource, -1);
+    }
+  }
+
+  async #preStart(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
+    const { wire, clock, limits, resources, resource, gateWaited } = this.#ports;
+    const since = clock.mono();
+    const until = since + GATE_MS;
+    const instanceId = await this.#whenOpen('preStart', until, signal);
+    gateWaited((clock.mono() - since) / 1000);
+    const now = resources.now(resource);
+    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
+    const bad = ids.find((id) => health.get(id) !== true);
+    if (bad !== undefined) {
+      const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
+      throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
+    }
+    if (now?.options.preStartRequired !== true) return wire.started;
+    const limitMs = Math.max(1, Math.min(limits().preStartMs, until - clock.mono()));
+    return this.#pass(instanceId, 'PreStartContainer', request, limitMs, signal);
+  }
+
+  /** Waits until the plugin can be asked. @returns its instance @throws FrontFailure */
+  async #whenOpen(way: 'allocate' | 'preStart', until: number, signal: AbortSignal): Promise<string> {
+    const { resources, resource, clock, speculation } = this.#ports;
+    for (;;) {
+      const now = resources.now(resource);
+      const { [way]: verdict } = standingOf(now, speculation());
+      if (now !== undefined && verdict === 'open') {
+        if (now.instanceId !== this.#silent) return now.instanceId;
+        if (way === 'allocate') {
+          throw this.#failure(
+            'UNAVAILABLE',
+            'its plugin did not answer the last call in time, and has not answered since',
+          );
+        }
+      }
+      if (verdict === 'refused') throw this.#failure('FAILED_PRECONDITION', `its plugin is ${describe(now)}`);
+      const leftMs = until - clock.mono();
+      if (verdict === 'away' || leftMs <= 0) {
+        const waited = verdict === 'away' ? '' : ' and did not come back in time';
+        throw this.#failure('UNAVAILABLE', `its plugin is ${describe(now)}${waited}`);
+      }
+      await this.#nextChange(leftMs, signal);
+    }
+  }
+
+  async #pass(
+    instanceId: string,
+    method: FrontMethod,
+    request: Buffer,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    try {
+      const answer = this.#ports.resources.call(instanceId, method, request, limitMs, signal);
+      if (answer === undefined) throw this.#failure('UNAVAILABLE', 'its plugin was lost just now');
+      return await answer;
+    } catch (thrown) {
+      if (thrown instanceof FrontFailure) throw thrown;
+      const { status, message } = thrown as FailedCall;
+      if (status === GRPC_STATUS.DEADLINE_EXCEEDED && !signal.aborted) {
+        this.#fellSilent(instanceId);
+        throw this.#failure('UNAVAILABLE', `its plugin did not answer ${method} within ${String(limitMs)} ms`);
+      }
+      const { resource } = this.#ports;
+      throw new FrontFailure(status, `${resource}: its plugin failed ${method}: ${message}`);
+    }
+  }
+
+  /** From now on nobody waits for this instance, until it answers the cheapest of all calls. */
+  #fellSilent(instanceId: string): void {
+    if (this.#silent === instanceId) return;
+    this.#silent = instanceId;
+    void this.#probe(instanceId).catch(() => undefined); // ends with the front
+  }
+
+  async #probe(instanceId: string): Promise<void> {
+    const { clock, resources, resource } = this.#ports;
+    const { signal } = this.#halt;
+    do {
+      // Not at once: pods that stand behind the one whose call timed out are to be told, not to wait in turn.
+      await sleep(clock, PROBE_EVERY_MS, signal);
+      if (await resources.isAlive(instanceId, signal)) break;
+    } while (this.#silent === instanceId && resources.now(resource)?.instanceId === instanceId);
+    if (this.#silent === instanceId) this.#silent = undefined;
+    this.changed();
+  }
+
+  #isReady(instanceId: string): boolean {
+    const { resources, resource } = this.#ports;
+    const now = resources.now(resource);
+    return now?.instanceId === instanceId && now.state === 'ready';
+  }
+
+  /** Resolves with the next change, or when the time is over. */
+  async #nextChange(limitMs: number, signal: AbortSignal): Promise<void> {
+    let wake = (): void => undefined;
+    const change = new Promise<void>((resolve) => (wake = resolve));
+    const alarm = this.#ports.clock.alarm(limitMs, wake);
+    this.#waiting.add(wake);
+    try {
+      await abortable(change, signal);
+    } finally {
+      alarm.cancel();
+      this.#waiting.delete(wake);
+    }
+  }
+
+  #failure(status: keyof typeof GRPC_STATUS, why: string): FrontFailure {
+    return new FrontFailure(GRPC_STATUS[status], this.#sentence(why));
+  }
+
+  #sentence(why: string): string {
+    const { resource } = this.#ports;
+    return `${resource}: ${why}; see plugin-broker explain ${resource}`;
+  }
+}
+
+function describe(now: { readonly state: string; readonly reason: string } | undefined): string {
+  return now === undefined ? 'gone' : `${now.state} (${now.reason})`;
+}

@@ -1,0 +1,85 @@
+// The front: every resource that is for the pods of the kubelet, before that kubelet.
+import type { Alarm } from '../kernel/clock.js';
+import type { FrontState, FrontView } from '../model/front.js';
+import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
+import type { Speculation } from './standing.js';
+
+/** Calls that the kubelet has under way are given this long when the broker stops. */
+const CALLS_END_MS = 5000;
+
+/** What the front needs. */
+export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation'> {
+  readonly speculate: 'off' | 'gated';
+  readonly speculateForMs: number;
+  /** Resources at most; further ones are not fronted. */
+  readonly maxResources: () => number;
+}
+
+/** All fronted resources. */
+export class Front {
+  readonly #ports: FrontPorts;
+  readonly #resources = new Map<string, FrontedResource>();
+  #speculation: Speculation;
+  #alarm: Alarm | undefined;
+  #isOpen = false;
+
+  constructor(ports: FrontPorts) {
+    this.#ports = ports;
+    this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
+  }
+
+  /** Begins: resources whose devices pods have come first, because those pods are admitted again at once. */
+  open(): void {
+    const { clock, speculateForMs, resources, owners } = this.#ports;
+    this.#isOpen = true;
+    if (this.#speculation === 'on') {
+      this.#alarm = clock.alarm(speculateForMs, () => {
+        this.#speculation = 'over';
+        for (const resource of this.#resources.values()) resource.refresh();
+      });
+    }
+    const held = (name: string): number => owners.idsOf(name).length;
+    for (const name of resources.names().sort((a, b) => held(b) - held(a))) this.changed(name);
+  }
+
+  /** What is known of a resource changed: its plugin, its list, or who has its devices. */
+  changed(name: string): void {
+    if (!this.#isOpen) return;
+    const known = this.#resources.get(name);
+    if (known !== undefined) {
+      known.refresh();
+      return;
+    }
+    const { resources, maxResources } = this.#ports;
+    if (resources.now(name) === undefined || !resources.names().includes(name)) return;
+    if (this.#resources.size >= maxResources()) return;
+    const fronted = new FrontedResource(name, { ...this.#ports, speculation: () => this.#speculation });
+    this.#resources.set(name, fronted);
+    fronted.refresh();
+  }
+
+  /** kubelet.sock is another one, or gone. */
+  kubeletChanged(): void {
+    for (const resource of this.#resources.values()) resource.kubeletChanged();
+  }
+
+  /** How a resource stands; undefined when it is not fronted. */
+  view(name: string): FrontView | undefined {
+    return this.#resources.get(name)?.view;
+  }
+
+  /** Resources by state. */
+  states(): Map<FrontState, number> {
+    const states = new Map<FrontState, number>();
+    for (const { view } of this.#resources.values()) states.set(view.state, (states.get(view.state) ?? 0) + 1);
+    return states;
+  }
+
+  /** Finishes calls and stops serving. The kubelet keeps what it was told until its streams end. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#alarm?.cancel();
+    await Promise.all([...this.#resources.values()].map((resource) => resource.close(CALLS_END_MS)));
+    this.#resources.clear();
+  }
+}

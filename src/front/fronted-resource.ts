@@ -1,0 +1,257 @@
+// One resource in front of the kubelet: what it is told, on however many streams it has, and its calls.
+import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import type { FrontState, FrontView } from '../model/front.js';
+import { GRPC_STATUS } from '../model/reasons.js';
+import { FrontCalls, type FrontLimits } from './calls.js';
+import { ListPace } from './list-pace.js';
+import {
+  FrontFailure,
+  type FrontAnswer,
+  type FrontedResources,
+  type FrontedService,
+  type FrontMethod,
+  type FrontOptions,
+  type FrontOwners,
+  type FrontPlace,
+  type FrontWire,
+  type Kubelet,
+  type ListOut,
+  type OpenPlace,
+  type ResourceNow,
+} from './ports.js';
+import { Registrar, type RegistrarState } from './registrar.js';
+import { standingOf, type Speculation } from './standing.js';
+import { compose, isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told.js';
+
+/** How a call ended, for metrics. */
+export type CallResult = 'ok' | 'failed';
+
+/** What one resource needs. */
+export interface FrontedResourcePorts {
+  readonly resources: FrontedResources;
+  readonly owners: FrontOwners;
+  readonly wire: FrontWire;
+  readonly kubelet: Kubelet;
+  readonly openPlace: OpenPlace;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: () => FrontLimits;
+  readonly speculation: () => Speculation;
+  readonly usesRegistry: boolean;
+  /** Told of each change of the state. */
+  readonly changed: (resource: string, view: FrontView) => void;
+  readonly called: (method: FrontMethod, result: CallResult) => void;
+  readonly gateWaited: (seconds: number) => void;
+}
+
+/** Told nothing yet. */
+const UNTOLD: Told = { ...NOTHING };
+
+/** One resource. */
+export class FrontedResource implements FrontedService {
+  readonly name: string;
+  readonly #ports: FrontedResourcePorts;
+  readonly #calls: FrontCalls;
+  readonly #place: FrontPlace;
+  readonly #registrar: Registrar;
+  readonly #streams = new Set<ListOut>();
+  readonly #pace = new ListPace();
+  /** What was known before the reboot, kept while it is speculated on: the broker forgets it when its grace is over. */
+  #remembered: ResourceNow | undefined;
+  #told: Told = UNTOLD;
+  #next: Told | undefined;
+  #alarm: Alarm | undefined;
+  #registration: { readonly state: RegistrarState; readonly why: string } = {
+    state: 'registering',
+    why: '',
+  };
+  #tooLarge: string | undefined;
+  #view: FrontView;
+  #callsUnderWay = 0;
+  #idle: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(name: string, ports: FrontedResourcePorts) {
+    this.name = name;
+    this.#ports = ports;
+    this.#view = { state: 'off', reason: '', since: ports.clock.wall(), told: { healthy: 0, unhealthy: 0 } };
+    this.#calls = new FrontCalls({
+      ...ports,
+      resource: name,
+      resources: { ...ports.resources, now: () => this.#now() },
+    });
+    this.#place = ports.openPlace(name, this);
+    this.#registrar = new Registrar({
+      ...ports,
+      resource: name,
+      place: this.#place,
+      options: () => this.options(),
+      openStreams: () => this.#streams.size,
+      told: (state, why) => {
+        this.#registration = { state, why };
+        this.#show();
+      },
+    });
+  }
+
+  /** How it stands. */
+  get view(): FrontView {
+    return this.#view;
+  }
+
+  /** The gate is announced where the plugin wants to be called anyway, and where it was not reached yet. */
+  options(): FrontOptions {
+    const now = this.#now();
+    const { isConfirmed } = standingOf(now, this.#ports.speculation());
+    return {
+      preStartRequired: !isConfirmed || now?.options.preStartRequired === true,
+      preferredAllocationAvailable: now?.options.preferredAllocationAvailable === true,
+    };
+  }
+
+  watch(stream: ListOut): () => void {
+    if (this.#isClosed || this.#told === UNTOLD) {
+      stream.send(NOTHING.bytes);
+      stream.end();
+      return () => undefined;
+    }
+    this.#streams.add(stream);
+    if (this.#next === undefined) stream.send(this.#told.bytes);
+    else this.#tell(); // both streams say the same
+    this.#registrar.look();
+    return () => {
+      this.#streams.delete(stream);
+      this.#registrar.look();
+    };
+  }
+
+  async call(method: FrontMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer> {
+    const { called } = this.#ports;
+    this.#callsUnderWay++;
+    try {
+      const bytes = await this.#calls.call(method, request, signal);
+      called(method, 'ok');
+      return { bytes };
+    } catch (failure) {
+      called(method, 'failed');
+      const { message } = asError(failure);
+      return { status: failure instanceof FrontFailure ? failure.status : GRPC_STATUS.UNAVAILABLE, message };
+    } finally {
+      this.#callsUnderWay--;
+      if (this.#callsUnderWay === 0) this.#idle?.();
+    }
+  }
+
+  /** What is known of it changed, or who has what. */
+  refresh(): void {
+    if (this.#isClosed) return;
+    const { speculation, owners, wire } = this.#ports;
+    const now = this.#now();
+    const standing = standingOf(now, speculation());
+    const told = compose(now, standing, owners.idsOf(this.name), wire);
+    this.#calls.changed();
+    if (told === undefined || told.bytes.length === 0) {
+      this.#registrar.isWanted = false;
+      if (this.#streams.size > 0) this.#goodbye();
+      this.#next = undefined;
+      this.#told = UNTOLD;
+    } else if (told.bytes.length > LARGEST_LIST_BYTES) {
+      this.#tooLarge = `its list has ${String(told.bytes.length)} bytes and the kubelet takes ${String(LARGEST_LIST_BYTES)}; what it was told before stays`;
+      if (this.#told === UNTOLD) this.#registrar.isWanted = false;
+    } else {
+      this.#tooLarge = undefined;
+      this.#offer(told);
+      this.#registrar.isWanted = true;
+    }
+    this.#show();
+  }
+
+  /** kubelet.sock is another one, or gone. */
+  kubeletChanged(): void {
+    this.#registrar.look();
+  }
+
+  /** Finishes calls within the limit, then stops serving. What the kubelet knows is not taken back. */
+  async close(limitMs: number): Promise<void> {
+    this.#registrar.close();
+    if (this.#callsUnderWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+        this.#ports.clock.alarm(limitMs, resolve);
+      });
+    }
+    this.#isClosed = true;
+    this.#alarm?.cancel();
+    this.#calls.close();
+    for (const stream of this.#streams) stream.end();
+    await this.#place.close();
+  }
+
+  #now(): ResourceNow | undefined {
+    const { resources, speculation } = this.#ports;
+    const now = resources.now(this.name);
+    if (now !== undefined)
+      this.#remembered = now.isHint && !now.isConfirmed && speculation() === 'on' ? now : undefined;
+    return now ?? this.#remembered;
+  }
+
+  #offer(told: Told): void {
+    if (this.#told === UNTOLD) {
+      this.#told = told; // nobody heard anything yet: the first stream gets this
+      return;
+    }
+    if (told.bytes.equals(this.#told.bytes)) {
+      this.#next = undefined;
+      this.#alarm?.cancel();
+      return;
+    }
+    this.#next = told;
+    this.#alarm?.cancel();
+    const { clock, wire } = this.#ports;
+    const waitMs = this.#pace.waitMs(clock.mono(), isWorse(this.#told, told, wire));
+    if (waitMs === 0) this.#tell();
+    else this.#alarm = clock.alarm(waitMs, () => this.#tell());
+  }
+
+  #tell(): void {
+    const next = this.#next;
+    this.#next = undefined;
+    this.#alarm?.cancel();
+    if (next === undefined) return;
+    this.#told = next;
+    this.#pace.sent(this.#ports.clock.mono());
+    for (const stream of this.#streams) stream.send(next.bytes);
+    this.#show();
+  }
+
+  #goodbye(): void {
+    this.#alarm?.cancel();
+    for (const stream of this.#streams) {
+      stream.send(NOTHING.bytes);
+      stream.end();
+    }
+  }
+
+  #show(): void {
+    const { state, reason } = this.#state();
+    const { healthy, unhealthy } = this.#told;
+    const isChange = state !== this.#view.state;
+    const since = isChange ? this.#ports.clock.wall() : this.#view.since;
+    this.#view = { state, reason, since, told: { healthy, unhealthy } };
+    if (isChange) this.#ports.changed(this.name, this.#view);
+  }
+
+  #state(): { readonly state: FrontState; readonly reason: string } {
+    if (this.#tooLarge !== undefined) return { state: 'too-large', reason: this.#tooLarge };
+    const { told, isSpeculative } = standingOf(this.#now(), this.#ports.speculation());
+    if (told === 'nothing') return { state: 'off', reason: 'its plugin was not reached since the machine started' };
+    if (told === 'goodbye') return { state: 'off', reason: 'it has no devices now' };
+    const { state, why } = this.#registration;
+    if (state !== 'fronted' || !isSpeculative) return { state, reason: why };
+    return {
+      state: 'speculating',
+      reason: 'the kubelet is told the list of before the reboot; containers wait at the gate',
+    };
+  }
+}

@@ -1,0 +1,172 @@
+// Which pods have which devices. Allocate carries no pod, so the kubelet is asked over PodResources: List now and then, and
+// never while an Allocate is under way, because List makes the kubelet forget which ids it is about to give (its set of ids
+// in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
+// such effect, and confirms before anything is refused.
+import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import type { FrontOwners } from './ports.js';
+
+/** The kubelet is asked at most this often. */
+const EVERY_MS = 10_000;
+const LIST_MS = 10_000;
+/** An Allocate waits for it. */
+const GET_MS = 1000;
+/** A device of a pod that two answers did not name is free. */
+const ABSENT = 2;
+
+/** Devices of one resource that a container has. */
+export interface PodHolding {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly ids: readonly string[];
+}
+
+/** The kubelet's PodResources service. Both reject with FailedCall. */
+export interface PodResources {
+  list(limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[]>;
+  /** Undefined when the kubelet knows no such pod. */
+  get(namespace: string, pod: string, limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[] | undefined>;
+}
+
+/** What is known of one device. */
+export interface DeviceOwner {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** Answers in a row that did not name it. */
+  absent: number;
+}
+
+/** What owners need. */
+export interface OwnersPorts {
+  readonly podResources: PodResources;
+  readonly clock: Clock;
+  /** Who has devices of a resource changed. */
+  readonly changed: (resource: string) => void;
+  /** The kubelet was asked for all pods: why that failed, or nothing. */
+  readonly asked: (problem: string | undefined) => void;
+}
+
+/** Owners of the devices of a kubelet's node. In memory only: the kubelet keeps the truth. */
+export class Owners implements FrontOwners {
+  readonly #ports: OwnersPorts;
+  readonly #halt = new AbortController();
+  readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
+  #calls = 0;
+  #isAsking = false;
+  #alarm: Alarm | undefined;
+  #askedAt = -Infinity;
+
+  constructor(ports: OwnersPorts) {
+    this.#ports = ports;
+  }
+
+  /** Begins to ask. */
+  open(): void {
+    this.#askAgain();
+  }
+
+  /** Owners of a resource by device id. */
+  of(resource: string): ReadonlyMap<string, DeviceOwner> {
+    return this.#byResource.get(resource) ?? new Map();
+  }
+
+  /** All owners, by resource. */
+  all(): ReadonlyMap<string, ReadonlyMap<string, DeviceOwner>> {
+    return this.#byResource;
+  }
+
+  idsOf(resource: string): readonly string[] {
+    return [...this.of(resource).keys()];
+  }
+
+  allocating(_resource: string, by: 1 | -1): void {
+    this.#calls += by;
+    if (by === -1 && this.#calls === 0) this.#askAgain();
+  }
+
+  async takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+    const known = this.of(resource);
+    const asked = new Set<string>();
+    for (const id of ids) {
+      const owner = known.get(id);
+      if (owner === undefined || asked.has(keyOf(owner))) continue;
+      asked.add(keyOf(owner));
+      const holdings = await this.#confirmed(owner, signal);
+      const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => ids.includes(each)));
+      if (held === undefined) continue;
+      const device = held.ids.find((each) => ids.includes(each)) ?? id;
+      return `device ${JSON.stringify(device)} is in use by pod ${owner.namespace}/${owner.pod}, and the kubelet asked for it again`;
+    }
+    return undefined;
+  }
+
+  /** Ends it. */
+  close(): void {
+    this.#alarm?.cancel();
+    this.#halt.abort();
+  }
+
+  async #confirmed({ namespace, pod }: DeviceOwner, signal: AbortSignal): Promise<readonly PodHolding[] | undefined> {
+    const both = AbortSignal.any([signal, this.#halt.signal]);
+    return this.#ports.podResources.get(namespace, pod, GET_MS, both).catch(() => undefined); // not confirmed: not refused
+  }
+
+  #askAgain(): void {
+    const { clock } = this.#ports;
+    this.#alarm?.cancel();
+    if (this.#halt.signal.aborted) return;
+    const waitMs = Math.max(0, this.#askedAt + EVERY_MS - clock.mono());
+    this.#alarm = clock.alarm(waitMs, () => void this.#ask());
+  }
+
+  async #ask(): Promise<void> {
+    // The end of the last call asks again.
+    if (this.#calls > 0 || this.#isAsking) return;
+    const { podResources, clock, asked } = this.#ports;
+    this.#askedAt = clock.mono();
+    this.#isAsking = true;
+    try {
+      this.#take(await podResources.list(LIST_MS, this.#halt.signal));
+      asked(undefined);
+    } catch (failure) {
+      if (!this.#halt.signal.aborted) asked(asError(failure).message);
+    } finally {
+      this.#isAsking = false;
+      this.#askAgain();
+    }
+  }
+
+  #take(holdings: readonly PodHolding[]): void {
+    const changed = new Set<string>();
+    const named = new Map<string, Set<string>>();
+    for (const { namespace, pod, container, resource, ids } of holdings) {
+      const known = this.#byResource.get(resource) ?? new Map<string, DeviceOwner>();
+      this.#byResource.set(resource, known);
+      const here = named.get(resource) ?? new Set();
+      named.set(resource, here);
+      for (const id of ids) {
+        here.add(id);
+        const before = known.get(id);
+        if (before?.pod !== pod || before.namespace !== namespace) changed.add(resource);
+        known.set(id, { namespace, pod, container, absent: 0 });
+      }
+    }
+    for (const [resource, known] of this.#byResource) {
+      for (const [id, owner] of known) {
+        if (named.get(resource)?.has(id) === true) continue;
+        owner.absent++;
+        if (owner.absent < ABSENT) continue;
+        known.delete(id);
+        changed.add(resource);
+      }
+      if (known.size === 0) this.#byResource.delete(resource);
+    }
+    for (const resource of changed) this.#ports.changed(resource);
+  }
+}
+
+function keyOf({ namespace, pod }: DeviceOwner): string {
+  return `${namespace}/${pod}`;
+}

@@ -1,0 +1,133 @@
+// What the front needs of the rest of the house, and what it gives to those who serve its sockets.
+import type { PluginState } from '../model/plugin.js';
+import type { Reason } from '../model/reasons.js';
+
+/** The calls of a kubelet that are passed on to the plugin. */
+export type FrontMethod = 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer';
+
+/** What GetDevicePluginOptions answers. */
+export interface FrontOptions {
+  readonly preStartRequired: boolean;
+  readonly preferredAllocationAvailable: boolean;
+}
+
+/** What the broker knows of a resource at this moment: the instance that speaks for it, and its last list. */
+export interface ResourceNow {
+  readonly instanceId: string;
+  readonly state: PluginState;
+  readonly reason: Reason;
+  /** From the checkpoint of another boot and not confirmed since. */
+  readonly isHint: boolean;
+  /** It was reached in this life of the broker. */
+  readonly isConfirmed: boolean;
+  /** As the plugin sent it. */
+  readonly list: Buffer;
+  readonly devices: number;
+  readonly healthy: number;
+  /** As the plugin said, now or before the restart. */
+  readonly options: FrontOptions;
+}
+
+/** The resources of the broker. */
+export interface FrontedResources {
+  /** Names that are to be fronted now: known, matched by the settings, and for the pods of the kubelet. */
+  names(): string[];
+  /** Undefined when nothing is known of it, or nothing any more. */
+  now(resource: string): ResourceNow | undefined;
+  /** Passes a call on over the open session of an instance. Rejects with FailedCall; undefined without a session. */
+  call(
+    instanceId: string,
+    method: FrontMethod,
+    request: Buffer,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Buffer> | undefined;
+  /** Whether the plugin answers GetDevicePluginOptions within a second. */
+  isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Lists and requests as bytes: the front compares and composes them and never needs their form. */
+export interface FrontWire {
+  /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
+  idsOf(method: FrontMethod, request: Buffer): readonly string[];
+  /** The devices of a list by id, with whether they are healthy. */
+  healthOf(list: Buffer): ReadonlyMap<string, boolean>;
+  /** The list with all its devices unhealthy, if that is wanted, and with further unhealthy ones at its end. */
+  compose(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Buffer;
+  /** An answer of GetPreferredAllocation that prefers nothing. */
+  readonly noPreference: Buffer;
+  /** The answer of PreStartContainer. */
+  readonly started: Buffer;
+}
+
+/** The kubelet that stands at kubelet.sock. */
+export interface Kubelet {
+  /** The incarnation of kubelet.sock now; undefined when there is none. */
+  incarnation(): string | undefined;
+  /** Calls Register. Rejects with FailedCall. */
+  register(resource: string, endpoint: string, options: FrontOptions, signal: AbortSignal): Promise<void>;
+}
+
+/** A ListAndWatch stream of a kubelet. */
+export interface ListOut {
+  /** Sends a list as soon as the ones before have left; one that has not begun to leave is replaced. */
+  send(list: Buffer): void;
+  /** Ends the stream when everything has left. */
+  end(): void;
+}
+
+/** What is served on the sockets of one resource. */
+export interface FrontedService {
+  options(): FrontOptions;
+  /** A stream was opened. Returns what to call when it has ended. */
+  watch(stream: ListOut): () => void;
+  /** Never rejects. */
+  call(method: FrontMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer>;
+}
+
+/** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */
+export type FrontAnswer = { readonly bytes: Buffer } | { readonly status: number; readonly message: string };
+
+/** The two sockets of one resource and its entry in the kubelet's registry. */
+export interface FrontPlace {
+  /** As Register names it: relative to the directory of kubelet.sock. */
+  readonly endpoint: string;
+  /**
+   * Binds what is not where it belongs (any more).
+   *
+   * @throws Error with a sentence when a path is not ours to take
+   */
+  ensure(): Promise<void>;
+  /** Makes the entry in the registry unless it is there. Returns what is in the way, in a sentence. */
+  enter(): string | undefined;
+  /** Stops listening. The files stay: a successor binds over them. */
+  close(): Promise<void>;
+}
+
+/** Makes places. */
+export type OpenPlace = (resource: string, service: FrontedService) => FrontPlace;
+
+/** Who has which devices, as far as it is known. */
+export interface FrontOwners {
+  /** Ids of a resource that pods have. */
+  idsOf(resource: string): readonly string[];
+  /**
+   * Whether another living pod has one of these ids, confirmed by the kubelet just now. Never rejects.
+   *
+   * @returns a sentence that names the pod, or undefined
+   */
+  takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined>;
+  /** Calls under way: who has what is not asked for meanwhile. */
+  allocating(resource: string, by: 1 | -1): void;
+}
+
+/** A call that is answered with an error: the sentence ends in the pod's status. */
+export class FrontFailure extends Error {
+  override readonly name = 'FrontFailure';
+  /** gRPC status number. */
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}

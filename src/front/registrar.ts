@@ -1,0 +1,154 @@
+// Keeps one resource registered with the kubelet, for ever. Register is called when the kubelet is new, and when no stream
+// of it is open any more although it lives; never to change a list or an option, because each Register leaves a second
+// client behind in the kubelet, and the end of either cuts off the other.
+import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
+import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
+import type { Random } from '../kernel/random.js';
+import type { FrontOptions, FrontPlace, Kubelet } from './ports.js';
+
+const RETRY: BackoffBounds = { firstMs: 20, maxMs: 1000 };
+/** The kubelet answers Register after it has called us back. Beyond this it hangs, and is called again. */
+const REGISTER_MS = 15_000;
+/** After its answer it opens a stream at once. */
+const STREAM_MS = 5000;
+/** A kubelet that lives and lets us go so often within a minute has another client for the resource. */
+const LOST = { times: 3, withinMs: 60_000 };
+/** Who fronts a resource twice is not fought: the next try is so much later, and each further one twice as much. */
+const YIELD: BackoffBounds = { firstMs: 60_000, maxMs: 600_000 };
+
+/** How far it is. */
+export type RegistrarState = 'no-kubelet' | 'registering' | 'fronted' | 'refused';
+
+/** What the registrar needs. */
+export interface RegistrarPorts {
+  readonly resource: string;
+  readonly kubelet: Kubelet;
+  readonly place: FrontPlace;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly options: () => FrontOptions;
+  /** Streams that the kubelet has open. */
+  readonly openStreams: () => number;
+  /** Whether there is an entry in the registry to be made (front.doors). */
+  readonly usesRegistry: boolean;
+  readonly told: (state: RegistrarState, why: string) => void;
+}
+
+/** Works on one resource while it is wanted. */
+export class Registrar {
+  readonly #ports: RegistrarPorts;
+  readonly #halt = new AbortController();
+  #wake = new AbortController();
+  #isWanted = false;
+  /** The kubelet that answered Register last. */
+  #knownTo: string | undefined;
+  #failures = 0;
+  #losses: number[] = [];
+  #yields = 0;
+  #yieldUntil = -Infinity;
+
+  constructor(ports: RegistrarPorts) {
+    this.#ports = ports;
+    void this.#run();
+  }
+
+  /** Whether the kubelet is to know the resource. */
+  set isWanted(isWanted: boolean) {
+    if (this.#isWanted === isWanted) return;
+    this.#isWanted = isWanted;
+    if (!isWanted) this.#knownTo = undefined;
+    this.look();
+  }
+
+  /** Something changed: kubelet.sock, or a stream was opened or ended. */
+  look(): void {
+    this.#wake.abort();
+  }
+
+  /** Ends it. Nothing is taken back from the kubelet. */
+  close(): void {
+    this.#halt.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#halt;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      await this.#pause(await this.#step());
+    }
+  }
+
+  /** One look and what follows from it. @returns milliseconds until the next look, if nothing changes before */
+  async #step(): Promise<number> {
+    const { kubelet, openStreams, told, clock } = this.#ports;
+    if (!this.#isWanted) return Infinity;
+    const incarnation = kubelet.incarnation();
+    if (incarnation === undefined) {
+      told('no-kubelet', 'there is no kubelet.sock');
+      this.#failures = 0;
+      return Infinity;
+    }
+    if (this.#knownTo === incarnation && openStreams() > 0) {
+      told('fronted', 'the kubelet follows its list');
+      this.#failures = 0;
+      return Infinity;
+    }
+    if (this.#knownTo === incarnation && this.#isFoughtOver()) {
+      told('refused', 'the kubelet let it go again and again: another plugin or broker registers it, too');
+      this.#yields++;
+      this.#losses = [];
+      this.#yieldUntil = clock.mono() + backoffMs(this.#yields, YIELD, 1);
+    }
+    const yieldMs = this.#yieldUntil - clock.mono();
+    if (this.#knownTo === incarnation && yieldMs > 0) return yieldMs;
+    return this.#register(incarnation);
+  }
+
+  async #register(incarnation: string): Promise<number> {
+    const { resource, kubelet, place, options, clock, told } = this.#ports;
+    if (this.#failures === 0) told('registering', 'the kubelet is being called');
+    try {
+      await place.ensure();
+      await withDeadline(
+        clock,
+        REGISTER_MS,
+        () => new Error(`the kubelet did not answer Register within ${String(REGISTER_MS)} ms`),
+        (signal) => kubelet.register(resource, place.endpoint, options(), signal),
+        this.#halt.signal,
+      );
+    } catch (failure) {
+      if (this.#halt.signal.aborted) return Infinity;
+      this.#failures++;
+      const { message } = asError(failure);
+      told('registering', `it could not be registered: ${message}`);
+      return backoffMs(this.#failures, RETRY, this.#ports.random.next());
+    }
+    if (this.#knownTo === incarnation) this.#losses.push(clock.mono());
+    else this.#yields = 0;
+    this.#knownTo = incarnation;
+    this.#enter();
+    return STREAM_MS;
+  }
+
+  #enter(): void {
+    const { place, usesRegistry, told } = this.#ports;
+    const problem = usesRegistry ? place.enter() : undefined;
+    if (problem !== undefined) told('registering', problem);
+  }
+
+  #isFoughtOver(): boolean {
+    const since = this.#ports.clock.mono() - LOST.withinMs;
+    this.#losses = this.#losses.filter((at) => at >= since);
+    return this.#losses.length >= LOST.times;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const both = AbortSignal.any([this.#halt.signal, this.#wake.signal]);
+    if (both.aborted) return;
+    await (ms === Infinity ? aborted(both) : sleep(this.#ports.clock, ms, both).catch(() => undefined));
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,58 @@
+// The list that the kubelet is told: composed from what the plugin reported and what pods still have. Pure but for the
+// port that knows the wire.
+import type { FrontWire, ResourceNow } from './ports.js';
+import type { Standing } from './standing.js';
+
+/** The kubelet's gRPC library ends the stream at 4 MiB; what is refused here is refused visibly. */
+export const LARGEST_LIST_BYTES = 3.5 * 1024 * 1024;
+
+/** A list as it is told. */
+export interface Told {
+  readonly bytes: Buffer;
+  readonly healthy: number;
+  readonly unhealthy: number;
+}
+
+/** The goodbye: no devices any more. */
+export const NOTHING: Told = { bytes: Buffer.alloc(0), healthy: 0, unhealthy: 0 };
+
+/**
+ * Composes the list.
+ *
+ * @param held ids that pods have: those that the plugin does not list any more are kept as unhealthy, because a kubelet
+ *   reports an id that vanished as healthy
+ * @returns undefined when nothing is to be told
+ */
+export function compose(
+  now: ResourceNow | undefined,
+  { told }: Pick<Standing, 'told'>,
+  held: readonly string[],
+  wire: FrontWire,
+): Told | undefined {
+  if (told === 'nothing') return undefined;
+  if (told === 'goodbye' || now === undefined) return NOTHING;
+  let vanished: readonly string[] = [];
+  if (held.length > 0) {
+    const listed = wire.healthOf(now.list);
+    vanished = held.filter((id) => !listed.has(id));
+  }
+  const isAllUnhealthy = told === 'unhealthy';
+  const isAsReported = !isAllUnhealthy && vanished.length === 0;
+  const healthy = isAllUnhealthy ? 0 : now.healthy;
+  return {
+    bytes: isAsReported ? now.list : wire.compose(now.list, isAllUnhealthy, vanished),
+    healthy,
+    unhealthy: now.devices + vanished.length - healthy,
+  };
+}
+
+/** Whether a device that was healthy in the list before is not any more: this cannot wait. */
+export function isWorse(before: Told, next: Told, wire: FrontWire): boolean {
+  if (next.healthy < before.healthy) return true;
+  if (before.healthy === 0) return false;
+  const now = wire.healthOf(next.bytes);
+  for (const [id, wasHealthy] of wire.healthOf(before.bytes)) {
+    if (wasHealthy && now.get(id) !== true) return true;
+  }
+  return false;
+}

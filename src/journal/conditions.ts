@@ -1,0 +1,66 @@
+// Conditions of the broker itself: what is wrong now, by what it is about: each is told once when it begins, when it changes and when it is over.
+import type { Log } from '../kernel/log.js';
+import type { EventSink, EventType } from '../model/event.js';
+
+/** What can be wrong, the area it belongs to, and the sentence when it is over. The checkpoint tells of itself. */
+const KINDS = {
+  checkpoint: { area: 'checkpoint', over: undefined },
+  plugins_registry: { area: 'discovery', over: 'plugins_registry can be watched again' },
+  'device-plugins': { area: 'discovery', over: 'device-plugins can be watched again' },
+  'kubelet.sock': { area: 'discovery', over: 'kubelet.sock is in its place again' },
+  sockets: { area: 'discovery', over: 'every socket in plugins_registry is looked at again' },
+  'alloc.sock': { area: 'allocation', over: 'alloc.sock is in its place, and devices can be asked for' },
+  descriptors: { area: 'descriptors', over: 'file descriptors are free again, and plugins can connect' },
+  'pod-resources': { area: 'allocation', over: 'PodResources can be asked again' },
+  'pod-resources-answers': { area: 'allocation', over: 'PodResources answers are complete again' },
+  cdi: { area: 'allocation', over: 'CDI files can be written again' },
+} as const;
+
+/** Under which type it is told. */
+const EVENT_TYPES = {
+  checkpoint: 'checkpoint',
+  discovery: 'discovery',
+  descriptors: 'connection',
+  allocation: 'broker',
+} as const satisfies Record<(typeof KINDS)[keyof typeof KINDS]['area'], EventType>;
+
+/** What a condition is about. */
+export type Condition = keyof typeof KINDS;
+
+/** The conditions of one broker. */
+export class Conditions {
+  readonly #log: Log;
+  readonly #events: EventSink;
+  readonly #changed: () => void;
+  readonly #now = new Map<Condition, string>();
+
+  constructor(log: Log, events: EventSink, changed: () => void) {
+    this.#log = log;
+    this.#events = events;
+    this.#changed = changed;
+  }
+
+  /** One sentence each. */
+  get sentences(): readonly string[] {
+    return [...this.#now.values()];
+  }
+
+  /** What they belong to, each once. */
+  get areas(): readonly (typeof KINDS)[Condition]['area'][] {
+    return [...new Set([...this.#now.keys()].map((what) => KINDS[what].area))];
+  }
+
+  /** Begins a condition, changes its sentence, or ends it (undefined). */
+  set(what: Condition, why: string | undefined): void {
+    if (this.#now.get(what) === why) return;
+    if (why === undefined) this.#now.delete(what);
+    else this.#now.set(what, why);
+    const { area, over } = KINDS[what];
+    if (over !== undefined) {
+      const message = why ?? over;
+      this.#log[why === undefined ? 'info' : 'error']('broker.degraded', message);
+      this.#events.record({ type: EVENT_TYPES[area], message });
+    }
+    this.#changed();
+  }
+}

@@ -1,0 +1,88 @@
+// Tells operators what changes: every state of an instance, every change of its devices, every refusal that no plugin
+// can be named for; as events and log lines.
+import type { Holding, ListListener } from '../model/device-list.js';
+import type { Log } from '../kernel/log.js';
+import type { Metrics } from '../kernel/metrics.js';
+import type { EventSink } from '../model/event.js';
+import { DEVICE_PLUGIN, pluginKey, type Caller } from '../model/ids.js';
+import type { Change, Instance, RosterListener } from '../model/instance.js';
+import type { Refusal, RefusalCode } from '../model/reasons.js';
+
+/** Ids of devices that are named in one event. */
+const SHOWN_IDS = 5;
+
+/** What is told, and to whom. */
+export interface EventRecorderPorts {
+  readonly events: EventSink;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** What is known of an instance, for its name. */
+  readonly roster: { get(id: string): Instance | undefined };
+}
+
+/** Records what happens to plugins. */
+export class EventRecorder implements RosterListener, ListListener {
+  readonly #ports: EventRecorderPorts;
+
+  constructor(ports: EventRecorderPorts) {
+    this.#ports = ports;
+  }
+
+  /** An instance changed. Rejections are told by whoever refused. */
+  changed({ instance, before, reasonBefore, to }: Change): void {
+    const { state, reason } = to;
+    const { events, log } = this.#ports;
+    if (state === 'rejected' || (state === before && reason === reasonBefore)) return;
+    const plugin = pluginKey(instance);
+    const socket = instance.socketPath;
+    const type = reason === 'registered' && before !== state ? 'registered' : 'state';
+    const message = `${instance.name} is ${state}: ${to.message}`;
+    events.record({ type, reason, plugin, socket, message });
+    // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
+    const isPassing = state === 'restored' || state === 'connecting';
+    const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
+    log[level]('plugin.state-changed', message, { plugin, socket, state, reason, pid: instance.caller?.pid });
+  }
+
+  /** A list counts. */
+  listApplied(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void {
+    const plugin = this.#plugin(holding.instanceId);
+    const counts = `${String(holding.healthy)} of ${String(holding.devices)} devices are healthy`;
+    if (holding.healthy !== before?.healthy || holding.devices !== before.devices) {
+      const message = before === undefined ? `first list: ${counts}` : counts;
+      this.#ports.events.record({ type: 'devices', plugin, message });
+    }
+    if (duplicates.length === 0) return;
+    const shown = duplicates.slice(0, SHOWN_IDS).map((id) => JSON.stringify(id));
+    const message = `the list names ids more than once, the last counts: ${shown.join(', ')}`;
+    this.#ports.events.record({ type: 'devices', plugin, message });
+  }
+
+  /** A list was refused; the last good one stays. */
+  listRefused(id: string, code: RefusalCode, sentence: string): void {
+    const plugin = this.#plugin(id);
+    this.#ports.events.record({ type: 'devices', reason: code, plugin, message: sentence });
+    this.#ports.log.warn('inventory.list-refused', sentence, { plugin, code });
+  }
+
+  /** A registration socket was refused of which nobody could say whose it is. */
+  refusedAt(socket: string, { code, message }: Refusal): void {
+    const { events, log, metrics } = this.#ports;
+    events.record({ type: 'refused', reason: code, socket, message });
+    log.warn('registration.refused', message, { code, socket });
+    metrics.registration('other', 'refused', code);
+  }
+
+  /** A call on kubelet.sock was refused that is no RegisterRequest. */
+  undecodable({ code, message }: Refusal, caller: Caller | undefined): void {
+    const { events, log, metrics } = this.#ports;
+    events.record({ type: 'refused', reason: code, message: `${message} (uid ${String(caller?.uid ?? '?')})` });
+    log.warn('registration.refused', message, { code, uid: caller?.uid, pid: caller?.pid });
+    metrics.registration(DEVICE_PLUGIN, 'refused', code);
+  }
+
+  #plugin(id: string): string {
+    const instance = this.#ports.roster.get(id);
+    return instance === undefined ? '' : pluginKey(instance);
+  }
+}

@@ -1,0 +1,22 @@
+// One deadline that steps share, one after the other: what the first takes the next does not have.
+import type { Clock } from './clock.js';
+
+/** So many milliseconds from now on, on the monotonic clock. */
+export class Budget {
+  readonly #clock: Clock;
+  readonly #until: number;
+
+  constructor(clock: Clock, limitMs: number) {
+    this.#clock = clock;
+    this.#until = clock.mono() + limitMs;
+  }
+
+  /**
+   * What is left for the next step.
+   *
+   * @param atMost milliseconds that the step may take where more is left
+   */
+  leftMs(atMost = Infinity): number {
+    return Math.min(atMost, Math.max(0, this.#until - this.#clock.mono()));
+  }
+}

@@ -1,0 +1,16 @@
+// Those who hear of something, in a fixed order.
+
+/** An ordered list of listeners. */
+export class Listeners<Listener> {
+  #all: readonly Listener[] = [];
+
+  /** Adds listeners at the end: they are told after those who came before. */
+  follow(...listeners: readonly Listener[]): void {
+    this.#all = [...this.#all, ...listeners];
+  }
+
+  /** Tells each of them, in order, before this returns. */
+  tell(news: (listener: Listener) => void): void {
+    for (const listener of this.#all) news(listener);
+  }
+}

@@ -1,0 +1,44 @@
+// Where a resource stands towards a kubelet.
+
+/** All states. */
+export const FRONT_STATES = [
+  'off',
+  'no-kubelet',
+  'registering',
+  'fronted',
+  'refused',
+  'too-large',
+  'speculating',
+] as const;
+/** off: the kubelet is told nothing of it · no-kubelet: there is no kubelet.sock · registering · fronted: the kubelet follows
+ * its list · refused: another plugin or broker has it · too-large: its list is larger than a kubelet takes · speculating: the
+ * kubelet is told the list of before a reboot. */
+export type FrontState = (typeof FRONT_STATES)[number];
+
+/** How one resource stands. */
+export interface FrontView {
+  readonly state: FrontState;
+  /** A sentence, or empty. */
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** The devices that the kubelet was told of. */
+  readonly told: { readonly healthy: number; readonly unhealthy: number };
+}
+
+/** Standing before a kubelet. */
+export interface FrontSettings {
+  readonly enabled: boolean;
+  /** The kubelet's directory, absolute: its device-plugins, plugins_registry, plugins and pod-resources are below it. */
+  readonly kubeletDir: string;
+  /** `both`: Register and the kubelet's registry; `register`: Register alone, where the registry is elsewhere. */
+  readonly doors: 'both' | 'register';
+  /** Globs of resource names: one of `resources` must match, none of `exclude`. */
+  readonly resources: readonly string[];
+  readonly exclude: readonly string[];
+  /** How long Allocate waits for a plugin that is away. */
+  readonly holdMs: number;
+  /** Whether the kubelet is told lists of before a reboot, behind the gate at PreStartContainer; and for how long. */
+  readonly speculate: 'off' | 'gated';
+  readonly speculateForMs: number;
+}

@@ -1,0 +1,103 @@
+// One incarnation of a plugin as the broker knows it.
+import type { Caller } from './ids.js';
+import type { Door, Enrolment, InstanceReport, PluginState } from './plugin.js';
+import type { Reason } from './reasons.js';
+
+/** Counted per incarnation, for views. */
+export interface Counters {
+  registrations: number;
+  rejected: number;
+  updates: number;
+  coalesced: number;
+  disconnects: number;
+}
+
+/** The record of one incarnation. Only the roster changes it. */
+export interface Instance {
+  readonly id: string;
+  readonly type: string;
+  readonly name: string;
+  readonly door: Door;
+  /** Where the registering socket and the endpoint are, links followed; and the endpoint as the plugin spelled it. */
+  readonly socketPath: string;
+  endpointPath: string;
+  endpointAsSent: string;
+  /** Keys of the incarnations of both sockets. At the watcher door the endpoint may be another one the next time. */
+  readonly socketKey: string;
+  endpointKey: string;
+  versions: readonly string[];
+  /** Grows with each registration: the newest wins. */
+  seq: number;
+  state: PluginState;
+  reason: Reason;
+  message: string;
+  /** Epoch milliseconds. */
+  stateSince: number;
+  registeredAt: number;
+  firstRegisteredAt: number;
+  version: string;
+  /** Who called Register last, or listens on the registration socket. */
+  caller: Caller | undefined;
+  /** The process its session is with; undefined before it was reached in this life of the broker. */
+  listener: Caller | undefined;
+  facts: Readonly<Record<string, unknown>>;
+  /** It delivered what it promised (a list; a node id): predecessors may be let go. */
+  isServing: boolean;
+  /** It had a list stream before, or comes from the checkpoint: its reattach rule applies. */
+  wasWatched: boolean;
+  /** From the checkpoint of another boot and not confirmed since. */
+  isHint: boolean;
+  /** Its handler accepted it in this life of the broker. */
+  isConfirmed: boolean;
+  /**
+   * It was found at the path of a plugin that registered before; nobody has called from it under this name. A device
+   * plugin's socket cannot say its name (docs/specification.md#checkpoint), so a call of its own counts more.
+   */
+  isPresumed: boolean;
+  /**
+   * It went away, or was about to, because an earlier life of the broker gave it a reason to register afresh: on disk, so
+   * that it is given its time after the next restart, too. Until it is heard of.
+   */
+  isAway: boolean;
+  /** On disk. */
+  isDurable: boolean;
+  /** Present while the broker holds its sockets. */
+  enrolment: Enrolment | undefined;
+  readonly counters: Counters;
+}
+
+/** One string for an instance: who it says it is, and which life of which socket registered it. */
+export function instanceId(type: string, name: string, socketKey: string): string {
+  return `${type}/${name}@${socketKey}`;
+}
+
+/** States of an instance that counts: it serves or may come back. */
+export function isLive(instance: Instance): boolean {
+  return instance.state !== 'gone' && instance.state !== 'rejected' && !isReplaced(instance);
+}
+
+/** A predecessor that is kept as fallback while its socket listens. */
+export function isReplaced(instance: Instance): boolean {
+  return instance.state === 'held' && instance.reason === 'replaced';
+}
+
+/** Confirmed and not over: its session is or was open. */
+export function isConnected(instance: Instance): boolean {
+  return instance.state === 'ready' || instance.state === 'orphaned';
+}
+
+/** A change of one instance: what it was and what it became. Later changes are later entries, so `to` may be past already. */
+export interface Change {
+  readonly instance: Instance;
+  readonly before: PluginState | undefined;
+  readonly reasonBefore: Reason | undefined;
+  /** What it became by this change; `instance` itself says what it is now. */
+  readonly to: InstanceReport;
+}
+
+/** Hears of every change of an instance, after it is made and in the order of changes. */
+export interface RosterListener {
+  changed?(change: Change): void;
+  /** The entry was dropped for good. */
+  removed?(instance: Instance): void;
+}

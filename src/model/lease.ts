@@ -1,0 +1,180 @@
+// Leases: devices given to one owner, with what their plugins said about using them.
+import type { LeaseReason } from './allocation-reasons.js';
+
+/**
+ * asking: chosen and marked, in memory only, its plugin is being asked · active · unconfirmed: after a restart, its owner
+ * was not seen yet · impaired: held, but a device of it cannot be used now.
+ */
+export type LeaseState = 'asking' | 'active' | 'unconfirmed' | 'impaired';
+
+/** What the life of a lease is bound to. */
+export type LeaseBinding = 'process' | 'cgroup' | 'key';
+
+/** One life of a process: a pid alone is used again. */
+export interface ProcessLife {
+  readonly pid: number;
+  /** In clock ticks since boot. */
+  readonly startTime: string;
+}
+
+/** One life of a control group: its path below the cgroup mount, and its inode. */
+export interface CgroupLife {
+  readonly path: string;
+  readonly inode: string;
+}
+
+/** For whom a lease is. The names are words for people and consumers; who it really is are uid, process and cgroup. */
+export interface LeaseOwner {
+  readonly bind: LeaseBinding;
+  /** Kind of owner, its name, and a part of it: what PodResources shows as namespace, pod and container. Never empty but `part`. */
+  readonly namespace: string;
+  readonly name: string;
+  readonly part: string;
+  /** Of a `process` owner. */
+  readonly process?: ProcessLife;
+  /** Of a `cgroup` owner. */
+  readonly cgroup?: CgroupLife;
+}
+
+/** Devices that are wanted of one resource. */
+export interface Want {
+  readonly resource: string;
+  /** At least 1, and at least as many as `ids`. */
+  readonly count: number;
+  /** Devices that must be among them, without repeats. */
+  readonly ids: readonly string[];
+  readonly numa: 'single' | 'prefer';
+}
+
+/** One device of a lease, with what its list said when it was given. */
+export interface GrantedDevice {
+  readonly id: string;
+  readonly numaNodes: readonly number[];
+}
+
+/** Devices of one resource in a lease. */
+export interface Granted {
+  readonly resource: string;
+  readonly devices: readonly GrantedDevice[];
+}
+
+/** A directory or file that a plugin wants in a container. */
+export interface AnsweredMount {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  readonly readOnly: boolean;
+}
+
+/** A device node that a plugin wants in a container. Empty permissions mean rwm. */
+export interface AnsweredDevice {
+  readonly containerPath: string;
+  readonly hostPath: string;
+  readonly permissions: string;
+}
+
+/** What plugins answered to Allocate; in a lease that of all its plugins, merged without conflict. */
+export interface PluginAnswer {
+  readonly envs: ReadonlyMap<string, string>;
+  readonly mounts: readonly AnsweredMount[];
+  readonly devices: readonly AnsweredDevice[];
+  readonly annotations: ReadonlyMap<string, string>;
+  /** Names in `cdi_devices` and in annotations `cdi.k8s.io/*`, in this order and without repeats. */
+  readonly cdiDevices: readonly string[];
+}
+
+/** A lease. Immutable: a change of state is a new value. */
+export interface Lease {
+  /** 26 of [0-9a-z], grows with time, never used again. */
+  readonly id: string;
+  readonly state: LeaseState;
+  /** Why, where the state is not `active` or `asking`. */
+  readonly reason: LeaseReason | undefined;
+  readonly owner: LeaseOwner;
+  readonly uid: number;
+  /** Unique within the uid; undefined without one. */
+  readonly key: string | undefined;
+  /** What was asked, for a repeated key. */
+  readonly wants: readonly Want[];
+  /** In the order of `wants`. */
+  readonly granted: readonly Granted[];
+  readonly answer: PluginAnswer;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  /** Its time to live; undefined: it has none. */
+  readonly ttlMs: number | undefined;
+  /** Epoch milliseconds of its end, for people. */
+  readonly expiresAt: number | undefined;
+  /** The boot in which it was given, or its owner was last seen. */
+  readonly bootId: string;
+}
+
+/** What is known of the leases of an earlier life of the broker. */
+export type LedgerState =
+  /** All of them. */
+  | 'ok'
+  /** Those of an older checkpoint; newer ones may be missing. */
+  | 'stale'
+  /** Nothing, although there were some: nothing may be given out. */
+  | 'unknown';
+
+/** A lease as it is on the disk: without what is only true of one life of the broker. */
+export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
+  /** When its time to live began: by the uptime of the machine, and for people. */
+  readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
+};
+
+/** Names of the two variables that every lease has. */
+const LEASE_ENV = 'PLUGIN_BROKER_LEASE';
+export const DEVICES_ENV = 'PLUGIN_BROKER_DEVICES';
+
+/**
+ * The environment of a lease's owner: that of its plugins and rules, its id, and `resource=id` joined by semicolons. In ids
+ * `%`, `;` and control characters are written as `%` and two hexadecimal digits.
+ */
+export function leaseEnvs({
+  id,
+  granted,
+  answer,
+}: Pick<Lease, 'id' | 'granted' | 'answer'>): ReadonlyMap<string, string> {
+  const devices = granted.flatMap(({ resource, devices: given }) =>
+    given.map((device) => `${resource}=${device.id.replaceAll(NOT_IN_LIST, escaped)}`),
+  );
+  return new Map([[LEASE_ENV, id], [DEVICES_ENV, devices.join(';')], ...answer.envs]);
+}
+
+/** What the devices variable of `leaseEnvs` says: ids by resource. Undefined when the text is none of its values. */
+export function devicesOfEnv(text: string): ReadonlyMap<string, readonly string[]> | undefined {
+  const devices = new Map<string, string[]>();
+  for (const entry of text === '' ? [] : text.split(';')) {
+    const at = entry.indexOf('=');
+    if (at < 1) return undefined;
+    const resource = entry.slice(0, at);
+    const id = entry
+      .slice(at + 1)
+      .replaceAll(ESCAPED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    devices.set(resource, [...(devices.get(resource) ?? []), id]);
+  }
+  return devices;
+}
+
+/** What would end an entry of the list, or cannot stand in a variable. */
+const NOT_IN_LIST = /[%;\u0000-\u001f\u007f]/g;
+const ESCAPED = /%([0-9a-f]{2})/g;
+
+function escaped(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+}
+
+/** How an owner is called in messages: `namespace/name`, and `/part` where it has one. */
+export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace' | 'name' | 'part'>): string {
+  return part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`;
+}
+
+/**
+ * Where others read who holds what (PodResources, views). `leases` are those on the disk, oldest first: a lease is among
+ * them before its owner is told, and is not any more once it was released. Listeners are called after each change.
+ */
+export interface LeaseSource {
+  leases(): readonly Lease[];
+  onChange(listener: () => void): void;
+}

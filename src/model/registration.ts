@@ -1,0 +1,104 @@
+// A registration on its way: what is called, what admission says, what becomes of it. The stages hand it on through these.
+import type { Caller } from './ids.js';
+import type { Instance } from './instance.js';
+import type { Outcome, PinnedSocket, PluginHandler, RegistrationRequest } from './plugin.js';
+import type { Refusal } from './reasons.js';
+import type { PluginPolicy } from './settings.js';
+
+/** A decoded v1beta1.RegisterRequest. Its options are not here: what GetDevicePluginOptions answers counts. */
+export interface RegisterCall {
+  readonly version: string;
+  readonly endpoint: string;
+  readonly resourceName: string;
+}
+
+/** What stands behind v1beta1.Registration. RegisterDoor (registration/register-door) does. */
+export interface RegisterService {
+  /** Answers one call; never rejects. */
+  register(call: RegisterCall, caller: Caller | undefined): Promise<Outcome>;
+}
+
+/** Takes a plugin in, or says why not; never rejects. */
+export type Enrol = (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
+
+/** The way that both doors and every pull take. Enrolments (reconcile/enrolment) is it. */
+export interface Enroller {
+  readonly enrol: Enrol;
+}
+
+/** A registration that may come in. Whoever takes it releases both sockets. */
+export interface Admitted {
+  readonly admitted: true;
+  readonly socket: PinnedSocket;
+  readonly endpoint: PinnedSocket;
+  readonly caller: Caller | undefined;
+  /** The process that listens on the endpoint: whoever called, its session is with this one. */
+  readonly listener: Caller;
+  readonly policy: PluginPolicy;
+  /** What others may have changed since: asked in the same turn in which the registration is entered. */
+  readonly recheck: () => Refusal | undefined;
+}
+
+/** The verdict of admission: let in, or why not. */
+export type AdmissionVerdict = Admitted | { readonly admitted: false; readonly refusal: Refusal };
+
+/** May it come in? Admission (admission/admission) decides. */
+export interface Admitter {
+  /** @param handler of the request's type, for its name and version rules and to ask the incumbent */
+  admit(
+    request: RegistrationRequest,
+    handler: PluginHandler | undefined,
+    signal: AbortSignal,
+  ): Promise<AdmissionVerdict>;
+}
+
+/** An instance that has a name. */
+export interface Incumbent {
+  readonly id: string;
+  readonly socketKey: string;
+  readonly endpointPath: string;
+}
+
+/** Whose a name is. */
+export interface NameOwner {
+  readonly uid: number;
+  readonly endpointPath: string;
+  /** It is lost and inside its grace: its name may be free soon. */
+  readonly isHeld: boolean;
+}
+
+/** What admission asks of the actual state. Claims (reconcile/claims) answers. */
+export interface NameClaims {
+  /** The instance that speaks for a plugin now, if any counts. */
+  incumbent(type: string, name: string): Incumbent | undefined;
+  /**
+   * Whose the name is: the uid of the instance that has it, or would have it when it comes back. Undefined when nobody has
+   * it, or only hints from another boot do.
+   *
+   * @param except the key of the registration socket that is not meant
+   */
+  owner(type: string, name: string, except: string | undefined): NameOwner | undefined;
+  /** The name of another plugin of the same type that this very endpoint serves, in the way of this request. */
+  claimant(request: Pick<RegistrationRequest, 'type' | 'name' | 'pulled'>, endpointKey: string): string | undefined;
+  /** An operator has kept this incarnation out. */
+  isDeregistered(socketKey: string): boolean;
+  readonly livePlugins: number;
+  /** Whether the plugin counts among them already. */
+  isKnown(type: string, name: string): boolean;
+}
+
+/** What is durable of registrations. Persistence (checkpoint/persistence) keeps it. */
+export interface RegistrationStore {
+  /** Makes a registration durable; false when it could not be written in time. It is written later then. */
+  persist(instance: Instance): Promise<boolean>;
+  /** Whether an operator has kept an incarnation out. */
+  isDeregistered(socketKey: string): boolean;
+}
+
+/**
+ * What an attempt to bring a plugin in came to: settled, or again (after at least `atLeastMs`, because trying sooner is
+ * pointless). `keptOut`: the plugin (`type/name`) whose quarantine is waited for, so that the attempt is made at once
+ * when that ends early.
+ */
+export type Attempt =
+  { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };

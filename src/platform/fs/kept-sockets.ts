@@ -1,0 +1,201 @@
+// Plugins' sockets that were removed so that their plugins register afresh. Each keeps a second name in a private folder
+// beside it, so that a plugin which does not notice can be reached again: the first name is put back. What a broker that
+// was killed left there is found at the next start.
+import path from 'node:path';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import type { PinnedSocket } from '../../model/plugin.js';
+import { realDirectory } from './directories.js';
+import { inDirectory, PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
+import { pinSocket } from './socket-pin.js';
+
+/** What 0.1 renamed sockets to, and never removed. */
+const OLD_NAME = /^\.pb-aside-\d+$/;
+
+/** A directory in which sockets were removed, and our folder in it. Both are held while something is kept. */
+interface Place {
+  readonly directory: PinnedDirectory;
+  readonly folder: PrivateFolder;
+  kept: number;
+}
+
+interface Kept {
+  readonly place: Place;
+  /** Its name in the private folder, and the one it had. */
+  readonly keptName: string;
+  readonly name: string;
+}
+
+/** What is needed of others. */
+export interface KeptSocketsPorts {
+  /** Whether somebody listens on a socket. */
+  readonly isListening: (socket: PinnedSocket) => boolean;
+}
+
+/** Removes sockets and puts them back. All calls take microseconds. */
+export class KeptSockets {
+  readonly #ports: KeptSocketsPorts;
+  /** By key of the incarnation. */
+  readonly #kept = new Map<string, Kept>();
+  /** The newest place at a path. */
+  readonly #places = new Map<string, Place>();
+
+  constructor(ports: KeptSocketsPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Removes the name of a socket once it has a second, private one.
+   *
+   * @returns why it was not removed; undefined when it was
+   */
+  remove({ path: file, incarnation }: PinnedSocket): string | undefined {
+    const key = incarnationKey(incarnation);
+    this.discard(key);
+    const name = path.basename(file);
+    let place: Place;
+    try {
+      place = this.#placeOf(path.dirname(file));
+    } catch (failure) {
+      return `no private folder can be made beside it (${(failure as Error).message})`;
+    }
+    const keptName = `${incarnation.ino}-${name}`;
+    const { directory, folder } = place;
+    place.kept += 1;
+    if (!directory.linkInto(name, incarnation, folder.inside, keptName)) {
+      this.#letGo(place);
+      return directory.has(name, incarnation)
+        ? 'no second name can be made for it (see fs.protected_hardlinks)'
+        : 'another socket is at its path';
+    }
+    this.#kept.set(key, { place, keptName, name });
+    // Where a change time stands in for the birth time, its second name has just changed that.
+    const now = directory.incarnation(name);
+    if (now !== undefined && isSameFile(now, incarnation) && directory.unlinkIf(name, now)) return undefined;
+    this.discard(key);
+    return 'its name cannot be removed';
+  }
+
+  /**
+   * Gives a socket its name back where the name is free and somebody listens, and lets go of it in any case.
+   *
+   * @returns whether it has its name again
+   */
+  putBack(key: string): boolean {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return false;
+    const isBack = this.#putBack(kept);
+    this.discard(key);
+    return isBack;
+  }
+
+  /** Lets go of what was kept. Unknown keys are ignored. */
+  discard(key: string): void {
+    const kept = this.#kept.get(key);
+    if (kept === undefined) return;
+    this.#kept.delete(key);
+    kept.place.folder.inside.unlink(kept.keptName);
+    this.#letGo(kept.place);
+  }
+
+  /**
+   * Takes over what an earlier life of the broker kept in a directory, and removes what 0.1 left there. Of what belongs to
+   * nobody that is known any more, sockets on which somebody listens get their names back.
+   *
+   * @param isKnown whether somebody will ask for the incarnation with this key
+   * @throws NodeJS.ErrnoException when the directory cannot be read or written
+   */
+  adopt(directory: string, isKnown: (key: string) => boolean): void {
+    const real = realDirectory(directory);
+    if (real === undefined) return;
+    inDirectory(real, (pinned) => {
+      for (const name of pinned.names().filter((each) => OLD_NAME.test(each))) {
+        if (pinned.incarnation(name) !== undefined) pinned.unlink(name);
+      }
+      if (pinned.privateFolders('kept').filter((folder) => !isEmptied(folder)).length === 0) return;
+      const place = this.#placeOf(real);
+      for (const folder of pinned.privateFolders('kept')) {
+        if (folder.name === place.folder.name) folder.close();
+        else this.#adopt(place, folder, isKnown);
+      }
+    });
+    for (const place of new Set(this.#places.values())) if (place.kept === 0) this.#forget(place);
+  }
+
+  /** Lets the directories go; what is kept stays for the next life of the broker. */
+  close(): void {
+    for (const { place } of this.#kept.values()) closePlace(place);
+    for (const place of this.#places.values()) closePlace(place);
+    this.#kept.clear();
+    this.#places.clear();
+  }
+
+  #adopt(place: Place, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
+    for (const keptName of folder.inside.names()) {
+      const incarnation = folder.inside.incarnation(keptName);
+      const name = keptName.slice(keptName.indexOf('-') + 1);
+      if (incarnation === undefined || name === '') {
+        continue;
+      }
+      folder.inside.rename(keptName, place.folder.inside, keptName);
+      place.kept += 1;
+      const key = incarnationKey(incarnation);
+      this.#kept.set(key, { place, keptName, name });
+      if (place.directory.has(name, incarnation)) this.discard(key);
+      else if (!isKnown(key)) this.putBack(key);
+    }
+    folder.remove();
+  }
+
+  #putBack({ place, keptName, name }: Kept): boolean {
+    const { directory, folder } = place;
+    const pinned = pinSocket(folder.inside.at(keptName));
+    if ('problem' in pinned) return false;
+    const listens = this.#ports.isListening(pinned);
+    pinned.release();
+    return listens && directory.putBack(folder.inside, keptName, name);
+  }
+
+  /** The place at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
+  #placeOf(directory: string): Place {
+    const known = this.#places.get(directory);
+    if (known?.directory.isAt(directory) === true) return known;
+    const pinned = PinnedDirectory.open(directory);
+    try {
+      const place: Place = { directory: pinned, folder: pinned.makePrivate('kept'), kept: 0 };
+      this.#places.set(directory, place);
+      return place;
+    } catch (failure) {
+      pinned.close();
+      throw failure;
+    }
+  }
+
+  #letGo(place: Place): void {
+    place.kept -= 1;
+    if (place.kept === 0) this.#forget(place);
+  }
+
+  #forget(place: Place): void {
+    place.folder.remove();
+    place.directory.close();
+    const { path: directory } = place.directory;
+    if (this.#places.get(directory) === place) this.#places.delete(directory);
+  }
+}
+
+function isSameFile(a: Incarnation, b: Incarnation): boolean {
+  return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** Removes a folder without content; whether it was one. */
+function isEmptied(folder: PrivateFolder): boolean {
+  const isEmpty = folder.inside.names().length === 0;
+  if (isEmpty) folder.remove();
+  else folder.close();
+  return isEmpty;
+}
+
+function closePlace({ folder, directory }: Place): void {
+  folder.close();
+  directory.close();
+}

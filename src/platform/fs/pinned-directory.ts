@@ -1,0 +1,286 @@
+// Everything that is done to names in directories which others may write. Such a directory is opened once and each name
+// is reached through its descriptor (/proc/self/fd/N/name), so that nobody can exchange the directory, or one above it,
+// between a look and an act; the last part of a path is never followed where it is a link. Synchronous on purpose: these
+// calls touch cached directory entries and cost microseconds.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  symlinkSync,
+  unlinkSync,
+  type BigIntStats,
+} from 'node:fs';
+import path from 'node:path';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import { incarnationOf, O_PATH } from './socket-pin.js';
+
+/** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
+export type FolderPurpose = 'listen' | 'kept';
+
+const PERMISSIONS = 0o777n;
+const PRIVATE_MODE = 0o700n;
+
+/** A directory held open, whatever happens to the path it was found at. Close it. */
+export class PinnedDirectory {
+  /** Where it was found, for messages. */
+  readonly path: string;
+  readonly #fd: number;
+  readonly #identity: string;
+  #isClosed = false;
+
+  private constructor(found: string, fd: number) {
+    this.path = found;
+    this.#fd = fd;
+    this.#identity = identityOf(fstatSync(fd, { bigint: true }));
+  }
+
+  /**
+   * Pins the directory at a path whose last part is no link.
+   *
+   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, or something else in its place), EACCES
+   */
+  static open(directory: string): PinnedDirectory {
+    return new PinnedDirectory(directory, openSync(directory, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
+  }
+
+  /** The same for a directory that the configuration names: an operator may have put a link there. @throws as `open` */
+  static openConfigured(directory: string): PinnedDirectory {
+    return PinnedDirectory.open(realpathSync(directory));
+  }
+
+  /** The path that leads to a name in it, for a call that follows no link at the end. @throws RangeError for more than a name */
+  at(name: string): string {
+    if (this.#isClosed) throw new Error(`${this.path} was let go`);
+    if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) {
+      throw new RangeError(`not a name in a directory: ${JSON.stringify(name)}`);
+    }
+    return `/proc/self/fd/${String(this.#fd)}/${name}`;
+  }
+
+  /** Whether a path leads to this very directory now, links followed. */
+  isAt(directory: string): boolean {
+    try {
+      const pinned = openSync(directory, O_PATH | constants.O_DIRECTORY);
+      try {
+        return identityOf(fstatSync(pinned, { bigint: true })) === this.#identity;
+      } finally {
+        closeSync(pinned);
+      }
+    } catch {
+      return false;
+    }
+  }
+
+  /** The names in it. @throws NodeJS.ErrnoException when it cannot be read */
+  names(): string[] {
+    return readdirSync(`/proc/self/fd/${String(this.#fd)}`);
+  }
+
+  /** What has a name, links not followed; undefined where nothing has. @throws NodeJS.ErrnoException */
+  status(name: string): BigIntStats | undefined {
+    return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
+  }
+
+  /** The incarnation of the socket that has a name, links not followed; undefined where it is none. */
+  incarnation(name: string): Incarnation | undefined {
+    try {
+      const status = this.status(name);
+      return status?.isSocket() === true ? incarnationOf(status) : undefined;
+    } catch {
+      return undefined; // the directory may not be entered: no socket for us
+    }
+  }
+
+  /** Whether a name is that incarnation of a socket. */
+  has(name: string, incarnation: Incarnation): boolean {
+    const now = this.incarnation(name);
+    return now !== undefined && incarnationKey(now) === incarnationKey(incarnation);
+  }
+
+  /** Removes a name. Fine when nothing has it. @throws NodeJS.ErrnoException EISDIR, EACCES */
+  unlink(name: string): void {
+    try {
+      unlinkSync(this.at(name));
+    } catch (failure) {
+      if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
+    }
+  }
+
+  /**
+   * Removes a name if it is that incarnation of a socket, compared immediately before. Who exchanges it between the two
+   * can write the directory, and loses a name of this directory that he could remove himself.
+   *
+   * @returns whether it was removed
+   */
+  unlinkIf(name: string, incarnation: Incarnation): boolean {
+    if (!this.has(name, incarnation)) return false;
+    try {
+      unlinkSync(this.at(name));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Gives that incarnation of a socket a second name in a private folder of the same file system. What was exchanged
+   * between the look and the link is found out there, where nobody else can change it, and dropped.
+   *
+   * @returns whether `kept` is that incarnation now. False too where the file system or the system's rules
+   * (fs.protected_hardlinks) make no second name
+   */
+  linkInto(name: string, incarnation: Incarnation, folder: PinnedDirectory, kept: string): boolean {
+    if (!this.has(name, incarnation)) return false;
+    try {
+      linkSync(this.at(name), folder.at(kept));
+    } catch {
+      return false;
+    }
+    const status = folder.status(kept);
+    // Not by birth time: where a change time stands in for it, the second name has just changed it.
+    if (
+      status?.isSocket() === true &&
+      String(status.dev) === incarnation.dev &&
+      String(status.ino) === incarnation.ino
+    ) {
+      return true;
+    }
+    folder.unlink(kept);
+    return false;
+  }
+
+  /**
+   * Gives what a private folder keeps its name here back, if that name is free, and then removes the kept one.
+   *
+   * @returns whether it has its name back; false leaves the kept name in place
+   */
+  putBack(folder: PinnedDirectory, kept: string, name: string): boolean {
+    try {
+      linkSync(folder.at(kept), this.at(name));
+    } catch {
+      return false; // EEXIST: somebody came meanwhile
+    }
+    folder.unlink(kept);
+    return true;
+  }
+
+  /** Makes a symbolic link under a name that nothing has. @throws NodeJS.ErrnoException EEXIST, EACCES */
+  symlink(name: string, target: string): void {
+    symlinkSync(target, this.at(name));
+  }
+
+  /** Moves a name into a directory of the same file system, over whatever file has the new one. @throws NodeJS.ErrnoException */
+  rename(name: string, target: PinnedDirectory, newName: string): void {
+    renameSync(this.at(name), target.at(newName));
+  }
+
+  /**
+   * Makes a folder in it that only we can enter, under a name that nobody can foresee. It inherits what the directory
+   * gives to new files (set-group-ID, default ACL), and so does what is made inside.
+   *
+   * @throws NodeJS.ErrnoException when it cannot be made; Error when somebody exchanged it at once
+   */
+  makePrivate(purpose: FolderPurpose): PrivateFolder {
+    const name = path.basename(mkdtempSync(this.at(prefixOf(purpose))));
+    return new PrivateFolder(this, name, this.#openPrivate(name));
+  }
+
+  /** Private folders that a broker of our user left in it; nothing else of such a name. Let each go. */
+  privateFolders(purpose: FolderPurpose): PrivateFolder[] {
+    const prefix = prefixOf(purpose);
+    return this.names()
+      .filter((name) => name.startsWith(prefix))
+      .flatMap((name) => {
+        try {
+          return [new PrivateFolder(this, name, this.#openPrivate(name))];
+        } catch {
+          return []; // somebody else's: a file, a link, a folder of another user
+        }
+      });
+  }
+
+  /** Removes an empty folder; whatever else has the name stays. */
+  removeEmpty(name: string): void {
+    try {
+      rmdirSync(this.at(name));
+    } catch {
+      // not empty, gone, or not a folder: it is not worth more
+    }
+  }
+
+  /** Lets the directory go. Idempotent. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    closeSync(this.#fd);
+  }
+
+  #openPrivate(name: string): PinnedDirectory {
+    const file = this.at(name);
+    const fd = openSync(file, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    const status = fstatSync(fd, { bigint: true });
+    const isOurs = status.uid === BigInt(process.geteuid?.() ?? -1) && (status.mode & PERMISSIONS) === PRIVATE_MODE;
+    if (isOurs) return new PinnedDirectory(path.join(this.path, name), fd);
+    closeSync(fd);
+    throw new Error(`${path.join(this.path, name)} was exchanged by another user as soon as it was made`);
+  }
+}
+
+/** A folder that only we can enter, inside a directory that others may write. */
+export class PrivateFolder {
+  /** The folder itself. */
+  readonly inside: PinnedDirectory;
+  /** Its name in the directory. */
+  readonly name: string;
+  readonly #parent: PinnedDirectory;
+
+  /** Use `makePrivate` or `privateFolders`. */
+  constructor(parent: PinnedDirectory, name: string, inside: PinnedDirectory) {
+    this.#parent = parent;
+    this.name = name;
+    this.inside = inside;
+  }
+
+  /** Removes it if it is empty, and lets it go. The directory it is in must still be held. Idempotent. */
+  remove(): void {
+    this.inside.close();
+    this.#parent.removeEmpty(this.name);
+  }
+
+  /** Lets it go; it stays on the disk. Idempotent. */
+  close(): void {
+    this.inside.close();
+  }
+}
+
+/** Pins the directory at a path for `work`, and lets it go after. @throws as PinnedDirectory.open, and what `work` throws */
+export function inDirectory<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
+  const pinned = PinnedDirectory.open(directory);
+  try {
+    return work(pinned);
+  } finally {
+    pinned.close();
+  }
+}
+
+/** A leading dot hides the folder from whoever looks for sockets; mkdtemp adds six characters. */
+function prefixOf(purpose: FolderPurpose): string {
+  return `.pb-${purpose}-`;
+}
+
+/** A message of the system about a name in a pinned directory, with the path that people know instead of the handle. */
+export function withPath(message: string, directory: string): string {
+  return message.replaceAll(/\/proc\/self\/fd\/\d+(?=\/)/g, directory);
+}
+
+function identityOf(status: BigIntStats): string {
+  return `${String(status.dev)}:${String(status.ino)}`;
+}

@@ -1,0 +1,174 @@
+// The place of a socket of ours: a name in a directory that others may write. The socket is bound in a private folder,
+// gets its mode and group there, and only then its name: a path that is checked or changed after others can reach it
+// may lead anywhere by then. (The umask would be no way: the whole process has one, the threads of the pool with it.)
+import { randomBytes } from 'node:crypto';
+import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { incarnationKey } from '../../model/ids.js';
+import { PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
+import { incarnationAt } from './socket-pin.js';
+
+/** How often a name is freed that somebody takes again and again. */
+const ATTEMPTS = 8;
+/** The name could not be taken because something that is not empty or not a file has it. */
+const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR']);
+
+/** Who may connect: file mode and group of a socket. */
+export interface SocketAccess {
+  readonly mode: number;
+  /** Undefined: the group that the directory gives. */
+  readonly gid?: number | undefined;
+  /**
+   * A default ACL of the directory lets in whom it names, beside the mode. Only where the umask takes the group's right to
+   * write can the ACL be seen; else the mode alone counts.
+   */
+  readonly keepsAcl?: boolean;
+}
+
+/** What has the name of a place before we take it. */
+export type Occupant = { readonly kind: 'nothing' | 'socket' | 'link' | 'other'; readonly uid: number };
+
+/** A place for one socket. Open it, bind at `bindPath`, `dress`, `publish`; close it after the listener. */
+export class SocketPlace {
+  readonly path: string;
+  readonly #name: string;
+  readonly #directory: PinnedDirectory;
+  readonly #folder: PrivateFolder;
+  /** In nobody's way, should a listener remove the path that it was bound to too late; hidden from a kubelet's first walk. */
+  readonly #bound = `.s${randomBytes(6).toString('hex')}`;
+  #key: string | undefined;
+
+  private constructor(file: string, directory: PinnedDirectory, folder: PrivateFolder) {
+    this.path = file;
+    this.#name = path.basename(file);
+    this.#directory = directory;
+    this.#folder = folder;
+  }
+
+  /** Opens the place of a path. @throws NodeJS.ErrnoException when its directory is missing or may not be written */
+  static open(file: string): SocketPlace {
+    const directory = PinnedDirectory.openConfigured(path.dirname(file));
+    try {
+      return new SocketPlace(file, directory, directory.makePrivate('listen'));
+    } catch (failure) {
+      directory.close();
+      throw failure;
+    }
+  }
+
+  /** Where the listener binds; good while the place is open. */
+  get bindPath(): string {
+    return this.#folder.inside.at(this.#bound);
+  }
+
+  /** Where the name can be dialled in this very directory. */
+  get namePath(): string {
+    return this.#directory.at(this.#name);
+  }
+
+  /** What has the name now, links not followed. @throws NodeJS.ErrnoException */
+  occupant(): Occupant {
+    const status = this.#directory.status(this.#name);
+    if (status === undefined) return { kind: 'nothing', uid: -1 };
+    return {
+      kind: status.isSocket() ? 'socket' : status.isSymbolicLink() ? 'link' : 'other',
+      uid: Number(status.uid),
+    };
+  }
+
+  /** Sockets that dead brokers left in private folders here, which are removed where `isDead` says so of all in them. */
+  async sweep(isDead: (socket: string) => Promise<boolean>): Promise<void> {
+    for (const folder of this.#directory.privateFolders('listen')) {
+      if (folder.name !== this.#folder.name) {
+        for (const name of folder.inside.names()) {
+          if (await isDead(folder.inside.at(name))) folder.inside.unlink(name);
+        }
+        folder.remove();
+      } else folder.close();
+    }
+  }
+
+  /** Gives the bound socket its mode and group, before anybody else can reach it. @throws NodeJS.ErrnoException */
+  dress({ mode, gid, keepsAcl }: SocketAccess): void {
+    const granted = keepsAcl === true ? this.#grantedByAcl() : 0;
+    if (gid !== undefined) lchownSync(this.bindPath, -1, gid);
+    chmodSync(this.bindPath, mode | granted);
+  }
+
+  /**
+   * Gives the socket its name. What had it is removed before, for watchers that wait for a removal as for those that wait
+   * for a creation: a socket or a link for good, anything else to a hidden name beside it.
+   *
+   * @returns the hidden names of what was moved aside
+   * @throws NodeJS.ErrnoException when the name cannot be freed
+   */
+  publish(): readonly string[] {
+    const moved: string[] = [];
+    for (let attempt = 1; ; attempt += 1) {
+      const { kind } = this.occupant();
+      if (kind === 'other') moved.push(this.#moveAside());
+      else this.#directory.unlink(this.#name);
+      try {
+        this.#folder.inside.rename(this.#bound, this.#directory, this.#name);
+        break;
+      } catch (failure) {
+        if (attempt === ATTEMPTS || !IN_THE_WAY.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      }
+    }
+    const incarnation = this.#directory.incarnation(this.#name);
+    this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
+    this.#directory.removeEmpty(this.#folder.name);
+    return moved;
+  }
+
+  /** Whether the path leads to our socket. */
+  isInPlace(): boolean {
+    const now = incarnationAt(this.path);
+    return now !== undefined && incarnationKey(now) === this.#key;
+  }
+
+  /** Removes the name if it is still our socket's. @returns whether it was @throws NodeJS.ErrnoException */
+  remove(): boolean {
+    const now = this.#directory.incarnation(this.#name);
+    if (now === undefined || incarnationKey(now) !== this.#key) return false;
+    this.#directory.unlink(this.#name);
+    return true;
+  }
+
+  /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
+  close(): void {
+    this.#folder.remove();
+    this.#directory.close();
+  }
+
+  /**
+   * What a default ACL grants to new files: what the umask forbids and a new file has all the same. Not seen on the socket
+   * itself, to which the system applies the umask even so: its ACL has the entries, and a mask without their right to write.
+   */
+  #grantedByAcl(): number {
+    const probe = this.#folder.inside.at('.probe');
+    const fd = openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o777);
+    try {
+      return fstatSync(fd).mode & umask() & 0o777;
+    } finally {
+      closeSync(fd);
+      this.#folder.inside.unlink('.probe');
+    }
+  }
+
+  #moveAside(): string {
+    const hidden = `.pb-aside-${randomBytes(4).toString('hex')}`;
+    this.#directory.rename(this.#name, this.#directory, hidden);
+    return hidden;
+  }
+}
+
+/** The umask of the process, without changing it for a moment as umask(2) does; 0 where the system does not tell. */
+function umask(): number {
+  try {
+    const [, octal] = /^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
+    return octal === undefined ? 0 : parseInt(octal, 8);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,239 @@
+// pluginbroker.v1.Allocator on the wire: decoding is ours, so that a request that cannot be decoded is a refusal with a
+// code like any other, and who calls is what the kernel says of the connection, whatever the request says.
+import {
+  Metadata,
+  type sendUnaryData,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import type { Allocations } from '../../allocation/allocations.js';
+import type { Result } from '../../allocation/result.js';
+import type { AllocationCaller, LeaseNews } from '../../allocation/ports.js';
+import {
+  AllocateRequest,
+  AttachRequest,
+  LeaseEvent as LeaseEventMessage,
+  Lease as LeaseMessage,
+  LeasePage,
+  LeaseRef,
+  ListRequest,
+  ReleaseReply,
+  allocatorService,
+} from '../../generated/proto/pluginbroker/v1/allocator.js';
+import { asError } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import { ALLOCATION_REFUSALS, type AllocationRefusal } from '../../model/allocation-reasons.js';
+import { leaseEnvs, type Lease } from '../../model/lease.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
+import { WireError } from '../wire/wire-error.js';
+import type { GrpcDoor } from './grpc-door.js';
+
+/** Leases of one page: each at most a hundred KiB, and a page far below what clients take. */
+const LEASES_A_PAGE = 16;
+/** News that wait for a follower that does not read; beyond it the stream ends, and its owner may attach again. */
+const MAX_UNREAD_NEWS = 64;
+
+type Bytes = Buffer;
+type Settle = (failure: unknown, bytes?: Bytes) => void;
+
+/** What stands behind the service. */
+export interface AllocBackend {
+  readonly allocations: Allocations;
+  readonly log: Log;
+  /** Who calls when the kernel cannot be asked: only the broker's own user can open the socket then. */
+  readonly ownUid: number;
+}
+
+/** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
+export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
+  const { allocations, log } = backend;
+  const streams = new Set<() => void>();
+  const callerOf = (metadata: Metadata): AllocationCaller => {
+    const caller = door.connectionOf(metadata)?.caller;
+    const { pid, startTime } = caller ?? {};
+    const process = pid === undefined || startTime === undefined ? undefined : { pid, startTime };
+    return { uid: caller?.uid ?? backend.ownUid, process };
+  };
+  const viewOf = (lease: Lease): Parameters<typeof LeaseMessage.encode>[0] =>
+    leaseMessage(lease, allocations.cdiOf(lease.id));
+
+  /** A method with one answer. */
+  const unary =
+    <Q, T>(
+      decode: (bytes: Bytes) => Q,
+      work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>,
+      encode: (value: T) => Bytes,
+    ) =>
+    (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
+      const gone = new AbortController();
+      call.once('cancelled', () => gone.abort(new Error('the caller went away')));
+      const settle: Settle = (failure, bytes) => {
+        const connection = door.connectionOf(call.metadata);
+        connection?.answered(failure === undefined);
+        if (failure === undefined) reply(null, bytes);
+        else reply(statusOf(failure));
+      };
+      const run = async (): Promise<void> => {
+        const result = await work(decode(call.request), callerOf(call.metadata), gone.signal);
+        settle(result.ok ? undefined : result.refusal, result.ok ? encode(result.value) : undefined);
+      };
+      run().catch((failure: unknown) => {
+        if (gone.signal.aborted) settle({ code: 'ALLOCATOR_STOPPING', message: 'the caller went away' });
+        else settle(failureOf(failure, log));
+      });
+    };
+
+  const list = (call: ServerWritableStream<Bytes, Bytes>): void => {
+    try {
+      const { resource } = ListRequest.decode(call.request);
+      const leases = allocations.list(callerOf(call.metadata), resource);
+      for (let at = 0; at < leases.length; at += LEASES_A_PAGE) {
+        call.write(LeasePage.encode({ leases: leases.slice(at, at + LEASES_A_PAGE).map(viewOf) }));
+      }
+      call.end();
+    } catch (failure) {
+      call.emit('error', statusOf(failureOf(failure, log)));
+    }
+  };
+
+  const attach = (call: ServerDuplexStream<Bytes, Bytes>): void => {
+    const gone = new AbortController();
+    let unread = 0;
+    const end = (failure?: AllocationRefusal): void => {
+      if (gone.signal.aborted) return;
+      streams.delete(stop);
+      gone.abort(new Error('the stream ended'));
+      if (failure === undefined) call.end();
+      else call.emit('error', statusOf(failure));
+    };
+    const stop = (): void =>
+      end({ code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; attach to its successor' });
+    const tell = (news: LeaseNews): void => {
+      if (gone.signal.aborted) return;
+      unread += 1;
+      const { type, reason, message, lease } = news;
+      call.write(LeaseEventMessage.encode({ type, reason, message, lease: viewOf(lease) }), () => (unread -= 1));
+      if (type === 'released' || type === 'expired') end();
+      else if (unread > MAX_UNREAD_NEWS) {
+        end({ code: 'ALLOCATOR_STOPPING', message: 'news of the lease were not read; attach again' });
+      }
+    };
+    streams.add(stop);
+    call.on('cancelled', () => end());
+    call.on('error', () => end());
+    let hasBegun = false;
+    call.on('data', (bytes: Bytes) => {
+      if (hasBegun) return;
+      hasBegun = true;
+      try {
+        const { lease } = AttachRequest.decode(bytes);
+        const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
+        const result = allocations.attach(ref, callerOf(call.metadata), tell, gone.signal);
+        if (!result.ok) end(result.refusal);
+      } catch (failure) {
+        end(failureOf(failure, log) as AllocationRefusal);
+      }
+    });
+    call.on('end', () => {
+      if (!hasBegun) end({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
+    });
+  };
+
+  const encodeLease = (lease: Lease): Bytes => LeaseMessage.encode(viewOf(lease));
+  const handlers: UntypedServiceImplementation = {
+    Allocate: unary(
+      (bytes) => AllocateRequest.decode(bytes),
+      (request, caller, signal) => allocations.allocate(request, caller, signal),
+      encodeLease,
+    ),
+    Renew: unary(
+      (bytes) => LeaseRef.decode(bytes),
+      (ref, caller) => allocations.renew(ref, caller),
+      encodeLease,
+    ),
+    Release: unary(
+      (bytes) => LeaseRef.decode(bytes),
+      (ref, caller) => allocations.release(ref, caller),
+      (wasHeld) => ReleaseReply.encode({ wasHeld }),
+    ),
+    List: list,
+    Attach: attach,
+  };
+  const raw = (bytes: Bytes): Bytes => bytes;
+  const definition: ServiceDefinition = Object.fromEntries(
+    Object.entries(allocatorService).map(([name, { path, requestStream, responseStream }]) => [
+      name,
+      {
+        path,
+        requestStream,
+        responseStream,
+        requestSerialize: raw,
+        requestDeserialize: raw,
+        responseSerialize: raw,
+        responseDeserialize: raw,
+      },
+    ]),
+  );
+  door.serve(definition, handlers);
+  return {
+    endStreams: () => {
+      for (const stop of [...streams]) stop();
+    },
+  };
+}
+
+/** A lease as its owner sees it. */
+function leaseMessage(lease: Lease, cdi: ReturnType<Allocations['cdiOf']>): Parameters<typeof LeaseMessage.encode>[0] {
+  const { id, owner, answer, expiresAt, reason } = lease;
+  const ours = cdi !== undefined && 'name' in cdi ? [cdi.name] : [];
+  const warnings = cdi !== undefined && 'problem' in cdi ? [cdi.problem] : [];
+  return {
+    id,
+    granted: lease.granted.map(({ resource, devices }) => ({
+      resource,
+      ids: devices.map((device) => device.id),
+      numaNodes: [...new Set(devices.flatMap(({ numaNodes }) => numaNodes))].sort((a, b) => a - b),
+    })),
+    envs: leaseEnvs(lease),
+    mounts: answer.mounts,
+    devices: answer.devices,
+    annotations: answer.annotations,
+    cdiDevices: [...ours, ...answer.cdiDevices],
+    state: lease.state,
+    expiresAt: expiresAt === undefined ? '' : new Date(expiresAt).toISOString(),
+    reason: reason ?? '',
+    createdAt: new Date(lease.createdAt).toISOString(),
+    owner: { bind: owner.bind, namespace: owner.namespace, name: owner.name, part: owner.part },
+    uid: lease.uid,
+    pid: owner.process?.pid ?? 0,
+    key: lease.key ?? '',
+    warnings,
+  };
+}
+
+/** Whatever was thrown, as a refusal; what nobody expected is logged and answered INTERNAL. */
+function failureOf(failure: unknown, log: Log): unknown {
+  if (failure instanceof WireError) {
+    return { code: 'WANT_INVALID', message: `the request cannot be decoded: ${failure.message}` };
+  }
+  log.error('allocation.call-failed', `a call at alloc.sock failed: ${asError(failure).message}`);
+  return failure;
+}
+
+function statusOf(failure: unknown): { code: number; details: string; metadata: Metadata } {
+  const metadata = new Metadata();
+  const refusal = failure as Partial<AllocationRefusal>;
+  const spec = refusal.code === undefined ? undefined : ALLOCATION_REFUSALS[refusal.code];
+  if (spec === undefined) return { code: GRPC_STATUS.INTERNAL, details: asError(failure).message, metadata };
+  const code = GRPC_STATUS[spec.status];
+  const details = `${refusal.code ?? ''}: ${refusal.message ?? ''}`;
+  if (refusal.retryAfterMs !== undefined) {
+    metadata.set(STATUS_DETAILS_KEY, encodeRetryInfo(code, details, refusal.retryAfterMs));
+    metadata.set('grpc-retry-pushback-ms', String(Math.ceil(refusal.retryAfterMs)));
+  }
+  return { code, details, metadata };
+}

@@ -1,0 +1,62 @@
+// The calls to a device plugin about using its devices: typed for the ledger, as bytes for whoever passes them on.
+import type { PluginAnswer } from '../../model/lease.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+import type { DeviceCalls } from '../../session/ports.js';
+import {
+  AllocateRequest,
+  AllocateResponse,
+  devicePluginService,
+  PreferredAllocationRequest,
+  PreferredAllocationResponse,
+  PreStartContainerRequest,
+} from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { CallFailed, type PluginChannel } from './plugin-client.js';
+
+/** Annotations whose values are CDI names, joined by comma. */
+const CDI_ANNOTATION = 'cdi.k8s.io/';
+
+/** Makes the calls of one channel. */
+export function deviceCalls(channel: PluginChannel): DeviceCalls {
+  const call: DeviceCalls['call'] = (method, request, limitMs, signal) =>
+    channel.unary(devicePluginService[method].path, request, limitMs, signal);
+  return {
+    call,
+    allocate: async (ids, limitMs, signal) => {
+      // One container: some plugins refuse more, and the kubelet never sends more.
+      const request = AllocateRequest.encode({ containerRequests: [{ devicesIds: ids }] });
+      const bytes = await call('Allocate', request, limitMs, signal);
+      const [answer] = decoded(() => AllocateResponse.decode(bytes)).containerResponses;
+      if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');
+      const { envs, mounts, devices, annotations, cdiDevices } = answer;
+      const annotated = [...annotations]
+        .filter(([key]) => key.startsWith(CDI_ANNOTATION))
+        .flatMap(([, names]) => names.split(','))
+        .map((name) => name.trim());
+      const names = [...cdiDevices.map(({ name }) => name), ...annotated].filter((name) => name !== '');
+      return { envs, mounts, devices, annotations, cdiDevices: [...new Set(names)] } satisfies PluginAnswer;
+    },
+    preferred: async ({ available, mustInclude, size }, limitMs, signal) => {
+      const request = PreferredAllocationRequest.encode({
+        containerRequests: [{ availableDeviceIds: available, mustIncludeDeviceIds: mustInclude, allocationSize: size }],
+      });
+      const bytes = await call('GetPreferredAllocation', request, limitMs, signal);
+      const [answer] = decoded(() => PreferredAllocationResponse.decode(bytes)).containerResponses;
+      return answer?.deviceIds ?? [];
+    },
+    preStart: async (ids, limitMs, signal) => {
+      await call('PreStartContainer', PreStartContainerRequest.encode({ devicesIds: ids }), limitMs, signal);
+    },
+  };
+}
+
+/** An answer that cannot be decoded is a failed call like any other. */
+export function decoded<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (problem) {
+    throw new CallFailed(
+      GRPC_STATUS.INTERNAL,
+      problem instanceof Error ? problem.message : 'the answer cannot be decoded',
+    );
+  }
+}

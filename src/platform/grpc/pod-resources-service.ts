@@ -1,0 +1,116 @@
+// v1.PodResourcesLister and v1alpha1.PodResourcesLister on a door: bytes that are ready go out as they are.
+import {
+  status,
+  type sendUnaryData,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { asError } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import type { Caller } from '../../model/ids.js';
+import type { PodResourcesBackend } from '../../podresources/ports.js';
+import {
+  GetPodResourcesRequest,
+  podResourcesListerService,
+} from '../../generated/proto/podresources/v1/podresources.js';
+import { podResourcesListerService as alphaService } from '../../generated/proto/podresources/v1alpha1/podresources.js';
+import { WireError } from '../wire/wire-error.js';
+import type { GrpcDoor } from './grpc-door.js';
+
+/** What stands behind the services. */
+export interface PodResourcesPorts {
+  readonly backend: PodResourcesBackend;
+  /** Whether the caller may be answered now. */
+  readonly mayAsk: (caller: Caller | undefined) => boolean;
+  /** Counted: `ok`, `not-found`, `limited`, `invalid` or `failed`. */
+  readonly count: (method: 'List' | 'GetAllocatableResources' | 'Get', result: string) => void;
+  readonly log: Log;
+}
+
+/** A call that is answered with a status. */
+class Refused extends Error {
+  readonly code: status;
+  readonly result: string;
+  constructor(code: status, result: string, details: string) {
+    super(details);
+    this.code = code;
+    this.result = result;
+  }
+}
+
+type Method = Parameters<PodResourcesPorts['count']>[0];
+
+/** Serves both versions on a door. Statuses and their texts are the kubelet's, because clients compare them. */
+export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log }: PodResourcesPorts): void {
+  const answering =
+    (method: Method, work: (request: Buffer) => Buffer | Promise<Buffer>) =>
+    async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+      const connection = door.connectionOf(call.metadata);
+      try {
+        if (!mayAsk(connection?.caller)) {
+          throw new Refused(status.RESOURCE_EXHAUSTED, 'limited', 'rejected by rate limit');
+        }
+        const answer = await work(call.request);
+        connection?.answered(true);
+        count(method, 'ok');
+        done(null, answer);
+      } catch (thrown) {
+        const { code, result, message } = thrown instanceof Refused ? thrown : failed(method, thrown);
+        if (result === 'limited' || result === 'invalid') connection?.answered(false);
+        count(method, result);
+        done({ code, details: message });
+      }
+    };
+  const failed = (method: Method, thrown: unknown): Refused => {
+    const { message } = asError(thrown);
+    log.error('podresources.call-failed', `PodResources ${method} failed: ${message}`, { method });
+    return new Refused(status.INTERNAL, 'failed', message);
+  };
+  const get = async (request: Buffer): Promise<Buffer> => {
+    const { podName, podNamespace } = asked(request);
+    const found = await backend.get(podNamespace, podName);
+    if (found !== undefined) return found;
+    throw new Refused(status.UNKNOWN, 'not-found', `pod ${podName} in namespace ${podNamespace} not found`);
+  };
+  const { List, GetAllocatableResources, Get } = podResourcesListerService;
+  addAll(door, [
+    [List.path, answering('List', () => backend.list('v1'))],
+    [GetAllocatableResources.path, answering('GetAllocatableResources', () => backend.allocatable())],
+    [Get.path, answering('Get', get)],
+  ]);
+  addAll(door, [[alphaService.List.path, answering('List', () => backend.list('v1alpha1'))]]);
+}
+
+function asked(request: Buffer): ReturnType<typeof GetPodResourcesRequest.decode> {
+  try {
+    return GetPodResourcesRequest.decode(request);
+  } catch (problem) {
+    if (!(problem instanceof WireError)) throw problem;
+    const details = `the request is not a GetPodResourcesRequest: ${problem.message}`;
+    throw new Refused(status.INVALID_ARGUMENT, 'invalid', details);
+  }
+}
+
+type Answering = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => Promise<void>;
+
+/** Methods of one service, with bytes on both sides. */
+function addAll(door: GrpcDoor, methods: readonly (readonly [path: string, answering: Answering])[]): void {
+  const asIs = (bytes: Buffer): Buffer => bytes;
+  const definition: Record<string, ServiceDefinition[string]> = {};
+  const handlers: UntypedServiceImplementation = {};
+  for (const [path, answering] of methods) {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    definition[name] = {
+      path,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    };
+    handlers[name] = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void answering(call, done);
+  }
+  door.serve(definition, handlers);
+}

@@ -1,0 +1,113 @@
+// The border before a server that we call: stands between our HTTP/2 client and the connection it opened, and ends the
+// connection when the server exceeds its budgets. Who answers us is guarded against like who calls us.
+import { Duplex } from 'node:stream';
+import { Answers } from './answers.js';
+import { Asked } from './asked.js';
+import type { BorderOptions } from './border.js';
+import { PeerFault } from './fault.js';
+import { Guard } from './guard.js';
+import { LazyAlarm } from './lazy-alarm.js';
+import { joinSmall, writeTogether } from './pieces.js';
+
+/** Octets held at most for a side that does not take them. */
+const READ_BYTES = 65_536;
+
+/**
+ * Puts a border before a server. Give the result to the HTTP/2 client in place of the socket.
+ *
+ * @param socket freshly connected and not read yet; the border owns it from now on and destroys it with itself
+ * @param options `guard`: of its deadlines only `headersMs` counts, since every call has one of its own
+ */
+export function createClientBorder(socket: Duplex, options: BorderOptions): Duplex {
+  return new ClientBorder(socket, options);
+}
+
+/** The client's side of a guarded connection. It emits no error: a connection that fails is destroyed. */
+class ClientBorder extends Duplex {
+  readonly #socket: Duplex;
+  readonly #options: BorderOptions;
+  readonly #guard: Guard;
+  readonly #answers: Answers;
+  readonly #asked: Asked;
+  readonly #alarm: LazyAlarm;
+
+  constructor(socket: Duplex, options: BorderOptions) {
+    super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
+    this.#socket = socket;
+    this.#options = options;
+    this.#guard = new Guard(options.guard, options.clock.mono());
+    this.#answers = new Answers(options.guard, this.#guard);
+    this.#asked = new Asked(this.#answers, this.#guard);
+    this.#alarm = new LazyAlarm(options.clock, () => this.#check());
+    socket.on('data', (chunk: Buffer) => this.#received(chunk));
+    socket.on('end', () => this.push(null));
+    socket.on('error', () => this.destroy());
+    socket.on('close', () => this.destroy());
+  }
+
+  override _read(): void {
+    if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
+    this.#send([chunk], done);
+  }
+
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer; readonly encoding: BufferEncoding }[],
+    done: (error?: Error) => void,
+  ): void {
+    this.#send(joinSmall(chunks.map(({ chunk }) => chunk)), done);
+  }
+
+  override _final(done: (error?: Error) => void): void {
+    this.#socket.end();
+    done();
+  }
+
+  override _destroy(_error: Error | null, done: (error: Error | null) => void): void {
+    this.#alarm.stop();
+    this.#socket.destroy();
+    done(null);
+  }
+
+  #send(chunks: readonly Buffer[], done: (error?: Error) => void): void {
+    for (const chunk of chunks) this.#asked.see(chunk);
+    writeTogether(this.#socket, chunks, () => done());
+  }
+
+  #received(chunk: Buffer): void {
+    if (this.destroyed) return;
+    const now = this.#options.clock.mono();
+    this.#guard.tell(now);
+    try {
+      const passing = this.#answers.take(chunk, now);
+      if (passing.length > 0 && !this.push(passing)) this.#socket.pause();
+      const { blockSince } = this.#answers;
+      if (blockSince !== undefined) this.#alarm.ringAt(blockSince + this.#options.guard.headersMs);
+    } catch (fault) {
+      this.#cutOff(fault);
+    }
+  }
+
+  #check(): void {
+    const { blockSince } = this.#answers;
+    if (blockSince === undefined) return;
+    const { headersMs } = this.#options.guard;
+    const at = blockSince + headersMs;
+    if (at > this.#options.clock.mono()) this.#alarm.ringAt(at);
+    else {
+      const what = `the peer did not finish a header block for ${headersMs / 1000} s`;
+      this.#cutOff(new PeerFault('SLOW_HEADERS', what));
+    }
+  }
+
+  #cutOff(cause: unknown): void {
+    const { code, message } =
+      cause instanceof PeerFault
+        ? cause
+        : { code: 'PROTOCOL' as const, message: `the border failed: ${String(cause)}` };
+    this.#options.onEnd({ code, message });
+    this.destroy();
+  }
+}

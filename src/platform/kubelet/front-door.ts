@@ -1,0 +1,244 @@
+// The service DevicePlugin, and Registration beside it, on the sockets of all fronted resources: one server for all, which
+// knows by the connection whose resource a call is about.
+import type { Socket } from 'node:net';
+import type {
+  MethodDefinition,
+  sendUnaryData,
+  ServerUnaryCall,
+  ServerWritableStream,
+  ServiceDefinition,
+  UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import type { FrontAnswer, FrontedService, FrontMethod, ListOut } from '../../front/ports.js';
+import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+import type { GuardSettings } from '../../model/settings.js';
+import { GrpcDoor, type Connection } from '../grpc/grpc-door.js';
+import { createBorder, type BorderEnd } from '../http2/border.js';
+import { DevicePluginOptions, devicePluginService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import {
+  PluginInfo,
+  registrationService,
+  RegistrationStatusResponse,
+} from '../../generated/proto/pluginregistration/v1/pluginregistration.js';
+
+/** An Allocate names ids, the largest a few thousand of them. */
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
+/** Calls at once on one connection: a stream, and a call for each pod that starts. */
+const STREAMS = 256;
+
+/** What the door needs. */
+export interface FrontDoorPorts {
+  readonly clock: Clock;
+  readonly guard: () => GuardSettings;
+  /** A connection ended against the rules of HTTP/2. */
+  readonly ended: (resource: string, end: BorderEnd) => void;
+}
+
+interface Fronted {
+  readonly resource: string;
+  readonly service: FrontedService;
+}
+
+type Unary = (call: ServerUnaryCall<Buffer, Buffer>, fronted: Fronted) => FrontAnswer | Promise<FrontAnswer>;
+
+/** Serves kubelets. */
+export class FrontDoor {
+  readonly #door: GrpcDoor;
+  readonly #ports: FrontDoorPorts;
+  readonly #arriving = new WeakMap<Socket, Fronted>();
+  readonly #fronted = new WeakMap<Connection, Fronted>();
+
+  constructor(ports: FrontDoorPorts) {
+    this.#ports = ports;
+    this.#door = new GrpcDoor({
+      accept: (socket) => this.#accept(socket),
+      streams: STREAMS,
+      maxRequestBytes: MAX_REQUEST_BYTES,
+      clock: ports.clock,
+    });
+    this.#serve();
+  }
+
+  /** Takes a connection to a socket of a resource. */
+  readonly take = (socket: Socket, resource: string, service: FrontedService): void => {
+    this.#arriving.set(socket, { resource, service });
+    this.#door.take(socket);
+  };
+
+  /** Ends all connections. */
+  close(): void {
+    this.#door.destroy();
+  }
+
+  #accept(socket: Socket): Connection {
+    const { clock, guard, ended } = this.#ports;
+    const fronted = this.#arriving.get(socket);
+    const border = createBorder(socket, {
+      // The kubelet keeps a connection for weeks, may be stopped for a while, and is not to be hurried.
+      guard: {
+        ...guard(),
+        idleMs: LONGEST_ALARM_MS,
+        ageMs: LONGEST_ALARM_MS,
+        unreadMs: LONGEST_ALARM_MS,
+        unreadBytes: 2 * MAX_REQUEST_BYTES,
+      },
+      clock,
+      onEnd: (end) => ended(fronted?.resource ?? '', end),
+    });
+    const connection: Connection = {
+      caller: undefined,
+      stream: border,
+      slowDown: () => undefined,
+      answered: () => undefined,
+    };
+    if (fronted !== undefined) this.#fronted.set(connection, fronted);
+    return connection;
+  }
+
+  #serve(): void {
+    const passed = (method: FrontMethod): Unary => {
+      return async (call, { service }) => {
+        const gone = new AbortController();
+        call.on('cancelled', () => gone.abort());
+        return service.call(method, call.request, gone.signal);
+      };
+    };
+    const { GetDevicePluginOptions, ListAndWatch } = devicePluginService;
+    this.#add(
+      [
+        [
+          GetDevicePluginOptions.path,
+          this.#unary((_call, { service }) => {
+            const { preStartRequired, preferredAllocationAvailable } = service.options();
+            const bytes = DevicePluginOptions.encode({
+              preStartRequired,
+              getPreferredAllocationAvailable: preferredAllocationAvailable,
+            });
+            return { bytes };
+          }),
+        ],
+        ...(['Allocate', 'GetPreferredAllocation', 'PreStartContainer'] as const).map(
+          (method) => [devicePluginService[method].path, this.#unary(passed(method))] as const,
+        ),
+        [ListAndWatch.path, (call: ServerWritableStream<Buffer, Buffer>) => this.#watch(call)],
+      ],
+      ListAndWatch.path,
+    );
+    this.#add([
+      [
+        registrationService.GetInfo.path,
+        this.#unary((_call, { resource }) => ({
+          bytes: PluginInfo.encode({
+            type: DEVICE_PLUGIN,
+            name: resource,
+            endpoint: '',
+            supportedVersions: [DEVICE_PLUGIN_VERSION],
+          }),
+        })),
+      ],
+      [
+        registrationService.NotifyRegistrationStatus.path,
+        this.#unary(() => ({ bytes: RegistrationStatusResponse.encode({}) })),
+      ],
+    ]);
+  }
+
+  #unary(answer: Unary) {
+    return async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+      const fronted = this.#frontedOf(call);
+      const outcome =
+        fronted === undefined
+          ? { status: GRPC_STATUS.UNAVAILABLE, message: 'the connection has gone' }
+          : await answer(call, fronted);
+      if ('bytes' in outcome) done(null, outcome.bytes);
+      else done(statusOf(outcome));
+    };
+  }
+
+  #watch(call: ServerWritableStream<Buffer, Buffer>): void {
+    const fronted = this.#frontedOf(call);
+    if (fronted === undefined) {
+      call.end();
+      return;
+    }
+    const stream = new ListWriter(call);
+    const ended = fronted.service.watch(stream);
+    call.on('cancelled', ended);
+    call.on('error', ended);
+    call.on('close', ended);
+  }
+
+  #frontedOf(call: { readonly metadata: Parameters<GrpcDoor['connectionOf']>[0] }): Fronted | undefined {
+    const connection = this.#door.connectionOf(call.metadata);
+    return connection === undefined ? undefined : this.#fronted.get(connection);
+  }
+
+  #add(methods: readonly (readonly [path: string, handler: Handler])[], streaming?: string): void {
+    const asIs = (bytes: Buffer): Buffer => bytes;
+    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
+    const handlers: UntypedServiceImplementation = {};
+    for (const [path, handler] of methods) {
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      definition[name] = {
+        path,
+        requestStream: false,
+        responseStream: path === streaming,
+        requestSerialize: asIs,
+        requestDeserialize: asIs,
+        responseSerialize: asIs,
+        responseDeserialize: asIs,
+      };
+      handlers[name] = handler as UntypedServiceImplementation[string];
+    }
+    this.#door.serve(definition satisfies ServiceDefinition, handlers);
+  }
+}
+
+/** A failure as the library takes it. */
+function statusOf({ status: code, message: details }: Extract<FrontAnswer, { readonly status: number }>): {
+  readonly code: number;
+  readonly details: string;
+} {
+  return { code, details };
+}
+
+type Handler =
+  | ((call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => Promise<void>)
+  | ((call: ServerWritableStream<Buffer, Buffer>) => void);
+
+/** Writes lists as fast as they are read: of those that wait, only the newest counts. */
+class ListWriter implements ListOut {
+  readonly #call: ServerWritableStream<Buffer, Buffer>;
+  #next: Buffer | undefined;
+  #isFull = false;
+  #isEnding = false;
+
+  constructor(call: ServerWritableStream<Buffer, Buffer>) {
+    this.#call = call;
+    call.on('drain', () => {
+      this.#isFull = false;
+      this.#pump();
+    });
+  }
+
+  send(list: Buffer): void {
+    if (this.#isEnding) return;
+    this.#next = list;
+    this.#pump();
+  }
+
+  end(): void {
+    this.#isEnding = true;
+    this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#isFull) return;
+    const list = this.#next;
+    this.#next = undefined;
+    if (list !== undefined) this.#isFull = !this.#call.write(list);
+    if (this.#isEnding && !this.#isFull) this.#call.end();
+  }
+}

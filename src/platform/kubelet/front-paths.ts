@@ -1,0 +1,39 @@
+// Where the front stands in a kubelet's directories: names that are the same in every life of the broker.
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+
+/** Our folder in the kubelet's directories; sub-folders survive what the kubelet wipes at its start. */
+export const FRONT_FOLDER = 'plugin-broker';
+/** Entries of ours in the registry begin so. */
+export const ENTRY_PREFIX = 'plugin-broker-';
+
+/** Where a kubelet keeps what plugins see. */
+export interface KubeletPaths {
+  readonly devicePlugins: string;
+  readonly registry: string;
+  readonly plugins: string;
+  readonly socket: string;
+  readonly podResources: string;
+}
+
+/** The paths below a kubelet's directory, such as /var/lib/kubelet. */
+export function kubeletPaths(kubeletDir: string): KubeletPaths {
+  const below = (...parts: readonly string[]): string => path.join(kubeletDir, ...parts);
+  return {
+    devicePlugins: below('device-plugins'),
+    registry: below('plugins_registry'),
+    plugins: below('plugins'),
+    socket: below('device-plugins', 'kubelet.sock'),
+    podResources: below('pod-resources', 'kubelet.sock'),
+  };
+}
+
+/** File names of one resource: a name of a resource has characters that no file name has. */
+export function namesOf(resource: string): {
+  readonly socket: string;
+  readonly entry: string;
+  readonly target: string;
+} {
+  const socket = `${createHash('sha256').update(resource).digest('hex').slice(0, 16)}.sock`;
+  return { socket, entry: `${ENTRY_PREFIX}${socket}`, target: path.join('..', 'plugins', FRONT_FOLDER, socket) };
+}

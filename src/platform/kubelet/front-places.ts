@@ -1,0 +1,157 @@
+// The sockets and registry entries of the front in a kubelet's directories. Socket A is the one that Register names, below
+// a folder of device-plugins/ that the kubelet's wipe leaves; socket B stands in plugins/ and is reached through a link in
+// plugins_registry/, which the kubelet dials by itself when it starts. That link is made once and never changed: the
+// kubelet forgets a plugin by its resource name when an entry goes, and would cut off the socket that Register named.
+import { lstatSync, mkdirSync, readlinkSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server, type Socket } from 'node:net';
+import path from 'node:path';
+import type { Clock } from '../../kernel/clock.js';
+import type { FrontedService, FrontPlace } from '../../front/ports.js';
+import { incarnationKey } from '../../model/ids.js';
+import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { incarnationAt } from '../fs/socket-pin.js';
+import { answers } from '../grpc/unix-listener.js';
+import { ENTRY_PREFIX, FRONT_FOLDER, namesOf, type KubeletPaths } from './front-paths.js';
+
+/** The kubelet runs as root; nobody else is to speak with these sockets. */
+const FOLDER_MODE = 0o700;
+
+/** What places need. */
+export interface FrontPlacesPorts {
+  readonly paths: KubeletPaths;
+  readonly clock: Clock;
+  /** Takes an accepted connection to a socket of a resource. */
+  readonly take: (socket: Socket, resource: string, service: FrontedService) => void;
+  /** Entries in the registry at most. */
+  readonly maxEntries: () => number;
+}
+
+/** The place of one resource. */
+export class KubeletPlace implements FrontPlace {
+  readonly endpoint: string;
+  readonly #ports: FrontPlacesPorts;
+  readonly #names: ReturnType<typeof namesOf>;
+  readonly #a: BoundSocket;
+  readonly #b: BoundSocket;
+
+  constructor(resource: string, service: FrontedService, ports: FrontPlacesPorts) {
+    this.#ports = ports;
+    this.#names = namesOf(resource);
+    const { paths, clock, take } = ports;
+    const onConnection = (socket: Socket): void => take(socket, resource, service);
+    this.endpoint = `${FRONT_FOLDER}/${this.#names.socket}`;
+    this.#a = new BoundSocket(paths.devicePlugins, this.#names.socket, clock, onConnection);
+    this.#b = new BoundSocket(paths.plugins, this.#names.socket, clock, onConnection);
+  }
+
+  async ensure(): Promise<void> {
+    await this.#a.ensure();
+    await this.#b.ensure();
+  }
+
+  enter(): string | undefined {
+    const { registry } = this.#ports.paths;
+    const { entry, target } = this.#names;
+    let pinned: PinnedDirectory | undefined;
+    try {
+      mkdirSync(registry, { recursive: true, mode: 0o750 });
+      pinned = PinnedDirectory.openConfigured(registry);
+      const status = pinned.status(entry);
+      if (status !== undefined) {
+        const isOurs = status.isSymbolicLink() && readlinkSync(pinned.at(entry)) === target;
+        return isOurs
+          ? undefined
+          : `${path.join(registry, entry)} is not the broker's; remove it, or set front.doors: register`;
+      }
+      const entries = pinned.names().filter((name) => name.startsWith(ENTRY_PREFIX)).length;
+      const most = this.#ports.maxEntries();
+      if (entries >= most) return `the registry has ${String(entries)} entries of the broker (admission.maxPlugins)`;
+      pinned.symlink(entry, target);
+      return undefined;
+    } catch (failure) {
+      return `no entry can be made in ${registry}: ${(failure as Error).message}`;
+    } finally {
+      pinned?.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#a.close(), this.#b.close()]);
+  }
+}
+
+/** A listening socket in our folder of a kubelet's directory, bound again when its file is not there any more. */
+class BoundSocket {
+  readonly #parent: string;
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #onConnection: (socket: Socket) => void;
+  #server: Server | undefined;
+  #key: string | undefined;
+
+  constructor(parent: string, name: string, clock: Clock, onConnection: (socket: Socket) => void) {
+    this.#parent = parent;
+    this.#name = name;
+    this.#clock = clock;
+    this.#onConnection = onConnection;
+  }
+
+  /** @throws Error with a sentence */
+  async ensure(): Promise<void> {
+    const file = path.join(this.#parent, FRONT_FOLDER, this.#name);
+    const there = incarnationAt(file);
+    if (there !== undefined && incarnationKey(there) === this.#key) return;
+    if (there !== undefined && (await answers(file, this.#clock))) {
+      throw new Error(`${file} is served by another process: another broker stands before this kubelet`);
+    }
+    const folder = openFolder(this.#parent);
+    try {
+      const server = createServer(this.#onConnection);
+      const unseen = `.${randomBytes(6).toString('hex')}`;
+      await listening(server, folder.at(unseen));
+      server.on('error', () => undefined); // accepting failed once: the kubelet tries again
+      // What is there is a leftover of ours: nobody else may write this folder.
+      folder.rename(unseen, folder, this.#name);
+      const bound = folder.incarnation(this.#name);
+      this.#key = bound === undefined ? undefined : incarnationKey(bound);
+      this.#server?.close();
+      this.#server = server;
+    } finally {
+      folder.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+}
+
+/** Our folder there, made if it is missing. @throws Error when it is somebody else's */
+function openFolder(parent: string): PinnedDirectory {
+  mkdirSync(parent, { recursive: true, mode: 0o750 });
+  const pinned = PinnedDirectory.openConfigured(parent);
+  try {
+    const file = pinned.at(FRONT_FOLDER);
+    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) mkdirSync(file, { mode: FOLDER_MODE });
+    const status = lstatSync(file);
+    const isOurs = status.isDirectory() && status.uid === process.geteuid?.() && (status.mode & 0o022) === 0;
+    if (!isOurs)
+      throw new Error(`${path.join(parent, FRONT_FOLDER)} is not a folder of the broker's own; move it away`);
+    return PinnedDirectory.open(file);
+  } finally {
+    pinned.close();
+  }
+}
+
+function listening(server: Server, file: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(file, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,113 @@
+// The kubelet's kubelet.sock, as its plugins see it: whether it is there, whether it is another one, and Register.
+import path from 'node:path';
+import type { FrontOptions, Kubelet } from '../../front/ports.js';
+import type { Alarm, Clock } from '../../kernel/clock.js';
+import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
+import { GRPC_STATUS } from '../../model/reasons.js';
+import { FlatWatch } from '../fs/flat-watch.js';
+import { incarnationAt } from '../fs/socket-pin.js';
+import type { Guarding } from '../grpc/owned-sockets.js';
+import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
+import { RegisterRequest, registrationService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+
+/** The answer is empty. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** File events get lost: it is looked this often without any. */
+const LOOK_EVERY_MS = 10_000;
+
+/** What is told. */
+export interface KubeletSocketPorts {
+  readonly clock: Clock;
+  /** kubelet.sock is another one, or gone. */
+  readonly changed: () => void;
+  /** The directory cannot be watched (undefined: it can again). */
+  readonly unwatched: (why: string | undefined) => void;
+  /** What the connection to it is guarded with. */
+  readonly guarding: Guarding;
+  /** Milliseconds until a call to a kubelet that says nothing is given up. */
+  readonly limitMs: number;
+}
+
+/** Follows kubelet.sock. */
+export class KubeletSocket implements Kubelet {
+  readonly #file: string;
+  readonly #ports: KubeletSocketPorts;
+  readonly #watch: FlatWatch;
+  #seen: string | undefined;
+  #alarm: Alarm | undefined;
+  /** One connection for all resources: they register side by side. */
+  #channel: PluginChannel | undefined;
+  #isClosed = false;
+
+  constructor(file: string, ports: KubeletSocketPorts) {
+    this.#file = file;
+    this.#ports = ports;
+    this.#watch = new FlatWatch(path.dirname(file), {
+      changed: () => this.#look(),
+      degraded: (why) => ports.unwatched(why),
+    });
+  }
+
+  /** Begins to look. */
+  open(): void {
+    this.#seen = this.incarnation();
+    this.#watch.start();
+    this.#lookAgain();
+  }
+
+  incarnation(): string | undefined {
+    const incarnation = incarnationAt(this.#file);
+    return incarnation === undefined ? undefined : incarnationKey(incarnation);
+  }
+
+  async register(resource: string, endpoint: string, options: FrontOptions, signal: AbortSignal): Promise<void> {
+    const request = RegisterRequest.encode({
+      version: DEVICE_PLUGIN_VERSION,
+      endpoint,
+      resourceName: resource,
+      options: {
+        preStartRequired: options.preStartRequired,
+        getPreferredAllocationAvailable: options.preferredAllocationAvailable,
+      },
+    });
+    this.#channel ??= new PluginChannel(this.#file, MAX_ANSWER_BYTES, this.#ports.guarding, this.#file);
+    const channel = this.#channel;
+    try {
+      await channel.unary(registrationService.Register.path, request, this.#ports.limitMs, signal);
+    } catch (failure) {
+      // A channel that could not connect waits before it tries again; a new one does not.
+      if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE) this.#drop(channel);
+      throw failure;
+    }
+  }
+
+  /** Ends it. */
+  close(): void {
+    this.#isClosed = true;
+    this.#alarm?.cancel();
+    this.#watch.close();
+    this.#drop(this.#channel);
+  }
+
+  #look(): void {
+    if (this.#isClosed) return;
+    const now = this.incarnation();
+    if (now === this.#seen) return;
+    this.#seen = now;
+    this.#drop(this.#channel);
+    this.#ports.changed();
+  }
+
+  #lookAgain(): void {
+    this.#alarm = this.#ports.clock.alarm(LOOK_EVERY_MS, () => {
+      this.#look();
+      this.#lookAgain();
+    });
+  }
+
+  #drop(channel: PluginChannel | undefined): void {
+    if (channel === undefined) return;
+    if (this.#channel === channel) this.#channel = undefined;
+    channel.close();
+  }
+}

@@ -1,0 +1,262 @@
+// The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
+import { existsSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import path from 'node:path';
+import type { Discovery } from '../../discovery/discovery.js';
+import type { Alarm, Clock } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import type { EventSink } from '../../model/event.js';
+import type { Settings } from '../../model/settings.js';
+import { makeDirectory } from '../fs/directories.js';
+import { DirectoryWatch } from '../fs/directory-watch.js';
+import { FlatWatch } from '../fs/flat-watch.js';
+import { groupId } from '../process/groups.js';
+import { PathTaken, UnixListener } from '../grpc/unix-listener.js';
+
+/** The name that plugins know. */
+export const KUBELET_SOCKET = 'kubelet.sock';
+/** Without file events everything is looked at this often. */
+const POLL_MS = 1000;
+/** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
+const LOOK_EVERY_MS = 50;
+const BROKER_SOCKET_MODE = 0o600;
+
+/** What they need. */
+export interface SocketListenerPorts {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly acceptPlugin: (socket: Socket) => void;
+  readonly acceptAdmin: (socket: Socket) => void;
+  /** Accepting failed; the listener goes on. */
+  readonly acceptFailed: (failure: Error) => void;
+  /** Follows the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
+  readonly openDiscovery: (looked: () => void) => Discovery;
+  /** Something changed in the device-plugin directory, or it is time to look. */
+  readonly lookAtPaths: () => void;
+  /** kubelet.sock is about to be put in place again: plugins may take that for a restart of the kubelet. */
+  readonly kubeletSocketRemade: () => void;
+  /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
+  readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET | 'sockets', why: string | undefined) => void;
+}
+
+/** The two directories that are followed. */
+type WatchedDirectory = 'plugins_registry' | 'device-plugins';
+
+/** Opens, keeps and closes them. */
+export class SocketListeners {
+  readonly #ports: SocketListenerPorts;
+  readonly #discovery: Discovery;
+  readonly #registryWatch: DirectoryWatch;
+  readonly #deviceWatch: FlatWatch;
+  #kubelet: UnixListener | undefined;
+  #admin: UnixListener | undefined;
+  #rebinding: Promise<void> | undefined;
+  #rebindingAdmin: Promise<void> | undefined;
+  #lookedAt = -Infinity;
+  #nextLook: Alarm | undefined;
+  #isClosed = false;
+  /** Directories without file events, and when their watch is tried again. */
+  readonly #unwatched = new Map<WatchedDirectory, Alarm>();
+
+  constructor(ports: SocketListenerPorts) {
+    this.#ports = ports;
+    const { pluginsRegistry, devicePlugins } = ports.settings.paths;
+    this.#discovery = ports.openDiscovery(() => this.#lookAround());
+    this.#registryWatch = new DirectoryWatch(pluginsRegistry, {
+      hint: this.#discovery.look,
+      rescan: this.#discovery.rescan,
+      degraded: (why) => this.#watchChanged('plugins_registry', why),
+    });
+    this.#deviceWatch = new FlatWatch(devicePlugins, {
+      changed: () => this.#lookSoon(),
+      degraded: (why) => this.#watchChanged('device-plugins', why),
+    });
+  }
+
+  /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. @throws PathTaken */
+  async bind(): Promise<void> {
+    const { paths } = this.#ports.settings;
+    for (const directory of [paths.devicePlugins, paths.pluginsRegistry, paths.plugins]) needDirectory(directory);
+    this.#kubelet = await this.#bindKubelet();
+  }
+
+  /** Serves broker.sock. The listener of a stopping predecessor is replaced by the rename. */
+  async openAdmin(): Promise<void> {
+    needDirectory(path.dirname(this.#ports.settings.paths.brokerSocket));
+    this.#admin = await this.#bindAdmin();
+    this.#admin.publish();
+  }
+
+  /** Puts kubelet.sock in place. */
+  publish(): void {
+    this.#kubelet?.publish();
+  }
+
+  /** Starts to follow both directories. Resolves when the first look is complete. */
+  async watch(): Promise<void> {
+    this.#discovery.start();
+    this.#deviceWatch.start();
+    await this.#registryWatch.start();
+  }
+
+  /** Stops accepting plugins and looking at directories; broker.sock goes on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#nextLook?.cancel();
+    for (const alarm of this.#unwatched.values()) alarm.cancel();
+    this.#discovery.stop();
+    await Promise.all([this.#rebinding, this.#rebindingAdmin]);
+    this.#deviceWatch.close();
+    await this.#registryWatch.close();
+    void this.#kubelet?.close();
+  }
+
+  /** Whether broker.sock still leads to us. */
+  get isAdminInPlace(): boolean {
+    return this.#admin?.isInPlace() === true;
+  }
+
+  /** Stops answering broker.sock. */
+  closeAdmin(): void {
+    void this.#admin?.close();
+  }
+
+  /** Without file events, looking at everything more often is all there is. */
+  #watchChanged(directory: WatchedDirectory, why: string | undefined): void {
+    this.#unwatched.get(directory)?.cancel();
+    this.#unwatched.delete(directory);
+    if (why !== undefined && !this.#isClosed) {
+      const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
+      // An operator may have raised the limit.
+      const { clock, settings } = this.#ports;
+      this.#unwatched.set(
+        directory,
+        clock.alarm(settings.discovery.rescanMs, () => void watch.restart()),
+      );
+    }
+    this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
+    this.#ports.degraded(directory, why);
+  }
+
+  /** Looks at once, or as soon as the last look is long enough ago. */
+  #lookSoon(): void {
+    if (this.#isClosed || this.#nextLook !== undefined) return;
+    const { clock } = this.#ports;
+    const waitMs = this.#lookedAt + LOOK_EVERY_MS - clock.mono();
+    if (waitMs <= 0) this.#lookAround();
+    else this.#nextLook = clock.alarm(waitMs, () => this.#lookAround());
+  }
+
+  readonly #lookAround = (): void => {
+    this.#nextLook?.cancel();
+    this.#nextLook = undefined;
+    if (this.#isClosed) return;
+    this.#lookedAt = this.#ports.clock.mono();
+    this.#ports.lookAtPaths();
+    // Nothing at all is there: whoever put another socket in its place wants to be asked instead of us.
+    if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
+      this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
+    if (this.#kubelet?.isPublished !== true || this.#kubelet.isInPlace()) return;
+    this.#rebinding ??= this.#rebind().finally(() => (this.#rebinding = undefined));
+  };
+
+  /** Somebody removed kubelet.sock or its directory: without it no plugin can register. */
+  async #rebind(): Promise<void> {
+    const { log, events, settings, degraded } = this.#ports;
+    const lost = `${KUBELET_SOCKET} is not in ${settings.paths.devicePlugins} any more`;
+    const message = `${lost}; it is made again`;
+    try {
+      makeDirectory(settings.paths.devicePlugins);
+      const fresh = await this.#bindKubelet();
+      try {
+        this.#ports.kubeletSocketRemade();
+        fresh.publish();
+      } catch (failure) {
+        void fresh.close();
+        throw failure;
+      }
+      void this.#kubelet?.close();
+      this.#kubelet = fresh;
+      log.warn('discovery.socket-remade', message);
+      events.record({ type: 'discovery', message });
+      degraded(KUBELET_SOCKET, undefined);
+    } catch (failure) {
+      const why = (failure as Error).message;
+      degraded(KUBELET_SOCKET, `${lost} and cannot be made again, so no device plugin can register: ${why}`);
+    }
+  }
+
+  /** Somebody removed broker.sock or its directory: without it no operator can ask. Tried again at the next look. */
+  async #rebindAdmin(): Promise<void> {
+    const { log, events, settings } = this.#ports;
+    const { brokerSocket } = settings.paths;
+    const message = `${path.basename(brokerSocket)} is not in ${path.dirname(brokerSocket)} any more; it is made again`;
+    try {
+      makeDirectory(path.dirname(brokerSocket));
+      const fresh = await this.#bindAdmin();
+      if (this.#isClosed || existsSync(brokerSocket)) return void fresh.close();
+      fresh.publish();
+      void this.#admin?.close();
+      this.#admin = fresh;
+      log.warn('discovery.socket-remade', message);
+      events.record({ type: 'discovery', message });
+    } catch (failure) {
+      const why = (failure as Error).message;
+      log.warn('discovery.socket-missing', `${brokerSocket} was removed and cannot be made again: ${why}`);
+    }
+  }
+
+  readonly #movedAside = (message: string): void => {
+    this.#ports.log.warn('discovery.moved-aside', message);
+    this.#ports.events.record({ type: 'discovery', message });
+  };
+
+  #bindAdmin(): Promise<UnixListener> {
+    const { clock, settings, acceptAdmin, acceptFailed } = this.#ports;
+    return UnixListener.bind({
+      path: settings.paths.brokerSocket,
+      access: { mode: BROKER_SOCKET_MODE },
+      clock,
+      replaces: true,
+      onConnection: acceptAdmin,
+      onError: acceptFailed,
+      onMovedAside: this.#movedAside,
+    });
+  }
+
+  #bindKubelet(): Promise<UnixListener> {
+    const { paths, socket } = this.#ports.settings;
+    return UnixListener.bind({
+      path: path.join(paths.devicePlugins, KUBELET_SOCKET),
+      access: { mode: socket.mode, gid: gidOf(socket.group), keepsAcl: true },
+      clock: this.#ports.clock,
+      replaces: false,
+      onConnection: this.#ports.acceptPlugin,
+      onError: this.#ports.acceptFailed,
+      onMovedAside: this.#movedAside,
+    });
+  }
+}
+
+/** @throws PathTaken when the machine has no such group */
+function gidOf(group: string | number | undefined): number | undefined {
+  if (group === undefined || typeof group === 'number') return group;
+  const gid = groupId(group);
+  if (gid !== undefined) return gid;
+  throw new PathTaken(
+    `${KUBELET_SOCKET} cannot be given to the group ${group}: /etc/group has none of this name; make it (groupadd --system ${group}), or write its number as socket.group`,
+  );
+}
+
+/** Makes a directory without which nobody can be served. @throws PathTaken with what to do */
+function needDirectory(directory: string): void {
+  try {
+    makeDirectory(directory);
+  } catch (failure) {
+    throw new PathTaken(
+      `${directory} cannot be made: ${(failure as Error).message}; let the user of the broker write there, or choose another place with --root or in the configuration (paths)`,
+    );
+  }
+}

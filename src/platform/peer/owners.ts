@@ -1,0 +1,53 @@
+// What can be seen of the processes and control groups that leases are bound to: /proc and the cgroup file system.
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { OwnerPort } from '../../allocation/ports.js';
+import type { CgroupLife } from '../../model/lease.js';
+
+/** States of a process that has ended and was not waited for, or is being removed (proc_pid_stat(5)). */
+const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
+/** Where version 2 of control groups is mounted: alone, or beside version 1. */
+const MOUNTS = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] as const;
+
+/** Looks at this machine. Each question reads one small file of the kernel's, which never waits for a disk. */
+export const owners: OwnerPort = {
+  startTimeOf: (pid) => {
+    const fields = statFields(pid);
+    return fields === undefined || ENDED.has(fields[0] ?? '') ? undefined : fields[19];
+  },
+  cgroupOf: (pid) => {
+    // The line of version 2 has no controllers: `0::/path`.
+    const [, group] = /^0::(\/.*)$/m.exec(text(`/proc/${String(pid)}/cgroup`) ?? '') ?? [];
+    return group === undefined ? undefined : lifeOf(group);
+  },
+  isPopulated: (cgroup) => {
+    if (lifeOf(cgroup.path)?.inode !== cgroup.inode) return false;
+    const events = MOUNTS.map((mount) => text(path.join(mount, cgroup.path, 'cgroup.events'))).find(
+      (found) => found !== undefined,
+    );
+    // The root group has no such file, and never ends.
+    return events === undefined || !/^populated 0$/m.test(events);
+  },
+};
+
+/** The fields of /proc/PID/stat from the third on; the second is the name of the program, which may contain anything. */
+function statFields(pid: number): readonly string[] | undefined {
+  const stat = text(`/proc/${String(pid)}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function lifeOf(group: string): CgroupLife | undefined {
+  for (const mount of MOUNTS) {
+    const found = statSync(path.join(mount, group), { throwIfNoEntry: false });
+    if (found !== undefined) return { path: group, inode: String(found.ino) };
+  }
+  return undefined;
+}
+
+function text(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+// The end of the process. process.exit waits for the threads of libuv's pool, so that a file operation which never
+// returns would keep a process from ending that has said and written everything.
+import { nextTurn } from '../time/next-turn.js';
+
+/** What Node calls an operation on files that has begun and not ended. */
+const ON_FILES: ReadonlySet<string> = new Set(['FSReqCallback', 'FSReqPromise']);
+/** Turns of the loop in which operations that do end may end. */
+const TURNS = 20;
+
+/** Whether an operation on files is under way; one that hangs stays so. */
+function isBusyWithFiles(): boolean {
+  return process.getActiveResourcesInfo().some((kind) => ON_FILES.has(kind));
+}
+
+/**
+ * Ends the process at once: with a code, or, where an operation on files is under way and may never end, by a signal to
+ * ourselves.
+ *
+ * @param handOver hands over the last lines of the log: nothing runs after the signal
+ */
+export function endAtOnce(code: number, handOver: () => void): void {
+  if (!isBusyWithFiles()) process.exit(code);
+  handOver();
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** Ends the process once operations on files that do end have ended, as `endAtOnce`. */
+export async function end(code: number, wait: (ms: number) => Promise<void>, handOver: () => void): Promise<void> {
+  // Where nothing keeps the loop alive the process ends by itself while it waits, and with this.
+  process.exitCode = code;
+  for (let turn = 0; turn < TURNS && isBusyWithFiles(); turn += 1) {
+    await nextTurn();
+    await wait(10);
+  }
+  endAtOnce(code, handOver);
+}

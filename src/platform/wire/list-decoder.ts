@@ -1,0 +1,38 @@
+// Device lists as the inventory, the checkpoint and the views take them: bytes to a sum, to a count, to devices.
+import type { ListDecoder } from '../../inventory/inventory.js';
+import type { Device } from '../../model/device.js';
+import { nextTurn } from '../time/next-turn.js';
+import { decodeDeviceList, hashDeviceList } from './device-list.js';
+import { DeviceListReader, readDevices } from './device-list-reader.js';
+import { WireError } from './wire-error.js';
+
+/** Checks, sums up and names one list, giving way to others while it is long. */
+export const decodeList: ListDecoder = async (raw, maxDevices, signal) => {
+  const slicing = { yieldTurn: nextTurn, signal };
+  const read = await decodeDeviceList(raw, maxDevices, slicing);
+  if (read.ok) return { ok: true, summary: read.summary, sha256: await hashDeviceList(raw, slicing) };
+  return { ok: false, code: read.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID', sentence: read.message };
+};
+
+/** Healthy devices of a list that was accepted once; 0 when this version reads it otherwise. */
+export function countHealthy(raw: Buffer): number {
+  const reader = new DeviceListReader(raw, Infinity);
+  return orElse(0, () => {
+    while (!reader.readSlice());
+    return reader.summary().healthy;
+  });
+}
+
+/** Devices of a list that was accepted once; none when this version reads it otherwise. */
+export function devicesOf(raw: Buffer): readonly Device[] {
+  return orElse([], () => readDevices(raw));
+}
+
+function orElse<T>(otherwise: T, read: () => T): T {
+  try {
+    return read();
+  } catch (problem) {
+    if (problem instanceof WireError) return otherwise;
+    throw problem;
+  }
+}

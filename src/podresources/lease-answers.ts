@@ -1,0 +1,110 @@
+// Answers of PodResources from leases and lists. Each is encoded once for each change and asking has no effect, so a
+// client that asks all the time costs little more than the bytes it is sent.
+import type { LeaseSource } from '../model/lease.js';
+import { HEALTHY } from '../model/device.js';
+import { byNamespaceAndName, podKey, podsOf, type Pod } from './pods.js';
+import type { PodEncoder, PodResourcesBackend, PodResourcesVersion, UsableList } from './ports.js';
+
+/** The largest message that gRPC clients take when nothing else was said to them. */
+export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Devices that are encoded before others get their turn: a few milliseconds. */
+const SLICE = 512;
+
+/** What is needed. */
+export interface LeaseAnswerPorts {
+  readonly leases: LeaseSource;
+  readonly usable: () => readonly UsableList[];
+  readonly encoder: PodEncoder;
+  /** So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. */
+  readonly incomplete: (what: 'List' | 'GetAllocatableResources', left: number) => void;
+  /** Resolves after others had their turn. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/** Answers with leases. */
+export class LeaseAnswers implements PodResourcesBackend {
+  readonly #ports: LeaseAnswerPorts;
+  readonly #lists = new Map<PodResourcesVersion, Buffer>();
+  #pods: ReadonlyMap<string, Pod> | undefined;
+  #allocatable: { readonly of: readonly UsableList[]; readonly bytes: Buffer } | undefined;
+  #encoding: Promise<Buffer> | undefined;
+
+  constructor(ports: LeaseAnswerPorts) {
+    this.#ports = ports;
+    ports.leases.onChange(() => {
+      this.#pods = undefined;
+      this.#lists.clear();
+    });
+  }
+
+  /** All owners by namespace and name. Where not all fit, the owners with the oldest leases are in it. */
+  list(version: PodResourcesVersion): Buffer {
+    const known = this.#lists.get(version);
+    if (known !== undefined) return known;
+    const fitting: { readonly pod: Pod; readonly bytes: Buffer }[] = [];
+    let size = 0;
+    for (const pod of this.#podsNow().values()) {
+      const bytes = this.#ports.encoder.listed(version, pod);
+      if (size + bytes.length > MAX_ANSWER_BYTES) continue;
+      size += bytes.length;
+      fitting.push({ pod, bytes });
+    }
+    fitting.sort((one, other) => byNamespaceAndName(one.pod, other.pod));
+    const answer = Buffer.concat(fitting.map(({ bytes }) => bytes));
+    this.#lists.set(version, answer);
+    this.#ports.incomplete('List', this.#podsNow().size - fitting.length);
+    return answer;
+  }
+
+  /** All healthy devices that could be used, given out or not, by resource and in the order of their lists. */
+  allocatable(): Buffer | Promise<Buffer> {
+    const usable = this.#ports.usable();
+    const known = this.#allocatable;
+    if (known !== undefined && isSame(known.of, usable)) return known.bytes;
+    this.#encoding ??= this.#encodeAllocatable(usable).finally(() => (this.#encoding = undefined));
+    return this.#encoding;
+  }
+
+  async #encodeAllocatable(usable: readonly UsableList[]): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    const incomplete = new Set<string>();
+    let size = 0;
+    let inSlice = 0;
+    for (const { resource, devices } of usable.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))) {
+      for (const { id, numaNodes, health } of devices()) {
+        if (health !== HEALTHY) continue;
+        const bytes = this.#ports.encoder.allocatable({ resource, id, numaNodes });
+        if (size + bytes.length > MAX_ANSWER_BYTES) {
+          incomplete.add(resource);
+          break;
+        }
+        size += bytes.length;
+        parts.push(bytes);
+        inSlice += 1;
+        if (inSlice % SLICE === 0) await this.#ports.nextTurn();
+      }
+    }
+    const bytes = Buffer.concat(parts);
+    this.#allocatable = { of: usable, bytes };
+    this.#ports.incomplete('GetAllocatableResources', incomplete.size);
+    return bytes;
+  }
+
+  /** One owner, even if it has more than fits into the answer of a list. */
+  get(namespace: string, name: string): Buffer | undefined {
+    const pod = this.#podsNow().get(podKey(namespace, name));
+    return pod === undefined ? undefined : this.#ports.encoder.got(pod);
+  }
+
+  #podsNow(): ReadonlyMap<string, Pod> {
+    this.#pods ??= new Map(podsOf(this.#ports.leases.leases()).map((pod) => [podKey(pod.namespace, pod.name), pod]));
+    return this.#pods;
+  }
+}
+
+function isSame(one: readonly UsableList[], other: readonly UsableList[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ resource, list }, index) => other[index]?.resource === resource && other[index].list === list)
+  );
+}

@@ -1,0 +1,71 @@
+// Leases as PodResources shows them: an owner stands where a pod stands. Pure.
+import type { Lease } from '../model/lease.js';
+
+/** A device with what its list said of it. */
+export interface PodDevice {
+  readonly resource: string;
+  readonly id: string;
+  readonly numaNodes: readonly number[];
+}
+
+/** A part of an owner, in the place of a container. */
+export interface PodContainer {
+  readonly name: string;
+  /** By resource and id. */
+  readonly devices: readonly PodDevice[];
+}
+
+/** An owner, in the place of a pod. */
+export interface Pod {
+  readonly namespace: string;
+  readonly name: string;
+  /** By name. */
+  readonly containers: readonly PodContainer[];
+}
+
+/**
+ * The owners of leases, in the order of their oldest lease. Leases of one owner are one pod, those of one part of it one
+ * container; an owner without parts has one container of its own name, because consumers refuse an empty one.
+ *
+ * @param leases oldest first
+ */
+export function podsOf(leases: readonly Lease[]): Pod[] {
+  const pods = new Map<string, { namespace: string; name: string; containers: Map<string, PodDevice[]> }>();
+  for (const { owner, granted } of leases) {
+    const { namespace, name } = owner;
+    const key = podKey(namespace, name);
+    const pod = pods.get(key) ?? { namespace, name, containers: new Map<string, PodDevice[]>() };
+    pods.set(key, pod);
+    const part = owner.part === '' ? name : owner.part;
+    const devices = pod.containers.get(part) ?? [];
+    pod.containers.set(part, devices);
+    for (const { resource, devices: given } of granted) {
+      for (const { id, numaNodes } of given) devices.push({ resource, id, numaNodes });
+    }
+  }
+  return [...pods.values()].map(({ namespace, name, containers }) => ({
+    namespace,
+    name,
+    containers: [...containers]
+      .sort(([one], [other]) => compare(one, other))
+      .map(([part, devices]) => ({ name: part, devices: devices.sort(byResourceAndId) })),
+  }));
+}
+
+/** One string for a pod. The separator is in no name that is shown. */
+export function podKey(namespace: string, name: string): string {
+  return `${namespace}\u0000${name}`;
+}
+
+/** Order of pods in an answer: namespace, then name. */
+export function byNamespaceAndName(one: Pod, other: Pod): number {
+  return one.namespace === other.namespace ? compare(one.name, other.name) : compare(one.namespace, other.namespace);
+}
+
+function byResourceAndId(one: PodDevice, other: PodDevice): number {
+  return one.resource === other.resource ? compare(one.id, other.id) : compare(one.resource, other.resource);
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

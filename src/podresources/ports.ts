@@ -1,0 +1,36 @@
+// What PodResources needs of others, and what it gives to the socket.
+import type { Device } from '../model/device.js';
+import type { Pod, PodDevice } from './pods.js';
+
+/** The two forms of the API that clients speak. */
+export type PodResourcesVersion = 'v1' | 'v1alpha1';
+
+/** The list that speaks for a resource whose devices can be used now. */
+export interface UsableList {
+  readonly resource: string;
+  /** The same value as long as the list is the same. */
+  readonly list: object;
+  /** Decodes the list, which is kept as bytes. */
+  readonly devices: () => readonly Device[];
+}
+
+/** Makes bytes. Messages of the same type that are put one after the other are one message with the contents of all. */
+export interface PodEncoder {
+  /** The answer of List with one pod. */
+  listed(version: PodResourcesVersion, pod: Pod): Buffer;
+  /** The answer of GetAllocatableResources with one device. */
+  allocatable(device: PodDevice): Buffer;
+  /** The answer of Get. */
+  got(pod: Pod): Buffer;
+}
+
+/**
+ * What stands behind the socket: encoded answers. A front that knows more, such as a real kubelet's answer, stands before
+ * the one that answers with leases and puts its bytes behind what that one gives.
+ */
+export interface PodResourcesBackend {
+  list(version: PodResourcesVersion): Buffer | Promise<Buffer>;
+  allocatable(): Buffer | Promise<Buffer>;
+  /** Undefined when there is no such owner. */
+  get(namespace: string, name: string): Buffer | undefined | Promise<Buffer | undefined>;
+}

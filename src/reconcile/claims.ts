@@ -1,0 +1,50 @@
+// Who has a name, and who has a socket: what admission asks of the actual state.
+import { isConnected, isLive } from '../model/instance.js';
+import type { RegistrationRequest } from '../model/plugin.js';
+import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
+import type { Roster } from './roster.js';
+
+/** Answers from the roster and from what operators decided. */
+export class Claims implements NameClaims {
+  readonly #roster: Roster;
+  readonly #store: Pick<RegistrationStore, 'isDeregistered'>;
+
+  constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>) {
+    this.#roster = roster;
+    this.#store = store;
+  }
+
+  /** One that was sent away to register afresh has let its name go, for whoever comes in its place. */
+  incumbent(type: string, name: string): Incumbent | undefined {
+    const primary = this.#roster.primaryOf(type, name);
+    return primary?.isAway === true ? undefined : primary;
+  }
+
+  owner(type: string, name: string, except: string | undefined): NameOwner | undefined {
+    const having = this.#roster.ofPlugin(type, name).filter((one) => isLive(one) && !one.isHint);
+    const owner = having.find(isConnected) ?? having[0];
+    const uid = owner?.caller?.uid ?? owner?.listener?.uid;
+    if (owner === undefined || uid === undefined || owner.socketKey === except) return undefined;
+    return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
+  }
+
+  /** Who calls knows its name; who is presumed under another one gives way when that call is accepted. */
+  claimant(
+    { type, name, pulled }: Pick<RegistrationRequest, 'type' | 'name' | 'pulled'>,
+    key: string,
+  ): string | undefined {
+    return this.#roster.claimantsOf(type, key, name).find((one) => pulled || !one.isPresumed)?.name;
+  }
+
+  isDeregistered(socketKey: string): boolean {
+    return this.#store.isDeregistered(socketKey);
+  }
+
+  get livePlugins(): number {
+    return this.#roster.livePlugins;
+  }
+
+  isKnown(type: string, name: string): boolean {
+    return this.#roster.ofPlugin(type, name).some(isLive);
+  }
+}

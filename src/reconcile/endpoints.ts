@@ -1,0 +1,53 @@
+// Where known instances are now: whether the very socket that registered is still at its path, and whether it listens.
+import { incarnationKey, isOwnShortage, type Listener } from '../model/ids.js';
+import type { Instance } from '../model/instance.js';
+import type { PinnedSocket } from '../model/plugin.js';
+
+/** The sockets on disk. */
+export interface EndpointPorts {
+  pin(path: string): PinnedSocket | { readonly problem: string };
+  /** The key of the incarnation at a path now. */
+  keyAt(path: string): string | undefined;
+  listenerOf(socket: PinnedSocket): Listener;
+}
+
+/** Looks at the endpoints of instances. */
+export class Endpoints {
+  readonly #ports: EndpointPorts;
+
+  constructor(ports: EndpointPorts) {
+    this.#ports = ports;
+  }
+
+  /** Whether somebody listens on the very endpoint of an instance. */
+  readonly isListening = (instance: Instance): boolean => {
+    const pinned = this.#pinAgain(instance);
+    if (pinned === undefined) return false;
+    const found = this.#ports.listenerOf(pinned);
+    pinned.release();
+    // What we have no descriptor to ask about is not said to be gone.
+    return 'uid' in found || found.error === 'EAGAIN' || isOwnShortage(found.error);
+  };
+
+  /**
+   * For asking an incumbent without a session; whoever asks releases it. What a quarantine or its removed socket keeps out
+   * is no incumbent.
+   */
+  readonly forAsking = (instance: Instance | undefined): PinnedSocket | undefined => {
+    if (instance === undefined || instance.state === 'quarantined' || instance.reason === 'socket-removed') {
+      return undefined;
+    }
+    return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
+  };
+
+  /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
+  #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {
+    // Most often it is not, because the file has gone: known without an exception for each.
+    if (this.#ports.keyAt(file) !== endpointKey) return undefined;
+    const pinned = this.#ports.pin(file);
+    if ('problem' in pinned) return undefined;
+    if (incarnationKey(pinned.incarnation) === endpointKey) return pinned;
+    pinned.release();
+    return undefined;
+  }
+}

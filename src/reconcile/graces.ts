@@ -1,0 +1,60 @@
+// The clocks of those that are held: how long a lost plugin may come back before its resource is gone.
+import type { Alarm, Clock } from '../kernel/clock.js';
+import { DEVICE_PLUGIN } from '../model/ids.js';
+import type { Reason } from '../model/reasons.js';
+import { isReplaced, type Instance } from '../model/instance.js';
+
+/** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
+const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connection-lost']);
+
+/** What graces need. */
+export interface GracePorts {
+  readonly clock: Clock;
+  readonly graceMsOf: (instance: Instance) => number;
+  /** The key of the incarnation at a path now. */
+  readonly keyAt: (path: string) => string | undefined;
+  readonly over: (instance: Instance) => void;
+}
+
+/** One clock per instance that is held and timed. */
+export class Graces {
+  readonly #ports: GracePorts;
+  readonly #running = new Map<string, Alarm>();
+
+  constructor(ports: GracePorts) {
+    this.#ports = ports;
+  }
+
+  /** Starts the clock of an instance that is held now, lets it go on, or ends it. */
+  follow(instance: Instance): void {
+    const { id } = instance;
+    const isTimed = instance.type === DEVICE_PLUGIN ? !isReplaced(instance) : this.#endsDriver(instance);
+    if (instance.state !== 'held' || !isTimed) {
+      this.forget(id);
+      return;
+    }
+    if (this.#running.has(id)) return;
+    const alarm = this.#ports.clock.alarm(this.#ports.graceMsOf(instance), () => {
+      this.#running.delete(id);
+      this.#ports.over(instance);
+    });
+    this.#running.set(id, alarm);
+  }
+
+  /** Ends the clock of an instance. */
+  forget(id: string): void {
+    this.#running.get(id)?.cancel();
+    this.#running.delete(id);
+  }
+
+  /** Ends all clocks. */
+  stop(): void {
+    for (const alarm of this.#running.values()) alarm.cancel();
+    this.#running.clear();
+  }
+
+  /** A driver stays registered while its registration socket stands, whatever does not answer. */
+  #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
+    return reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.keyAt(socketPath) !== socketKey);
+  }
+}

@@ -1,0 +1,36 @@
+// What an operator orders about plugins: close their incarnations, or drop what is known of them.
+import { isConnected, type Instance } from '../model/instance.js';
+import type { Lifecycle } from './lifecycle.js';
+import type { Roster } from './roster.js';
+
+/** Acts on the roster for operators. */
+export class OperatorActions {
+  readonly #roster: Roster;
+  readonly #lifecycle: Lifecycle;
+
+  constructor(roster: Roster, lifecycle: Lifecycle) {
+    this.#roster = roster;
+    this.#lifecycle = lifecycle;
+  }
+
+  /** Closes every incarnation of a plugin that is not over. Returns them: the caller keeps them out. */
+  closeAll(type: string, name: string): Instance[] {
+    const closed = this.#roster.ofPlugin(type, name).filter(isNotOver);
+    for (const instance of closed) this.#lifecycle.close(instance, 'deregistered', 'was closed by an operator');
+    return closed;
+  }
+
+  /** Drops every entry of a plugin that is not connected. Returns how many there were. */
+  forget(type: string, name: string): number {
+    const instances = this.#roster.ofPlugin(type, name).filter((one) => !isConnected(one));
+    for (const instance of instances) {
+      if (isNotOver(instance)) this.#lifecycle.close(instance, 'deregistered', 'was forgotten by an operator');
+      this.#roster.remove(instance);
+    }
+    return instances.length;
+  }
+}
+
+function isNotOver({ state }: Instance): boolean {
+  return state !== 'gone' && state !== 'rejected';
+}

@@ -1,0 +1,118 @@
+// What registration sockets that come and go mean: a socket that appears is a pending registration, one that goes a de-registration.
+import { incarnationKey } from '../model/ids.js';
+import type { PinnedSocket, PluginHandler } from '../model/plugin.js';
+import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
+import type { Attempt } from '../model/registration.js';
+import type { Lifecycle } from './lifecycle.js';
+import type { Reconciler } from './reconciler.js';
+import type { Roster } from './roster.js';
+
+/** What is acted on. */
+export interface RegistrySocketPorts {
+  readonly roster: Roster;
+  readonly reconciler: Reconciler;
+  readonly lifecycle: Lifecycle;
+  /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
+  readonly door: { attempt(socket: PinnedSocket, signal: AbortSignal): Promise<Attempt> };
+  readonly handlers: ReadonlyMap<string, PluginHandler>;
+}
+
+/** Turns sockets of the registry directory into pending registrations, and their removal into de-registrations. */
+export class RegistrySockets implements RosterListener {
+  readonly #ports: RegistrySocketPorts;
+  /** Sockets that are there, by incarnation. */
+  readonly #present = new Map<string, PinnedSocket>();
+
+  constructor(ports: RegistrySocketPorts) {
+    this.#ports = ports;
+  }
+
+  /** A registration socket appeared: it is a pending registration until its plugin is registered and told so. */
+  readonly appeared = (socket: PinnedSocket): void => {
+    this.#present.set(incarnationKey(socket.incarnation), socket.retain());
+    this.#want(socket);
+  };
+
+  /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
+  readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
+    const { roster, reconciler, lifecycle } = this.#ports;
+    const key = incarnationKey(socket.incarnation);
+    reconciler.unwant(`socket:${socket.path}`, key);
+    this.#present.get(key)?.release();
+    this.#present.delete(key);
+    for (const instance of [...roster.all()]) {
+      if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
+      if (hasSuccessor && isConnected(instance)) {
+        const message = 'its registration socket was replaced; the newcomer is being asked';
+        lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
+      } else {
+        this.#deregister(instance);
+      }
+    }
+    // It was to replace whoever was at its path before. Removed before it answered, it leaves that one without a path.
+    if (!hasSuccessor) this.#closeReplaced(socket.path, key);
+  };
+
+  /** Lets all sockets go. */
+  dispose(): void {
+    for (const socket of this.#present.values()) socket.release();
+    this.#present.clear();
+  }
+
+  #want(socket: PinnedSocket): void {
+    const held = socket.retain();
+    const key = incarnationKey(socket.incarnation);
+    this.#ports.reconciler.want({
+      key: `socket:${socket.path}`,
+      incarnation: key,
+      attempt: async (signal) => {
+        const attempt = await this.#ports.door.attempt(held, signal);
+        this.#closeReplaced(socket.path, key);
+        return attempt;
+      },
+      dropped: () => held.release(),
+    });
+  }
+
+  /** A plugin that was given up while its socket is there, because its process hangs, is asked again until it answers. */
+  changed({ instance }: Change): void {
+    if (instance.door !== 'watcher' || instance.state !== 'gone' || instance.reason !== 'grace-over') return;
+    const socket = this.#present.get(instance.socketKey);
+    if (socket !== undefined) this.#want(socket);
+  }
+
+  /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
+  #closeReplaced(path: string, key: string): void {
+    for (const instance of [...this.#ports.roster.all()]) {
+      const isReplaced = instance.door === 'watcher' && instance.socketPath === path && instance.socketKey !== key;
+      if (isReplaced && instance.state === 'orphaned') this.#deregister(instance);
+    }
+  }
+
+  #deregister(instance: Instance): void {
+    const { handlers, lifecycle } = this.#ports;
+    if (instance.state === 'rejected') return;
+    void handlers
+      .get(instance.type)
+      ?.deregister(instance.id, 'socket-removed')
+      .catch(() => undefined);
+    // What never served is not held.
+    const state = instance.state === 'connecting' ? 'gone' : 'held';
+    lifecycle.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
+  }
+}
+
+/**
+ * What it means that a plugin of the watcher door serves but could not be told so yet, or has been told now.
+ *
+ * @returns for WatcherDoorPorts.notifyPending
+ */
+export function pendingNotices(
+  roster: Roster,
+  lifecycle: Lifecycle,
+): (id: string, isPending: boolean, message: string) => void {
+  return (id, isPending, message) => {
+    if (roster.get(id)?.state !== 'ready') return;
+    lifecycle.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
+  };
+}

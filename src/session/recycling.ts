@@ -1,0 +1,41 @@
+// Removes plugins' sockets so that they register afresh as after a restart of the kubelet, and each not too often.
+import type { Clock } from '../kernel/clock.js';
+import type { Enrolment } from '../model/plugin.js';
+import type { SocketRemover } from './ports.js';
+
+/** The socket of a plugin is removed at most this often. */
+const RECYCLE_EVERY_MS = 60_000;
+/** Times kept: one per plugin name, oldest dropped. */
+const MAX_RECYCLED = 4096;
+
+/** What became of it: undefined is removed, else why not, and where that is a matter of time when it may be. */
+export type NotRecycled = { readonly why: string; readonly againInMs?: number };
+
+/** Remembers when it removed whose socket. */
+export class Recycling {
+  readonly #remover: SocketRemover;
+  readonly #clock: Clock;
+  readonly #recycledAt = new Map<string, number>();
+
+  constructor(remover: SocketRemover, clock: Clock) {
+    this.#remover = remover;
+    this.#clock = clock;
+  }
+
+  /** Removes the socket of a plugin, unless that was done to its plugin within the last minute. */
+  recycle({ name, endpoint }: Enrolment): NotRecycled | undefined {
+    const now = this.#clock.mono();
+    const againInMs = (this.#recycledAt.get(name) ?? -Infinity) + RECYCLE_EVERY_MS - now;
+    if (againInMs > 0) return { why: 'that was done less than a minute ago', againInMs };
+    const why = this.#remover.remove(endpoint);
+    if (why !== undefined) return { why };
+    this.#recycledAt.delete(name);
+    this.#recycledAt.set(name, now);
+    if (this.#recycledAt.size <= MAX_RECYCLED) return undefined;
+    for (const oldest of this.#recycledAt.keys()) {
+      this.#recycledAt.delete(oldest);
+      break;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,167 @@
+// A simulated kubelet as far as plugins see one: its start, its two doors, its pods, its node status.
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
+import { Faults } from '../device/faults.js';
+import { PluginServer } from '../plugin-server.js';
+import { loadServices } from '../protos.js';
+import type { SimFacts } from '../sim-log.js';
+import { readCheckpoint, writeCheckpoint } from './checkpoint.js';
+import { DeviceManager } from './device-manager.js';
+import type { KubeletSimOptions } from './options.js';
+import { PluginClients } from './plugin-clients.js';
+import { PodLoop } from './pod-loop.js';
+import { NodePods, nameOf, parseCommand } from './pods.js';
+import { servePodResources } from './pod-resources.js';
+import { Registry } from './registry.js';
+import { KUBELET_CHECKPOINT, wipe } from './wipe.js';
+
+/** From kubelet.sock to the first admission, in milliseconds: what was measured on a kubelet 1.26 with static pods. */
+const FIRST_ADMISSION = { from: 25, to: 99 };
+
+/** A running kubelet. */
+export class KubeletSim {
+  readonly #options: KubeletSimOptions;
+  readonly #say: (event: string, facts?: SimFacts) => void;
+  readonly #faults: Faults;
+  readonly #devices = new DeviceManager();
+  readonly #clients: PluginClients;
+  readonly #pods: NodePods;
+  readonly #checkpoint: string;
+  readonly #halt = new AbortController();
+  #loop: PodLoop | undefined;
+  #server: PluginServer | undefined;
+  #podResources: PluginServer | undefined;
+  #nodeStatus = '';
+
+  constructor(options: KubeletSimOptions, say: (event: string, facts?: SimFacts) => void) {
+    this.#options = options;
+    this.#say = say;
+    this.#faults = new Faults(options.fault);
+    this.#checkpoint = path.join(options.dir, KUBELET_CHECKPOINT);
+    const node = options.node ?? path.join(path.dirname(options.dir), 'node.json');
+    mkdirSync(path.dirname(node), { recursive: true });
+    this.#pods = new NodePods(node, options.reboot);
+    this.#clients = new PluginClients({
+      devices: this.#devices,
+      now: Date.now,
+      say,
+      listed: () => this.#save(),
+    });
+  }
+
+  /** Wipes, reads its checkpoint, listens, looks into the registry, and admits the pods it knows a moment later. */
+  async start(): Promise<void> {
+    const { dir, registry, admitAfter, startRetry } = this.#options;
+    const { signal } = this.#halt;
+    const { given, resources } = readCheckpoint(this.#checkpoint);
+    this.#devices.restore(resources, given, Date.now());
+    const removed = wipe(dir);
+    if (removed.length > 0) this.#say('wiped', { removed });
+    this.#server = await PluginServer.listen(path.join(dir, 'kubelet.sock'), (server) => this.#attach(server));
+    this.#podResources = await servePodResources({
+      directory: this.#options.podResources,
+      devices: this.#devices,
+      pods: this.#pods,
+      faults: this.#faults,
+    });
+    this.#say('listening', { socket: this.#server.path });
+    void new Registry(registry, this.#clients, this.#say).follow(signal);
+    const { from, to } = FIRST_ADMISSION;
+    const firstAfterMs = admitAfter ?? from + Math.random() * (to - from);
+    this.#loop = new PodLoop(
+      {
+        devices: this.#devices,
+        clients: this.#clients,
+        pods: this.#pods,
+        say: this.#say,
+        saved: () => this.#save(),
+        startRetryMs: startRetry,
+        signal,
+      },
+      pause(firstAfterMs, undefined, { signal }).catch(() => undefined),
+    );
+    for (const pod of this.#pods.all()) if (pod.phase !== 'Failed') this.#loop.add(pod);
+    void this.#reportStatus(signal);
+  }
+
+  /** Does what a line of standard input asks for. A line that asks for nothing it knows is told about. */
+  obey(line: string): void {
+    if (line.trim() === '') return;
+    try {
+      const command = parseCommand(line);
+      if (command.kind === 'create') {
+        this.#pods.put(command.pod);
+        this.#loop?.add(command.pod);
+        return;
+      }
+      const pod = this.#pods.get(command.pod);
+      if (pod === undefined) throw new Error(`there is no pod ${command.pod}`);
+      if (command.kind === 'delete') {
+        this.#pods.remove(command.pod);
+        this.#say('deleted', { pod: nameOf(pod) });
+        return;
+      }
+      const container = pod.containers.find(({ name }) => name === command.container);
+      if (container === undefined) throw new Error(`${command.pod} has no container ${command.container}`);
+      this.#loop?.restart(pod, container);
+    } catch (failure) {
+      this.#say('not-understood', { message: (failure as Error).message });
+    }
+  }
+
+  /** Ends as a kubelet ends: the file of its socket stays and refuses connections. */
+  async stop(): Promise<void> {
+    this.#halt.abort();
+    this.#clients.close();
+    await Promise.all([this.#server?.close({ keepFile: true }), this.#podResources?.close({ keepFile: true })]);
+  }
+
+  #attach(server: Server): void {
+    const { 'v1beta1.Registration': api } = loadServices('deviceplugin/v1beta1/deviceplugin.proto', {
+      'v1beta1.Registration': ['Register'],
+    });
+    const register = async ({ version, endpoint, resourceName }: Register): Promise<object> => {
+      await this.#faults.before('Register');
+      if (version !== 'v1beta1') throw new Error(`requested API version ${version} is not supported by kubelet`);
+      if (!/^[^/]+\.?[^/]*\/[^/]+$/.test(resourceName) || resourceName.startsWith('kubernetes.io/')) {
+        throw new Error(`the ResourceName ${JSON.stringify(resourceName)} is invalid`);
+      }
+      await this.#clients.connect(resourceName, path.join(this.#options.dir, endpoint), 'register');
+      return {};
+    };
+    server.addService(api, {
+      Register: (call: ServerUnaryCall<Register, object>, reply: sendUnaryData<object>) => {
+        register(call.request).then(
+          (answer) => reply(null, answer),
+          (failure: unknown) => {
+            const { message, code = status.UNKNOWN } = failure as Error & { readonly code?: status };
+            this.#say('register-failed', { resource: call.request.resourceName, message });
+            reply({ code, details: message });
+          },
+        );
+      },
+    });
+  }
+
+  async #reportStatus(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const node = this.#devices.capacity(Date.now(), this.#options.capacityGrace);
+      const text = JSON.stringify(Object.fromEntries(node));
+      if (text !== this.#nodeStatus) this.#say('node', { resources: Object.fromEntries(node) });
+      this.#nodeStatus = text;
+      await pause(this.#options.statusEvery, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #save(): void {
+    if (!this.#halt.signal.aborted) writeCheckpoint(this.#checkpoint, this.#devices);
+  }
+}
+
+interface Register {
+  readonly version: string;
+  readonly endpoint: string;
+  readonly resourceName: string;
+}

@@ -1,0 +1,128 @@
+// Pods as a simulated kubelet is told of them, one JSON object a line:
+//   {"create": {"namespace": "default", "name": "p", "containers": [{"name": "c", "limits": {"example.com/x": 1}}]}}
+//   {"delete": "default/p"}
+//   {"restart": "default/p/c"}   the container ended and is started again
+// What it knows of them is kept in a file, which stands for the API server and the container runtime.
+import { randomUUID } from 'node:crypto';
+// eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+
+/** One container: what it asks for, and whether it runs. */
+export interface Container {
+  readonly name: string;
+  /** Count by resource. */
+  readonly limits: Readonly<Record<string, number>>;
+  state: 'waiting' | 'running';
+}
+
+/** One pod. */
+export interface Pod {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly containers: readonly Container[];
+  /** Failed is final: whatever comes later, this pod never runs again. */
+  phase: 'Pending' | 'Running' | 'Failed';
+  message: string;
+}
+
+/** What can be asked of a simulated kubelet. */
+export type Command =
+  | { readonly kind: 'create'; readonly pod: Pod }
+  | { readonly kind: 'delete'; readonly pod: string }
+  | { readonly kind: 'restart'; readonly pod: string; readonly container: string };
+
+/** namespace/name of a pod. */
+export function nameOf({ namespace, name }: Pick<Pod, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/**
+ * Reads one line.
+ *
+ * @throws Error with a sentence that says what a line may be
+ */
+export function parseCommand(line: string): Command {
+  const given = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const { create, delete: gone, restart } = given;
+  if (typeof create === 'object' && create !== null) return { kind: 'create', pod: podOf(create) };
+  if (typeof gone === 'string') return { kind: 'delete', pod: gone };
+  if (typeof restart === 'string') {
+    const [namespace, name, container] = restart.split('/');
+    if (container !== undefined) return { kind: 'restart', pod: `${namespace ?? ''}/${name ?? ''}`, container };
+  }
+  throw new Error(
+    `${line} is none of {"create": POD}, {"delete": "NAMESPACE/NAME"}, {"restart": "NAMESPACE/NAME/CONTAINER"}`,
+  );
+}
+
+function podOf(given: object): Pod {
+  const { namespace = 'default', name, uid, containers = [] } = given as Partial<Pod>;
+  if (typeof name !== 'string' || name === '') throw new Error('a pod needs a name');
+  return {
+    uid: uid ?? randomUUID(),
+    namespace,
+    name,
+    phase: 'Pending',
+    message: '',
+    containers: containers.map(({ name: container, limits }) => ({ name: container, limits, state: 'waiting' })),
+  };
+}
+
+/** The pods of this node by namespace/name, kept in a file. */
+export class NodePods {
+  readonly #file: string;
+  readonly #pods: Map<string, Pod>;
+
+  /** @param reboot containers of the file have ended */
+  constructor(file: string, reboot: boolean) {
+    this.#file = file;
+    this.#pods = new Map(read(file).map((pod) => [nameOf(pod), pod]));
+    if (!reboot) return;
+    for (const pod of this.#pods.values()) {
+      if (pod.phase === 'Running') pod.phase = 'Pending';
+      for (const container of pod.containers) container.state = 'waiting';
+    }
+  }
+
+  get(name: string): Pod | undefined {
+    return this.#pods.get(name);
+  }
+
+  all(): Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  /** Uids of pods that have not ended. */
+  active(): Set<string> {
+    return new Set(
+      this.all()
+        .filter(({ phase }) => phase !== 'Failed')
+        .map(({ uid }) => uid),
+    );
+  }
+
+  put(pod: Pod): void {
+    this.#pods.set(nameOf(pod), pod);
+    this.save();
+  }
+
+  remove(name: string): void {
+    this.#pods.delete(name);
+    this.save();
+  }
+
+  /** Writes what was changed in a pod. */
+  save(): void {
+    writeFileSync(`${this.#file}.new`, JSON.stringify({ pods: this.all() }));
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+}
+
+function read(file: string): Pod[] {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { pods: Pod[] }).pods;
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,43 @@
+// `sim kubelet`: the kubelet's side of device plugins, without a cluster.
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { SimLog } from '../sim-log.js';
+import { KubeletSim } from './kubelet-sim.js';
+import type { KubeletSimOptions } from './options.js';
+
+/** Lines of one event in one second: a node full of plugins lists all at once. */
+const LINES_PER_SECOND = 2000;
+
+/**
+ * Runs a simulated kubelet until the signal aborts. It tells what it does and sees on standard output, one JSON object a
+ * line, and takes pods on standard input (pods.ts).
+ *
+ * @returns the exit code: 0, or 1 when it could not start
+ */
+export async function runKubeletSim(
+  options: KubeletSimOptions,
+  signal: AbortSignal,
+  { write, input }: { readonly write: (line: string) => void; readonly input: Readable } = {
+    write: (line) => void process.stdout.write(line),
+    input: process.stdin,
+  },
+): Promise<number> {
+  const log = new SimLog(write, LINES_PER_SECOND);
+  const kubelet = new KubeletSim(options, (event, facts) => log.say(event, facts));
+  const lines = createInterface({ input });
+  try {
+    await kubelet.start();
+    lines.on('line', (line) => kubelet.obey(line));
+    if (!signal.aborted)
+      await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    return 0;
+  } catch (failure) {
+    log.say('failed', { message: (failure as Error).message });
+    return 1;
+  } finally {
+    lines.close();
+    input.destroy();
+    await kubelet.stop();
+    log.close();
+  }
+}

@@ -1,0 +1,100 @@
+// Where the broker and the plugin meet: a short private directory that is removed again, or the root of an operator.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** The directory that plugins have built in. */
+export const KUBELET_DIRECTORY = '/var/lib/kubelet';
+/** A plugin's socket name that fits below the kubelet's directories shall fit below ours. */
+const LONGEST_BASE = 24;
+
+/** The directories of one rig, all absolute. */
+export interface Directories {
+  /** Private: config, checkpoint, admin socket. Removed at the end. */
+  readonly own: string;
+  readonly configFile: string;
+  readonly state: string;
+  readonly brokerSocket: string;
+  /** What the plugin takes for its kubelet directory, as the broker sees it. */
+  readonly kubelet: string;
+  readonly devicePlugins: string;
+  readonly registry: string;
+  readonly plugins: string;
+  readonly kubeletSocket: string;
+}
+
+/**
+ * Makes the directories of one rig and the configuration of its broker.
+ *
+ * @param attachedRoot the doors are below this root instead of below a private one
+ * @param isBound the plugin sees `kubelet` at /var/lib/kubelet
+ */
+export function makeDirectories(attachedRoot: string | undefined, isBound: boolean): Directories {
+  const base = tmpdir().length <= LONGEST_BASE ? tmpdir() : '/tmp';
+  const own = mkdtempSync(path.join(base, 'v-'));
+  // A plugin may run as another user than we do.
+  chmodSync(own, 0o755);
+  const kubelet = attachedRoot ?? path.join(own, 'k');
+  const devicePlugins = path.join(kubelet, 'device-plugins');
+  const directories: Directories = {
+    own,
+    configFile: path.join(own, 'config.yaml'),
+    state: path.join(own, 'state'),
+    brokerSocket: path.join(own, 'broker.sock'),
+    kubelet,
+    devicePlugins,
+    registry: path.join(kubelet, 'plugins_registry'),
+    plugins: path.join(kubelet, 'plugins'),
+    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
+  };
+  for (const directory of [devicePlugins, directories.registry, directories.plugins])
+    mkdirSync(directory, { recursive: true });
+  writeFileSync(directories.configFile, JSON.stringify(configOf(directories, isBound)));
+  return directories;
+}
+
+/** JSON is YAML. The flood policy only watches: a verdict is about the plugin, and calls are counted anyway. */
+function configOf(directories: Directories, isBound: boolean): object {
+  const { state, brokerSocket, devicePlugins, registry, plugins } = directories;
+  return {
+    http: { listen: 'off' },
+    // Nothing outside the run's own directory is written.
+    cdi: { dir: 'cdi' },
+    flood: { mode: 'observe' },
+    // Longer than the calls that are held on purpose.
+    timeouts: { register: '30s' },
+    log: { level: 'info', format: 'json' },
+    paths: {
+      ...{ state, brokerSocket, devicePlugins, pluginsRegistry: registry, plugins },
+      map: isBound ? [{ from: KUBELET_DIRECTORY, to: directories.kubelet }] : [],
+    },
+  };
+}
+
+/** Removes what was made. */
+export function removeDirectories({ own }: Directories): void {
+  rmSync(own, { recursive: true, force: true });
+}
+
+/**
+ * Removes sockets of plugins, as the kubelet does at its start.
+ *
+ * @param withKubeletSocket removes kubelet.sock, too
+ * @returns the names of the plugins' sockets that were removed
+ */
+export function removePluginSockets(
+  { devicePlugins, kubeletSocket }: Directories,
+  withKubeletSocket = false,
+): string[] {
+  const removed = listSockets(devicePlugins);
+  for (const name of removed) rmSync(path.join(devicePlugins, name), { force: true });
+  if (withKubeletSocket) rmSync(kubeletSocket, { force: true });
+  return removed;
+}
+
+/** Names of plugin sockets in a directory. */
+export function listSockets(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isSocket() && entry.name !== 'kubelet.sock' && !entry.name.startsWith('.'))
+    .map((entry) => entry.name);
+}

@@ -1,0 +1,189 @@
+// Writes the record of a run: what is seen of each scenario, bounded, in the order in which it is seen.
+import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
+import { pluginKey } from '../model/ids.js';
+import type { RecordLine, RecordOf } from './record.js';
+import type { Redact } from './redact.js';
+import type { ScenarioResult } from './verdict.js';
+
+/** Bytes of logs kept of one scenario at its beginning, and as many at its end. */
+const LOG_BYTES = 32 * 1024;
+/** Moments (events, notes, spans, changes of devices) and calls of one scenario; what comes after is counted. */
+const MAX_MOMENTS = 300;
+const MAX_CALLS = 2_000;
+
+/** What is told of a scenario when it begins. */
+export interface Told {
+  readonly name: string;
+  readonly does: string;
+  readonly passesWhen: string;
+}
+
+/** Takes each line as it comes; never throws, never waits. */
+export type WriteLine = (line: RecordLine) => void;
+
+type Lane = RecordOf<'span'>['lane'];
+type Source = RecordOf<'log'>['from'];
+
+/** Records one scenario. Its clock is the wall clock of this machine, as that of what is recorded. */
+export class ScenarioRecorder {
+  readonly #write: WriteLine;
+  readonly #name: string;
+  readonly #redact: Redact;
+  readonly #startedAt = Date.now();
+  readonly #devices = new Map<string, string>();
+  readonly #sockets = new Map<string, string>();
+  readonly #streams = new Set<string>();
+  /** The begun line of each process, until its end comes. */
+  readonly #partial = new Map<Source, string>();
+  readonly #tail: { from: Source; t: number; chunk: Buffer }[] = [];
+  #headBytes = 0;
+  #tailBytes = 0;
+  #leftOutBytes = 0;
+  #moments = 0;
+  #calls = 0;
+  #leftOut = 0;
+  #isOver = false;
+
+  constructor(write: WriteLine, scenario: Told, redact: Redact, run: number) {
+    this.#write = write;
+    this.#name = scenario.name;
+    this.#redact = redact;
+    const { name: s, does, passesWhen } = scenario;
+    write({ kind: 'begin', s, at: new Date(this.#startedAt).toISOString(), does, passesWhen, run });
+  }
+
+  /** News of the broker, except those of our own plugin. */
+  take(news: BrokerNews): void {
+    const s = this.#name;
+    const t = this.#t(news.at);
+    if (news.kind === 'call') {
+      this.#calls += 1;
+      if (this.#calls > MAX_CALLS) this.#leftOut += 1;
+      else this.#write({ kind: 'call', s, t, door: news.door, resource: news.name, fate: news.fate });
+    } else if (news.kind === 'event') {
+      const { type, reason, plugin, socket, message } = news.event;
+      const [where, words] = [this.#redact(socket), this.#redact(message)];
+      this.#moment({ kind: 'event', s, t, event: { type, reason, plugin, socket: where, message: words } });
+    } else if (news.kind === 'phase') {
+      this.#moment({ kind: 'note', s, t, who: 'broker', what: `is ${news.phase}` });
+    } else if (news.kind === 'stream') {
+      this.span('stream', this.#redact(news.socket).replace(/^.*\//, ''), news.is, '', news.at);
+    } else if (news.kind === 'picture') this.#picture(news.plugins, t);
+  }
+
+  /** Something begins to be there, or ends. With a broker its streams end. */
+  span(lane: Lane, id: string, is: 'up' | 'down', how = '', at = Date.now()): void {
+    if (lane === 'stream' && is === 'up') this.#streams.add(id);
+    if (lane === 'stream' && is === 'down') this.#streams.delete(id);
+    this.#moment({ kind: 'span', s: this.#name, t: this.#t(at), lane, id, is, how: this.#redact(how) });
+    if (lane === 'broker' && is === 'down')
+      for (const open of [...this.#streams]) this.span('stream', open, 'down', '', at);
+  }
+
+  /** Verify, or a process of the plugin, did something. */
+  note(who: 'verify' | 'plugin', what: string): void {
+    this.#moment({ kind: 'note', s: this.#name, t: this.#t(Date.now()), who, what: this.#redact(what) });
+  }
+
+  /** A process wrote something. Whole lines are written, so that nothing private is cut in two and overlooked. */
+  log(from: Source, chunk: Buffer): void {
+    if (this.#isOver) return;
+    const t = this.#t(Date.now());
+    if (this.#tail.length === 0 && this.#headBytes + chunk.length <= LOG_BYTES) {
+      this.#headBytes += chunk.length;
+      const text = (this.#partial.get(from) ?? '') + chunk.toString('utf8');
+      const end = text.lastIndexOf('\n') + 1;
+      this.#partial.set(from, text.slice(end));
+      if (end > 0) this.#logLine(from, t, text.slice(0, end));
+      return;
+    }
+    this.#tail.push({ from, t, chunk });
+    this.#tailBytes += chunk.length;
+    while (this.#tailBytes > LOG_BYTES && this.#tail.length > 1) {
+      const dropped = this.#tail.shift()?.chunk.length ?? 0;
+      this.#tailBytes -= dropped;
+      this.#leftOutBytes += dropped;
+    }
+  }
+
+  /** The scenario is over: nothing may be taken afterwards. */
+  end(result: ScenarioResult, isWarning: boolean): void {
+    const s = this.#name;
+    const t = this.#t(Date.now());
+    for (const [from, text] of this.#partial) if (text !== '') this.#logLine(from, t, text);
+    this.#writeTail(t);
+    if (this.#leftOut > 0) {
+      this.#write({ kind: 'note', s, t, who: 'verify', what: `${this.#leftOut} more moments are left out` });
+    }
+    this.#isOver = true;
+    const { verdict, code, seconds, evidence } = result;
+    const at = result.at.map((moment) => this.#t(moment));
+    this.#write({
+      kind: 'verdict',
+      s,
+      t,
+      verdict,
+      code,
+      seconds,
+      evidence: this.#redact(evidence),
+      at,
+      warn: isWarning,
+    });
+  }
+
+  #picture(plugins: readonly PluginPicture[], t: number): void {
+    const s = this.#name;
+    const sockets = new Map<string, string>();
+    for (const plugin of plugins) {
+      const { name: resource, capacity, allocatable, state, reason, incarnation, socket } = plugin;
+      const text = [capacity, allocatable, state, reason].join();
+      if (this.#devices.get(pluginKey(plugin)) !== text) {
+        this.#devices.set(pluginKey(plugin), text);
+        this.#moment({ kind: 'devices', s, t, resource, capacity, allocatable, state, reason });
+      }
+      const isThere = state !== 'gone' && state !== 'rejected' && reason !== 'path-missing';
+      if (isThere) sockets.set(incarnation, socket.replace(/^.*\//, ''));
+    }
+    for (const [incarnation, name] of this.#sockets)
+      if (!sockets.has(incarnation)) this.#socket(incarnation, name, 'down', t);
+    for (const [incarnation, name] of sockets)
+      if (!this.#sockets.has(incarnation)) this.#socket(incarnation, name, 'up', t);
+  }
+
+  #socket(incarnation: string, name: string, is: 'up' | 'down', t: number): void {
+    if (is === 'up') this.#sockets.set(incarnation, name);
+    else this.#sockets.delete(incarnation);
+    this.#moment({ kind: 'span', s: this.#name, t, lane: 'socket', id: name, is, how: '' });
+  }
+
+  #writeTail(t: number): void {
+    for (const from of new Set(this.#tail.map((entry) => entry.from))) {
+      const own = this.#tail.filter((entry) => entry.from === from);
+      const bytes = Buffer.concat(own.map(({ chunk }) => chunk));
+      const kept = bytes.subarray(Math.max(0, bytes.length - LOG_BYTES));
+      this.#leftOutBytes += bytes.length - kept.length;
+      const what = `${this.#leftOutBytes} bytes of logs are left out before what follows`;
+      if (this.#leftOutBytes > 0) this.#write({ kind: 'note', s: this.#name, t, who: 'verify', what });
+      this.#leftOutBytes = 0;
+      // What is left of a line that was cut may hold a half of something private.
+      const isCut = kept.length < bytes.length || this.#headBytes > 0;
+      const text = kept.toString('utf8');
+      this.#logLine(from, own[0]?.t ?? t, isCut && text.includes('\n') ? text.slice(text.indexOf('\n') + 1) : text);
+    }
+  }
+
+  #logLine(from: Source, t: number, text: string): void {
+    if (text !== '') this.#write({ kind: 'log', s: this.#name, t, from, text: this.#redact(text) });
+  }
+
+  #moment(line: RecordLine): void {
+    if (this.#isOver) return;
+    this.#moments += 1;
+    if (this.#moments > MAX_MOMENTS) this.#leftOut += 1;
+    else this.#write(line);
+  }
+
+  #t(at: number): number {
+    return Math.max(0, Math.round(at - this.#startedAt));
+  }
+}

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../../support/eventually.js';
+import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const GPU = 'vendor.com/gpu';
+
+describe('leases of a running broker', () => {
+  let broker: BrokerProcess;
+  let plugin: FakePlugin;
+  let client: AllocClient;
+  const children: ChildProcess[] = [];
+
+  const owner = async (bind = 'process'): Promise<{ child: ChildProcess; id: string; ids: string[] }> => {
+    const script = fileURLToPath(new URL('../../support/alloc-owner-process.js', import.meta.url));
+    const child = spawn(process.execPath, [script, path.join(broker.root, 'alloc.sock'), GPU, bind], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    return { child, ...(JSON.parse(line.toString()) as { id: string; ids: string[] }) };
+  };
+  const allocated = async (): Promise<number | undefined> =>
+    (await broker.admin.resources(GPU, true)).find(({ name }) => name === GPU)?.allocated;
+
+  before(async () => {
+    broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' }, allocator: { check: '1s' } });
+    await broker.start();
+    plugin = await FakePlugin.start({
+      socket: path.join(broker.devicePlugins, 'gpu.sock'),
+      resource: GPU,
+      devices: healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3'),
+      allocate: (ids) => ({ envs: new Map([['GPU_IDS', ids.join(',')]]) }),
+    });
+    await plugin.register(broker.kubeletSocket);
+    await broker.onDisk(GPU);
+    client = new AllocClient(path.join(broker.root, 'alloc.sock'));
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) child.kill('SIGKILL');
+    for (const { id } of await client.list()) await client.release({ id });
+    await eventually('all is free', async () => (await client.list()).length === 0);
+  });
+  after(async () => {
+    client.close();
+    await plugin.stop();
+    await broker.close();
+  });
+
+  it('are given with the answer of the plugin, are shown with their owner, and are given back', async () => {
+    const lease = await client.one(GPU, { count: 2, key: 'job' });
+    assert.match(lease.id, /^[0-9a-z]{26}$/);
+    assert.deepEqual(lease.granted, [{ resource: GPU, ids: ['gpu-0', 'gpu-1'], numaNodes: [] }]);
+    assert.equal(lease.envs.get('GPU_IDS'), 'gpu-0,gpu-1');
+    assert.equal(lease.envs.get('PLUGIN_BROKER_LEASE'), lease.id);
+    assert.equal(lease.envs.get('PLUGIN_BROKER_DEVICES'), `${GPU}=gpu-0;${GPU}=gpu-1`);
+    const [resource] = await broker.admin.resources(GPU, false);
+    assert.equal(resource?.allocated, 2);
+    assert.deepEqual(
+      resource.devices.map(({ lease: id }) => id),
+      [lease.id, lease.id, '', ''],
+    );
+    assert.equal(await client.release({ key: 'job' }), true);
+    assert.equal(await client.release({ key: 'job' }), false);
+    assert.equal(await allocated(), 0);
+  });
+
+  it('end with the process that they are bound to, also when it is killed', async () => {
+    const { child, ids } = await owner();
+    assert.equal(await allocated(), 1);
+    assert.equal(await refusalOf(client.one(GPU, { ids, key: 'other' })), 'DEVICE_TAKEN');
+    child.kill('SIGKILL');
+    const lease = await client.one(GPU, { ids, key: 'other', waitMs: 20_000 });
+    assert.deepEqual(lease.granted[0]?.ids, ids);
+  });
+
+  it('survive kill -9 of the broker, and end then if their process ended meanwhile', async () => {
+    const living = await owner();
+    const dying = await owner();
+    const { id: kept } = await client.one(GPU, { key: 'kept' });
+    await broker.end('SIGKILL');
+    dying.child.kill('SIGKILL');
+    await once(dying.child, 'exit');
+    await broker.start();
+    await eventually('its plugin is back', async () => (await broker.allocatable(GPU)) === 4);
+    const leases = await client.list();
+    assert.deepEqual(
+      leases.map(({ id, state }) => [id, state]),
+      [
+        [living.id, 'active'],
+        [kept, 'unconfirmed'],
+      ],
+    );
+    const again = await client.one(GPU, { key: 'kept' });
+    assert.deepEqual([again.id, again.state], [kept, 'active']);
+  });
+
+  it('follow a reboot: keys keep their devices, processes do not', async () => {
+    const process = await owner();
+    const { id, granted } = await client.one(GPU, { key: 'kept' });
+    await broker.end('SIGTERM');
+    await broker.start({ args: ['--boot-id', '11111111-2222-4333-8444-555555555555'] });
+    assert.deepEqual(
+      (await client.list()).map((lease) => [lease.id, lease.state, lease.granted]),
+      [[id, 'unconfirmed', granted]],
+    );
+    assert.notEqual(process.id, id);
+    await broker.end('SIGTERM');
+    await broker.start();
+  });
+
+  it('are told to who follows them: impaired when a device goes, released when they end', async () => {
+    const lease = await client.one(GPU, { ids: ['gpu-3'], key: 'watched' });
+    const { news, ended } = client.attach({ id: lease.id });
+    await eventually('it is attached', () => news.length === 1);
+    plugin.setDevices(healthy('gpu-0', 'gpu-1', 'gpu-2'));
+    await eventually('it is impaired', () => news.at(-1)?.type === 'impaired');
+    assert.equal(news.at(-1)?.reason, 'device-missing');
+    plugin.setDevices(healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3'));
+    await eventually('it is whole again', () => news.at(-1)?.type === 'active');
+    await client.release({ id: lease.id });
+    assert.equal(await ended, '');
+    assert.equal(news.at(-1)?.type, 'released');
+  });
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+import { kubeletPaths } from '../../../src/platform/kubelet/front-paths.js';
+import { defaultRoot } from '../../../src/model/root.js';
+import { shippedFile } from './manifests.js';
+
+const ours = path.join(defaultRoot({ uid: 0, home: '/root', xdgStateHome: undefined }), 'device-plugins');
+const text = (file: string): string => readFileSync(shippedFile(`in-front-of-a-kubelet/${file}`), 'utf8');
+
+describe('what is shipped for a broker in front of a kubelet', () => {
+  it('patches one volume of a DaemonSet to the directory of the broker, and nothing else', () => {
+    const component = parse(text('plugin-daemonset/kustomization.yaml')) as {
+      kind: string;
+      patches: { patch: string }[];
+    };
+    assert.equal(component.kind, 'Component');
+    assert.equal(component.patches.length, 1);
+    const patch = parse(component.patches[0]?.patch ?? '') as { spec: { template: { spec: object } } };
+    assert.deepEqual(patch.spec.template.spec, { volumes: [{ name: 'device-plugin', hostPath: { path: ours } }] });
+  });
+
+  it('has a policy and a binding to it, which replaces the directory of the kubelet in either spelling', () => {
+    const [policy, binding] = parseAllDocuments(text('policy.yaml')).map(
+      (document) => document.toJS() as Record<string, never>,
+    );
+    const { metadata, spec } = policy as unknown as {
+      metadata: { name: string };
+      spec: { mutations: { patchType: string; jsonPatch: { expression: string } }[] };
+    };
+    const [mutation] = spec.mutations;
+    assert.equal(mutation?.patchType, 'JSONPatch');
+    const theirs = kubeletPaths('/var/lib/kubelet').devicePlugins;
+    for (const spelled of [`'${theirs}'`, `'${theirs}/'`, `"${ours}"`]) {
+      assert.ok(mutation.jsonPatch.expression.includes(spelled), spelled);
+    }
+    assert.equal((binding as unknown as { spec: { policyName: string } }).spec.policyName, metadata.name);
+  });
+});

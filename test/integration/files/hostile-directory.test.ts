@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { after, describe, it } from 'node:test';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
+import { FakePlugin } from '../../support/fake-plugin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const OTHER_UID = 54321;
+const isRoot = process.getuid?.() === 0;
+/** How long the attacker has. Version 0.1 was led astray within a second. */
+const ATTACK_MS = 3000;
+
+void describe('a device-plugin directory that others may write', () => {
+  const children: ChildProcess[] = [];
+  const brokers: BrokerProcess[] = [];
+  after(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await Promise.all(brokers.map((one) => one.close()));
+  });
+
+  function broker(): BrokerProcess {
+    const one = new BrokerProcess(tempDir(), { discovery: { rescan: '100ms' } });
+    brokers.push(one);
+    mkdirSync(one.devicePlugins);
+    chmodSync(one.root, 0o755);
+    chmodSync(one.devicePlugins, 0o777);
+    return one;
+  }
+
+  async function hostile(...argv: readonly string[]): Promise<ChildProcess> {
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'name-exchanger.js');
+    const child = spawn(process.execPath, [file, String(OTHER_UID), ...argv], { stdio: ['ignore', 'pipe', 'inherit'] });
+    children.push(child);
+    await once(child.stdout, 'data');
+    return child;
+  }
+
+  async function servesAPlugin(one: BrokerProcess, name: string): Promise<void> {
+    const plugin = await FakePlugin.start({
+      socket: path.join(one.devicePlugins, `${name}.sock`),
+      resource: `example.com/${name}`,
+    });
+    try {
+      await plugin.register(one.kubeletSocket);
+    } finally {
+      await plugin.stop();
+    }
+  }
+
+  void it('does not lead the broker to change the mode of a file elsewhere, however names are exchanged', async () => {
+    const one = broker();
+    const victim = path.join(one.root, 'victim');
+    writeFileSync(victim, 'secret', { mode: 0o600 });
+    await one.start();
+    const attacker = await hostile('mode', one.devicePlugins, victim);
+    const until = performance.now() + ATTACK_MS;
+    while (performance.now() < until && (statSync(victim).mode & 0o777) === 0o600) await pause(20);
+    attacker.kill('SIGKILL');
+    assert.equal((statSync(victim).mode & 0o777).toString(8), '600');
+    await eventually('kubelet.sock is back', () => lstatSync(one.kubeletSocket).isSocket());
+    assert.equal((statSync(one.kubeletSocket).mode & 0o777).toString(8), '755');
+    await servesAPlugin(one, 'after');
+    await one.end('SIGTERM');
+  });
+
+  void it('keeps no broker from starting by directories under the names of its private files', async () => {
+    const one = broker();
+    for (const name of ['.pb-kuX', '.pb-ku1', '.pb-listen-abcdef']) {
+      mkdirSync(path.join(one.devicePlugins, name, 'full'), { recursive: true });
+    }
+    writeFileSync(path.join(one.devicePlugins, '.pb-ku2'), '');
+    await one.start();
+    await servesAPlugin(one, 'started');
+    await one.end('SIGTERM');
+  });
+
+  const inTheWay: Readonly<Record<string, (file: string) => void>> = {
+    'an empty directory': (file) => mkdirSync(file),
+    'a directory with something in it': (file) => mkdirSync(path.join(file, 'full'), { recursive: true }),
+    'a FIFO': (file) => execFileSync('mkfifo', [file]),
+    'a regular file': (file) => writeFileSync(file, 'mine'),
+    'a dangling link': (file) => symlinkSync('/nowhere/at/all', file),
+    'a link to a directory': (file) => symlinkSync('/tmp', file),
+  };
+  for (const [what, make] of Object.entries(inTheWay)) {
+    void it(`keeps no broker from starting by ${what} called kubelet.sock`, async () => {
+      const one = broker();
+      make(one.kubeletSocket);
+      await one.start();
+      await servesAPlugin(one, 'started');
+      await one.end('SIGTERM');
+    });
+  }
+
+  void it('loses nothing that was called kubelet.sock and was no socket', async () => {
+    const one = broker();
+    writeFileSync(one.kubeletSocket, 'mine');
+    await one.start();
+    const [aside = ''] = readdirSync(one.devicePlugins).filter((name) => name.startsWith('.pb-aside-'));
+    assert.equal(readFileSync(path.join(one.devicePlugins, aside), 'utf8'), 'mine');
+    await eventually('it is said where it went', () => one.log.includes(aside) && one.log.includes('moved-aside'));
+    await one.end('SIGTERM');
+  });
+
+  void it(
+    'keeps no broker from starting by a socket of another user that listens as kubelet.sock',
+    { skip: isRoot ? false : 'SKIPPED: only root can be another user' },
+    async () => {
+      const one = broker();
+      await hostile('listen', one.kubeletSocket);
+      await one.start();
+      await servesAPlugin(one, 'started');
+      await one.end('SIGTERM');
+    },
+  );
+
+  void it('has nothing hidden left in it by a broker that was killed before its socket had its name', async () => {
+    const one = broker();
+    const left = path.join(one.devicePlugins, '.pb-listen-aaaaaa');
+    mkdirSync(left, { mode: 0o700 });
+    const listens = `require('net').createServer().listen('${left}/.s1', () => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-e', listens]);
+    assert.equal(statSync(`${left}/.s1`).isSocket(), true);
+    await one.start();
+    assert.deepEqual(readdirSync(one.devicePlugins), ['kubelet.sock']);
+    await one.end('SIGTERM');
+  });
+
+  void it('takes the name back from a directory that is made while the broker runs', async () => {
+    const one = broker();
+    await one.start();
+    const full = path.join(one.devicePlugins, 'directory');
+    mkdirSync(path.join(full, 'full'), { recursive: true });
+    await eventually('the directory has the name', () => {
+      rmSync(one.kubeletSocket, { force: true });
+      renameSync(full, one.kubeletSocket); // fails where the broker was faster
+      return true;
+    });
+    await eventually('kubelet.sock is a socket again', () => statSync(one.kubeletSocket).isSocket());
+    await servesAPlugin(one, 'again');
+    assert.equal(existsSync(path.join(one.kubeletSocket, 'full')), false);
+    await one.end('SIGTERM');
+  });
+});

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import path from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { incarnationKey } from '../../../src/model/ids.js';
+import type { PinnedSocket } from '../../../src/model/plugin.js';
+import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+describe('a socket that is removed so that its plugin registers afresh', () => {
+  const servers: Server[] = [];
+  const pins: PinnedSocket[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+    for (const pin of pins.splice(0)) pin.release();
+  });
+
+  async function listen(file: string): Promise<PinnedSocket> {
+    const server = createServer();
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(file, resolve));
+    const pin = pinSocket(file);
+    if ('problem' in pin) throw new Error(pin.detail);
+    pins.push(pin);
+    return pin;
+  }
+  const open = (listens = true): KeptSockets => new KeptSockets({ isListening: () => listens });
+  const folders = (directory: string): string[] => readdirSync(directory).filter((name) => name.startsWith('.pb-'));
+
+  it('has no name any more but one in a private folder, and gets the first one back', async () => {
+    const directory = tempDir();
+    const pin = await listen(path.join(directory, 'kubevirt-kvm.sock'));
+    const kept = open();
+    assert.equal(kept.remove(pin), undefined);
+    assert.equal(existsSync(pin.path), false);
+    const [folder = ''] = folders(directory);
+    assert.equal(statSync(path.join(directory, folder)).mode & 0o777, 0o700);
+    assert.equal(kept.putBack(incarnationKey(pin.incarnation)), true);
+    assert.equal(String(statSync(pin.path, { bigint: true }).ino), pin.incarnation.ino);
+    assert.deepEqual(folders(directory), [], 'nothing is left behind');
+    assert.equal(kept.putBack(incarnationKey(pin.incarnation)), false, 'once');
+  });
+
+  it('whose name somebody else has by now is left alone, before and after', async () => {
+    const directory = tempDir();
+    const kept = open();
+    const old = await listen(path.join(directory, 'a.sock'));
+    servers[0]?.close();
+    const young = await listen(path.join(directory, 'a.sock'));
+    assert.match(kept.remove(old) ?? '', /another socket/);
+    assert.equal(existsSync(young.path), true);
+    assert.equal(kept.remove(young), undefined);
+    writeFileSync(young.path, '');
+    assert.equal(kept.putBack(incarnationKey(young.incarnation)), false);
+    assert.equal(statSync(young.path).isFile(), true);
+    assert.deepEqual(folders(directory), []);
+  });
+
+  it('on which nobody listens any more does not get its name back', async () => {
+    const directory = tempDir();
+    const pin = await listen(path.join(directory, 'a.sock'));
+    const kept = open(false);
+    kept.remove(pin);
+    assert.equal(kept.putBack(incarnationKey(pin.incarnation)), false);
+    assert.deepEqual(readdirSync(directory), []);
+  });
+
+  it('by a broker that was killed is known to the next one; one that nobody knows gets its name back', async () => {
+    const directory = tempDir();
+    const known = await listen(path.join(directory, 'known-1.sock'));
+    const unknown = await listen(path.join(directory, 'unknown.sock'));
+    const first = open();
+    assert.deepEqual([first.remove(known), first.remove(unknown)], [undefined, undefined]);
+    first.close();
+    const second = open();
+    second.adopt(directory, (key) => key === incarnationKey(known.incarnation));
+    assert.deepEqual([existsSync(known.path), existsSync(unknown.path)], [false, true]);
+    assert.equal(second.putBack(incarnationKey(known.incarnation)), true);
+    assert.equal(existsSync(known.path), true);
+    assert.deepEqual(folders(directory), []);
+  });
+
+  it('as 0.1 did it left a name behind, which is removed at the next start', async () => {
+    const directory = tempDir();
+    await listen(path.join(directory, '.pb-aside-4711'));
+    writeFileSync(path.join(directory, '.pb-aside-17'), 'no socket');
+    open().adopt(directory, () => false);
+    assert.deepEqual(readdirSync(directory), ['.pb-aside-17']);
+  });
+
+  it('is not removed where no private folder can be made', async () => {
+    const directory = tempDir();
+    const pin = await listen(path.join(directory, 'a.sock'));
+    const gone = { ...pin, path: path.join(directory, 'nowhere', 'a.sock') };
+    assert.match(open().remove(gone) ?? '', /no private folder/);
+  });
+});

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { eventually } from '../../support/eventually.js';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { RunningSim } from '../sim/running-sim.js';
+
+describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
+  const open: { close(): Promise<void> }[] = [];
+  after(async () => {
+    for (const one of open.reverse()) await one.close();
+  });
+  const newWorld = (config?: ConstructorParameters<typeof FrontWorld>[0]): FrontWorld => {
+    const world = new FrontWorld(config);
+    open.push(world);
+    return world;
+  };
+
+  it('a plugin that floods: the kubelet gets a list a second and no Register', async () => {
+    const world = newWorld();
+    await world.kubelet.start();
+    await world.broker.start();
+    // Its lists differ in their health all the time.
+    world.plugin({ updateEvery: 0 });
+    await eventually('the kubelet has a list', () => world.kubelet.listed(RESOURCE) !== undefined);
+    const registered = world.kubelet.of('registered', RESOURCE).length;
+    const before = world.kubelet.of('list', RESOURCE).length;
+    const since = Date.now();
+    await eventually('three lists more', () => world.kubelet.of('list', RESOURCE).length >= before + 6);
+    const seconds = (Date.now() - since) / 1000;
+    const lists = world.kubelet.of('list', RESOURCE).length - before;
+    // Three may go ahead of their time, because a device stopped being healthy.
+    assert.ok(lists <= seconds + 4, `${String(lists)} lists in ${String(seconds)} s`);
+    assert.ok(world.kubelet.of('registered', RESOURCE).length - registered <= 1);
+  });
+
+  it('a device that stops being healthy: the kubelet hears of it at once, however short ago the last list was', async () => {
+    const world = newWorld();
+    const flapping = world.start({ flap: 600, flapDevices: 1 });
+    await flapping;
+    await eventually('it is unhealthy', () => world.kubelet.listed(RESOURCE)?.healthy === 1);
+    await eventually('it is healthy', () => world.kubelet.listed(RESOURCE)?.healthy === 2);
+  });
+
+  it('a plugin that never answers, and ten pods behind it: only the first waits', async () => {
+    const world = newWorld({ timeouts: { allocate: '300ms' } });
+    await world.start({ devices: 20, fault: [{ method: 'Allocate', first: Infinity, act: { kind: 'never' } }] });
+    for (let nth = 0; nth < 10; nth++) world.kubelet.create(`p${String(nth)}`, { [RESOURCE]: 1 });
+    const messages = [];
+    for (let nth = 0; nth < 10; nth++)
+      messages.push(String((await world.kubelet.saw('rejected', `p${String(nth)}`))['message']));
+    assert.match(messages[0] ?? '', /its plugin did not answer Allocate within 300 ms/);
+    for (const message of messages.slice(1)) assert.match(message, /did not answer the last call in time/);
+    const took = world.kubelet.of('rejected').reduce((sum, line) => sum + (line['tookMs'] as number), 0);
+    assert.ok(took < 1500, `${String(took)} ms`);
+  });
+
+  it('a slow plugin that works with the kubelet itself works behind the broker', async () => {
+    const world = newWorld();
+    await world.start({ fault: [{ method: 'Allocate', first: Infinity, act: { kind: 'delay', ms: 2500 } }] });
+    await world.pod('p');
+  });
+
+  it('a plugin that answers again after a call that timed out is asked again', async () => {
+    const world = newWorld({ timeouts: { allocate: '200ms' } });
+    await world.start({ fault: [{ method: 'Allocate', first: 1, act: { kind: 'never' } }] });
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    await world.kubelet.saw('rejected', 'p');
+    let nth = 0;
+    await eventually('a pod comes up', async () => {
+      nth++;
+      world.kubelet.create(`q${String(nth)}`, { [RESOURCE]: 1 });
+      await eventually('it is decided', () => {
+        return (
+          world.kubelet.of('admitted', `q${String(nth)}`).length +
+            world.kubelet.of('rejected', `q${String(nth)}`).length >
+          0
+        );
+      });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return world.kubelet.of('admitted', `q${String(nth)}`).length > 0;
+    });
+  });
+
+  it('advice that a plugin does not give in time is left out', async () => {
+    const world = newWorld({ timeouts: { preferred: '100ms' } });
+    await world.start({
+      preferredAllocation: true,
+      fault: [{ method: 'GetPreferredAllocation', first: Infinity, act: { kind: 'never' } }],
+    });
+    await world.pod('p');
+  });
+
+  it('a plugin that refuses: its words reach the status of the pod', async () => {
+    const world = newWorld();
+    const act = { kind: 'status', code: 9, details: 'the lid is open' } as const;
+    await world.start({ fault: [{ method: 'Allocate', first: Infinity, act }] });
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    const { message } = await world.kubelet.saw('rejected', 'p');
+    assert.match(
+      String(message),
+      /code = FailedPrecondition desc = example.com\/sim: its plugin failed Allocate: the lid is open/,
+    );
+  });
+
+  it('a plugin whose PreStartContainer fails once: the container starts with the next try', async () => {
+    const world = newWorld();
+    const fault = {
+      method: 'PreStartContainer',
+      first: 1,
+      act: { kind: 'status', code: 14, details: 'not yet' },
+    } as const;
+    await world.start({ preStart: true, fault: [fault] }, '--start-retry', '20ms');
+    await world.pod('p');
+    assert.match(String(world.kubelet.of('container-waiting', 'p')[0]?.['message']), /not yet/);
+  });
+
+  it('a list that is larger than a kubelet takes is not sent, and the resource says so', async () => {
+    const world = newWorld();
+    await world.kubelet.start();
+    await world.broker.start();
+    world.plugin({ devices: 18_000, idBytes: 240 });
+    world.plugin({ resource: 'example.com/small' });
+    await world.listed(2, 'example.com/small');
+    await eventually('it says so', async () => {
+      const resources = await world.broker.admin.resources('', false);
+      return resources.find(({ name }) => name === RESOURCE)?.front.state === 'too-large';
+    });
+    assert.equal(world.kubelet.of('registered', RESOURCE).length, 0);
+  });
+
+  it('a kubelet that refuses Register, or never answers it, is called until it takes it', async () => {
+    const world = newWorld();
+    await world.kubelet.start('--fault', 'Register=status:INTERNAL:busy@3');
+    await world.broker.start();
+    world.plugin();
+    await world.listed(2);
+  });
+
+  it('a kubelet that is frozen for a while has everything when it goes on', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    world.kubelet.freeze(true);
+    await plugin.stop();
+    world.plugin({ devices: 3 });
+    await eventually('the broker has three', async () => (await world.broker.allocatable(RESOURCE)) === 3);
+    world.kubelet.freeze(false);
+    await world.listed(3);
+    await world.pod('p', 3);
+  });
+
+  it('a kubelet that is killed in the middle of an Allocate has everything when it is back', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ fault: [{ method: 'Allocate', first: 1, act: { kind: 'delay', ms: 400 } }] });
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    await eventually('Allocate has arrived', () => plugin.of('called').some(({ method }) => method === 'Allocate'));
+    await world.kubelet.end('SIGKILL');
+    await world.kubelet.start('--admit-after', '300ms');
+    await world.kubelet.saw('container-started', 'p');
+  });
+
+  it('a second broker before the same kubelet is refused, and takes over when the first has gone', async () => {
+    const world = newWorld();
+    await world.start();
+    const second = new BrokerProcess(tempDir(), { front: { enabled: true, kubeletDir: world.kubelet.root } });
+    open.push(second);
+    await second.start();
+    const plugin = new RunningSim(second.devicePlugins, { registry: second.registry, devices: 5 });
+    open.push({ close: () => plugin.stop().then(() => undefined) });
+    await eventually('it says why', async () => {
+      const [resource] = await second.admin.resources('', false);
+      return /another broker stands before this kubelet/.test(resource?.front.reason ?? '');
+    });
+    assert.deepEqual(world.kubelet.listed(RESOURCE), { devices: 2, healthy: 2 });
+    await world.broker.end('SIGTERM');
+    await world.listed(5);
+  });
+
+  it('a plugin that says goodbye takes its devices away from the kubelet, and brings them back', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ leave: 'goodbye' });
+    await plugin.stop();
+    await eventually('the kubelet has none', () => world.kubelet.listed(RESOURCE)?.devices === 0);
+    world.plugin();
+    await world.listed(2);
+  });
+});

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { eventually } from '../../support/eventually.js';
+import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { run } from '../../support/program.js';
+
+describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 }, () => {
+  const worlds: FrontWorld[] = [];
+  after(async () => {
+    for (const world of worlds) await world.close();
+  });
+  const newWorld = (config?: ConstructorParameters<typeof FrontWorld>[0]): FrontWorld => {
+    const world = new FrontWorld(config);
+    worlds.push(world);
+    return world;
+  };
+
+  it('serves pods of the kubelet: its devices are listed, and its answers reach the container', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ devices: 2, preStart: true, preferredAllocation: true });
+    world.kubelet.create('p', { [RESOURCE]: 2 });
+    const { devices, envs } = await world.kubelet.saw('container-started', 'p');
+    assert.deepEqual(devices, { [RESOURCE]: ['dev-0', 'dev-1'] });
+    assert.deepEqual(Object.values(envs as object), ['dev-0,dev-1']);
+    const methods = plugin.of('called').map(({ method }) => method);
+    for (const method of ['GetPreferredAllocation', 'Allocate', 'PreStartContainer'])
+      assert.ok(methods.includes(method), method);
+  });
+
+  it('leaves nothing in the directories of the kubelet after front uninstall, which waits for the end of the broker', async () => {
+    const world = newWorld();
+    await world.start();
+    await eventually('the entry is there', () => readdirSync(world.kubelet.registry).length === 1);
+    writeFileSync(path.join(world.kubelet.registry, 'plugin-broker-foreign.sock'), '');
+    const early = await run(['front', 'uninstall', '--kubelet-dir', world.kubelet.root]);
+    assert.equal(early.code, 1);
+    assert.match(early.stderr, /a broker still serves .*: stop it/);
+    await world.broker.end('SIGTERM');
+    const late = await run(['front', 'uninstall', '--kubelet-dir', world.kubelet.root]);
+    assert.equal(late.code, 0, late.stderr);
+    assert.deepEqual(readdirSync(world.kubelet.registry), ['plugin-broker-foreign.sock']);
+    assert.deepEqual(readdirSync(path.join(world.kubelet.root, 'plugins')), []);
+    assert.equal(readdirSync(world.kubelet.devicePlugins).includes('plugin-broker'), false);
+  });
+});

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { eventually } from '../../support/eventually.js';
+import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { RegistrationCaller } from '../../support/front-caller.js';
+
+describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
+  const worlds: FrontWorld[] = [];
+  after(async () => {
+    for (const world of worlds) await world.close();
+  });
+
+  it('pods are shown with their devices, and a device of a living pod is not given a second time', async () => {
+    const world = new FrontWorld();
+    worlds.push(world);
+    await world.start();
+    await world.pod('p');
+    assert.ok(existsSync(path.join(world.kubelet.root, 'pod-resources', 'kubelet.sock')));
+    const owners = async (): Promise<string[]> => {
+      const [resource] = await world.broker.admin.resources('', false);
+      return (resource?.devices ?? []).map(({ owner }) => owner).filter((owner) => owner !== '');
+    };
+    await eventually('the owner is known', async () => (await owners()).includes('default/p/c'), { withinMs: 25_000 });
+    const [resource] = await world.broker.admin.resources('', true);
+    assert.equal(resource?.allocated, 1);
+    // What a kubelet does that forgot what it had given.
+    const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
+    const given = Object.values(world.kubelet.of('container-started', 'p')[0]?.['devices'] as Record<string, string[]>);
+    await assert.rejects(
+      caller.allocate(given.flat()),
+      /device "dev-\d" is in use by pod default\/p, and the kubelet asked for it again/,
+    );
+    world.kubelet.delete('p');
+    await caller.allocate(given.flat());
+    caller.close();
+  });
+});

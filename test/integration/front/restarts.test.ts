@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { eventually } from '../../support/eventually.js';
+import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+
+describe('the front, whoever restarts', { timeout: 180_000 }, () => {
+  const worlds: FrontWorld[] = [];
+  after(async () => {
+    for (const world of worlds) await world.close();
+  });
+  const newWorld = (config?: ConstructorParameters<typeof FrontWorld>[0]): FrontWorld => {
+    const world = new FrontWorld(config);
+    worlds.push(world);
+    return world;
+  };
+
+  it('a restart of the kubelet: pods are admitted again, and no plugin notices', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    await world.pod('p');
+    const streams = plugin.of('list-and-watch-opened').length;
+    for (let round = 1; round <= 2; round++) {
+      await world.kubelet.restart();
+      await world.listed(2);
+      await world.kubelet.saw('admitted', 'p', 1 + round);
+    }
+    assert.equal(world.kubelet.of('rejected').length, 0);
+    assert.equal(plugin.of('registered').length, 1);
+    assert.equal(plugin.of('list-and-watch-opened').length, streams);
+    await world.pod('q');
+  });
+
+  it('a restart of the kubelet with its pods gone, as when containers were lost: they come up on their own devices', async () => {
+    const world = newWorld();
+    await world.start();
+    await world.pod('p');
+    await world.kubelet.restart('--reboot', '--admit-after', '2s');
+    const { devices } = await world.kubelet.saw('container-started', 'p', 2);
+    assert.deepEqual(devices, world.kubelet.of('container-started', 'p')[0]?.['devices']);
+  });
+
+  for (const [how, signal] of [
+    ['stop', 'SIGTERM'],
+    ['kill -9', 'SIGKILL'],
+  ] as const) {
+    it(`${how} and start of the broker: the kubelet has all devices again, and goes on having them`, async () => {
+      const world = newWorld();
+      await world.start();
+      await world.broker.onDisk(RESOURCE);
+      await world.broker.end(signal);
+      await world.kubelet.saw('disconnected', RESOURCE);
+      await world.broker.start({ settled: false });
+      await world.listed(2);
+      const losses = world.kubelet.of('disconnected', RESOURCE).length;
+      await world.pod('p');
+      // Longer than the kubelet looks into its registry: what is there must not cut off what was registered.
+      await world.kubelet.saw('node', undefined, 1);
+      await new Promise((resolve) => setTimeout(resolve, 1_300));
+      assert.equal(world.kubelet.of('disconnected', RESOURCE).length, losses);
+      assert.deepEqual(world.kubelet.listed(RESOURCE), { devices: 2, healthy: 2 });
+    });
+  }
+
+  it('a takeover of the broker: the entry in the registry stays the very same', async () => {
+    const world = newWorld();
+    await world.start();
+    const entry = (): string => {
+      const [name = ''] = readdirSync(world.kubelet.registry);
+      return String(lstatSync(path.join(world.kubelet.registry, name), { bigint: true }).ino);
+    };
+    await eventually('the entry is there', () => readdirSync(world.kubelet.registry).length === 1);
+    const before = entry();
+    const losses = world.kubelet.of('disconnected', RESOURCE).length;
+    await world.broker.start({ args: ['--takeover'] });
+    await eventually('the kubelet was left and found again', () => {
+      return (
+        world.kubelet.of('disconnected', RESOURCE).length > losses && world.kubelet.listed(RESOURCE)?.healthy === 2
+      );
+    });
+    assert.equal(entry(), before);
+    await world.pod('p');
+  });
+
+  it('a plugin that restarts: the kubelet is told nothing, and a pod that comes meanwhile waits for it', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    const lists = world.kubelet.of('list', RESOURCE).length;
+    await plugin.stop();
+    await eventually('it is held', async () => (await world.broker.plugins())[0]?.state === 'held');
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    world.plugin();
+    await world.kubelet.saw('container-started', 'p');
+    assert.equal(world.kubelet.of('list', RESOURCE).length, lists);
+    assert.equal(world.kubelet.of('disconnected', RESOURCE).length, 0);
+  });
+
+  it('a plugin that ends during Allocate: it is asked again when it is back', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ fault: [{ method: 'Allocate', first: 1, act: { kind: 'never' } }] });
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    await eventually('Allocate has arrived', () => plugin.of('called').some(({ method }) => method === 'Allocate'));
+    await plugin.stop();
+    world.plugin();
+    await world.kubelet.saw('container-started', 'p');
+  });
+
+  it('a plugin that is away longer than front.hold: the pod fails with a sentence that says so, and no later', async () => {
+    const world = newWorld({ front: { hold: '100ms' } });
+    const plugin = await world.start();
+    await plugin.stop();
+    await eventually('it is held', async () => (await world.broker.plugins())[0]?.state === 'held');
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    const { message, tookMs } = await world.kubelet.saw('rejected', 'p');
+    assert.match(
+      String(message),
+      /code = Unavailable desc = example.com\/sim: its plugin is held \([\w-]+\) and did not come back in time; see plugin-broker explain/,
+    );
+    assert.ok((tookMs as number) < 1500, `it took ${String(tookMs)} ms`);
+  });
+
+  it('a plugin that restarts while its container waits at the gate: the container starts when it is back', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ preStart: true });
+    await world.pod('p');
+    await plugin.stop();
+    await eventually('it is held', async () => (await world.broker.plugins())[0]?.state === 'held');
+    world.kubelet.restartContainer('p');
+    world.plugin({ preStart: true });
+    await world.kubelet.saw('container-started', 'p', 2);
+  });
+
+  it('a rolling update of a plugin: the kubelet never has fewer devices', async () => {
+    const world = newWorld();
+    const old = await world.start({ socketName: 'old.sock', watch: ['never'] });
+    const newer = world.plugin({ socketName: 'new.sock', watch: ['never'] });
+    await newer.saw('list-sent');
+    await old.stop();
+    await world.pod('p', 2);
+    for (const line of world.kubelet.of('list', RESOURCE)) assert.equal(line['healthy'], 2);
+    assert.equal(world.kubelet.of('disconnected', RESOURCE).length, 0);
+  });
+
+  it('kubelet directories that are wiped and removed: everything is made again', async () => {
+    const world = newWorld();
+    await world.start();
+    await world.kubelet.end();
+    for (const folder of ['device-plugins', 'plugins', 'plugins_registry']) {
+      rmSync(path.join(world.kubelet.root, folder), { recursive: true, force: true });
+    }
+    mkdirSync(world.kubelet.devicePlugins, { recursive: true });
+    await world.kubelet.start();
+    await world.listed(2);
+    await eventually('the entry is there again', () => readdirSync(world.kubelet.registry).length === 1);
+    await world.pod('p');
+  });
+
+  it('100 resources: all are listed again after a restart of the kubelet', async () => {
+    const world = newWorld();
+    await world.kubelet.start();
+    await world.broker.start();
+    const names = Array.from({ length: 100 }, (_, index) => `example.com/r${String(index)}`);
+    for (const resource of names) world.plugin({ resource });
+    for (const resource of names) await world.kubelet.saw('list', resource, 1, 60_000);
+    const before = world.kubelet.lines.length;
+    await world.kubelet.restart();
+    await eventually(
+      'all are listed',
+      () => {
+        const listed = new Set(
+          world.kubelet.lines
+            .slice(before)
+            .filter(({ event }) => event === 'list')
+            .map((line) => line['resource']),
+        );
+        return listed.size === 100;
+      },
+      { withinMs: 60_000 },
+    );
+  });
+
+  it('a kubelet that comes long after the broker: it has the devices at once', async () => {
+    const world = newWorld();
+    await world.broker.start();
+    const plugin = world.plugin();
+    await plugin.saw('list-sent');
+    await world.kubelet.start();
+    await world.listed(2);
+    await world.pod('p');
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { existsSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
+import { nodeFiles } from '../../../src/platform/store/node-files.js';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
+import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const made: { brokers: BrokerProcess[]; plugins: FakePlugin[] } = { brokers: [], plugins: [] };
+after(async () => {
+  await Promise.all(made.brokers.map((one) => one.close()));
+  await Promise.all(made.plugins.map((one) => one.stop()));
+});
+
+const DEVICES = 500;
+
+async function plugin(folder: string, name: string): Promise<FakePlugin> {
+  const one = await FakePlugin.start({
+    socket: path.join(folder, `${name}.sock`),
+    resource: `example.com/${name}`,
+    devices: healthy(...Array.from({ length: DEVICES }, (_, index) => `device-${String(index)}`)),
+  });
+  made.plugins.push(one);
+  return one;
+}
+
+async function withTwoPlugins(): Promise<BrokerProcess> {
+  const one = new BrokerProcess(tempDir(), { discovery: { rescan: '1s' } });
+  made.brokers.push(one);
+  await one.start();
+  const plugins = await Promise.all(['large', 'other'].map((name) => plugin(one.devicePlugins, name)));
+  for (const each of plugins) await each.register(one.kubeletSocket);
+  for (const name of ['large', 'other']) {
+    await eventually(`${name} counts`, async () => (await one.allocatable(`example.com/${name}`)) === DEVICES);
+    await one.onDisk(`example.com/${name}`);
+  }
+  return one;
+}
+
+void describe('what is removed while the broker runs', () => {
+  void it('is written again where it was state/: after the next registration and kill -9 all devices are there', async () => {
+    const one = await withTwoPlugins();
+    const state = path.join(one.root, 'state');
+    rmSync(state, { recursive: true });
+    const third = await plugin(one.devicePlugins, 'third');
+    await third.register(one.kubeletSocket);
+    await one.end('SIGKILL');
+    // From the moment of the answer on nothing that the checkpoint names is missing.
+    const seen = await inspectCheckpoint(nodeFiles, path.join(state, 'checkpoint.json'));
+    assert.deepEqual([seen.condition, seen.problems], ['whole', []]);
+    const lists = new Map(seen.plugins.map(({ name, list, devices }) => [name, [list, devices]]));
+    for (const name of ['large', 'other']) assert.deepEqual(lists.get(`example.com/${name}`), ['file', DEVICES]);
+    await one.start({ settled: false });
+    const counts = await one.counts();
+    for (const name of ['large', 'other']) assert.equal(counts.get(`example.com/${name}`)?.capacity, DEVICES);
+  });
+
+  void it('is made again where it was broker.sock', async () => {
+    const one = await withTwoPlugins();
+    const socket = path.join(one.root, 'broker.sock');
+    rmSync(socket);
+    await eventually('broker.sock is there again', () => existsSync(socket));
+    await eventually('it answers', async () => (await one.status()).broker.pid === one.pid);
+    assert.match(one.log, /broker\.sock is not in .* any more; it is made again/);
+  });
+});

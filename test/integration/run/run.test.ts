@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { status } from '@grpc/grpc-js';
+import { eventually } from '../../support/eventually.js';
+import { FakeAllocator } from '../../support/fake-allocator.js';
+import { run, start } from '../../support/program.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const LEASE = '01k9r4e7aaaaaaaaaaaaaaaaaa';
+const GPU = ['--device', 'vendor.example/gpu'];
+
+/** Whether a process is there and no zombie. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe('run', () => {
+  const root = tempDir();
+  const allocator = new FakeAllocator(path.join(root, 'alloc.sock'));
+  before(() => allocator.start());
+  after(() => allocator.cut());
+  beforeEach(() => {
+    allocator.requests.length = 0;
+    allocator.released.length = 0;
+    allocator.attached.length = 0;
+    allocator.answer = { id: LEASE, envs: new Map([['GPU_IDS', 'g0']]) };
+  });
+  const going = (...args: readonly string[]) => start(['run', '--root', root, ...args]);
+  const ran = (...args: readonly string[]) => run(['run', '--root', root, ...args]);
+
+  it('gives the command the variables of its devices beside its own, and the devices back when it ends', async () => {
+    const { code, stdout, stderr } = await ran(...GPU, '--', 'sh', '-c', 'echo "$GPU_IDS in $HOME"');
+    assert.deepEqual([code, stdout, stderr], [0, `g0 in ${process.env['HOME'] ?? ''}\n`, '']);
+    assert.deepEqual(allocator.released, [{ id: LEASE, key: '' }]);
+  });
+
+  it('asks for counts and ids of several resources, an owner and a wait as it is told', async () => {
+    await ran(
+      ...['--device', 'v/gpu=2', '--id', 'v/gpu=a=b', '--id', 'v/tty=7', '--numa', 'single', '--wait', '90s'],
+      ...['--owner', 'ci/run-7/job/1', '--', 'true'],
+    );
+    assert.deepEqual(allocator.requests, [
+      {
+        wants: [
+          { resource: 'v/gpu', count: 2, ids: ['a=b'], numa: 'single' },
+          { resource: 'v/tty', count: 1, ids: ['7'], numa: 'single' },
+        ],
+        owner: { bind: 'process', namespace: 'ci', name: 'run-7', part: 'job/1' },
+        key: '',
+        ttlMs: 0,
+        waitMs: 90_000,
+      },
+    ]);
+  });
+
+  it('exits as the command does, by its code or its signal', async () => {
+    assert.equal((await ran(...GPU, '--', 'sh', '-c', 'exit 42')).code, 42);
+    assert.equal((await ran(...GPU, '--', 'sh', '-c', 'kill -KILL $$')).code, 137);
+    assert.equal(allocator.released.length, 2);
+  });
+
+  it('takes no devices for a command that cannot run: 127 when there is none, 126 when it is not executable', async () => {
+    const file = path.join(root, 'not-executable');
+    writeFileSync(file, '');
+    const none = await ran(...GPU, '--', 'no-such-command');
+    assert.equal(none.code, 127);
+    assert.match(none.stderr, /there is no command no-such-command/);
+    assert.equal((await ran(...GPU, '--', file)).code, 126);
+    assert.equal(allocator.requests.length, 0);
+  });
+
+  const refusals = [
+    { code: status.RESOURCE_EXHAUSTED, details: 'NO_DEVICES: none of 2 is free', exit: 75 },
+    { code: status.UNAVAILABLE, details: 'LEDGER_NOT_WRITABLE: the disk is full', exit: 75 },
+    { code: status.PERMISSION_DENIED, details: 'UID_NOT_ALLOWED: not for uid 7', exit: 77 },
+    { code: status.INVALID_ARGUMENT, details: 'WANT_INVALID: no such thing', exit: 2 },
+    { code: status.NOT_FOUND, details: 'RESOURCE_UNKNOWN: v/gpu', exit: 1 },
+  ];
+  for (const { code, details, exit } of refusals) {
+    it(`exits with ${exit} for ${details}, and says so`, async () => {
+      allocator.answer = { code, details };
+      const ended = await ran(...GPU, '--', 'echo', 'ran');
+      assert.deepEqual([ended.code, ended.stdout, ended.stderr], [exit, '', `plugin-broker: ${details}\n`]);
+    });
+  }
+
+  it('exits with 2 when it is not told which devices, and 69 when there is no daemon', async () => {
+    assert.equal((await ran('--', 'true')).code, 2);
+    assert.equal((await ran('--device', 'v/gpu=0', '--', 'true')).code, 2);
+    assert.equal((await ran('--device', 'v/gpu', '--id', 'v/gpu=a', '--id', 'v/gpu=b', '--', 'true')).code, 2);
+    const nobody = await run(['run', '--root', path.join(root, 'none'), ...GPU, '--', 'true']);
+    assert.equal(nobody.code, 69);
+    assert.match(nobody.stderr, /alloc\.sock: there is no such socket/);
+  });
+
+  it('says what the plugin wants for containers and a command does not get', async () => {
+    allocator.answer = {
+      id: LEASE,
+      warnings: ['no CDI file'],
+      devices: [
+        { hostPath: '/dev/ttyUSB3', containerPath: '/dev/ttyS0' },
+        { hostPath: '/dev/x', containerPath: '/dev/x' },
+      ],
+      mounts: [{ hostPath: '/opt/acc', containerPath: '/usr/lib/acc' }],
+    };
+    const { stderr } = await ran(...GPU, '--', 'true');
+    assert.equal(
+      stderr,
+      'plugin-broker: no CDI file\nplugin-broker: the plugin answers for containers; for this command /dev/ttyS0 is /dev/ttyUSB3, /usr/lib/acc is /opt/acc\n',
+    );
+  });
+
+  it('passes signals on and ends when the command does', async () => {
+    const running = going(
+      ...GPU,
+      '--',
+      'sh',
+      '-c',
+      'trap "echo got; exit 3" TERM; echo up; while :; do sleep 0.05; done',
+    );
+    await eventually('the command', () => running.stdout().includes('up'));
+    running.child.kill('SIGTERM');
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout], [3, 'up\ngot\n']);
+    assert.equal(allocator.released.length, 1);
+  });
+
+  it('takes its command with it when it is killed, so that nothing uses devices which others are given', async () => {
+    const running = going(...GPU, '--', 'sh', '-c', 'echo $$; exec sleep 600');
+    await eventually('the command', () => running.stdout().endsWith('\n'));
+    const pid = Number(running.stdout());
+    assert.equal(isAlive(pid), true);
+    running.child.kill('SIGKILL');
+    await eventually('the end of the command', () => !isAlive(pid));
+    await running.ended;
+  });
+
+  it('attaches again after a restart of the broker, and tells what happens to its lease', async () => {
+    const running = going(...GPU, '--', 'sleep', '600');
+    await eventually('the first attach', () => allocator.attached.length === 1);
+    assert.deepEqual(allocator.attached, [{ id: LEASE, key: '' }]);
+    allocator.cut();
+    await allocator.start();
+    await eventually('the second attach', () => allocator.attached.length === 2);
+    allocator.tell({ type: 'impaired', reason: 'device-unhealthy', message: 'g0 is not healthy any more' });
+    await eventually('the news', () => running.stderr().includes(`lease ${LEASE}: g0 is not healthy any more`));
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 143);
+  });
+
+  it('goes on with its command while the broker is away', async () => {
+    const running = going(...GPU, '--', 'sh', '-c', 'echo up; read line; echo "$line"');
+    await eventually('the command', () => running.stdout().includes('up'));
+    allocator.cut();
+    running.child.stdin.end('still here\n');
+    const { code, stdout } = await running.ended;
+    assert.deepEqual([code, stdout], [0, 'up\nstill here\n']);
+    await allocator.start();
+  });
+});
+
+describe('allocate, release and allocations', () => {
+  const root = tempDir();
+  const allocator = new FakeAllocator(path.join(root, 'alloc.sock'));
+  before(() => allocator.start());
+  after(() => allocator.cut());
+  const given = {
+    id: LEASE,
+    granted: [{ resource: 'v/gpu', ids: ['g0', 'g1'] }],
+    envs: new Map([
+      ['GPU_IDS', 'g0,g1'],
+      ['SAYS', "it's $HOME"],
+      ['not a name', 'x'],
+    ]),
+    cdiDevices: [`plugin-broker/lease=${LEASE}`, 'vendor.example/gpu=g0'],
+  };
+  const allocate = (...args: readonly string[]) =>
+    run(['allocate', '--root', root, '--key', 'job', '--device', 'v/gpu=2', ...args]);
+
+  it('give a lease as text, JSON, variables for a shell, CDI names, and options for podman', async () => {
+    allocator.answer = given;
+    assert.equal((await allocate()).stdout, `${LEASE} has v/gpu: g0 g1\n`);
+    assert.deepEqual(
+      (JSON.parse((await allocate('-o', 'json')).stdout) as { envs: object }).envs,
+      Object.fromEntries(given.envs),
+    );
+    assert.equal((await allocate('-o', 'cdi')).stdout, `plugin-broker/lease=${LEASE}\nvendor.example/gpu=g0\n`);
+    assert.equal(
+      (await allocate('-o', 'args')).stdout,
+      `--device=plugin-broker/lease=${LEASE} --device=vendor.example/gpu=g0\n`,
+    );
+    assert.equal(
+      (await allocate('-o', 'env')).stdout,
+      "export GPU_IDS=g0,g1\nexport SAYS='it'\\''s $HOME'\n# not a name is no name that a shell takes\n",
+    );
+  });
+
+  it('say why there is no CDI name when one is asked for', async () => {
+    allocator.answer = { ...given, cdiDevices: [], warnings: ['the directory cannot be written'] };
+    const { code, stderr } = await allocate('-o', 'args', '--ttl', '1h');
+    assert.deepEqual(
+      [code, stderr],
+      [1, `plugin-broker: the lease ${LEASE} has no CDI name: the directory cannot be written\n`],
+    );
+    assert.equal(allocator.requests.at(-1)?.ttlMs, 3_600_000);
+    assert.equal(allocator.requests.at(-1)?.owner?.bind, 'key');
+  });
+
+  it('release by id or key, and a second time without harm', async () => {
+    const release = (...args: readonly string[]) => run(['release', '--root', root, ...args]);
+    assert.equal((await release(LEASE)).stdout, 'released\n');
+    const again = await release('--key', 'job');
+    assert.deepEqual([again.code, again.stdout], [0, 'there is no such lease; nothing was done\n']);
+    assert.deepEqual(allocator.released, [
+      { id: LEASE, key: '' },
+      { id: '', key: 'job' },
+    ]);
+    assert.equal((await release()).code, 2);
+    assert.equal((await release(LEASE, '--key', 'job')).code, 2);
+  });
+
+  it('show who has what, and what ends it', async () => {
+    const owner = { bind: 'process', namespace: 'systemd', name: 'train.service', part: 'main' };
+    allocator.leases = [
+      { ...given, owner, pid: 77, state: 'active', createdAt: new Date(Date.now() - 65_000).toISOString(), uid: 7 },
+      { ...given, owner: { bind: 'key', namespace: 'user', name: 'me' }, key: 'job', state: 'impaired', uid: 0 },
+    ];
+    const shown = await run(['allocations', '--root', root]);
+    const lines = shown.stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+    assert.deepEqual(lines[0], ['OWNER', 'DEVICES', 'STATE', 'SINCE', 'UNTIL', 'UID', 'LEASE']);
+    assert.deepEqual(lines[1], [
+      'systemd/train.service/main',
+      'v/gpu: g0 g1',
+      'active',
+      '1m5s',
+      'pid 77 ends',
+      '7',
+      LEASE,
+    ]);
+    assert.deepEqual(lines[2], ['user/me', 'v/gpu: g0 g1', 'impaired', '-', 'release --key job', '0', LEASE]);
+    const json = JSON.parse((await run(['allocations', '--root', root, '-o', 'json'])).stdout) as { pid: number }[];
+    assert.deepEqual(
+      json.map(({ pid }) => pid),
+      [77, 0],
+    );
+    allocator.leases = [];
+    assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
+  });
+});

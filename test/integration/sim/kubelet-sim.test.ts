@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { eventually } from '../../support/eventually.js';
+import { KubeletProcess } from '../../support/kubelet-process.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { RunningSim } from './running-sim.js';
+
+const RESOURCE = 'example.com/sim';
+
+describe('a simulated kubelet', { timeout: 60_000 }, () => {
+  const open: (() => Promise<unknown>)[] = [];
+  after(async () => {
+    for (const close of open.reverse()) await close();
+  });
+  const newKubelet = (root = tempDir()): KubeletProcess => {
+    const kubelet = new KubeletProcess(root);
+    open.push(() => kubelet.end('SIGKILL'));
+    return kubelet;
+  };
+  const newPlugin = (kubelet: KubeletProcess, given: ConstructorParameters<typeof RunningSim>[1] = {}): RunningSim => {
+    const plugin = new RunningSim(kubelet.devicePlugins, { registry: kubelet.registry, ...given });
+    open.push(() => plugin.stop());
+    return plugin;
+  };
+
+  it('admits a pod once its resource is listed, and gives it what the plugin answered', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    newPlugin(kubelet, { devices: 2, preStart: true, preferredAllocation: true });
+    await kubelet.saw('list', RESOURCE);
+    kubelet.create('p', { [RESOURCE]: 2, 'example.com/unknown': 1 });
+    const { envs, devices } = await kubelet.saw('container-started', 'p');
+    assert.deepEqual(devices, { [RESOURCE]: ['dev-0', 'dev-1'] });
+    assert.deepEqual(Object.values(envs as object), ['dev-0,dev-1']);
+    kubelet.create('q', { [RESOURCE]: 1 });
+    const { message } = await kubelet.saw('rejected', 'q');
+    assert.match(String(message), /^Pod was rejected: Allocate failed due to requested number of devices unavailable/);
+    const text = readFileSync(path.join(kubelet.devicePlugins, 'kubelet_internal_checkpoint'), 'utf8');
+    assert.match(text, /"ContainerName":"c","ResourceName":"example.com\/sim"/);
+  });
+
+  it('wipes everything but directories and its checkpoint when it starts, and leaves its socket when it ends', async () => {
+    const kubelet = newKubelet();
+    const dir = kubelet.devicePlugins;
+    mkdirSync(path.join(dir, 'sub'), { recursive: true });
+    writeFileSync(path.join(dir, 'sub', 'kept'), '');
+    writeFileSync(path.join(dir, '.hidden'), '');
+    symlinkSync('sub', path.join(dir, 'link'));
+    await kubelet.start();
+    assert.deepEqual(readdirSync(dir).sort(), ['kubelet.sock', 'sub']);
+    assert.equal(existsSync(path.join(dir, 'sub', 'kept')), true);
+    await kubelet.end();
+    assert.equal(existsSync(kubelet.socket), true);
+  });
+
+  it('fails a pod of before for good when its plugin is late after a reboot, and keeps one whose container runs', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    const plugin = newPlugin(kubelet, { watch: ['never'] });
+    await kubelet.saw('list', RESOURCE);
+    kubelet.create('p', { [RESOURCE]: 1 });
+    await kubelet.saw('container-started', 'p');
+    await plugin.stop();
+    await kubelet.restart();
+    await kubelet.saw('admitted', 'p', 2);
+    assert.equal(kubelet.of('container-started', 'p').length, 1);
+    await kubelet.restart('--reboot');
+    const { message } = await kubelet.saw('rejected', 'p');
+    assert.match(String(message), /no healthy devices present; cannot allocate unhealthy devices example.com\/sim/);
+    newPlugin(kubelet);
+    await kubelet.saw('list', RESOURCE, 2);
+    assert.equal(kubelet.of('container-started', 'p').length, 1);
+  });
+
+  it('dials what is in the registry when it starts and within a second later, and forgets it when the entry goes', async () => {
+    const kubelet = newKubelet();
+    mkdirSync(kubelet.registry, { recursive: true });
+    const plugin = newPlugin(kubelet, { door: 'watcher', watch: ['never'] });
+    const { socket } = await plugin.saw('serving');
+    await kubelet.start('--admit-after', '1s');
+    assert.equal((await kubelet.saw('registered', RESOURCE))['door'], 'registry');
+    await kubelet.saw('list', RESOURCE);
+    rmSync(String(socket));
+    assert.match(String((await kubelet.saw('disconnected', RESOURCE))['why']), /entry in the registry is gone/);
+  });
+
+  it('cuts off the newest client of a resource when an older stream ends', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    const old = newPlugin(kubelet, { socketName: 'old.sock', watch: ['never'] });
+    await kubelet.saw('list', RESOURCE);
+    newPlugin(kubelet, { socketName: 'new.sock', watch: ['never'], devices: 3 });
+    await kubelet.saw('list', RESOURCE, 2);
+    await old.stop();
+    const { socket } = await kubelet.saw('disconnected', RESOURCE);
+    assert.equal(path.basename(String(socket)), 'new.sock');
+    assert.deepEqual(kubelet.listed(RESOURCE), { devices: 0, healthy: 0 });
+  });
+
+  it('starts a container only after PreStartContainer succeeded, however often it is asked', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start('--start-retry', '20ms');
+    const fault = {
+      method: 'PreStartContainer',
+      first: 2,
+      act: { kind: 'status', code: 14, details: 'not yet' },
+    } as const;
+    newPlugin(kubelet, { preStart: true, fault: [fault] });
+    await kubelet.saw('list', RESOURCE);
+    kubelet.create('p', { [RESOURCE]: 1 });
+    const { reason, message } = await kubelet.saw('container-waiting', 'p', 2);
+    assert.deepEqual([reason, message], ['CreateContainerConfigError', 'rpc error: code = Unavailable desc = not yet']);
+    await kubelet.saw('container-started', 'p');
+  });
+
+  it('holds all pods while one Allocate hangs', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    newPlugin(kubelet, { fault: [{ method: 'Allocate', first: 1, act: { kind: 'delay', ms: 300 } }] });
+    newPlugin(kubelet, { resource: 'example.com/other' });
+    await kubelet.saw('list', RESOURCE);
+    await kubelet.saw('list', 'example.com/other');
+    kubelet.create('slow', { [RESOURCE]: 1 });
+    kubelet.create('fast', { 'example.com/other': 1 });
+    const { waitedMs } = await kubelet.saw('admitted', 'fast');
+    assert.ok((waitedMs as number) >= 250, `waited ${String(waitedMs)} ms`);
+  });
+
+  it('ends the stream of a list above 4 MiB', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    newPlugin(kubelet, { devices: 20_000, idBytes: 240, watch: ['never'] });
+    assert.match(String((await kubelet.saw('stream-ended', RESOURCE))['why']), /larger than max/);
+  });
+
+  it('keeps the capacity of a plugin that has gone for its grace, then forgets the resource', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start('--status-every', '20ms', '--capacity-grace', '300ms');
+    const plugin = newPlugin(kubelet, { watch: ['never'] });
+    await kubelet.saw('list', RESOURCE);
+    const nodes = (): unknown[] => kubelet.of('node').map((line) => line['resources']);
+    await eventually('the node has it', () => nodes().length >= 2);
+    await plugin.stop();
+    await eventually('the resource is forgotten', () => kubelet.of('node').length >= 4);
+    assert.deepEqual(nodes().slice(-3), [
+      { [RESOURCE]: { capacity: 2, allocatable: 2 } },
+      { [RESOURCE]: { capacity: 2, allocatable: 0 } },
+      {},
+    ]);
+    kubelet.create('p', { [RESOURCE]: 1 });
+    assert.deepEqual((await kubelet.saw('container-started', 'p'))['devices'], {});
+  });
+});

@@ -1,0 +1,118 @@
+import { Allocations } from '../../src/allocation/allocations.js';
+import { noCdi, type AllocationPorts, type Offer } from '../../src/allocation/ports.js';
+import type { RawRequest } from '../../src/allocation/request.js';
+import { silentLog } from '../../src/kernel/log.js';
+import { seededRandom } from '../../src/kernel/random.js';
+import type { EventDraft } from '../../src/model/event.js';
+import type { LeaseRecord, LedgerState, PluginAnswer } from '../../src/model/lease.js';
+import { FakeClock } from './fake-clock.js';
+import { NO_ANSWER } from './leases.js';
+
+/** A resource of a test: its devices, and what its plugin does. */
+export interface FakeResource {
+  devices: { id: string; health: string; numaNodes: number[] }[];
+  isReady: boolean;
+  allocate: (ids: readonly string[]) => Promise<PluginAnswer>;
+  preferred?: (available: readonly string[]) => Promise<readonly string[]>;
+}
+
+/** What outlives the broker: the disk, and the processes of the machine. */
+export class FakeMachine {
+  readonly disk = new Map<string, LeaseRecord>();
+  readonly processes = new Map<number, string>();
+  readonly resources = new Map<string, FakeResource>();
+  isWritable = true;
+  bootId = 'boot-1';
+  readonly clock = new FakeClock();
+
+  /** A resource with healthy devices that are given to everybody. */
+  offer(name: string, ...ids: string[]): FakeResource {
+    const devices = ids.map((id) => ({ id, health: 'Healthy', numaNodes: [] }));
+    const resource: FakeResource = { devices, isReady: true, allocate: () => Promise.resolve(NO_ANSWER) };
+    this.resources.set(name, resource);
+    return resource;
+  }
+}
+
+/** An allocator on a machine; a second one on the same machine is a restart. */
+export async function allocationWorld(
+  machine: FakeMachine,
+  more: Partial<AllocationPorts> = {},
+  ledger: LedgerState | 'unread' = 'ok',
+): Promise<{ readonly allocations: Allocations; readonly events: EventDraft[]; crash: () => void }> {
+  const events: EventDraft[] = [];
+  let isAlive = true;
+  const allocations = new Allocations({
+    offer: (name): Offer | undefined => {
+      const found = machine.resources.get(name);
+      if (found === undefined) return undefined;
+      const { isReady, devices, allocate, preferred } = found;
+      const plugin = {
+        isPreferredAvailable: preferred !== undefined,
+        allocate,
+        preferred: ({ available }: { available: readonly string[] }) => preferred?.(available) ?? Promise.resolve([]),
+      };
+      return {
+        isReady,
+        state: isReady ? 'ready' : 'held',
+        instanceId: name,
+        devices,
+        plugin: isReady ? plugin : undefined,
+      };
+    },
+    policy: () => ({ uids: undefined, max: undefined, consumer: undefined, env: new Map() }),
+    consumer: () => 'local',
+    settings: { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 1024 },
+    timeouts: { allocateMs: 10_000, preferredMs: 1000 },
+    flood: () => undefined,
+    store: {
+      mayWrite: true,
+      put: async (record) => {
+        await Promise.resolve();
+        if (isAlive && machine.isWritable) machine.disk.set(record.id, record);
+        return isAlive && machine.isWritable;
+      },
+      remove: async (id) => {
+        await Promise.resolve();
+        if (isAlive && machine.isWritable) machine.disk.delete(id);
+        return isAlive && machine.isWritable;
+      },
+      setLedger: () => Promise.resolve(true),
+    },
+    owners: {
+      startTimeOf: (pid) => machine.processes.get(pid),
+      cgroupOf: () => undefined,
+      isPopulated: () => false,
+    },
+    cdi: noCdi,
+    clock: machine.clock,
+    random: seededRandom(1),
+    bootId: machine.bootId,
+    bootMs: () => machine.clock.mono(),
+    isThere: () => Promise.resolve(true),
+    events: { record: (event) => void events.push(event) },
+    log: silentLog,
+    metrics: { allocation: () => undefined, allocateSeconds: () => undefined },
+    nextTurn: () => Promise.resolve(),
+    ...more,
+  });
+  await allocations.keeper.restore([...machine.disk.values()], ledger);
+  return {
+    allocations,
+    events,
+    crash: () => {
+      isAlive = false;
+      allocations.stop();
+      allocations.close();
+    },
+  };
+}
+
+/** A request for devices of one resource. */
+export function request(
+  resource: string,
+  more: Partial<RawRequest> & { count?: number; ids?: readonly string[] } = {},
+): RawRequest {
+  const { count = 0, ids = [], ...rest } = more;
+  return { wants: [{ resource, count, ids, numa: '' }], owner: undefined, key: '', ttlMs: 0, waitMs: 0, ...rest };
+}

@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AllocationPorts } from '../../../src/allocation/ports.js';
+import { seededRandom } from '../../../src/kernel/random.js';
+import type { LedgerState } from '../../../src/model/lease.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { NO_ANSWER } from '../../support/leases.js';
+
+const GPU = 'vendor.com/gpu';
+const ROOT = { uid: 0, process: undefined };
+const forever = (): AbortSignal => new AbortController().signal;
+
+/** The code of a refused request, or `given`. */
+async function codeOf(
+  given: Parameters<typeof request>[1],
+  {
+    machine = plain(),
+    ports = {},
+    ledger = 'ok',
+    resource = GPU,
+  }: {
+    machine?: FakeMachine;
+    ports?: Partial<AllocationPorts>;
+    ledger?: LedgerState | 'unread';
+    resource?: string;
+  } = {},
+): Promise<string> {
+  const { allocations } = await allocationWorld(machine, ports, ledger);
+  const result = await allocations.allocate(
+    request(resource, { key: 'k', ...given }),
+    { uid: 7, process: undefined },
+    forever(),
+  );
+  return result.ok ? 'given' : result.refusal.code;
+}
+
+function plain(): FakeMachine {
+  const machine = new FakeMachine();
+  machine.offer(GPU, 'a', 'b');
+  return machine;
+}
+
+describe('a request for devices', () => {
+  const policy = { uids: undefined, max: undefined, consumer: undefined, env: new Map<string, 'ids'>() };
+
+  it('is refused with the code that says why', async () => {
+    assert.equal(await codeOf({}), 'given');
+    assert.equal(await codeOf({ count: -1 }), 'WANT_INVALID');
+    assert.equal(await codeOf({}, { resource: 'no.body/has' }), 'RESOURCE_UNKNOWN');
+    assert.equal(await codeOf({ ids: ['x'] }), 'DEVICE_UNKNOWN');
+    assert.equal(await codeOf({ count: 3 }), 'NO_DEVICES');
+    assert.equal(await codeOf({ key: '' }), 'OWNER_NOT_SEEN');
+    assert.equal(await codeOf({}, { ledger: 'unknown' }), 'LEDGER_UNKNOWN');
+    assert.equal(await codeOf({}, { ports: { flood: () => 50 } }), 'FLOOD_ALLOCATE');
+    assert.equal(await codeOf({}, { ports: { consumer: () => 'kubelet' } }), 'CONSUMER_IS_KUBELET');
+    assert.equal(await codeOf({}, { ports: { policy: () => ({ ...policy, uids: [8] }) } }), 'UID_NOT_ALLOWED');
+    assert.equal(await codeOf({ count: 2 }, { ports: { policy: () => ({ ...policy, max: 1 }) } }), 'UID_LIMIT');
+    const full = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 0 };
+    assert.equal(await codeOf({}, { ports: { settings: full } }), 'LEASES_FULL');
+  });
+
+  it('is refused when its plugin is away, and as NO_DEVICES when nothing would be free anyway', async () => {
+    const machine = plain();
+    const gpu = machine.offer(GPU, 'a');
+    gpu.isReady = false;
+    assert.equal(await codeOf({}, { machine }), 'PLUGIN_NOT_READY');
+    assert.equal(await codeOf({ count: 2 }, { machine }), 'NO_DEVICES');
+  });
+
+  it('leaves no mark when the plugin fails, when its answer is garbage, and when the disk is full', async () => {
+    const machine = plain();
+    const gpu = machine.offer(GPU, 'a');
+    const { allocations } = await allocationWorld(machine);
+    const ask = async (): Promise<string> => {
+      const result = await allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever());
+      return result.ok ? 'given' : result.refusal.code;
+    };
+    gpu.allocate = () => Promise.reject(new Error('no such card'));
+    assert.equal(await ask(), 'PLUGIN_FAILED');
+    gpu.allocate = () =>
+      Promise.resolve({ ...NO_ANSWER, mounts: [{ containerPath: 'x', hostPath: '/y', readOnly: true }] });
+    assert.equal(await ask(), 'PLUGIN_FAILED');
+    gpu.allocate = () => Promise.resolve(NO_ANSWER);
+    machine.isWritable = false;
+    assert.equal(await ask(), 'LEDGER_NOT_WRITABLE');
+    assert.deepEqual(allocations.leases(), []);
+    machine.isWritable = true;
+    assert.equal(await ask(), 'given');
+    machine.isWritable = false;
+    // A release is never refused: the device is free in memory.
+    assert.deepEqual(await allocations.release({ id: '', key: 'k' }, ROOT), { ok: true, value: true });
+    assert.equal(allocations.allocatedOf(GPU).size, 0);
+  });
+
+  it('with the same key gives the same lease, and says what differs of another request', async () => {
+    const { allocations } = await allocationWorld(plain());
+    const [first, twin] = await Promise.all([
+      allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever()),
+      allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever()),
+    ]);
+    assert.ok(first.ok && twin.ok);
+    assert.equal(twin.value.id, first.value.id);
+    const other = await allocations.allocate(request(GPU, { key: 'k', count: 2 }), ROOT, forever());
+    assert.ok(!other.ok);
+    assert.equal(other.refusal.code, 'KEY_IN_USE');
+    assert.match(other.refusal.message, /asked for 1 of vendor.com\/gpu, and now for 2/);
+    const stranger = await allocations.release({ id: first.value.id, key: '' }, { uid: 9, process: undefined });
+    assert.ok(!stranger.ok);
+    assert.equal(stranger.refusal.code, 'NOT_OWNER');
+  });
+
+  it('takes what the plugin prefers where that is possible, and chooses itself otherwise', async () => {
+    for (const [preferred, given] of [
+      [['b'], 'b'],
+      [['x'], 'a'],
+      [['a', 'b'], 'a'],
+    ] as const) {
+      const machine = plain();
+      const gpu = machine.offer(GPU, 'a', 'b');
+      gpu.preferred = () => Promise.resolve(preferred);
+      const { allocations } = await allocationWorld(machine);
+      const result = await allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever());
+      assert.ok(result.ok);
+      assert.deepEqual(result.value.granted[0]?.devices, [{ id: given, numaNodes: [] }]);
+    }
+  });
+
+  it('of 200 who want one device serves one after the other, in the order in which they came', async () => {
+    const machine = new FakeMachine();
+    machine.offer(GPU, 'only');
+    const { allocations } = await allocationWorld(machine);
+    const served: number[] = [];
+    const all = Array.from({ length: 200 }, async (_, index) => {
+      const key = `k${String(index)}`;
+      const result = await allocations.allocate(request(GPU, { key, waitMs: 60_000 }), ROOT, forever());
+      assert.ok(result.ok);
+      served.push(index);
+      assert.equal(allocations.allocatedOf(GPU).size, 1);
+      await allocations.release({ id: result.value.id, key: '' }, ROOT);
+    });
+    await Promise.all(all);
+    assert.deepEqual(
+      served,
+      Array.from({ length: 200 }, (_, index) => index),
+    );
+  });
+});
+
+describe('the ledger over random lives', () => {
+  it('has no device in two leases and loses no lease, whatever is allocated, released, listed, restarted and crashed', async () => {
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const random = seededRandom(seed);
+      const pick = (below: number): number => Math.floor(random.next() * below);
+      const machine = new FakeMachine();
+      const gpu = machine.offer(GPU, 'a', 'b', 'c', 'd');
+      const held = new Map<string, readonly string[]>();
+      let world = await allocationWorld(machine);
+      for (let step = 0; step < 60; step += 1) {
+        const what = pick(10);
+        if (what < 5) {
+          const key = `s${String(step)}`;
+          const result = await world.allocations.allocate(request(GPU, { key, count: 1 + pick(2) }), ROOT, forever());
+          if (result.ok)
+            held.set(
+              result.value.id,
+              result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
+            );
+        } else if (what < 7) {
+          const [id] = [...held.keys()].slice(pick(Math.max(1, held.size)));
+          if (id !== undefined) {
+            await world.allocations.release({ id, key: '' }, ROOT);
+            held.delete(id);
+          }
+        } else if (what === 7) {
+          gpu.devices = ['a', 'b', 'c', 'd']
+            .filter(() => pick(4) > 0)
+            .map((id) => ({ id, health: pick(5) > 0 ? 'Healthy' : 'Unhealthy', numaNodes: [] }));
+          world.allocations.changed();
+        } else {
+          // A request is under way when the broker is killed: nobody is told of it.
+          const late = world.allocations.allocate(request(GPU, { key: `late${String(step)}` }), ROOT, forever());
+          if (what === 9) await Promise.resolve();
+          world.crash();
+          const result = await late;
+          if (result.ok)
+            held.set(
+              result.value.id,
+              result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
+            );
+          world = await allocationWorld(machine);
+        }
+        const leases = world.allocations.leases();
+        const ids = leases.flatMap(({ granted }) => granted.flatMap(({ devices }) => devices.map(({ id }) => id)));
+        assert.equal(
+          new Set(ids).size,
+          ids.length,
+          `seed ${String(seed)} step ${String(step)}: a device is in two leases`,
+        );
+        for (const [id, devices] of held) {
+          const lease = leases.find((one) => one.id === id);
+          const now = lease?.granted.flatMap((granted) => granted.devices.map((device) => device.id));
+          assert.deepEqual(now, devices, `seed ${String(seed)} step ${String(step)}: a lease that was told is lost`);
+        }
+      }
+    }
+  });
+});

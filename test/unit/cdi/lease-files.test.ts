@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { LeaseFiles } from '../../../src/cdi/lease-files.js';
+import type { CdiDirectory } from '../../../src/cdi/ports.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { lease } from '../../support/leases.js';
+
+describe('CDI files on a file system that hangs', () => {
+  it('hold up one lease for two seconds, the next not at all, and work again when it answers', async () => {
+    const clock = new FakeClock();
+    let answer = (): void => undefined;
+    let puts = 0;
+    const directory: CdiDirectory = {
+      path: '/run/cdi',
+      prepare: () => Promise.resolve(),
+      names: () => Promise.resolve([]),
+      text: () => Promise.resolve(undefined),
+      remove: () => Promise.resolve(),
+      put: () => {
+        puts += 1;
+        return puts > 1 ? Promise.resolve() : new Promise((resolve) => (answer = resolve));
+      },
+    };
+    const told: (string | undefined)[] = [];
+    const files = new LeaseFiles({
+      directory,
+      look: () => Promise.resolve({ kind: 'missing' }),
+      kind: 'v/c',
+      origin: { root: '0'.repeat(16), boot: 'b' },
+      clock,
+      degraded: (why) => told.push(why),
+    });
+    const first = files.write(lease());
+    await clock.advance(2000);
+    const late = await first;
+    assert.ok('problem' in late);
+    assert.match(late.problem, /did not answer within 2 s/);
+    const second = await files.write(lease());
+    assert.ok('problem' in second);
+    assert.match(second.problem, /does not answer/);
+    assert.equal(puts, 1);
+    answer();
+    await clock.advance(0);
+    assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
+    assert.equal(told.at(-1), undefined);
+    assert.equal(clock.pending, 0);
+  });
+});

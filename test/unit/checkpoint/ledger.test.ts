@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeDisk } from '../../support/fake-disk.js';
+import { leaseRecord } from '../../support/lease-record.js';
+
+const STATE = '/broker/state';
+const FILE = `${STATE}/checkpoint.json`;
+const BOOT = '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11';
+const OTHER_BOOT = '11111111-52c1-4a55-9d6f-0c1f3f1f8a11';
+
+async function brokerDisk(): Promise<FakeDisk> {
+  const disk = new FakeDisk();
+  await disk.makeDirectory('/broker');
+  await disk.makeDirectory(STATE);
+  return disk;
+}
+
+/** A disk with two generations; the lease `b` is in the newest alone. */
+async function usedDisk(bootId = BOOT): Promise<FakeDisk> {
+  const disk = await brokerDisk();
+  const { store } = checkpointRig(disk, STATE, new FakeClock(), { bootId });
+  await store.open();
+  await store.update((draft) => draft.putLease(leaseRecord('a', { bootId })));
+  await store.update((draft) => draft.putLease(leaseRecord('b', { bootId })));
+  return disk;
+}
+
+/** Spoils a file beyond its first lines. */
+function spoil(disk: FakeDisk, file: string): void {
+  const bytes = Buffer.from(disk.peek(file) ?? Buffer.alloc(0));
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 100) ^ 1, bytes.length - 100);
+  disk.plant(file, bytes);
+}
+
+async function opened(disk: FakeDisk, bootId = BOOT) {
+  const { store } = checkpointRig(disk, STATE, new FakeClock(), { bootId });
+  return { store, ledger: (await store.open()).ledger };
+}
+
+describe('the ledger on the disk', () => {
+  it('is ok and empty on a first start', async () => {
+    const { store, ledger } = await opened(await brokerDisk());
+    assert.deepEqual([ledger, store.contents.leases.size], ['ok', 0]);
+  });
+
+  it('gives back the leases that were recorded, and not those that were removed', async () => {
+    const disk = await usedDisk();
+    const { store, ledger } = await opened(disk);
+    assert.equal(ledger, 'ok');
+    assert.deepEqual(
+      [...store.contents.leases.values()],
+      [leaseRecord('a', { bootId: BOOT }), leaseRecord('b', { bootId: BOOT })],
+    );
+    assert.equal(await store.update((draft) => draft.removeLease('a')), 'durable');
+    assert.deepEqual([...(await opened(disk)).store.contents.leases.keys()], ['b']);
+  });
+
+  it('is stale when the previous generation has to be used, and stays so over further restarts until it is said to be ok', async () => {
+    const disk = await usedDisk();
+    spoil(disk, FILE);
+    const first = await opened(disk);
+    assert.deepEqual([first.ledger, [...first.store.contents.leases.keys()]], ['stale', ['a']]);
+    await first.store.update((draft) => draft.put(facts('vendor.com/gpu')));
+    const second = await opened(disk);
+    assert.equal(second.ledger, 'stale');
+    await second.store.update((draft) => draft.setLedger('ok'));
+    assert.equal((await opened(disk)).ledger, 'ok');
+  });
+
+  it('is unknown when no generation is left, which is on the disk before anything else', async () => {
+    const disk = await usedDisk();
+    for (const file of [FILE, `${FILE}.previous`]) disk.plant(file, Buffer.alloc(100));
+    const first = await opened(disk);
+    assert.deepEqual([first.ledger, first.store.contents.leases.size], ['unknown', 0]);
+    // The start after it finds a whole checkpoint, although nothing more was written.
+    assert.equal((await opened(disk)).ledger, 'unknown');
+  });
+
+  it('is ok and empty when no generation is left and all of them were of another boot: who had devices then has ended', async () => {
+    const disk = await usedDisk(OTHER_BOOT);
+    for (const file of [FILE, `${FILE}.previous`]) spoil(disk, file);
+    const { store, ledger } = await opened(disk);
+    assert.deepEqual([ledger, store.contents.leases.size], ['ok', 0]);
+  });
+
+  it('is unknown when one of the lost generations was of this boot, or does not say of which', async () => {
+    for (const previous of [undefined, Buffer.alloc(10)]) {
+      const disk = await usedDisk(previous === undefined ? BOOT : OTHER_BOOT);
+      for (const file of [FILE, `${FILE}.previous`]) spoil(disk, file);
+      if (previous !== undefined) disk.plant(`${FILE}.previous`, previous);
+      assert.equal((await opened(disk)).ledger, 'unknown');
+    }
+  });
+
+  it('is not read when the checkpoint has a newer format', async () => {
+    const disk = await usedDisk();
+    disk.plant(
+      FILE,
+      Buffer.from((disk.peek(FILE) ?? Buffer.alloc(0)).toString().replace('{"format":2', '{"format":3')),
+    );
+    assert.notEqual((await opened(disk)).ledger, 'ok');
+  });
+});

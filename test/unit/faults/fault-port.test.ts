@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { FloodSubject } from '../../../src/model/flood.js';
+import type { CorePorts } from '../../../src/daemon/core.js';
+import { FaultPort } from '../../../src/faults/fault-port.js';
+import { seededRandom } from '../../../src/kernel/random.js';
+import type { BrokerNews } from '../../../src/model/fault-port.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const subject = (over: Partial<FloodSubject> = {}): FloodSubject => ({
+  ...{ type: 'DevicePlugin', name: 'example.com/a', uid: 0, socket: 'a.sock', caller: undefined },
+  ...{ door: 'register', pulled: false, badName: false, endpoint: 'a.sock', versions: ['v1beta1'], ...over },
+});
+
+/** A port between a core and neighbours that let everything pass. */
+function port() {
+  const clock = new FakeClock();
+  const news: BrokerNews[] = [];
+  const faults = new FaultPort({ clock, random: seededRandom(1), tell: (one) => void news.push(one) });
+  const neighbours = {
+    live: { nameAllowed: () => true },
+    flood: { quarantined: () => undefined, registration: () => ({ kind: 'pass' }) },
+  };
+  const { flood, live } = faults.disturb(neighbours as unknown as CorePorts);
+  const fates = (): string[] => news.flatMap((one) => (one.kind === 'call' ? [one.fate] : []));
+  return { clock, faults, flood, live, news, fates };
+}
+
+describe('the fault port', () => {
+  it('changes nothing that was not ordered, and tells of each call of a plugin', () => {
+    const { flood, live, news, clock } = port();
+    assert.deepEqual([flood.registration(subject()), live.nameAllowed('a')], [{ kind: 'pass' }, true]);
+    flood.registration(subject({ pulled: true }));
+    const { type, name, door } = subject();
+    assert.deepEqual(news, [{ kind: 'call', at: clock.wall(), type, name, door, fate: 'passed' }]);
+  });
+
+  it('refuses for a time that begins with the first registration, and says when to come back', async () => {
+    const { faults, flood, clock, fates } = port();
+    faults.obey({ faults: [{ kind: 'refuse', ms: 5000 }] });
+    await clock.advance(60_000);
+    for (const [afterMs, leftMs] of [
+      [0, 5000],
+      [3000, 2000],
+    ] as const) {
+      await clock.advance(afterMs);
+      const verdict = flood.registration(subject());
+      assert.ok(verdict.kind === 'refuse');
+      assert.deepEqual([verdict.refusal.code, verdict.refusal.retryAfterMs], ['FLOOD_REGISTER', leftMs]);
+    }
+    assert.deepEqual(flood.registration(subject({ pulled: true })), { kind: 'pass' });
+    await clock.advance(2000);
+    assert.deepEqual(flood.registration(subject()), { kind: 'pass' });
+    assert.deepEqual(fates(), ['refused', 'refused', 'passed']);
+  });
+
+  it('holds every registration until a time after the first', async () => {
+    const { faults, flood, clock, fates } = port();
+    faults.obey({ faults: [{ kind: 'hang', ms: 9000 }] });
+    const first = flood.registration(subject());
+    assert.ok(first.kind === 'delay' && first.delayMs === 9000);
+    await clock.advance(4000);
+    const second = flood.registration(subject());
+    assert.ok(second.kind === 'delay' && second.delayMs === 5000);
+    const ended = Promise.all([first, second].map(({ wait }) => wait(new AbortController().signal)));
+    await clock.advance(9000);
+    assert.deepEqual(await ended, [{ kind: 'pass' }, { kind: 'pass' }]);
+    assert.deepEqual(flood.registration(subject()), { kind: 'pass' });
+    assert.deepEqual(fates(), ['held', 'held', 'passed']);
+  });
+
+  it('denies one registration for good', () => {
+    const { faults, flood, live, fates } = port();
+    faults.obey({ faults: [{ kind: 'notify-false' }] });
+    const register = (): boolean => {
+      const isAllowed = live.nameAllowed('example.com/a'); // admission asks in this order
+      flood.registration(subject({ door: 'watcher' }));
+      return isAllowed;
+    };
+    assert.deepEqual([register(), register(), fates()], [false, true, ['denied', 'passed']]);
+  });
+
+  it('stops disturbing when it is told to', () => {
+    const { faults, flood, live } = port();
+    faults.obey({ faults: [{ kind: 'refuse', ms: 5000 }, { kind: 'notify-false' }] });
+    flood.registration(subject());
+    faults.obey({ faults: [{ kind: 'none' }] });
+    assert.deepEqual([flood.registration(subject()), live.nameAllowed('a')], [{ kind: 'pass' }, true]);
+  });
+
+  it('tells of phases and events, and passes events on', () => {
+    const { faults, news, clock } = port();
+    const recorded: string[] = [];
+    faults.phase('ready');
+    faults
+      .events({ record: ({ message }) => void recorded.push(message) })
+      .record({ type: 'broker', message: 'hello' });
+    const event = { type: 'broker', reason: '', plugin: '', socket: '', message: 'hello' };
+    assert.deepEqual(news, [
+      { kind: 'phase', at: clock.wall(), phase: 'ready' },
+      { kind: 'event', at: clock.wall(), event },
+    ]);
+    assert.deepEqual(recorded, ['hello']);
+  });
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Registrar, type RegistrarState } from '../../../src/front/registrar.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+/** A kubelet that takes every Register and opens a stream at once. */
+function world() {
+  const clock = new FakeClock();
+  const facts = { incarnation: 'k1' as string | undefined, streams: 0, registers: 0, refuse: 0 };
+  const states: RegistrarState[] = [];
+  const registrar = new Registrar({
+    resource: 'example.com/a',
+    clock,
+    random: { next: () => 1 },
+    kubelet: {
+      incarnation: () => facts.incarnation,
+      register: () => {
+        facts.registers++;
+        if (facts.refuse > 0) {
+          facts.refuse--;
+          return Promise.reject(new Error('busy'));
+        }
+        facts.streams = 1;
+        return Promise.resolve();
+      },
+    },
+    place: {
+      endpoint: 'a.sock',
+      ensure: () => Promise.resolve(),
+      enter: () => undefined,
+      close: () => Promise.resolve(),
+    },
+    options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
+    openStreams: () => facts.streams,
+    usesRegistry: true,
+    told: (state) => void states.push(state),
+  });
+  const settle = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  /** The kubelet lets the stream go although it lives. */
+  const lose = async (): Promise<void> => {
+    facts.streams = 0;
+    registrar.look();
+    await settle();
+    registrar.look();
+    await settle();
+  };
+  return { clock, facts, states, registrar, settle, lose };
+}
+
+describe('the registrar of the front', () => {
+  it('calls Register once, and again only when the stream ended or the kubelet is another one', async () => {
+    const { facts, registrar, settle, lose, states } = world();
+    registrar.isWanted = true;
+    await settle();
+    registrar.look();
+    await settle();
+    assert.deepEqual([facts.registers, states.at(-1)], [1, 'fronted']);
+    registrar.look();
+    await settle();
+    assert.equal(facts.registers, 1);
+    await lose();
+    assert.equal(facts.registers, 2);
+    facts.incarnation = 'k2';
+    registrar.look();
+    await settle();
+    assert.equal(facts.registers, 3);
+    registrar.close();
+  });
+
+  it('yields after the third loss within a minute, and tries again a minute later or at another kubelet', async () => {
+    const { clock, facts, registrar, settle, lose, states } = world();
+    registrar.isWanted = true;
+    await settle();
+    for (let nth = 0; nth < 4; nth++) await lose();
+    assert.equal(states.at(-1), 'refused');
+    const before = facts.registers;
+    await clock.advance(59_000);
+    await settle();
+    assert.equal(facts.registers, before);
+    await clock.advance(2_000);
+    await settle();
+    assert.equal(facts.registers, before + 1);
+    registrar.close();
+  });
+
+  it('goes on trying while the kubelet refuses, and says what failed', async () => {
+    const { clock, facts, registrar, settle, states } = world();
+    facts.refuse = 3;
+    registrar.isWanted = true;
+    await settle();
+    for (let nth = 0; nth < 4; nth++) {
+      await clock.advance(1_000);
+      await settle();
+    }
+    assert.equal(facts.registers, 4);
+    registrar.look();
+    await settle();
+    assert.equal(states.at(-1), 'fronted');
+    registrar.close();
+  });
+});

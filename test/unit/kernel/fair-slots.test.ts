@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { FairSlots } from '../../../src/kernel/fair-slots.js';
+
+const never = new AbortController().signal;
+
+function bed() {
+  const slots = new FairSlots({ trusted: 4, other: 2, others: 3, isTrusted: (owner) => owner === 0 });
+  const running: number[] = [];
+  const leave: (() => void)[] = [];
+  const want = (owner: number, times = 1): void => {
+    for (let at = 0; at < times; at++) {
+      void slots.take(owner, never).then((done) => {
+        running.push(owner);
+        leave.push(done);
+      });
+    }
+  };
+  return { slots, running, leave, want };
+}
+
+void describe('slots that owners share', () => {
+  void it('are few for an owner that wants many, and there for the next one', async () => {
+    const { running, want } = bed();
+    want(7, 1000);
+    await turn();
+    assert.deepEqual(running, [7, 7]);
+    want(8);
+    want(0, 5);
+    await turn();
+    assert.deepEqual(running, [7, 7, 8, 0, 0, 0, 0]);
+  });
+
+  void it('go round between those who wait', async () => {
+    const { running, leave, want } = bed();
+    want(7, 10);
+    want(8, 10);
+    want(9, 10);
+    await turn();
+    assert.equal(running.length, 3);
+    for (let at = 0; at < 12; at++) {
+      leave[at]?.();
+      await turn();
+    }
+    for (const owner of [7, 8, 9]) assert.ok(running.filter((one) => one === owner).length >= 4, String(running));
+  });
+
+  void it('are given back once, and nobody waits in vain whose signal aborts', async () => {
+    const { slots, running, leave, want } = bed();
+    want(7, 2);
+    await turn();
+    const halt = new AbortController();
+    const late = slots.take(7, halt.signal);
+    halt.abort(new Error('given up'));
+    await assert.rejects(late, /given up/);
+    await assert.rejects(slots.take(7, halt.signal), /given up/);
+    leave[0]?.();
+    leave[0]?.();
+    assert.equal(slots.taken, 1);
+    want(7, 2);
+    await turn();
+    assert.equal(running.length, 3);
+    assert.equal(slots.taken, 2);
+  });
+});

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Device } from '../../../src/model/device.js';
+import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
+import type { UsableList } from '../../../src/podresources/ports.js';
+import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
+import {
+  AllocatableResourcesResponse,
+  GetPodResourcesResponse,
+  ListPodResourcesResponse,
+} from '../../../src/generated/proto/podresources/v1/podresources.js';
+import { ListPodResourcesResponse as AlphaResponse } from '../../../src/generated/proto/podresources/v1alpha1/podresources.js';
+import { FakeLeases, lease } from '../../support/leases.js';
+
+function bed() {
+  const leases = new FakeLeases();
+  const told = new Map<string, number>();
+  const state = { usable: [] as readonly UsableList[] };
+  const answers = new LeaseAnswers({
+    leases,
+    usable: () => state.usable,
+    encoder: podEncoder,
+    incomplete: (what, left) => told.set(what, left),
+    nextTurn: () => Promise.resolve(),
+  });
+  const names = (): string[] =>
+    ListPodResourcesResponse.decode(answers.list('v1')).podResources.map(
+      ({ namespace, name }) => `${namespace}/${name}`,
+    );
+  return { leases, answers, told, state, names };
+}
+
+const device = (id: string, numaNodes: readonly number[] = [], health = 'Healthy'): Device => ({
+  id,
+  health,
+  numaNodes,
+});
+
+describe('the answers of PodResources', () => {
+  it('have one entry for each device and NUMA node with one id each, and owners by namespace and name', () => {
+    const { leases, answers, names } = bed();
+    leases.set(
+      lease({ owner: { namespace: 'user', name: 'b' }, devices: { 'v/gpu': ['g0@0,1', 'g1'] } }),
+      lease({ owner: { namespace: 'user', name: 'a' }, devices: { 'v/gpu': ['g2'] } }),
+      lease({ owner: { namespace: 'systemd', name: 'z.service', part: 'main' }, devices: { 'v/gpu': ['g3'] } }),
+    );
+    assert.deepEqual(names(), ['systemd/z.service', 'user/a', 'user/b']);
+    const list = ListPodResourcesResponse.decode(answers.list('v1'));
+    assert.equal(list.podResources[0]?.containers[0]?.name, 'main');
+    assert.deepEqual(
+      list.podResources[2]?.containers[0]?.devices.map(({ resourceName, deviceIds, topology }) => [
+        resourceName,
+        deviceIds,
+        topology?.nodes,
+      ]),
+      [
+        ['v/gpu', ['g0'], [{ id: 0 }]],
+        ['v/gpu', ['g0'], [{ id: 1 }]],
+        ['v/gpu', ['g1'], undefined],
+      ],
+    );
+  });
+
+  it('have all ids of a resource together in v1alpha1', () => {
+    const { leases, answers } = bed();
+    leases.set(lease({ devices: { 'v/gpu': ['g1@0,1', 'g0'], 'v/acc': ['a'] } }));
+    const [pod] = AlphaResponse.decode(answers.list('v1alpha1')).podResources;
+    assert.deepEqual(pod?.containers[0]?.devices, [
+      { resourceName: 'v/acc', deviceIds: ['a'] },
+      { resourceName: 'v/gpu', deviceIds: ['g0', 'g1'] },
+    ]);
+  });
+
+  it('are encoded once for each change', () => {
+    const { leases, answers } = bed();
+    leases.set(lease());
+    const first = answers.list('v1');
+    assert.equal(answers.list('v1'), first);
+    answers.list('v1alpha1');
+    assert.equal(leases.reads, 1);
+    leases.set(lease(), lease({ owner: { name: 'other' } }));
+    assert.notEqual(answers.list('v1'), first);
+    assert.equal(leases.reads, 2);
+  });
+
+  it('name all healthy devices, given out or not, and are read again only when a list is another', async () => {
+    const { leases, answers, state } = bed();
+    let decoded = 0;
+    const list = (resource: string, ...devices: readonly Device[]): UsableList => ({
+      resource,
+      list: devices,
+      devices: () => {
+        decoded += 1;
+        return devices;
+      },
+    });
+    leases.set(lease({ devices: { 'v/gpu': ['g0'] } }));
+    state.usable = [list('v/gpu', device('g0', [1]), device('g1', [], 'Sick')), list('v/acc', device('a'))];
+    const ids = async (): Promise<unknown> =>
+      AllocatableResourcesResponse.decode(await answers.allocatable()).devices.map(({ deviceIds }) => deviceIds[0]);
+    assert.deepEqual(await ids(), ['a', 'g0']);
+    assert.deepEqual(await ids(), ['a', 'g0']);
+    assert.equal(decoded, 2);
+    state.usable = [list('v/gpu', device('g0'), device('g1'))];
+    assert.deepEqual(await ids(), ['g0', 'g1']);
+  });
+
+  it('give one owner, and nothing for one that has no lease', () => {
+    const { leases, answers } = bed();
+    leases.set(lease({ owner: { namespace: 'user', name: 'a' }, devices: { 'v/gpu': ['g'] } }));
+    const found = GetPodResourcesResponse.decode(answers.get('user', 'a') ?? Buffer.alloc(0));
+    assert.deepEqual(found.podResources?.containers[0]?.devices[0]?.deviceIds, ['g']);
+    assert.equal(answers.get('user', 'b'), undefined);
+    assert.equal(answers.get('', 'a'), undefined);
+    leases.set();
+    assert.equal(answers.get('user', 'a'), undefined);
+  });
+
+  it('are never longer than 4 MiB: owners with the newest leases are left out, and that is told until it is over', () => {
+    const { leases, answers, told, names } = bed();
+    const long = (letter: string): string[] => Array.from({ length: 1024 }, (_, n) => `${letter}${n}`.padEnd(256, '-'));
+    const many = Array.from({ length: 20 }, (_, n) =>
+      lease({ owner: { namespace: 'user', name: `n${String(99 - n)}` }, devices: { 'v/gpu': long(`l${n}`) } }),
+    );
+    leases.set(...many);
+    assert.ok(answers.list('v1').length <= MAX_ANSWER_BYTES);
+    const kept = names();
+    assert.ok(kept.length >= 10 && kept.length < 20, String(kept.length));
+    assert.deepEqual(
+      kept,
+      Array.from({ length: kept.length }, (_, n) => `user/n${String(100 - kept.length + n)}`),
+    );
+    assert.equal(told.get('List'), 20 - kept.length);
+    leases.set(lease());
+    names();
+    assert.equal(told.get('List'), 0);
+  });
+
+  it('leave out devices that do not fit, by resource, from a list of 200,000', async () => {
+    const { answers, told, state } = bed();
+    const devices = Array.from({ length: 200_000 }, (_, n) => device(`device-${String(n)}`, [n % 2]));
+    state.usable = [{ resource: 'v/many', list: devices, devices: () => devices }];
+    assert.ok((await answers.allocatable()).length <= MAX_ANSWER_BYTES);
+    assert.equal(told.get('GetAllocatableResources'), 1);
+  });
+});

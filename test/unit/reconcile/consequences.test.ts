@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Instance } from '../../../src/model/instance.js';
+import { afterChange, afterServing, type Action, type Facts } from '../../../src/reconcile/consequences.js';
+import { CoreWorld } from '../../support/core-world.js';
+
+let made = 0;
+
+function one(over: Partial<Instance>): Instance {
+  const world = new CoreWorld();
+  const process = world.start(`p${String((made += 1))}`);
+  world.restore(process, { seq: made, isConfirmed: true, ...over });
+  const instance = world.of(process);
+  assert.ok(instance);
+  return instance;
+}
+
+function facts(instance: Instance, over: Partial<Facts> = {}): Facts {
+  const siblings = over.siblings ?? [instance];
+  return {
+    coexist: false,
+    isListening: false,
+    servedForMs: undefined,
+    failures: 0,
+    updateIntervalMs: 250,
+    ...over,
+    siblings: [...siblings].sort((a, b) => b.seq - a.seq),
+  };
+}
+
+const did = (actions: readonly Action[]): string[] => actions.map((action) => action.do);
+
+describe('what follows from a change', () => {
+  it('asks the kernel who listens only of those that are lost', () => {
+    for (const [state, reason, asked] of [
+      ['ready', 'registered', false],
+      ['quarantined', 'quarantine', false],
+      ['gone', 'deregistered', false],
+      ['restored', 'from-checkpoint', false],
+      ['restored', 'settling', true],
+      ['held', 'connection-lost', true],
+      ['held', 'replaced', false],
+    ] as const) {
+      const instance = one({ state, reason });
+      let isAsked = false;
+      const given = Object.defineProperty(facts(instance), 'isListening', {
+        get: () => (isAsked = true),
+      });
+      afterChange(instance, 'ready', given);
+      assert.equal(isAsked, asked, `${state} ${reason}`);
+    }
+  });
+
+  it('of a loss is a pull where somebody listens, later with each failure, and at once after a proven session', () => {
+    const instance = one({ state: 'held', reason: 'stream-failed' });
+    const pullAfter = (over: Partial<Facts>): number | undefined =>
+      afterChange(instance, 'ready', facts(instance, over)).find((action) => action.do === 'pull')?.delayMs;
+    assert.equal(pullAfter({}), undefined);
+    assert.equal(pullAfter({ isListening: true }), 0);
+    assert.equal(pullAfter({ isListening: true, failures: 3, servedForMs: 9_999 }), 2000);
+    assert.equal(pullAfter({ isListening: true, failures: 30, servedForMs: 10 }), 30_000);
+    assert.equal(pullAfter({ isListening: true, failures: 30, servedForMs: 10_000 }), 0);
+  });
+
+  it('of a loss is a predecessor, at once or two seconds later where the lost one may come back', () => {
+    const [old, young] = [
+      one({ state: 'held', reason: 'replaced' }),
+      one({ state: 'held', reason: 'connection-lost' }),
+    ];
+    const delays = [true, false].map(
+      (isListening) =>
+        afterChange(young, 'ready', facts(young, { siblings: [old, young], isListening })).find(
+          (action) => action.do === 'fall-back',
+        )?.delayMs,
+    );
+    assert.deepEqual(delays, [2000, 0]);
+    const third = one({ state: 'ready', reason: 'registered' });
+    const served = afterChange(young, 'ready', facts(young, { siblings: [old, young, third] }));
+    assert.ok(!did(served).includes('fall-back'), 'nobody is needed while somebody serves');
+  });
+
+  it('of the end of an instance is that nothing is left of it, but one that hangs is looked at further', () => {
+    const closed = one({ state: 'gone', reason: 'deregistered' });
+    const hung = one({ state: 'gone', reason: 'grace-over' });
+    assert.deepEqual(did(afterChange(closed, 'ready', facts(closed))).slice(1), [
+      'end-session',
+      'drop-lists',
+      'want-nothing',
+    ]);
+    assert.deepEqual(did(afterChange(hung, 'held', facts(hung))).slice(1), ['end-session', 'drop-lists']);
+  });
+
+  it('of a fifth incarnation without a list is that the oldest of them is let go', () => {
+    const all = Array.from({ length: 5 }, () => one({ state: 'ready', reason: 'registered', isServing: false }));
+    const [first] = all;
+    const last = all.at(-1);
+    assert.ok(last);
+    const actions = afterChange(last, 'connecting', facts(last, { siblings: all }));
+    assert.deepEqual(actions, [{ do: 'note-ready' }, { do: 'wake-nobody' }, { do: 'retire', whom: first }]);
+    assert.deepEqual(did(afterChange(last, 'connecting', facts(last, { siblings: all, coexist: true }))), [
+      'note-ready',
+      'wake-nobody',
+    ]);
+  });
+
+  it('of a first list is that older ones are let go, and nobody who is still being asked', () => {
+    const old = one({ state: 'ready', reason: 'registered' });
+    const asked = one({ state: 'connecting', reason: 'registering' });
+    const now = one({ state: 'ready', reason: 'registered' });
+    const later = one({ state: 'ready', reason: 'registered' });
+    const siblings = [later, now, asked, old];
+    assert.deepEqual(afterServing(later, { siblings, coexist: false }), [
+      { do: 'retire', whom: now },
+      { do: 'retire', whom: old },
+    ]);
+    assert.deepEqual(afterServing(now, { siblings, coexist: false }), [{ do: 'retire', whom: now }]);
+    assert.deepEqual(afterServing(later, { siblings, coexist: true }), []);
+  });
+});
