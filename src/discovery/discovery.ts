@@ -59,8 +59,9 @@ export class Discovery {
   /** Whose each known path is, and how many each has. */
   readonly #owners = new Map<string, number>();
   readonly #byOwner = new Map<number, number>();
-  /** How often something had no room. */
-  #skipped = 0;
+  /** For whom there was no room in this look at everything, and for whom it was told: `all`, or the uid. */
+  readonly #crowded = new Map<string, string>();
+  #told: string | undefined;
   /** Sockets that cannot be used and were told, by path. */
   readonly #unusable = new Map<string, string>();
   #timer: Alarm | undefined;
@@ -103,24 +104,29 @@ export class Discovery {
   #examine(path: string): void {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
-    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) return;
-    this.#unusable.delete(path);
     const owner = key === undefined ? 0 : this.#port.ownerOf(path);
+    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) {
+      // A directory can be given away after its sockets were counted.
+      if (known !== undefined && this.#owners.get(path) !== owner) this.#countFor(path, owner);
+      return;
+    }
+    this.#unusable.delete(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
     const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key);
-    if (known !== undefined) {
-      this.#known.delete(path);
-      this.#countOwner(path);
-      // Only one that is told of below succeeds it: another name of a socket that is known already is not asked again.
-      const isNews = found !== undefined && !this.#names.has(incarnationKey(found.incarnation));
-      if (this.#countName(known, -1) === 0) this.#events.gone(known, isNews);
-      known.release();
-    }
+    if (known !== undefined) this.#forget(path, known, found);
     if (found === undefined) return;
     this.#known.set(path, found);
-    this.#owners.set(path, owner);
-    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1);
+    this.#countFor(path, owner);
     if (this.#countName(found, 1) === 1) this.#events.appeared(found);
+  }
+
+  #forget(path: string, known: PinnedSocket, successor?: PinnedSocket): void {
+    this.#known.delete(path);
+    this.#countOwner(path);
+    // Only one that is told of succeeds it: another name of a socket that is known already is not asked again.
+    const isNews = successor !== undefined && !this.#names.has(incarnationKey(successor.incarnation));
+    if (this.#countName(known, -1) === 0) this.#events.gone(known, isNews);
+    known.release();
   }
 
   #pin(path: string, key: string): PinnedSocket | undefined {
@@ -132,22 +138,55 @@ export class Discovery {
     return undefined;
   }
 
-  /** Whether one more socket of an owner may be known; who has no room is told of once. */
+  /** Whether one more socket of an owner may be known. Whoever has more than a share gives way. */
   #hasRoom(path: string, owner: number): boolean {
     const { maxSockets, isTrusted } = this.#space();
-    const quarter = Math.max(1, Math.floor(maxSockets / 4));
+    const share = Math.max(1, Math.floor(maxSockets / 4));
     let others = 0;
     for (const [uid, count] of this.#byOwner) if (!isTrusted(uid)) others += count;
-    const mine = this.#byOwner.get(owner) ?? 0;
-    const isFull = this.#known.size >= maxSockets;
-    if (!isFull && (isTrusted(owner) || (mine < quarter && others < 3 * quarter))) return true;
-    this.#skipped += 1;
-    this.#events.full(
-      isFull
-        ? `plugins_registry holds more sockets than discovery.maxSockets (${String(maxSockets)}): further ones, ${path} for example, are not looked at; remove what nobody listens on, or raise it`
-        : `plugins_registry holds too many sockets of uid ${String(owner)}: it may have ${String(quarter)}, a quarter of discovery.maxSockets, and further ones of it are not looked at; find what makes them, or raise it`,
-    );
+    const isEntitled = isTrusted(owner) || ((this.#byOwner.get(owner) ?? 0) < share && others < 3 * share);
+    if (isEntitled && (this.#known.size < maxSockets || this.#giveWay(share, isTrusted))) return true;
+    if (isEntitled)
+      this.#crowd(
+        'all',
+        `plugins_registry holds more sockets than discovery.maxSockets (${String(maxSockets)}): further ones, ${path} for example, are not looked at; remove what nobody listens on, or raise it`,
+      );
+    else
+      this.#crowd(
+        String(owner),
+        `plugins_registry holds too many sockets of uid ${String(owner)}: it may have ${String(share)}, a quarter of discovery.maxSockets, and further ones of it are not looked at; find what makes them, or raise it`,
+      );
     return false;
+  }
+
+  /** Lets go of the newest socket of an owner that has more than its share, which it got when they were another's. */
+  #giveWay(share: number, isTrusted: (uid: number) => boolean): boolean {
+    for (const [path, known] of [...this.#known].reverse()) {
+      const owner = this.#owners.get(path) ?? 0;
+      if (isTrusted(owner) || (this.#byOwner.get(owner) ?? 0) <= share) continue;
+      this.#forget(path, known);
+      return true;
+    }
+    return false;
+  }
+
+  /** Tells at once that there is no room, and once: what changes is told after the next look at everything. */
+  #crowd(whose: string, why: string): void {
+    if (!this.#crowded.has(whose)) this.#crowded.set(whose, why);
+    if (this.#told === undefined) this.#tellCrowded();
+  }
+
+  #tellCrowded(): void {
+    const whose = this.#crowded.has('all') ? 'all' : this.#crowded.keys().next().value;
+    if (whose === this.#told) return;
+    this.#told = whose;
+    this.#events.full(whose === undefined ? undefined : this.#crowded.get(whose));
+  }
+
+  #countFor(path: string, owner: number): void {
+    this.#countOwner(path);
+    this.#owners.set(path, owner);
+    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1);
   }
 
   #countOwner(path: string): void {
@@ -170,10 +209,10 @@ export class Discovery {
   /** Looks at everything. */
   readonly rescan = (): void => {
     if (this.#stopped) return;
-    const skippedBefore = this.#skipped;
+    this.#crowded.clear();
     for (const path of [...this.#known.keys(), ...this.#unusable.keys()]) this.#examine(path);
     for (const path of this.#port.list()) this.#examine(path);
-    if (this.#skipped === skippedBefore) this.#events.full(undefined);
+    this.#tellCrowded();
   };
 
   /** Stops looking and lets go of all sockets. */

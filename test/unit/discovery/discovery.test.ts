@@ -261,4 +261,38 @@ describe('discovery', () => {
     assert.equal(bed.discovery.size, 8);
     assert.equal(bed.full.at(-1), undefined);
   });
+
+  it('counts the sockets of a directory that was given away for its new owner, who gives way to others', () => {
+    const bed = new Bed();
+    let owner = 0;
+    bed.maxSockets = 16;
+    bed.owner = (path) => (path.startsWith('/r/given/') ? owner : 0);
+    for (let at = 0; at < 40; at++) bed.sockets.put(`/r/given/${at}.sock`);
+    bed.discovery.start();
+    assert.equal(bed.discovery.size, 16);
+    owner = 7;
+    bed.discovery.rescan();
+    assert.match(bed.full.at(-1) ?? '', /uid 7/);
+    bed.news();
+    bed.sockets.put('/r/root.sock');
+    bed.discovery.look('/r/root.sock');
+    assert.match(bed.news().join(' '), /^-\/r\/given\/\d+\.sock#\d+ \+\/r\/root\.sock#41$/);
+    assert.equal(bed.discovery.size, 16);
+  });
+
+  it('says once that there is no room, however often and whoever has none', () => {
+    const bed = new Bed();
+    bed.maxSockets = 8;
+    bed.owner = (path) => (path.startsWith('/r/7/') ? 7 : 0);
+    for (let at = 0; at < 9; at++) bed.sockets.put(`/r/7/${at}.sock`);
+    bed.discovery.start();
+    for (let at = 0; at < 5; at++) bed.discovery.look(`/r/7/${at}.sock`);
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.equal(bed.full.length, 1);
+    for (let at = 0; at < 9; at++) bed.sockets.put(`/r/${at}.sock`);
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.equal(bed.full.length, 2, 'that there is no room for anybody is news');
+  });
 });
