@@ -25,6 +25,7 @@ export interface Watched {
  */
 export async function whyUnsettled(rig: Watched, quietMs: number): Promise<string | undefined> {
   const untilMs = Date.now() + UNSETTLED_MS;
+  const endsBefore = rig.subject.ends.length;
   let why = '';
   while (Date.now() < untilMs) {
     const [mark, ends, sockets] = [rig.witness.mark(), rig.subject.ends.length, socketsOf(rig)];
@@ -39,6 +40,9 @@ export async function whyUnsettled(rig: Watched, quietMs: number): Promise<strin
     why = found;
     await rig.served(untilMs - Date.now());
   }
+  // Its devices are gone because its process has ended, whichever was seen first.
+  const end = rig.subject.ends.length > endsBefore ? rig.subject.ends.at(-1) : undefined;
+  if (end !== undefined) why = `it ended by itself ${endOf(end)}`;
   return `${why}, again and again for ${seconds(UNSETTLED_MS)}: it has to be quiet for ${seconds(quietMs)} by itself`;
 }
 

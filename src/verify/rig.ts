@@ -139,9 +139,12 @@ export class Rig {
     const limit = this.subject.isOurs || this.#known !== undefined ? COME_UP_MS : ATTACH_MS;
     await this.served(limit);
     const tookMs = Date.now() - (this.subject.startedAt ?? from);
-    if (this.#known === undefined && this.isServed()) await this.#learn();
+    const isNew = this.#known === undefined && this.isServed();
+    if (isNew) await this.#learn();
     // What ended meanwhile is started again, or has detached: only then it is known whom we see.
     await this.changes.until(() => !this.subject.isBetweenLives, limit);
+    // What was served once and is not at this instant comes and goes: whether it does, not the instant, is to be judged.
+    if (isNew) await this.served(limit);
     if (this.subject.problem !== undefined) throw new Failed('never-back', this.subject.problem);
     if (!this.isServed()) {
       if (!this.subject.isOurs && this.#known !== undefined) {
@@ -265,15 +268,20 @@ export class Rig {
     return this.#known?.keys ?? new Set();
   }
 
-  /** Takes what is served for all there is, once nothing new came for a while. */
+  /** Takes whatever was served for all there is, once nothing new came for a while. */
   async #learn(): Promise<void> {
+    const served = new Map<string, PluginPicture>();
+    const look = (): void => {
+      for (const plugin of this.witness.plugins) if (isServed(plugin)) served.set(pluginKey(plugin), plugin);
+    };
+    look();
     for (let before = -1; before !== this.witness.plugins.length;) {
       before = this.witness.plugins.length;
       await this.pass(QUIET_MS);
+      look();
     }
-    const served = this.witness.plugins.filter(isServed);
-    const [first] = served;
-    if (first !== undefined) this.#known = { door: first.door, keys: new Set(served.map(pluginKey)) };
+    const [first] = served.values();
+    if (first !== undefined) this.#known = { door: first.door, keys: new Set(served.keys()) };
   }
 }
 

@@ -1,6 +1,6 @@
 // The whole program with real plugins. Runs wait most of their time, so they share it.
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
@@ -8,6 +8,7 @@ import { junitProblems } from '../../support/junit-schema.js';
 import { start } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { inShell, simCommand, verified, VerifyRun } from '../../support/verifying.js';
+import { LARGEST_REPORT } from '../../../src/verify/report/html.js';
 import { STYLES, WELL_BEHAVED } from '../../support/verify-styles.js';
 
 const words = (...lines: readonly string[]): string => lines.join('\n');
@@ -72,9 +73,12 @@ describe('verify', { concurrency: 9 }, () => {
 
   it('takes what a plugin writes without end, and says how much it was', async () => {
     const flood = `yes x | tr -d '\\n' | head -c 100000000; exec ${inShell(simCommand())}`;
-    const { scenarios, code } = await verified(['--scenario', 'first-list'], ['sh', '-c', flood]);
+    const [report, record] = ['r.html', 'r.jsonl'].map((name) => path.join(tempDir(), name)) as [string, string];
+    const options = ['--scenario', 'first-list', '--report', report, '--events', record];
+    const { scenarios, code } = await verified(options, ['sh', '-c', flood]);
     assert.match(scenarios[0]?.evidence ?? '', / \(it wrote 100 MB, of which the end is kept\)$/);
     assert.deepEqual([scenarios[0]?.verdict, code], ['passed', 0]);
+    for (const file of [report, record]) assert.ok(statSync(file).size <= LARGEST_REPORT, file);
   });
 
   it('says that a command detaches, and ends what it left behind', async () => {
