@@ -107,6 +107,7 @@ export const STYLES: readonly Style[] = [
     telling: 'notify-false',
     differs: {
       'sock-only': skipped(/^it is about Register, and this plugin waits in the watched directory$/),
+      'late-socket': passed(/^registered each of 5 times, at the latest .* after the registry began to look$/),
       'notify-false': failed(
         /^it was told that it is not registered, and for 15 s neither could be registered nor exited$/,
       ),
