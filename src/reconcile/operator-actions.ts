@@ -13,9 +13,9 @@ export class OperatorActions {
     this.#lifecycle = lifecycle;
   }
 
-  /** Closes every incarnation of a plugin that is not over. Returns them: the caller keeps them out. */
+  /** Closes every incarnation of a plugin that may be back. Returns them: the caller keeps them out. */
   closeAll(type: string, name: string): Instance[] {
-    const closed = this.#roster.ofPlugin(type, name).filter(isNotOver);
+    const closed = this.#roster.ofPlugin(type, name).filter(mayBeBack);
     for (const instance of closed) this.#lifecycle.close(instance, 'deregistered', 'was closed by an operator');
     return closed;
   }
@@ -29,6 +29,12 @@ export class OperatorActions {
     }
     return instances.length;
   }
+}
+
+/** Its process may live on where its grace ended while it hung, and where it took leave and kept its socket. */
+function mayBeBack(instance: Instance): boolean {
+  const { state, reason } = instance;
+  return isNotOver(instance) || (state === 'gone' && reason !== 'replaced' && reason !== 'deregistered');
 }
 
 function isNotOver({ state }: Instance): boolean {

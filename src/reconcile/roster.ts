@@ -180,10 +180,11 @@ export class Roster {
     this.#move(instance, { state: 'rejected', reason: refusal.code, message: refusal.message });
   }
 
-  /** A fact about an instance. Reports for unknown ids and repeats change nothing. */
+  /** A fact about an instance. Reports for unknown ids and repeats change nothing; of a dead one only an operator says more. */
   report(id: string, report: InstanceReport): void {
     const instance = this.#byId.get(id);
-    if (instance === undefined || instance.state === 'rejected' || instance.state === 'gone') return;
+    if (instance === undefined || instance.state === 'rejected') return;
+    if (instance.state === 'gone' && report.reason !== 'deregistered') return;
     if (instance.state === report.state && instance.reason === report.reason) return;
     this.#move(instance, report);
   }
@@ -273,9 +274,8 @@ export class Roster {
   #boundDead(latest: Instance): void {
     const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
     for (const old of siblings.slice(MAX_DEAD_PER_PLUGIN)) this.remove(old);
-    while (this.#dead.size > MAX_DEAD) {
-      const [oldest] = this.#dead;
-      if (oldest === undefined) return;
+    for (const oldest of this.#dead) {
+      if (this.#dead.size <= MAX_DEAD) return;
       this.remove(oldest);
     }
   }

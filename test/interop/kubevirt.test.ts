@@ -40,15 +40,29 @@ describe('a plugin that behaves as KubeVirt does', { skip: missing('go') }, () =
     await allocatable('and one that is well again', DEVICES);
   };
 
-  for (const [what, end] of [
-    ['kill -9', async (): Promise<unknown> => broker.kill()],
-    ['SIGTERM', async (): Promise<unknown> => assert.equal(await broker.stop(), 0)],
+  const next = (...flags: string[]): Promise<Broker> => Broker.start('', broker.root, flags);
+  for (const [what, again] of [
+    ['kill -9', (): Promise<Broker> => broker.kill().then(() => next())],
+    [
+      'SIGTERM',
+      async (): Promise<Broker> => {
+        assert.equal(await broker.stop(), 0);
+        return next();
+      },
+    ],
+    [
+      'serve --takeover',
+      async (): Promise<Broker> => {
+        const successor = await next('--takeover');
+        assert.equal(await broker.ended(), 0);
+        return successor;
+      },
+    ],
   ] as const) {
     it(`is served, and its health followed, after each of ten restarts of the broker by ${what}`, async () => {
       await healthIsFollowed();
       for (let restart = 1; restart <= RESTARTS; restart += 1) {
-        await end();
-        broker = await Broker.start('', broker.root);
+        broker = await again();
         await eventually('it noticed that its socket was removed, and registered', () => times('registered') > restart);
         await allocatable('served', DEVICES);
         await healthIsFollowed();

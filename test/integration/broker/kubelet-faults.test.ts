@@ -22,6 +22,7 @@ describe('what the kubelet gets wrong', () => {
     const change: Parameters<typeof startTestBroker>[1] = (settings) => ({
       ...settings,
       discovery: { ...settings.discovery, rescanMs: 300 },
+      liveness: { ...settings.liveness, intervalMs: 3_600_000 }, // calls are counted here
     });
     broker = await startTestBroker(root, change, { metrics });
   });

@@ -62,14 +62,17 @@ void describe('instances of one plugin', async () => {
     await eventually('4', () => allocatable('roll') === 4);
     const seen = new Set<number | undefined>();
     const watching = setInterval(() => seen.add(allocatable('roll')), 1);
-    for (let round = 2; round < 12; round += 1) {
-      const next = await plugin(`roll${String(round)}`, { devices: healthy('a', 'b', 'c', 'd') });
-      await register(next);
-      await eventually('taken over', () => next.streams === 1 && current.streams === 0);
-      await current.stop();
-      current = next;
+    try {
+      for (let round = 2; round < 12; round += 1) {
+        const next = await plugin(`roll${String(round)}`, { devices: healthy('a', 'b', 'c', 'd') });
+        await register(next);
+        await eventually('taken over', () => next.streams === 1 && current.streams === 0);
+        await current.stop();
+        current = next;
+      }
+    } finally {
+      clearInterval(watching);
     }
-    clearInterval(watching);
     assert.deepEqual([...seen], [4]);
   });
 
@@ -222,9 +225,12 @@ void describe('instances of one plugin', async () => {
     plugins.push(two);
     const seen = new Set<number | undefined>();
     const watching = setInterval(() => seen.add(allocatable('samepath')), 1);
-    await register(two);
-    await eventually('3', () => allocatable('samepath') === 3 && one.streams === 0);
-    clearInterval(watching);
+    try {
+      await register(two);
+      await eventually('3', () => allocatable('samepath') === 3 && one.streams === 0);
+    } finally {
+      clearInterval(watching);
+    }
     assert.equal(seen.has(0), false);
   });
 

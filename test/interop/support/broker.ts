@@ -32,13 +32,14 @@ export class Broker {
    *
    * @param config YAML put into its configuration file, besides an HTTP address that is off
    * @param root that of a broker before it, for a restart
+   * @param flags of `serve`, such as `--takeover`
    */
-  static async start(config = '', root = tempDir()): Promise<Broker> {
+  static async start(config = '', root = tempDir(), flags: readonly string[] = []): Promise<Broker> {
     const file = path.join(root, 'config.yaml');
     writeFileSync(file, `http:\n  listen: 'off'\n${config}`);
     mkdirSync(path.join(root, 'device-plugins'), { recursive: true });
     mkdirSync(path.join(root, 'plugins_registry'), { recursive: true });
-    const args = [distFile(), 'serve', '--root', root, '--config', file];
+    const args = [distFile(), 'serve', '--root', root, '--config', file, ...flags];
     const broker = new Broker(root, new Child({ command: process.execPath, args: [], env: {} }, args));
     // Sockets of a broker before it may still lie there: only an answer counts.
     await eventually('the broker answers', async () => Boolean(await broker.ask('status')), { everyMs: 50 }).catch(
@@ -86,6 +87,11 @@ export class Broker {
     ).catch((error: unknown) => {
       throw new Error(`${JSON.stringify(last)}\n${this.story}`, { cause: error });
     });
+  }
+
+  /** Waits until it has ended by itself, as it does when another takes over. */
+  ended(): Promise<Ending> {
+    return this.#child.end();
   }
 
   /** Ends it at once, as a crash does. */
