@@ -156,7 +156,7 @@ describe('no state lasts', () => {
 
   it('a fallback ends when nobody listens on it, and when two newer ones are kept', async () => {
     const world = new CoreWorld();
-    const all = [];
+    const all: FakeProcess[] = [];
     for (const file of ['a', 'b', 'c', 'd']) all.push(await served(world, file));
     const states = (): string[] => all.map((one) => world.stateOf(one));
     assert.deepEqual(states(), ['gone replaced', 'held replaced', 'held replaced', 'ready registered']);
