@@ -1,6 +1,6 @@
 // The rules that are shipped, each with a plugin that behaves as the one it names. KubeVirt has a test of its own, too.
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { compileGlob } from '../../src/platform/config/globs.js';
@@ -18,7 +18,7 @@ const KINDS: readonly [what: string, restart: (broker: BrokerProcess) => Promise
   ['kill -9', (broker) => again(broker, 'SIGKILL'), true],
   ['SIGTERM', (broker) => again(broker, 'SIGTERM'), true],
   ['serve --takeover', (broker) => broker.start({ args: ['--takeover'] }), true],
-  ['a new kubelet.sock', (broker) => Promise.resolve(rmSync(broker.kubeletSocket)), false],
+  ['a new kubelet.sock', (broker) => rm(broker.kubeletSocket), false],
 ];
 
 async function again(broker: BrokerProcess, signal: NodeJS.Signals): Promise<void> {
