@@ -4,7 +4,7 @@ import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { checkCaller, checkOwner } from './caller.js';
-import { checkRoots, endpointPath, pinRefusal } from './endpoint.js';
+import { checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
 import type { AdmissionPolicy, SocketPort } from './ports.js';
 import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
 import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
@@ -38,7 +38,7 @@ interface Reached {
 const SHORTAGE_PASSES_MS = 1000;
 
 /** What a plugin that registers a moment too early looks like. */
-const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NO_ANSWER']);
+const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NOT_PERMITTED', 'NO_ANSWER']);
 
 const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refusal });
 
@@ -171,7 +171,7 @@ export class Admission implements Admitter {
     const { sockets, policy, self } = this.#ports;
     const { name } = request;
     const endpoint = sockets.pin(full);
-    if ('problem' in endpoint) return pinRefusal(name, full, endpoint);
+    if ('problem' in endpoint) return pinRefusal(name, full, endpoint, self.uid);
     const found = checkRoots(request, endpoint, policy.paths, sockets) ?? sockets.listenerOf(endpoint);
     if ('uid' in found && found.pid !== self.pid) return { endpoint, listener: found };
     endpoint.release();
@@ -186,6 +186,8 @@ export class Admission implements Admitter {
     if (found.error === 'EAGAIN') {
       return { code: 'NO_ANSWER', message: `${name}: ${full} has a listener whose queue is full: it accepts nobody` };
     }
+    if (found.error === 'EACCES' || found.error === 'EPERM')
+      return notPermitted(name, full, found.error, self.uid, endpoint.uid);
     return { code: 'NO_LISTENER', message: `${name}: nobody listens on ${full} (${found.error})` };
   }
 

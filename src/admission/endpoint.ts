@@ -78,8 +78,28 @@ export function checkRoots(
   };
 }
 
-/** What a failed pin means to the plugin. */
-export function pinRefusal(name: string, shownPath: string, problem: PinProblem): Refusal {
+/**
+ * Who would have to run as whom so that the broker may connect.
+ *
+ * @param ownUid uid of the broker
+ * @param ownerUid uid that owns the socket file; undefined where not even that may be looked at
+ */
+export function notPermitted(
+  name: string,
+  shownPath: string,
+  error: string,
+  ownUid: number,
+  ownerUid?: number,
+): Refusal {
+  const whose =
+    ownerUid === undefined ? 'the user of the plugin' : `uid ${String(ownerUid)}, which the socket belongs to,`;
+  const remedy = `run the broker as root or as ${whose} or let the plugin open it to uid ${String(ownUid)}`;
+  const message = `${name}: the broker runs as uid ${String(ownUid)} and may not connect to ${shownPath} (${error}); ${remedy}`;
+  return { code: 'NOT_PERMITTED', message };
+}
+
+/** What a failed pin means to the plugin; `ownUid` is the broker's. */
+export function pinRefusal(name: string, shownPath: string, problem: PinProblem, ownUid: number): Refusal {
   switch (problem.problem) {
     case 'missing':
       return { code: 'ENDPOINT_MISSING', message: `${name}: there is no socket at ${shownPath}` };
@@ -90,6 +110,8 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem)
     case 'error':
       return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
         ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
-        : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
+        : problem.detail === 'EACCES' || problem.detail === 'EPERM'
+          ? notPermitted(name, shownPath, problem.detail, ownUid)
+          : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
   }
 }

@@ -8,6 +8,8 @@ export const EXIT = {
   ok: 0,
   failed: 1,
   usage: 2,
+  /** `status`: the daemon answers and is not ready. */
+  notReady: 3,
   unreachable: 69,
   noDevices: 75,
   notAllowed: 77,

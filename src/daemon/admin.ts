@@ -22,7 +22,7 @@ export interface AdminParts {
   readonly follow: (query: EventQuery, signal: AbortSignal) => AsyncIterable<BrokerEvent>;
   /** What becomes of the devices. */
   readonly use: ResourceUse;
-  readonly head: () => Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'>;
+  readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
 }
 
 /** Strikes and quarantines as `limits` shows them, by plugin and uid. */

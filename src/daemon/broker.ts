@@ -121,6 +121,7 @@ export class Broker {
         openDiscovery(this.core, {
           settings,
           clock,
+          ownUid: parts.self.uid,
           looked,
           isTrusted: (uid) => uid === 0 || uid === parts.self.uid,
           full: (why) => parts.degraded('sockets', why),

@@ -10,6 +10,7 @@ import type { Random } from '../kernel/random.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { Conditions } from '../journal/conditions.js';
 import type { Journal } from '../journal/journal.js';
+import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
 import type { EventSink } from '../model/event.js';
 import { timeText, type BrokerView, type StatusView } from '../model/views.js';
@@ -71,6 +72,7 @@ export class Daemon {
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #refusals: RefusalSummary;
+  readonly #refusedAgain: RefusedAgain;
   readonly #startedAt: number;
   readonly #startedMono: number;
   readonly #conditions: Conditions;
@@ -85,6 +87,7 @@ export class Daemon {
     this.#startedAt = clock.wall();
     this.#startedMono = clock.mono();
     this.#refusals = parts.refusals;
+    this.#refusedAgain = new RefusedAgain(journal, clock);
     this.#conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics });
@@ -111,7 +114,7 @@ export class Daemon {
     this.broker = new Broker({
       ...parts,
       log: this.#refusals,
-      events: journal,
+      events: this.#refusedAgain,
       roster,
       inventory,
       flood,
@@ -158,18 +161,24 @@ export class Daemon {
   }
 
   /** What does not work, as metrics name it. */
-  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy' | 'allocation')[] {
+  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy' | 'allocation' | 'http')[] {
     const policy = this.#policyProblems().map(() => 'policy' as const);
     return [...this.#conditions.areas, ...policy];
   }
 
+  /** What stands beside the broker's own doors works, or does not: why. */
+  condition(what: 'http', why: string | undefined): void {
+    this.#conditions.set(what, why);
+  }
+
   /** Everything that `status` shows beside plugins and resources. */
-  head(): Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'> {
+  head(): Omit<StatusView, 'plugins' | 'resources'> {
     return {
       broker: this.view(),
       checkpoint: this.store.view(),
       policy: this.#parts.live.view(),
       ledger: this.leases.view(),
+      refused: this.#refusedAgain.views(),
     };
   }
 

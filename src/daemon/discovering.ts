@@ -13,6 +13,8 @@ import { keyAt } from './outside.js';
 export interface DiscoveringParts {
   readonly settings: Settings;
   readonly clock: Clock;
+  /** Uid of the broker, for sentences about what it may not open. */
+  readonly ownUid: number;
   /** Whose sockets and directories are no strangers': root's and the broker's own. */
   readonly isTrusted: (uid: number) => boolean;
   /** Everything was looked at on time. */
@@ -23,7 +25,7 @@ export interface DiscoveringParts {
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
 export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
-  const { settings, clock, isTrusted, looked, full } = parts;
+  const { settings, clock, ownUid, isTrusted, looked, full } = parts;
   const { pluginsRegistry } = settings.paths;
   return new Discovery(
     {
@@ -32,7 +34,7 @@ export function openDiscovery({ registrySockets, recorder }: Core, parts: Discov
         const pinned = pinSocket(file);
         if (!('problem' in pinned)) return pinned;
         const isGone = pinned.problem === 'missing' || pinned.problem === 'not-a-socket';
-        return isGone ? undefined : { refusal: pinRefusal('a registration socket', file, pinned) };
+        return isGone ? undefined : { refusal: pinRefusal('a registration socket', file, pinned, ownUid) };
       },
       keyAt,
       ownerOf: (file) => ownerOf(file, isTrusted),

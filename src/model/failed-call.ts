@@ -8,11 +8,12 @@ const BUSY_MS = 1000;
 const EMPTY_NOTE = /\.? Resolution note: $/;
 
 /**
- * What our own transport says of a call that never got an answer: nobody listens on the socket · we have no descriptor left · nothing came within the
+ * What our own transport says of a call that never got an answer: nobody listens on the socket · we may not connect to it · we have no descriptor left · nothing came within the
  * time given · whoever listens does not speak gRPC · the connection was cut before an answer, which a plugin that crashes
  * does, too · we gave the call up · anything else that kept us from reaching the plugin.
  */
-export type TransportFault = 'no-listener' | 'busy' | 'no-answer' | 'not-grpc' | 'hung-up' | 'given-up' | 'unreachable';
+export type TransportFault =
+  'no-listener' | 'not-permitted' | 'busy' | 'no-answer' | 'not-grpc' | 'hung-up' | 'given-up' | 'unreachable';
 
 /** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's or the transport's. */
 export interface FailedCall extends Error {
@@ -46,6 +47,8 @@ export function classifyFailedCall(
   switch (fault) {
     case 'no-listener':
       return say('NO_LISTENER', 'nobody listens on the endpoint');
+    case 'not-permitted':
+      return say('NOT_PERMITTED', `the broker may not connect to the endpoint (${message})`);
     case 'busy':
       return { ...say('BUSY', `the broker has nothing left to connect with (${message})`), retryAfterMs: BUSY_MS };
     case 'no-answer':

@@ -168,6 +168,11 @@ export const REFUSALS = {
     'The endpoint exists, but no process listens on it.',
     'Serve first, then register; a socket file without a listener is a leftover of a dead process.',
   ),
+  NOT_PERMITTED: refusal(
+    S.PERMISSION_DENIED,
+    'The broker may not connect to the endpoint: file permissions keep it out.',
+    'Run the broker as root or as the user of the plugin, or let the plugin give the user of the broker write permission on its socket and search permission on its directory.',
+  ),
   NO_ANSWER: refusal(
     S.DEADLINE_EXCEEDED,
     'The endpoint accepts connections, but does not answer.',

@@ -142,6 +142,20 @@ export interface FloodRuleView {
   readonly strikes: number;
 }
 
+/** A plugin, or a socket of which nobody could say whose it is, that is refused again and again. */
+export interface RefusedView {
+  /** `type/name`; empty where none is known. */
+  readonly plugin: string;
+  readonly socket: string;
+  /** Code and sentence of the last refusal. */
+  readonly reason: string;
+  readonly message: string;
+  /** In a row, since it was last let in or since the broker started. */
+  readonly refusals: number;
+  readonly since: string;
+  readonly last: string;
+}
+
 /** The answer of `status -o json`. */
 export interface StatusView {
   readonly broker: BrokerView;
@@ -150,6 +164,8 @@ export interface StatusView {
   readonly ledger: LedgerView;
   readonly plugins: readonly PluginView[];
   readonly resources: readonly ResourceView[];
+  /** The newest refusal first; of a broker before 0.2 always empty. */
+  readonly refused: readonly RefusedView[];
 }
 
 /** The answer of `explain`: what is known about one plugin or one socket. */

@@ -1,7 +1,7 @@
 import type { AdminPort, EventQuery } from '../../src/admin/admin-port.js';
 import type { BrokerEvent } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
-import type { LimitView, PluginView, ResourceView, StatusView } from '../../src/model/views.js';
+import type { LimitView, PluginView, RefusedView, ResourceView, StatusView } from '../../src/model/views.js';
 
 /** A plugin's view; only what a test cares about needs to be given. */
 export function pluginView(given: Partial<PluginView> = {}): PluginView {
@@ -83,6 +83,8 @@ export class FakeAdminPort implements AdminPort {
   pluginList: PluginView[] = [];
   resourceList: ResourceView[] = [];
   limitList: LimitView[] = [];
+  refusedList: RefusedView[] = [];
+  phase: StatusView['broker']['phase'] = 'ready';
   eventList: BrokerEvent[] = [];
   /** What verbs answer: entries touched, or an error. */
   touched: number | Error = 1;
@@ -99,7 +101,7 @@ export class FakeAdminPort implements AdminPort {
       broker: {
         version: '1.2.3',
         pid: 77,
-        phase: 'ready',
+        phase: this.phase,
         startedAt: '2030-01-01T00:00:00.000Z',
         bootId: 'boot',
         restoredPlugins: 0,
@@ -110,6 +112,7 @@ export class FakeAdminPort implements AdminPort {
       ledger: { state: 'ok', leases: 0, waiting: 0 },
       plugins: this.pluginList,
       resources: this.resourceList,
+      refused: this.refusedList,
     };
   }
 

@@ -1,11 +1,12 @@
 // `status`
 import type { Command } from 'commander';
-import type { PluginView, StatusView } from '../../model/views.js';
+import type { PluginView, RefusedView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { visible, visibleJson } from '../output/text.js';
 import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
+import { Ended, EXIT } from '../exit.js';
 import { clientOf, showing, withAddress, withWatch, type AddressOptions, type WatchOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
@@ -19,16 +20,20 @@ export function addStatus(program: Command, terminal: Terminal): void {
   withWatch(withAddress(program.command('status')))
     .summary('is all well? phase, problems first, then counts')
     .description(
-      'Summarises the daemon on one screen: its phase, what is wrong, and how many plugins are in which state.',
+      'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and who is refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
     )
     .action(async (options: AddressOptions & WatchOptions) => {
       const client = clientOf(options, terminal);
       const isJson = options.output === 'json';
+      let isReady = true;
       await show(terminal, showing(options), async () => {
         const status = await client.status(!isJson);
+        isReady = status.broker.phase === 'ready';
         if (isJson) return `${visibleJson(status, options.watch === true)}\n`;
         return statusSummary(status, terminal.now(), painter(terminal.hasColours));
       });
+      // On a screen that is watched Ctrl-C is the normal end.
+      if (!isReady && options.watch !== true) throw new Ended(EXIT.notReady);
     });
 }
 
@@ -44,7 +49,7 @@ export function statusSummary(status: StatusView, now: number, paint: Paint): st
     `plugins     ${countStates(plugins, paint)}; ${broker.restoredPlugins} came from the checkpoint at start`,
     `resources   ${resources.length}, with ${sum('allocatable')} of ${counted(sum('capacity'), 'device')} allocatable`,
   ];
-  return `${lines.join('\n')}\n${attention(plugins, now, paint)}`;
+  return `${lines.join('\n')}\n${attention(plugins, now, paint)}${refusedAgain(status, now, paint)}`;
 }
 
 /** A policy error is a problem even where the broker did not list it. */
@@ -80,4 +85,21 @@ function attention(plugins: readonly PluginView[], now: number, paint: Paint): s
   const rest = listed.length - MOST_LISTED;
   const more = rest > 0 ? `and ${rest} more: plugin-broker plugins\n` : '';
   return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}why, and what to do: plugin-broker explain NAME\n`;
+}
+
+/** Who is refused again and again: who never came in has no state. */
+function refusedAgain({ refused }: StatusView, now: number, paint: Paint): string {
+  if (refused.length === 0) return '';
+  const listed = refused.slice(0, MOST_LISTED);
+  const columns: readonly Column<RefusedView>[] = [
+    { title: 'REFUSED', of: ({ plugin, socket }) => (plugin === '' ? socket : plugin), tone: () => 'bad' },
+    { title: 'REASON', of: ({ reason }) => reason },
+    { title: 'TIMES', of: ({ refusals }) => refusals },
+    { title: 'FOR', of: ({ since }) => ago(since, now) },
+    { title: 'LAST', of: ({ last }) => `${ago(last, now)} ago` },
+  ];
+  const why = listed.map(({ message }) => `  ${visible(message)}\n`).join('');
+  const more =
+    refused.length > listed.length ? `and ${String(refused.length - listed.length)} more: plugin-broker events\n` : '';
+  return `\n${table(columns, listed, paint)}${more}why:\n${why}`;
 }

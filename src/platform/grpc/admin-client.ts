@@ -3,7 +3,7 @@
 import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
-import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../../model/views.js';
+import type { ExplainView, LimitView, PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
 import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
@@ -59,6 +59,7 @@ export class AdminClient {
     return this.#twice(async () => {
       const plugins: PluginView[] = [];
       const resources = new ResourceJoiner();
+      const refused: RefusedView[] = [];
       let head: Pick<StatusView, 'broker' | 'checkpoint' | 'policy' | 'ledger'> | undefined;
       for await (const part of this.#stream(adminService.Status, { omitDevices })) {
         head ??= {
@@ -69,9 +70,10 @@ export class AdminClient {
         };
         for (const plugin of part.plugins) plugins.push(pluginView(plugin));
         for (const resource of part.resources) resources.add(resourcePart(resource));
+        refused.push(...part.refused);
       }
       if (head === undefined) throw new AdminFailure('INTERNAL', 'the broker answered with nothing');
-      return { ...head, plugins, resources: resources.resources() };
+      return { ...head, plugins, resources: resources.resources(), refused };
     });
   }
 

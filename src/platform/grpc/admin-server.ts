@@ -29,10 +29,11 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
   const answered = unary(log);
   const methods = {
     Status: streamed(adminService.Status, function* ({ omitDevices }) {
-      const { broker, checkpoint, policy, ledger, plugins, resources } = service.status();
+      const { broker, checkpoint, policy, ledger, plugins, resources, refused } = service.status();
       yield { broker, checkpoint, policy, ledger };
       for (const page of pages(plugins, sizeOfView)) yield { plugins: page };
       for (const page of resourcePages(resources, omitDevices)) yield { resources: page };
+      for (const page of pages(refused, sizeOfView)) yield { refused: page };
     }),
     ListPlugins: streamed(adminService.ListPlugins, function* ({ name }) {
       for (const page of pages(valueOf(service.plugins(name)), sizeOfView)) yield { plugins: page };

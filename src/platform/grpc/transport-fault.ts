@@ -5,6 +5,8 @@ import { GRPC_STATUS } from '../../model/reasons.js';
 
 /** Nobody listens on the socket, or its file has gone. */
 const NO_LISTENER = /ECONNREFUSED|ENOENT/;
+/** File permissions keep us out. */
+const NOT_PERMITTED = /EACCES|EPERM/;
 /** Descriptors or memory of our own have run out: nothing of the peer is known. */
 const SHORTAGE = /EMFILE|ENFILE|ENOBUFS|ENOMEM/;
 /** The peer hung up, which a plugin also does that crashes. */
@@ -23,6 +25,7 @@ export function transportFault(status: number, details: string): TransportFault 
   if (status === GRPC_STATUS.DEADLINE_EXCEEDED) return 'no-answer';
   if (status === GRPC_STATUS.CANCELLED) return 'given-up';
   if (NO_LISTENER.test(details)) return 'no-listener';
+  if (NOT_PERMITTED.test(details)) return 'not-permitted';
   if (SHORTAGE.test(details)) return 'busy';
   if (HUNG_UP.test(details)) return 'hung-up';
   return NOT_HTTP2.test(details) ? 'not-grpc' : 'unreachable';

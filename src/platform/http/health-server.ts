@@ -28,15 +28,17 @@ export interface HealthServer {
  * Starts to serve, unless it is switched off.
  *
  * @param routes what is served by path
+ * @param told is told why nothing is served, and with undefined that something is
  */
 export function startHealthServer(
   settings: HttpSettings,
   routes: Routes,
   clock: Clock,
   log: Log,
+  told: (why: string | undefined) => void,
 ): HealthServer | undefined {
   const { listen, allowedHosts } = settings;
-  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log);
+  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log, told);
 }
 
 class PageServer implements HealthServer {
@@ -48,10 +50,17 @@ class PageServer implements HealthServer {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
+  readonly #told: (why: string | undefined) => void;
   #retry: Alarm | undefined;
-  #isWarned = false;
 
-  constructor(listen: { readonly host: string; readonly port: number }, router: Router, clock: Clock, log: Log) {
+  constructor(
+    listen: { readonly host: string; readonly port: number },
+    router: Router,
+    clock: Clock,
+    log: Log,
+    told: (why: string | undefined) => void,
+  ) {
+    this.#told = told;
     this.#listen = listen;
     this.#router = router;
     this.#clock = clock;
@@ -114,18 +123,17 @@ class PageServer implements HealthServer {
 
   #listening(): void {
     const where = this.address === undefined ? '' : `${this.address.address}:${this.address.port}`;
+    this.#told(undefined);
     this.#log.info('http.listening', `metrics and health are served on ${where}`, { address: where });
   }
 
   #failed(failure: NodeJS.ErrnoException): void {
-    if (!this.#isWarned) {
-      this.#isWarned = true;
-      const { host, port } = this.#listen;
-      this.#log.warn(
-        'http.not-listening',
+    const { host, port } = this.#listen;
+    // The daemon before us is given a moment to leave it.
+    if (this.#retry !== undefined)
+      this.#told(
         `metrics and health are not served, because ${host}:${port} cannot be used (${failure.code ?? failure.message}); it is tried again each second; change http.listen or set it to off`,
       );
-    }
     if (this.#server.listening) return;
     this.#retry?.cancel();
     this.#retry = this.#clock.alarm(RETRY_MS, () => this.#server.listen(this.#listen));

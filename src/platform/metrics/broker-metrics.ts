@@ -9,7 +9,7 @@ import { METRICS, type MetricSpec } from './metric-names.js';
 import { Durations, Tally, line, type Sample } from './series.js';
 
 /** What is degraded can be one of these. */
-export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', 'allocation'] as const;
+export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', 'allocation', 'http'] as const;
 
 /** The truth at the moment of a scrape. */
 export interface MetricsSnapshot {

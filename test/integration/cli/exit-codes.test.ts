@@ -42,6 +42,18 @@ describe('exit codes with a daemon', () => {
     });
   }
 
+  for (const phase of ['degraded', 'restoring', 'stopping'] as const) {
+    it(`is 3 for status while the broker is ${phase}, and the picture is shown`, async () => {
+      port.phase = phase;
+      for (const output of [[], ['-o', 'json']]) {
+        const ended = await runHere(['status', '--root', root, ...output]);
+        assert.deepEqual([ended.code, ended.stderr], [3, '']);
+        assert.match(ended.stdout, new RegExp(phase));
+      }
+      port.phase = 'ready';
+    });
+  }
+
   it('is 1 with the sentence of the broker when it cannot do what it is asked', async () => {
     port.touched = new Error('the disk is full');
     const ended = await runHere(['pardon', 'example.com/gpu', '--address', address]);

@@ -285,6 +285,8 @@ describe('a plugin that registers a moment before it serves', () => {
     assert.equal(await bed.verdict(), 'NO_LISTENER');
     bed.listenerOf = () => ({ error: 'EAGAIN' });
     assert.equal(await bed.verdict(), 'NO_ANSWER');
+    bed.listenerOf = () => ({ error: 'EACCES' });
+    assert.equal(await bed.verdict(), 'NOT_PERMITTED');
     assert.deepEqual([bed.sockets.openPins, bed.clock.pending], [0, 0]);
   });
 

@@ -143,12 +143,13 @@ describe('why a path could not be opened', () => {
     ['missing', 'ENOENT', 'ENDPOINT_MISSING'],
     ['not-a-socket', 'a directory', 'ENDPOINT_NOT_SOCKET'],
     ['too-long', '120 bytes', 'ENDPOINT_TOO_LONG'],
-    ['error', 'EACCES', 'ENDPOINT_MISSING'],
+    ['error', 'EACCES', 'NOT_PERMITTED'],
+    ['error', 'EIO', 'ENDPOINT_MISSING'],
     ['error', 'EMFILE', 'BUSY'],
     ['error', 'ENFILE', 'BUSY'],
   ] as const) {
     it(`${problem} (${detail}): ${code}`, () => {
-      const refusal = pinRefusal('example.com/x', '/r/device-plugins/x', { problem, detail });
+      const refusal = pinRefusal('example.com/x', '/r/device-plugins/x', { problem, detail }, 1000);
       assert.equal(refusal.code, code);
       assert.match(refusal.message, /^example\.com\/x: /);
     });

@@ -124,4 +124,18 @@ describe('the summary', () => {
     assert.equal(shown.at(-2), 'and 4 more: plugin-broker plugins');
     assert.ok(shown.length < 24);
   });
+
+  it('names who is refused again and again, with how often and why, although it has no state', () => {
+    const refused = {
+      ...{ plugin: 'DevicePlugin/a.io/x', socket: '/r/x.sock', reason: 'VERSION_UNSUPPORTED', refusals: 12 },
+      ...{ message: 'a.io/x: v9 is not supported', since: '2030-01-01T00:00:00Z', last: '2030-01-01T00:01:20Z' },
+    };
+    const shown = lines(statusSummary({ ...port.status(), plugins: [], refused: [refused] }, now, plain));
+    assert.deepEqual(shown.slice(-4), [
+      'REFUSED              REASON               TIMES  FOR    LAST',
+      'DevicePlugin/a.io/x  VERSION_UNSUPPORTED     12  1m30s  10s ago',
+      'why:',
+      '  a.io/x: v9 is not supported',
+    ]);
+  });
 });

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RefusedAgain } from '../../../src/journal/refused-again.js';
+import type { EventDraft } from '../../../src/model/event.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const PLUGIN = 'DevicePlugin/example.com/x';
+const refusal = (given: Partial<EventDraft> = {}): EventDraft => ({
+  ...{ type: 'refused', reason: 'VERSION_UNSUPPORTED', plugin: PLUGIN, socket: '/r/x.sock', message: 'v9 is not' },
+  ...given,
+});
+
+class Bed {
+  readonly clock = new FakeClock();
+  readonly passed: EventDraft[] = [];
+  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock);
+
+  refuse(times: number, given: Partial<EventDraft> = {}): void {
+    for (let at = 0; at < times; at += 1) this.refused.record(refusal(given));
+  }
+
+  get shown(): readonly string[] {
+    return this.refused
+      .views()
+      .map(({ plugin, socket, refusals }) => `${plugin === '' ? socket : plugin} ${String(refusals)}`);
+  }
+}
+
+describe('a plugin that is refused', () => {
+  it('is shown from the third refusal in a row, and every event is passed on', () => {
+    const bed = new Bed();
+    bed.refuse(2);
+    assert.deepEqual(bed.shown, []);
+    bed.refuse(1);
+    assert.deepEqual(bed.shown, [`${PLUGIN} 3`]);
+    assert.equal(bed.passed.length, 3);
+  });
+
+  it('is not shown any more once it came in, or has given up', async () => {
+    for (const came of [{ type: 'registered' } as const, { type: 'state', reason: 'confirmed' } as const]) {
+      const bed = new Bed();
+      bed.refuse(5);
+      bed.refused.record({ plugin: PLUGIN, message: 'in', ...came });
+      assert.deepEqual(bed.shown, []);
+    }
+    const bed = new Bed();
+    bed.refuse(5);
+    await bed.clock.advance(11 * 60_000);
+    assert.deepEqual(bed.shown, []);
+    bed.refuse(2);
+    assert.deepEqual(bed.shown, [], 'it begins anew');
+  });
+
+  it('is told from others, by its socket where nobody knows its name', () => {
+    const bed = new Bed();
+    bed.refuse(3, { plugin: '', socket: '/r/a.sock' });
+    bed.refuse(3, { plugin: '', socket: '/r/b.sock' });
+    assert.deepEqual(bed.shown, ['/r/b.sock 3', '/r/a.sock 3'], 'the newest first');
+  });
+
+  it('does not fill memory or screen with names that it invents', () => {
+    const bed = new Bed();
+    for (let at = 0; at < 2000; at += 1) bed.refuse(3, { plugin: `DevicePlugin/example.com/${String(at)}` });
+    assert.equal(bed.shown.length, 100);
+    assert.equal(bed.shown[0], 'DevicePlugin/example.com/1999 3');
+  });
+});
