@@ -69,13 +69,14 @@ export class Daemon {
   /** Towards the kubelet, where `front.enabled`. */
   readonly front: FrontLine | undefined;
   readonly leases: Leases;
+  /** What is wrong now with the broker itself. */
+  readonly conditions: Conditions;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #refusals: RefusalSummary;
   readonly #refusedAgain: RefusedAgain;
   readonly #startedAt: number;
   readonly #startedMono: number;
-  readonly #conditions: Conditions;
   #starting: Promise<void> | undefined;
   #isStopping = false;
   #wayOut: WayOut | undefined;
@@ -88,7 +89,7 @@ export class Daemon {
     this.#startedMono = clock.mono();
     this.#refusals = parts.refusals;
     this.#refusedAgain = new RefusedAgain(journal, clock);
-    this.#conditions = new Conditions(log, journal, () => this.#told());
+    this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics });
     this.store = new CheckpointStore({
@@ -96,13 +97,8 @@ export class Daemon {
       lists: parts.lists,
       newestList: (key) => inventory.holding(key),
       settings: live.current.settings.checkpoint,
-      bootId,
       eventSeq: () => journal.seq,
-      clock,
-      random,
-      events: journal,
-      log,
-      metrics,
+      ...{ bootId, clock, random, events: journal, log, metrics },
       onStateChange: () => this.#storeChanged(),
     });
     const ownUid = parts.self.uid;
@@ -115,23 +111,20 @@ export class Daemon {
       ...parts,
       log: this.#refusals,
       events: this.#refusedAgain,
-      roster,
-      inventory,
-      flood,
-      connections: flood.connections,
+      ...{ roster, inventory, flood, connections: flood.connections },
       store: this.#persistence,
       handlers: parts.drivers.handlers,
       restartSettled: (outcome) => this.#settled(outcome),
-      degraded: (what, why) => this.#conditions.set(what, why),
+      degraded: (what, why) => this.conditions.set(what, why),
     });
     this.leases = new Leases({
       ...parts,
       ownUid,
       store,
-      cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.#conditions.set('cdi', why)),
+      cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,
-      degraded: (why) => this.#conditions.set('alloc.sock', why),
+      degraded: (why) => this.conditions.set('alloc.sock', why),
     });
     faults?.follow(this.broker.core);
     const { core } = this.broker;
@@ -146,7 +139,7 @@ export class Daemon {
 
   /** The broker's own facts. */
   view(): BrokerView {
-    const problems = [...this.#conditions.sentences, ...this.#policyProblems()];
+    const problems = [...this.conditions.sentences, ...this.#policyProblems()];
     const settled = this.#isRestored && this.broker.core.restart.isSettled;
     const phase = this.#isStopping ? 'stopping' : !settled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
     return {
@@ -163,12 +156,7 @@ export class Daemon {
   /** What does not work, as metrics name it. */
   get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy' | 'allocation' | 'http')[] {
     const policy = this.#policyProblems().map(() => 'policy' as const);
-    return [...this.#conditions.areas, ...policy];
-  }
-
-  /** What stands beside the broker's own doors works, or does not: why. */
-  condition(what: 'http', why: string | undefined): void {
-    this.#conditions.set(what, why);
+    return [...this.conditions.areas, ...policy];
   }
 
   /** Everything that `status` shows beside plugins and resources. */
@@ -207,12 +195,8 @@ export class Daemon {
     await this.broker.bind();
     await this.broker.serveOperators(
       adminPort({
-        core,
-        flood: this.flood,
-        persistence: this.#persistence,
+        ...{ core, flood: this.flood, persistence: this.#persistence, clock, events: journal },
         leases: this.leases.allocations,
-        clock,
-        events: journal,
         follow: (query, signal) => journal.events(query, signal),
         use: resourceUse(live, this.leases.allocations, this.front),
         head: () => this.head(),
@@ -292,7 +276,7 @@ export class Daemon {
   #storeChanged(): void {
     const { state, reason } = this.store.view();
     const isWrong = state === 'not-writable' || state === 'newer-format';
-    this.#conditions.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
+    this.conditions.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
     if (isWrong) return;
     this.#persistence.caughtUp();
     this.leases.allocations.keeper.caughtUp();

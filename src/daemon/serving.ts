@@ -45,7 +45,7 @@ export function serveHealth(
     snapshot: () => snapshotOf(daemon),
     process: processMetrics(),
   });
-  return startHealthServer(settings, pages, clock, log, (why) => daemon.condition('http', why));
+  return startHealthServer(settings, pages, clock, log, (why) => daemon.conditions.set('http', why));
 }
 
 /** Tells systemd each phase once, and what is degraded. */

@@ -25,15 +25,15 @@ export function addStatus(program: Command, terminal: Terminal): void {
     .action(async (options: AddressOptions & WatchOptions) => {
       const client = clientOf(options, terminal);
       const isJson = options.output === 'json';
-      let isReady = true;
+      let phase = '';
       await show(terminal, showing(options), async () => {
         const status = await client.status(!isJson);
-        isReady = status.broker.phase === 'ready';
+        phase = status.broker.phase;
         if (isJson) return `${visibleJson(status, options.watch === true)}\n`;
         return statusSummary(status, terminal.now(), painter(terminal.hasColours));
       });
       // On a screen that is watched Ctrl-C is the normal end.
-      if (!isReady && options.watch !== true) throw new Ended(EXIT.notReady);
+      if (phase !== 'ready' && options.watch !== true) throw new Ended(EXIT.notReady);
     });
 }
 
