@@ -150,7 +150,7 @@ async function run(
     return EXIT.failed;
   }
   if (outcome.kind === 'unavailable') log.warn('broker.no-lock', `${outcome.reason}; the broker serves without it`);
-  const lock = outcome.kind === 'held' ? outcome.lock : undefined;
+  const lock = (daemon.stateLook.lock = outcome.kind === 'held' ? outcome.lock : undefined);
   try {
     await daemon.start();
   } catch (failure) {

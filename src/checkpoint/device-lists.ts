@@ -65,6 +65,15 @@ export class DeviceLists {
     return undefined;
   }
 
+  /** The hashes of files that entries name, that were on the disk, and that somebody has removed since. */
+  async missing(plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlySet<string>> {
+    const named = filesNamedBy(plugins.values());
+    const known = [...named].filter((sha256) => this.#present.get(sha256) === 'whole');
+    if (known.length === 0) return new Set();
+    const there = new Set(await this.#files.hashes());
+    return new Set(known.filter((sha256) => !there.has(sha256)));
+  }
+
   /**
    * Writes again what entries name and somebody has removed from the disk since. What is not in memory any more is
    * unknown from now on.
@@ -73,10 +82,7 @@ export class DeviceLists {
    * @param newest the newest list of an entry that is in memory, by entryKey
    */
   async putBack(plugins: ReadonlyMap<string, PluginEntry>, newest: NewestList): Promise<void> {
-    const named = filesNamedBy(plugins.values());
-    if (![...named].some((sha256) => this.#present.get(sha256) === 'whole')) return;
-    const there = new Set(await this.#files.hashes());
-    const missing = new Set([...named].filter((sha256) => this.#present.get(sha256) === 'whole' && !there.has(sha256)));
+    const missing = await this.missing(plugins);
     if (missing.size === 0) return;
     const lost = new Map<string, Buffer>();
     for (const key of plugins.keys()) {

@@ -26,6 +26,8 @@ export interface DocumentFile<T> {
   readonly bytes: number;
   /** What the last `read` found. */
   readonly found: Found;
+  /** Whether the current generation is where it was written: somebody may have removed it. */
+  isThere(): Promise<boolean>;
   /** Takes the newest generation that is whole into `data`, and moves damaged ones aside. */
   read(): Promise<void>;
   /** Resolves when `data`, as it was at the call, survives a power cut as a whole; on rejection the old one does. */

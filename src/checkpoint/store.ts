@@ -120,7 +120,8 @@ export class CheckpointStore {
     try {
       await withDeadline(clock, settings.writeDeadlineMs, late, () => file.read());
     } catch (failure) {
-      this.#freeze(`${asError(failure).message}; it is not touched until the broker is restarted`);
+      this.#frozen = 'not-writable';
+      this.#failed(`${asError(failure).message}; it is not touched until the broker is restarted`);
       return { view: this.view(), eventSeq: 0, hints: false, rebooted: false, ledger: 'unread' };
     }
     this.#take(file.found);
@@ -161,7 +162,7 @@ export class CheckpointStore {
    */
   update(mutate: (draft: Draft) => void): Promise<Durability> {
     mutate(this.#draft);
-    return this.#mayWrite ? this.#commit.save() : Promise.resolve('not-durable');
+    return this.mayWrite ? this.#commit.save() : Promise.resolve('not-durable');
   }
 
   /**
@@ -171,19 +172,34 @@ export class CheckpointStore {
   updateSoon(key: string, mutate: (draft: Draft) => void): void {
     this.#pacer.soon(key, () => {
       mutate(this.#draft);
-      if (this.#mayWrite) this.#commit.touch();
+      if (this.mayWrite) this.#commit.touch();
     });
   }
 
   /** Makes all changes, waiting ones too, and tries to have everything on the disk within `limitMs`. Never rejects. */
   async flush(limitMs: number): Promise<Durability> {
     this.#pacer.flush();
-    if (!this.#mayWrite) return 'not-durable';
+    if (!this.mayWrite) return 'not-durable';
     const until = this.#ports.clock.mono() + limitMs;
     let fate: Durability;
     do fate = await this.#commit.flush(Math.max(0, until - this.#ports.clock.mono()));
     while (fate === 'durable' && this.#lists.areWaiting);
     return fate;
+  }
+
+  /**
+   * Looks whether what was written is still there, and writes it again where somebody removed it. Until then no
+   * registration counts as durable.
+   *
+   * @returns whether something was missing
+   */
+  async look(): Promise<boolean> {
+    const isQuiet = this.mayWrite && this.#failure === undefined && !this.#commit.isWriting;
+    if (!isQuiet || this.#durable.generation === 0) return false;
+    const isWhole = (await this.#ports.file.isThere()) && (await this.#lists.missing(this.#draft.plugins)).size === 0;
+    if (isWhole) return false;
+    await this.update(() => undefined);
+    return true;
   }
 
   /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */
@@ -202,10 +218,6 @@ export class CheckpointStore {
 
   /** Whether what is changed now can reach the disk at all. */
   get mayWrite(): boolean {
-    return this.#mayWrite;
-  }
-
-  get #mayWrite(): boolean {
     return this.#isRead && this.#frozen === undefined;
   }
 
@@ -217,11 +229,6 @@ export class CheckpointStore {
     else this.#start = start;
     log[level]('checkpoint.opened', message, { source: found.source, bytes: file.bytes });
     events.record({ type: 'checkpoint', message });
-  }
-
-  #freeze(failure: string): void {
-    this.#frozen = 'not-writable';
-    this.#failed(failure);
   }
 
   async #write(callers: number): Promise<void> {

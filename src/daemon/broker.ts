@@ -42,6 +42,8 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect to kubelet.sock? */
   readonly connections: Pick<ConnectionBudget, 'admit'>;
   readonly peers: PeerQuestions & { peerOf(socket: Socket): Caller | undefined; readonly isExact?: boolean };
+  /** It is time to look at what may have gone without a file event. */
+  readonly rescanned?: () => void;
   /** What connections to plugins are guarded with. */
   readonly guarding: Guarding;
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
@@ -122,7 +124,10 @@ export class Broker {
           settings,
           clock,
           ownUid: parts.self.uid,
-          looked,
+          looked: () => {
+            looked();
+            parts.rescanned?.();
+          },
           isTrusted: (uid) => uid === 0 || uid === parts.self.uid,
           full: (why) => parts.degraded('sockets', why),
         }),

@@ -26,6 +26,7 @@ import { Leases } from './leases.js';
 import { cdiFiles } from './cdi.js';
 import { Broker, type BrokerParts } from './broker.js';
 import { FrontLine, resourceUse } from './front-line.js';
+import { StateLook } from './state-look.js';
 import { subscribe } from './subscriptions.js';
 import { WayOut } from './way-out.js';
 import { wipePlugins } from './wipe.js';
@@ -66,6 +67,7 @@ export class Daemon {
   readonly broker: Broker;
   readonly flood: FloodGate;
   readonly store: CheckpointStore;
+  readonly stateLook: StateLook;
   /** Towards the kubelet, where `front.enabled`. */
   readonly front: FrontLine | undefined;
   readonly leases: Leases;
@@ -101,8 +103,9 @@ export class Daemon {
       ...{ bootId, clock, random, events: journal, log, metrics },
       onStateChange: () => this.#storeChanged(),
     });
-    const ownUid = parts.self.uid;
-    const { openLimiter, bootMs } = parts;
+    this.stateLook = new StateLook({ store: this.store, log, events: journal });
+    const { openLimiter, bootMs, self } = parts;
+    const ownUid = self.uid;
     this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid });
     live.onChange(() => this.flood.reload(live));
     const { store, flood } = this;
@@ -116,6 +119,7 @@ export class Daemon {
       handlers: parts.drivers.handlers,
       restartSettled: (outcome) => this.#settled(outcome),
       degraded: (what, why) => this.conditions.set(what, why),
+      rescanned: this.stateLook.look,
     });
     this.leases = new Leases({
       ...parts,
@@ -181,7 +185,7 @@ export class Daemon {
   }
 
   async #start(): Promise<void> {
-    const { live, clock, log, journal } = this.#parts;
+    const { live, clock, log, journal, version, self } = this.#parts;
     const { paths, restart } = live.current.settings;
     const opened = await this.store.open();
     await journal.open(opened.eventSeq);
@@ -212,13 +216,8 @@ export class Daemon {
     await this.broker.open();
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
-    log.info('broker.started', `plugin-broker ${this.#parts.version} serves ${paths.root}`, {
-      pid: this.#parts.self.pid,
-    });
-    journal.record({
-      type: 'broker',
-      message: `plugin-broker ${this.#parts.version} started with pid ${String(this.#parts.self.pid)}`,
-    });
+    log.info('broker.started', `plugin-broker ${version} serves ${paths.root}`, { pid: self.pid });
+    journal.record({ type: 'broker', message: `plugin-broker ${version} started with pid ${String(self.pid)}` });
     this.#told();
     await journal.restore();
   }

@@ -23,6 +23,11 @@ export class Generations {
     this.previous = `${file}.previous`;
   }
 
+  /** Whether there is a current one. */
+  async isThere(): Promise<boolean> {
+    return (await this.#files.list(this.#folder)).includes(path.basename(this.current));
+  }
+
   /** The bytes of one of the two, or undefined when there is none. */
   read(file: string, maxBytes: number): Promise<Buffer | undefined> {
     return this.#files.read(file, maxBytes);

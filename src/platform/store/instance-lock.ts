@@ -50,6 +50,13 @@ export type LockOutcome =
 
 /** The lock while we hold it. */
 export interface InstanceLock {
+  /**
+   * Takes its name again where somebody removed it, with its directory or without; another's is left alone.
+   *
+   * @returns whether the name was gone and is there again
+   * @throws Error of the disk
+   */
+  look(): Promise<boolean>;
   /** Gives it up; whoever waits for it gets it at once. Must not be called while a write hangs. Idempotent. */
   release(): Promise<void>;
 }
@@ -174,6 +181,11 @@ class Attempt {
 
   /** Takes the lock, unless somebody was faster. */
   async #take(): Promise<InstanceLock | undefined> {
+    const held = await this.#hold();
+    return held === undefined ? undefined : new HeldLock(this.#lock, held, () => this.#hold());
+  }
+
+  async #hold(): Promise<Held | undefined> {
     const { clock, random, holder, onTakeover } = this.#ports;
     const dead = await lockId(this.#lock);
     if (dead !== undefined) {
@@ -198,22 +210,66 @@ class Attempt {
     }
     // Inside the gate: outside it might remove what another starter is about to need.
     await sweep(this.#lock).catch(() => undefined);
-    return { release: () => release(server, connections, this.#lock, own) };
+    return { server, connections, own };
+  }
+}
+
+/** A name that was taken, and who answers there. */
+interface Held {
+  readonly server: net.Server;
+  readonly connections: ReadonlySet<net.Socket>;
+  /** By lockId. */
+  readonly own: string;
+}
+
+class HeldLock implements InstanceLock {
+  readonly #lock: string;
+  readonly #hold: () => Promise<Held | undefined>;
+  #held: Held;
+  #looking: Promise<boolean> | undefined;
+  #isReleased = false;
+
+  constructor(lock: string, held: Held, hold: () => Promise<Held | undefined>) {
+    this.#lock = lock;
+    this.#held = held;
+    this.#hold = hold;
+  }
+
+  look(): Promise<boolean> {
+    if (this.#isReleased) return Promise.resolve(false);
+    return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+  }
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    await this.#looking?.catch(() => undefined);
+    await release(this.#lock, this.#held);
+  }
+
+  async #look(): Promise<boolean> {
+    if ((await lockId(this.#lock)) !== undefined) return false;
+    await mkdir(path.dirname(this.#lock), { recursive: true, mode: 0o700 });
+    const held = await throughGate(this.#lock, this.#hold);
+    if (held === undefined) return false;
+    const before = this.#held;
+    this.#held = held;
+    stopAnswering(before);
+    return true;
   }
 }
 
 /** The name goes first, while we still answer: nobody takes it for a dead one, and removes it when it is another's. */
-async function release(
-  server: net.Server,
-  connections: ReadonlySet<net.Socket>,
-  lock: string,
-  own: string,
-): Promise<void> {
+async function release(lock: string, held: Held): Promise<void> {
+  const { server, own } = held;
   if (!server.listening) return;
   try {
     if ((await lockId(lock)) === own) await unlink(lock);
   } finally {
-    server.close();
-    for (const socket of connections) socket.destroy();
+    stopAnswering(held);
   }
+}
+
+function stopAnswering({ server, connections }: Held): void {
+  server.close();
+  for (const socket of connections) socket.destroy();
 }

@@ -73,6 +73,10 @@ class GenerationsAdapter<T> implements Adapter<T> {
     this.bytes = bytes.length;
   }
 
+  isThere(): Promise<boolean> {
+    return this.#generations.isThere();
+  }
+
   async #look(file: string): Promise<Look<T>> {
     const name = path.basename(file);
     let bytes: Buffer | undefined;
@@ -129,6 +133,10 @@ export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
 
   get bytes(): number {
     return this.#adapter.bytes;
+  }
+
+  isThere(): Promise<boolean> {
+    return this.#adapter.isThere();
   }
 
   get found(): Found {

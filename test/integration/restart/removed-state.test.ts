@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
@@ -56,6 +57,30 @@ void describe('what is removed while the broker runs', () => {
     await one.start({ settled: false });
     const counts = await one.counts();
     for (const name of ['large', 'other']) assert.equal(counts.get(`example.com/${name}`)?.capacity, DEVICES);
+  });
+
+  void it('is written again where it was state/, while nothing happens; and its lock keeps others out again', async () => {
+    const one = await withTwoPlugins();
+    const state = path.join(one.root, 'state');
+    rmSync(state, { recursive: true });
+    await eventually('what it named is there', async () => {
+      const { condition, problems, plugins } = await inspectCheckpoint(nodeFiles, path.join(state, 'checkpoint.json'));
+      return condition === 'whole' && problems.length === 0 && plugins.length === 2;
+    });
+    await eventually('its lock is there', () => existsSync(path.join(state, 'lock')));
+    const second = one.spawn();
+    assert.deepEqual(await once(second, 'exit'), [1, null]);
+    assert.match(one.log, new RegExp(`another broker \\(pid ${String(one.pid)}, ready\\) holds`));
+    await one.start({ args: ['--takeover'] });
+    assert.equal((await one.counts()).get('example.com/large')?.allocatable, DEVICES);
+  });
+
+  void it('is written again where it was one device list', async () => {
+    const one = await withTwoPlugins();
+    const lists = path.join(one.root, 'state', 'devices');
+    const [file = ''] = readdirSync(lists);
+    rmSync(path.join(lists, file));
+    await eventually('it is there', () => readdirSync(lists).includes(file));
   });
 
   void it('is made again where it was broker.sock', async () => {
