@@ -31,7 +31,7 @@ export class StateLook {
     const { store, log } = this.#parts;
     try {
       if (await store.look()) this.#say('files of the checkpoint were removed; they are written again');
-      if (await this.lock?.look()) this.#say('the lock of state/ was removed; it is taken again');
+      if ((await this.lock?.look()) === true) this.#say('the lock of state/ was removed; it is taken again');
     } catch (failure) {
       // What does not work is told by the next write.
       log.debug('checkpoint.look', `state/ could not be looked at: ${asError(failure).message}`);
