@@ -56,6 +56,12 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly faults?: Interference | undefined;
 }
 
+/** What PodResources asks of the front. */
+interface FrontNow {
+  readonly isAllocating: boolean;
+  shown(resource: string): { readonly state: string } | undefined;
+}
+
 /** Core and listeners together. */
 export class Broker {
   readonly core: Core;
@@ -182,8 +188,11 @@ export class Broker {
   }
 
   /** Serves who has which devices, once the leases of the checkpoint are known. */
-  async servePodResources(leases: LeaseSource): Promise<void> {
-    const { live, clock, log, metrics, degraded } = this.#parts;
+  async servePodResources(leases: LeaseSource, front?: FrontNow): Promise<void> {
+    const { live, clock, log, metrics, degraded, guarding } = this.#parts;
+    // What the front has given to the kubelet is in the kubelet's answer.
+    const isTheirs = (name: string): boolean =>
+      live.settings.podResources.upstream !== undefined && front?.shown(name)?.state === 'fronted';
     if (!live.settings.podResources.enabled) return;
     this.#podResources = new PodResourcesDoor({
       settings: live.settings,
@@ -193,8 +202,10 @@ export class Broker {
       accept: this.#newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
       leases,
-      usable: () => usableLists(this.core.resources().values()),
+      usable: () => usableLists([...this.core.resources().values()].filter(({ name }) => !isTheirs(name))),
       degraded,
+      guarding,
+      isAllocating: () => front?.isAllocating === true,
     });
     await this.#podResources.open();
   }

@@ -208,7 +208,7 @@ export class Daemon {
     );
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.front?.open();
-    await this.broker.servePodResources(this.leases.allocations);
+    await this.broker.servePodResources(this.leases.allocations, this.front);
     const isCold = opened.view.state === 'empty';
     if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
       wipePlugins(paths.devicePlugins, log, journal);

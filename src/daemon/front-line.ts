@@ -142,6 +142,11 @@ export class FrontLine implements RosterListener, ListListener {
     return this.#front.states();
   }
 
+  /** Whether the kubelet waits for an Allocate of ours. */
+  get isAllocating(): boolean {
+    return this.#owners.isAllocating;
+  }
+
   /** Which pods have devices of a resource, by device. */
   ownersOf(resource: string): ReadonlyMap<string, DeviceOwner> {
     return this.#owners.of(resource);

@@ -10,13 +10,16 @@ import type { Settings } from '../model/settings.js';
 import { makeDirectory } from '../platform/fs/directories.js';
 import { GrpcDoor, type Accept } from '../platform/grpc/grpc-door.js';
 import { servePodResources } from '../platform/grpc/pod-resources-service.js';
+import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { UnixListener } from '../platform/grpc/unix-listener.js';
+import { kubeletAnswers } from '../platform/kubelet/pod-resources-client.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { LeaseAnswers } from '../podresources/lease-answers.js';
-import type { PodResourcesBackend, UsableList } from '../podresources/ports.js';
+import type { UsableList } from '../podresources/ports.js';
+import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** The name that consumers know. */
 const SOCKET = 'kubelet.sock';
@@ -41,15 +44,21 @@ export interface PodResourcesDoorPorts {
   readonly leases: LeaseSource;
   readonly usable: () => readonly UsableList[];
   /** The socket cannot be opened, or an answer is not complete (one sentence); undefined: that is over. */
-  readonly degraded: (what: 'pod-resources' | 'pod-resources-answers', why: string | undefined) => void;
-  /** Stands before the answers with leases, where there is more to tell than leases. */
-  readonly front?: (own: PodResourcesBackend) => PodResourcesBackend;
+  readonly degraded: (
+    what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
+    why: string | undefined,
+  ) => void;
+  /** What connections to a kubelet are guarded with. */
+  readonly guarding: Guarding;
+  /** Whether a kubelet waits for an Allocate of ours. */
+  readonly isAllocating: () => boolean;
 }
 
 /** The socket, its directory and what answers there. */
 export class PodResourcesDoor {
   readonly #ports: PodResourcesDoorPorts;
   readonly #door: GrpcDoor;
+  readonly #upstream: UpstreamAnswers | undefined;
   #listener: UnixListener | undefined;
 
   constructor(ports: PodResourcesDoorPorts) {
@@ -67,9 +76,22 @@ export class PodResourcesDoor {
         degraded('pod-resources-answers', incomplete(left));
       },
     });
+    const { upstream } = ports.settings.podResources;
+    if (upstream !== undefined) {
+      this.#upstream = new UpstreamAnswers(own, {
+        kubelet: kubeletAnswers(upstream, ports.guarding),
+        clock,
+        mayList: () => !ports.isAllocating(),
+        unanswered: (why) => degraded('pod-resources-upstream', why),
+        incomplete: (count) => {
+          left.set('upstream', count);
+          degraded('pod-resources-answers', incomplete(left));
+        },
+      });
+    }
     this.#door = new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });
     servePodResources(this.#door, {
-      backend: ports.front?.(own) ?? own,
+      backend: this.#upstream ?? own,
       mayAsk: (caller) => rates.take(caller),
       count: (method, result) => metrics.podResources(method, result),
       log,
@@ -100,6 +122,7 @@ export class PodResourcesDoor {
 
   /** Stops listening and ends all connections, those with a call under way a moment later. */
   async close(): Promise<void> {
+    this.#upstream?.close();
     await this.#listener?.close();
     await this.#door.drain(DRAIN_MS);
   }
@@ -114,9 +137,11 @@ export function usableLists(resources: Iterable<Resource>): UsableList[] {
 
 function incomplete(left: ReadonlyMap<string, number>): string | undefined {
   const owners = left.get('List') ?? 0;
+  const pods = left.get('upstream') ?? 0;
   const resources = left.get('GetAllocatableResources') ?? 0;
-  if (owners === 0 && resources === 0) return undefined;
+  if (owners + pods + resources === 0) return undefined;
   const what = [
+    ...(pods === 0 ? [] : [`${String(pods)} pods of the kubelet are not in List (Get has them)`]),
     ...(owners === 0 ? [] : [`${String(owners)} owners are not in List (Get has them)`]),
     ...(resources === 0 ? [] : [`devices of ${String(resources)} resources are not in GetAllocatableResources`]),
   ];

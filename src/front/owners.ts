@@ -77,6 +77,11 @@ export class Owners implements FrontOwners {
     return this.#byResource;
   }
 
+  /** Whether the kubelet waits for an Allocate of ours: List is not to be asked then, by anybody. */
+  get isAllocating(): boolean {
+    return this.#calls > 0;
+  }
+
   idsOf(resource: string): readonly string[] {
     return [...this.of(resource).keys()];
   }

@@ -14,6 +14,7 @@ const KINDS = {
   http: { area: 'http', over: 'metrics and health are served' },
   'pod-resources': { area: 'allocation', over: 'PodResources can be asked again' },
   'pod-resources-answers': { area: 'allocation', over: 'PodResources answers are complete again' },
+  'pod-resources-upstream': { area: 'allocation', over: 'the kubelet answers PodResources again' },
   cdi: { area: 'allocation', over: 'CDI files can be written again' },
 } as const;
 

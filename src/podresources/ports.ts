@@ -34,3 +34,12 @@ export interface PodResourcesBackend {
   /** Undefined when there is no such owner. */
   get(namespace: string, name: string): Buffer | undefined | Promise<Buffer | undefined>;
 }
+
+/** PodResources of a kubelet, as bytes. All reject with FailedCall. */
+export interface KubeletAnswers {
+  /** One answer of List with each of its pods; good for both versions, because the newer one only adds fields. */
+  list(limitMs: number, signal: AbortSignal): Promise<readonly Buffer[]>;
+  allocatable(limitMs: number, signal: AbortSignal): Promise<Buffer>;
+  /** Undefined when the kubelet knows no such pod. */
+  get(namespace: string, name: string, limitMs: number, signal: AbortSignal): Promise<Buffer | undefined>;
+}

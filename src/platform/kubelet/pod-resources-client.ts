@@ -1,10 +1,12 @@
-// PodResources of the kubelet, as the front asks for who has what.
+// PodResources of the kubelet, as the front asks for who has what, and as it is handed on to those who ask us.
 import { existsSync } from 'node:fs';
 import type { PodHolding, PodResources } from '../../front/owners.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
+import type { KubeletAnswers } from '../../podresources/ports.js';
 import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
+import { Reader } from '../wire/reader.js';
 import {
   GetPodResourcesRequest,
   GetPodResourcesResponse,
@@ -15,12 +17,15 @@ import {
 /** All pods of a node, with all they have. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
+const ANSWER = 'ListPodResourcesResponse';
 
 type Pod = ReturnType<typeof ListPodResourcesResponse.decode>['podResources'][number];
 
+type Call = (method: string, request: Buffer, limitMs: number, signal: AbortSignal) => Promise<Buffer>;
+
 /** Asks on a connection of its own each time: the kubelet may be another one. */
-export function podResourcesClient(socket: string, guarding: Guarding): PodResources {
-  const call = async (method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> => {
+function calling(socket: string, guarding: Guarding): Call {
+  return async (method, request, limitMs, signal) => {
     if (!existsSync(socket)) throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `there is no ${socket}`);
     const channel = new PluginChannel(socket, MAX_ANSWER_BYTES, guarding, socket);
     try {
@@ -29,17 +34,39 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
       channel.close();
     }
   };
+}
+
+/** For the front: who has which devices. */
+export function podResourcesClient(socket: string, guarding: Guarding): PodResources {
+  const { list, get } = kubeletAnswers(socket, guarding);
+  return {
+    list: async (limitMs, signal) => {
+      const bytes = Buffer.concat(await list(limitMs, signal));
+      return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
+    },
+    get: async (namespace, pod, limitMs, signal) => {
+      const bytes = await get(namespace, pod, limitMs, signal);
+      if (bytes === undefined) return undefined;
+      const { podResources } = decoded(() => GetPodResourcesResponse.decode(bytes));
+      return podResources === undefined ? undefined : holdingsOf(podResources);
+    },
+  };
+}
+
+/** The answers as they come, for those who ask us. */
+export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswers {
+  const call = calling(socket, guarding);
   return {
     list: async (limitMs, signal) => {
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
-      return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
+      return decoded(() => fieldsOf(bytes));
     },
+    allocatable: (limitMs, signal) =>
+      call(podResourcesListerService.GetAllocatableResources.path, NOTHING, limitMs, signal),
     get: async (podNamespace, podName, limitMs, signal) => {
       const request = GetPodResourcesRequest.encode({ podName, podNamespace });
       try {
-        const bytes = await call(podResourcesListerService.Get.path, request, limitMs, signal);
-        const { podResources } = decoded(() => GetPodResourcesResponse.decode(bytes));
-        return podResources === undefined ? undefined : holdingsOf(podResources);
+        return await call(podResourcesListerService.Get.path, request, limitMs, signal);
       } catch (failure) {
         // The kubelet's word for a pod that it does not know.
         if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNKNOWN) return undefined;
@@ -47,6 +74,18 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
       }
     },
   };
+}
+
+/** A message cut into its fields, each of which is a message of the same type again. @throws WireError */
+function fieldsOf(bytes: Buffer): Buffer[] {
+  const reader = new Reader(bytes);
+  const fields: Buffer[] = [];
+  while (reader.pos < bytes.length) {
+    const from = reader.pos;
+    reader.skip(reader.tag(ANSWER), ANSWER);
+    fields.push(bytes.subarray(from, reader.pos));
+  }
+  return fields;
 }
 
 function holdingsOf({ namespace, name: pod, containers }: Pod): PodHolding[] {
