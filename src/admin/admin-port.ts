@@ -2,6 +2,7 @@
 import type { BrokerEvent } from '../model/event.js';
 import type { PluginId } from '../model/ids.js';
 import type { LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { ResourceUse } from './plugin-views.js';
 
 /** Which events are wanted. */
 export interface EventQuery {
@@ -22,6 +23,8 @@ export interface AdminPort {
   resources(): readonly ResourceView[];
   /** `plugin` of a bucket is `type/name`, or empty for buckets that are nobody's in particular. */
   limits(): readonly LimitView[];
+  /** What becomes of devices, also of resources whose plugin has gone. */
+  readonly use: ResourceUse;
   /**
    * Events, oldest first. Ends after the last kept one, or with `follow` when the signal aborts; a reader that is too
    * slow may be ended with an error, but never makes anybody wait.

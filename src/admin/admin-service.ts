@@ -5,6 +5,7 @@ import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } fro
 import type { AdminPort, EventQuery } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
 import { explain } from './explain.js';
+import { useSentences } from './use-sentences.js';
 import { isMeant, resolvePlugin, splitPluginKey, unknownName } from './plugin-names.js';
 
 /** States in which a plugin's entry may be dropped: nothing is connected, and nothing is being kept out. */
@@ -83,6 +84,7 @@ export class AdminService {
       key,
       plugins.filter((plugin) => pluginKey(plugin) === key),
       events.filter((event) => event.plugin === key),
+      resolved.value.type === DEVICE_PLUGIN ? useSentences(resolved.value.name, this.#port.use) : [],
     );
     return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);
   }
@@ -146,10 +148,11 @@ export class AdminService {
   /** Devices of a plugin that are in use are no reason to refuse for ever, but one to think twice. */
   #inLeases(plugin: PluginId): Answer<string> | undefined {
     if (plugin.type !== DEVICE_PLUGIN) return undefined;
-    const allocated = this.#port.resources().find(({ name }) => name === plugin.name)?.allocated ?? 0;
+    const allocated = this.#port.use.takenOf(plugin.name).size;
     if (allocated === 0) return undefined;
-    const remedy = 'release them (`plugin-broker allocations` shows who has what), or say --force: the leases stay';
-    return problem('FAILED_PRECONDITION', `${String(allocated)} devices of ${plugin.name} are in leases; ${remedy}`);
+    const remedy =
+      'release them (`plugin-broker allocations` shows who has what), or say --force: their owners keep them';
+    return problem('FAILED_PRECONDITION', `${String(allocated)} devices of ${plugin.name} are in use; ${remedy}`);
   }
 
   /** Everybody a pardon can be meant for: those with an entry, and those with nothing but strikes. */

@@ -9,19 +9,21 @@ import type { ExplainView, PluginView } from '../model/views.js';
  * @param subject `type/name`, or the path of a socket
  * @param plugins the incarnations it is about, in any order
  * @param events its timeline, oldest first
+ * @param use sentences about who has its devices
  * @returns undefined when neither says anything
  */
 export function explain(
   subject: string,
   plugins: readonly PluginView[],
   events: readonly BrokerEvent[],
+  use: readonly string[] = [],
 ): ExplainView | undefined {
   const ordered = [...plugins].sort((a, b) => Number(b.primary) - Number(a.primary));
   const [primary] = ordered;
   const refusal = events.findLast((event) => event.type === 'refused');
   if (primary !== undefined) {
     const { about, remedy } = describeReason(primary.reason);
-    const why = [`${about}${becauseOf(primary, events)}`, ...sinceThen(primary, refusal), ...keptOut(primary)];
+    const why = [`${about}${becauseOf(primary, events)}`, ...use, ...sinceThen(primary, refusal), ...keptOut(primary)];
     const isKeptOut = primary.quarantinedUntil !== '' && primary.state !== 'ready';
     return {
       ...head(subject, primary.state, primary.reason),

@@ -84,7 +84,7 @@ export interface ResourceUse {
 }
 
 /** Nothing becomes of them. */
-const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
+export const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
 
 /**
  * All resources by name. Devices are decoded when somebody reads them: kept decoded they would fill the memory.

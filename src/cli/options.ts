@@ -15,13 +15,16 @@ export interface AddressOptions {
   readonly address?: string;
 }
 
+/** How nearly every command can print. */
+const OUTPUTS = ['table', 'json'] as const;
+
 /** How to print. */
-export interface OutputOptions {
-  readonly output: 'table' | 'json';
+export interface OutputOptions<T extends string = (typeof OUTPUTS)[number]> {
+  readonly output: T;
 }
 
 /** Whether to keep it on screen. */
-export interface WatchOptions extends OutputOptions {
+export interface WatchOptions<T extends string = (typeof OUTPUTS)[number]> extends OutputOptions<T> {
   readonly watch?: boolean;
   readonly interval: number;
 }
@@ -37,21 +40,21 @@ export function withAddress(command: Command): Command {
 }
 
 /** Adds -o. */
-export function withOutput(command: Command): Command {
+export function withOutput(command: Command, outputs: readonly string[] = OUTPUTS): Command {
   return command.addOption(
-    new Option('-o, --output <format>', 'for people or for programs').choices(['table', 'json']).default('table'),
+    new Option('-o, --output <format>', 'for people or for programs').choices(outputs).default('table'),
   );
 }
 
 /** Adds -o, --watch and --interval. */
-export function withWatch(command: Command): Command {
-  return withOutput(command)
+export function withWatch(command: Command, outputs?: readonly string[]): Command {
+  return withOutput(command, outputs)
     .option('-w, --watch', 'keep it on screen until Ctrl-C')
     .option('--interval <seconds>', 'time between two looks with --watch', seconds, 1);
 }
 
 /** What --watch and -o ask for. */
-export function showing(options: WatchOptions): Showing {
+export function showing(options: WatchOptions<string>): Showing {
   return { watch: options.watch === true, intervalMs: options.interval * 1_000, isJson: options.output === 'json' };
 }
 

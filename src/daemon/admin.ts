@@ -48,6 +48,7 @@ export function adminPort(parts: AdminParts): AdminPort {
     plugins,
     resources: () => resourceViews(core, devicesOf, parts.use),
     limits: () => flood.limits(),
+    use: parts.use,
     events: (query, signal) => parts.follow(query, signal),
     resetLedger: async () => {
       const before = await leases.reset();

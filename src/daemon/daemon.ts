@@ -214,7 +214,7 @@ export class Daemon {
       wipePlugins(paths.devicePlugins, log, journal);
     this.#storeChanged();
     await this.broker.open();
-    await this.leases.open();
+    await this.leases.open(this.front);
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     log.info('broker.started', `plugin-broker ${version} serves ${paths.root}`, { pid: self.pid });
     journal.record({ type: 'broker', message: `plugin-broker ${version} started with pid ${String(self.pid)}` });

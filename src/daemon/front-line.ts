@@ -3,6 +3,7 @@ import type { ResourceUse } from '../admin/plugin-views.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { Front } from '../front/front.js';
 import { Owners, type DeviceOwner } from '../front/owners.js';
+import { podOwners, type PodOwner } from '../front/pods.js';
 import type { FrontedResources, FrontOptions, ResourceNow } from '../front/ports.js';
 import { resourcesOf } from '../inventory/resources.js';
 import type { Clock } from '../kernel/clock.js';
@@ -150,6 +151,11 @@ export class FrontLine implements RosterListener, ListListener {
   /** Which pods have devices of a resource, by device. */
   ownersOf(resource: string): ReadonlyMap<string, DeviceOwner> {
     return this.#owners.of(resource);
+  }
+
+  /** Containers of pods that have devices; with a resource only those that have some of it. */
+  pods(resource: string): readonly PodOwner[] {
+    return podOwners(this.#owners.all(), resource);
   }
 
   #resources(): FrontedResources {

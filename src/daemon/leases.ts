@@ -28,6 +28,7 @@ import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
 import type { Broker } from './broker.js';
+import type { FrontLine } from './front-line.js';
 
 /** Calls of one connection at once: an owner needs few. */
 const ALLOC_STREAMS = 32;
@@ -63,6 +64,10 @@ export interface LeaseParts {
   /** alloc.sock cannot be served (one sentence), or can again. */
   readonly degraded: (why: string | undefined) => void;
 }
+
+/** Pods of a kubelet that have devices. */
+type PodSource = Pick<FrontLine, 'pods'>;
+const noPods: PodSource = { pods: () => [] };
 
 /** The allocator and its socket. */
 export class Leases implements RosterListener, ListListener {
@@ -124,7 +129,7 @@ export class Leases implements RosterListener, ListListener {
   }
 
   /** Serves alloc.sock. A socket that cannot be made costs new leases, never the daemon. */
-  async open(): Promise<void> {
+  async open(front: PodSource = noPods): Promise<void> {
     const { broker, live, ownUid, log } = this.#parts;
     const { settings } = live.current;
     if (!settings.allocator.enabled || this.#isStopping) return;
@@ -138,7 +143,12 @@ export class Leases implements RosterListener, ListListener {
       if (connection !== undefined) socket.once('close', () => ended(connection.caller));
       return connection;
     });
-    this.#endStreams = serveAllocator(this.#door, { allocations: this.allocations, log, ownUid }).endStreams;
+    this.#endStreams = serveAllocator(this.#door, {
+      allocations: this.allocations,
+      pods: (resource) => front.pods(resource),
+      log,
+      ownUid,
+    }).endStreams;
     await this.#bind();
   }
 

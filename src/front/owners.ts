@@ -34,6 +34,8 @@ export interface DeviceOwner {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
+  /** Epoch milliseconds of the first answer that named it. */
+  readonly since: number;
   /** Answers in a row that did not name it. */
   absent: number;
 }
@@ -145,6 +147,7 @@ export class Owners implements FrontOwners {
 
   #take(holdings: readonly PodHolding[]): void {
     const changed = new Set<string>();
+    const now = this.#ports.clock.wall();
     const named = new Map<string, Set<string>>();
     for (const { namespace, pod, container, resource, ids } of holdings) {
       const known = this.#byResource.get(resource) ?? new Map<string, DeviceOwner>();
@@ -154,8 +157,9 @@ export class Owners implements FrontOwners {
       for (const id of ids) {
         here.add(id);
         const before = known.get(id);
-        if (before?.pod !== pod || before.namespace !== namespace) changed.add(resource);
-        known.set(id, { namespace, pod, container, absent: 0 });
+        const isSame = before?.pod === pod && before.namespace === namespace;
+        if (!isSame) changed.add(resource);
+        known.set(id, { namespace, pod, container, since: isSame ? before.since : now, absent: 0 });
       }
     }
     for (const [resource, known] of this.#byResource) {

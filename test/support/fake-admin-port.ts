@@ -1,4 +1,5 @@
 import type { AdminPort, EventQuery } from '../../src/admin/admin-port.js';
+import { UNUSED } from '../../src/admin/plugin-views.js';
 import type { BrokerEvent } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
 import type { LimitView, PluginView, RefusedView, ResourceView, StatusView } from '../../src/model/views.js';
@@ -86,6 +87,9 @@ export class FakeAdminPort implements AdminPort {
   refusedList: RefusedView[] = [];
   phase: StatusView['broker']['phase'] = 'ready';
   eventList: BrokerEvent[] = [];
+  /** Who has devices of whatever resource is asked about. */
+  taken = new Map<string, { readonly lease: string; readonly owner: string }>();
+  readonly use = { ...UNUSED, takenOf: () => this.taken };
   /** What verbs answer: entries touched, or an error. */
   touched: number | Error = 1;
   readonly done: string[] = [];

@@ -15,12 +15,20 @@ export class FrontWorld {
   readonly broker: BrokerProcess;
   readonly #plugins: RunningSim[] = [];
 
-  /** @param config settings of the broker besides `front.enabled` and `front.kubeletDir` */
-  constructor({ front = {}, ...config }: { readonly front?: object } & Record<string, unknown> = {}) {
+  /**
+   * @param config settings of the broker besides `front.enabled` and `front.kubeletDir`
+   * @param upstream the broker hands the kubelet's PodResources on
+   */
+  constructor({
+    front = {},
+    upstream = false,
+    ...config
+  }: { readonly front?: object; readonly upstream?: boolean } & Record<string, unknown> = {}) {
     const root = tempDir();
     this.kubelet = new KubeletProcess(path.join(root, 'k'));
     this.broker = new BrokerProcess(path.join(root, 'b'), {
       front: { enabled: true, kubeletDir: this.kubelet.root, ...front },
+      ...(upstream ? { podResources: { upstream: path.join(this.kubelet.root, 'pod-resources/kubelet.sock') } } : {}),
       ...config,
     });
     mkdirSync(this.broker.devicePlugins, { recursive: true });

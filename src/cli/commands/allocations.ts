@@ -11,7 +11,7 @@ import {
 } from '../allocator-options.js';
 import { CliError, EXIT } from '../exit.js';
 import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
-import { ago } from '../output/amounts.js';
+import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { visible, visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
@@ -19,6 +19,10 @@ import { show } from '../output/watch.js';
 import { clientOf, showing, withAddress, withWatch, type AddressOptions, type WatchOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { wantsOf } from '../wants.js';
+
+/** How `allocations` can print leases. */
+const LIST_FORMATS = ['table', 'json', 'env', 'cdi', 'args'] as const;
+type ListFormat = (typeof LIST_FORMATS)[number];
 
 /** Adds `allocate`. */
 export function addAllocate(program: Command, terminal: Terminal): void {
@@ -69,19 +73,38 @@ export function addRelease(program: Command, terminal: Terminal): void {
 export function addAllocations(program: Command, terminal: Terminal): void {
   const command = program.command('allocations').argument('[resource]', 'only leases with devices of it');
   addReset(command, terminal);
-  withWatch(withAllocator(command))
+  withWatch(withAllocator(command), LIST_FORMATS)
     .summary('who has which devices, and since when')
     .description(
-      'Lists leases with their owners and devices, oldest first: one’s own, and for root those of everybody.',
+      'Lists leases with their owners and devices, oldest first: one’s own, and for root those of everybody, and of pods.',
     )
-    .action(async (resource: string | undefined, options: AddressOptions & WatchOptions) => {
+    .action(async (resource: string | undefined, options: AddressOptions & WatchOptions<ListFormat>) => {
       const allocator = allocatorOf(options);
       await show(terminal, showing(options), async () => {
         const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
-        if (options.output === 'json') return `${visibleJson(leases.map(leaseJson), options.watch === true)}\n`;
+        const { output } = options;
+        if (output !== 'table' && output !== 'json') return leaseTexts(leases, output, terminal);
+        if (output === 'json') return `${visibleJson(leases.map(leaseJson), options.watch === true)}\n`;
         return leaseTable(leases, terminal.now(), painter(terminal.hasColours));
       });
     });
+}
+
+/** Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. */
+function leaseTexts(leases: readonly Lease[], format: LeaseFormat, terminal: Terminal): string {
+  return leases
+    .filter(({ id }) => id !== '') // what pods have is not ours to use
+    .map((lease) => {
+      const head = format === 'env' ? `# ${lease.id}: ${ownerOf(lease)}\n` : '';
+      try {
+        return `${head}${leaseText(lease, format)}`;
+      } catch (failure) {
+        if (!(failure instanceof CliError)) throw failure;
+        terminal.complain(`plugin-broker: ${failure.message}`);
+        return '';
+      }
+    })
+    .join('');
 }
 
 /** `allocations reset`, which is for the operator: it goes to broker.sock. */
@@ -106,7 +129,7 @@ function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string
     { title: 'STATE', of: ({ state }) => state, tone: ({ state }) => (state === 'active' ? 'good' : 'warn') },
     { title: 'SINCE', of: ({ createdAt }) => ago(createdAt, now) },
     { title: 'UNTIL', of: untilText },
-    { title: 'UID', of: ({ uid }) => uid },
+    { title: 'UID', of: ({ uid }) => known(uid) },
     { title: 'LEASE', of: ({ id }) => id },
   ];
   return table(columns, leases, paint);
@@ -115,6 +138,7 @@ function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string
 /** What ends it. */
 function untilText({ owner, pid, key, expiresAt }: Lease): string {
   if (expiresAt !== '') return expiresAt;
+  if (owner?.bind === 'pod') return 'its pod ends';
   if (owner?.bind === 'process') return `pid ${String(pid)} ends`;
   return owner?.bind === 'cgroup' ? 'its control group ends' : `release --key ${visible(key)}`;
 }

@@ -10,6 +10,7 @@ import { checkAccess } from '../doctor/access.js';
 import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
 import { checkCdi, checkDirectories, checkPathLengths } from '../doctor/directories.js';
 import { finding, type Finding, type Verdict } from '../doctor/finding.js';
+import { checkFront } from '../doctor/front.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
 import { checkRules } from '../doctor/rules.js';
@@ -79,6 +80,7 @@ export async function examineMachine(scope: Scope): Promise<readonly Finding[]> 
     ...checkDescriptors(scope),
     ...checkNativeCalls(scope),
     ...(await checkReach(scope)),
+    ...(await checkFront(scope)),
   ];
 }
 

@@ -1,6 +1,6 @@
 // `status`
 import type { Command } from 'commander';
-import type { PluginView, RefusedView, StatusView } from '../../model/views.js';
+import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { visible, visibleJson } from '../output/text.js';
@@ -43,10 +43,14 @@ export function statusSummary(status: StatusView, now: number, paint: Paint): st
   const sum = (of: 'capacity' | 'allocatable'): number => resources.reduce((total, each) => total + each[of], 0);
   const lines = [
     `plugin-broker ${visible(broker.version)} is ${paint(toneOfState(broker.phase), visible(broker.phase))} (pid ${broker.pid}, up ${ago(broker.startedAt, now)})`,
-    ...[...broker.problems, ...policyProblem(status)].map((problem) => paint('bad', `! ${visible(problem)}`)),
+    ...[...broker.problems, ...policyProblem(status), ...ledgerProblem(status), ...frontProblems(status)].map(
+      (problem) => paint('bad', `! ${visible(problem)}`),
+    ),
     `checkpoint  ${checkpointLine(checkpoint, now, paint)}`,
     `policy      ${visible(policy.source)}, read ${ago(policy.loadedAt, now)} ago`,
     `plugins     ${countStates(plugins, paint)}; ${broker.restoredPlugins} came from the checkpoint at start`,
+    ...leaseLine(status),
+    ...frontLine(resources, paint),
     `resources   ${resources.length}, with ${sum('allocatable')} of ${counted(sum('capacity'), 'device')} allocatable`,
   ];
   return `${lines.join('\n')}\n${attention(plugins, now, paint)}${refusedAgain(status, now, paint)}`;
@@ -56,6 +60,39 @@ export function statusSummary(status: StatusView, now: number, paint: Paint): st
 function policyProblem({ broker, policy }: StatusView): readonly string[] {
   if (policy.error === '' || broker.problems.some((problem) => problem.includes(policy.error))) return [];
   return [`the policy file was refused, the old policy is kept: ${policy.error}`];
+}
+
+function ledgerProblem({ ledger }: StatusView): readonly string[] {
+  if (ledger.state === 'ok') return [];
+  const what =
+    ledger.state === 'stale' ? 'leases of the lost checkpoint are not known' : 'nobody knows what is given out';
+  const remedy =
+    ledger.state === 'unread' ? 'see checkpoint' : 'plugin-broker allocations reset, when nothing uses devices';
+  return [`the ledger is ${ledger.state}: ${what}; ${remedy}`];
+}
+
+function leaseLine({ ledger: { leases, waiting } }: StatusView): readonly string[] {
+  if (leases + waiting === 0) return [];
+  return [`leases      ${leases}${waiting === 0 ? '' : `, and ${counted(waiting, 'request')} that wait for devices`}`];
+}
+
+/** What the kubelet does not get although it should. */
+function frontProblems({ resources }: StatusView): readonly string[] {
+  const wrong = resources.filter(({ front }) => front.state === 'refused' || front.state === 'too-large');
+  const told = wrong.slice(0, MOST_LISTED).map(({ name, front }) => `${name} is ${front.state}: ${front.reason}`);
+  return wrong.length > told.length
+    ? [...told, `and ${wrong.length - told.length} more: plugin-broker resources`]
+    : told;
+}
+
+/** Resources by how they stand towards the kubelet; nothing where the broker stands before none. */
+function frontLine(resources: readonly ResourceView[], paint: Paint): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { front } of resources) counts.set(front.state, (counts.get(front.state) ?? 0) + 1);
+  counts.delete('off');
+  if (counts.size === 0) return [];
+  const states = [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`);
+  return [`kubelet     ${states.join(', ')}`];
 }
 
 function checkpointLine(checkpoint: StatusView['checkpoint'], now: number, paint: Paint): string {

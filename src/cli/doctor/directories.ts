@@ -109,7 +109,7 @@ function checkMissing(name: string, directory: string): Finding {
 }
 
 /** By owner and mode: the daemon may run as another user than this command. Root may everything. */
-function mayUse(directory: string, { uid: owner, mode }: Stats, uid: number): boolean {
+export function mayUse(directory: string, { uid: owner, mode }: Stats, uid: number): boolean {
   if (uid === 0) return true;
   if (uid === owner) return (mode & 0o700) === 0o700;
   if (uid !== process.geteuid?.()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;

@@ -12,6 +12,7 @@ import {
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Result } from '../../allocation/result.js';
 import type { AllocationCaller, LeaseNews } from '../../allocation/ports.js';
+import type { PodOwner } from '../../front/pods.js';
 import {
   AllocateRequest,
   AttachRequest,
@@ -43,6 +44,8 @@ type Settle = (failure: unknown, bytes?: Bytes) => void;
 /** What stands behind the service. */
 export interface AllocBackend {
   readonly allocations: Allocations;
+  /** Containers of pods that have devices of a resource, or of any where it is empty. */
+  readonly pods: (resource: string) => readonly PodOwner[];
   readonly log: Log;
   /** Who calls when the kernel cannot be asked: only the broker's own user can open the socket then. */
   readonly ownUid: number;
@@ -90,9 +93,13 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   const list = (call: ServerWritableStream<Bytes, Bytes>): void => {
     try {
       const { resource } = ListRequest.decode(call.request);
-      const leases = allocations.list(callerOf(call.metadata), resource);
+      const caller = callerOf(call.metadata);
+      const isOperator = caller.uid === 0 || caller.uid === backend.ownUid;
+      const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
+      const leases = [...allocations.list(caller, resource), ...pods];
       for (let at = 0; at < leases.length; at += LEASES_A_PAGE) {
-        call.write(LeasePage.encode({ leases: leases.slice(at, at + LEASES_A_PAGE).map(viewOf) }));
+        const page = leases.slice(at, at + LEASES_A_PAGE);
+        call.write(LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) }));
       }
       call.end();
     } catch (failure) {
@@ -212,6 +219,23 @@ function leaseMessage(lease: Lease, cdi: ReturnType<Allocations['cdiOf']>): Para
     pid: owner.process?.pid ?? 0,
     key: lease.key ?? '',
     warnings,
+  };
+}
+
+/** A pod in the place of a lease: what the kubelet gave it is not ours to release. */
+function podMessage({
+  namespace,
+  pod,
+  container,
+  since,
+  devices,
+}: PodOwner): Parameters<typeof LeaseMessage.encode>[0] {
+  return {
+    granted: [...devices].map(([resource, ids]) => ({ resource, ids })),
+    state: 'active',
+    createdAt: new Date(since).toISOString(),
+    owner: { bind: 'pod', namespace, name: pod, part: container },
+    uid: -1,
   };
 }
 

@@ -8,7 +8,7 @@ import type { Finding } from '../../../src/cli/doctor/finding.js';
 import type { Scope } from '../../../src/cli/doctor/scope.js';
 import { readConfig } from '../../../src/cli-config.js';
 import { runHere } from '../../support/captured-terminal.js';
-import { FakeAdminPort } from '../../support/fake-admin-port.js';
+import { FakeAdminPort, resourceView } from '../../support/fake-admin-port.js';
 import { run } from '../../support/program.js';
 import { serveAdmin } from '../../support/served-admin.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -189,6 +189,44 @@ describe('doctor', () => {
         'fail: plugin-broker 1.2.3 (pid 77)… the policy file is bad',
       ],
     );
+  });
+
+  it('looks at the kubelet that the broker stands before, and names plugins that talk past us', async () => {
+    const { root, scope } = await machine();
+    const kubeletDir = path.join(root, 'k');
+    const front = { ...scope.settings.front, enabled: true, kubeletDir };
+    const status = new FakeAdminPort().status();
+    const refused = { state: 'refused', reason: 'another has it', since: '', told: { healthy: 0, unhealthy: 0 } };
+    const before: Scope = {
+      ...scope,
+      settings: { ...scope.settings, front },
+      daemon: { ...status, resources: [resourceView({ front: refused })] },
+    };
+    assert.match((await found(before, "the kubelet's directories")).join(), /device-plugins is not there; /);
+    for (const name of ['device-plugins/plugin-broker', 'plugins', 'plugins_registry', 'pod-resources']) {
+      mkdirSync(path.join(kubeletDir, name), { recursive: true, mode: 0o700 });
+    }
+    assert.match((await found(before, 'the kubelet')).join(), /^warn: nobody answers on .*kubelet.sock \(missing\)/);
+    for (const name of ['device-plugins/kubelet.sock', 'device-plugins/plugin-broker/ours.sock']) {
+      await makeSocket(path.join(kubeletDir, name), true);
+    }
+    assert.match((await found(before, 'the kubelet')).join(), /a device given twice is not noticed/);
+    await makeSocket(path.join(kubeletDir, 'pod-resources/kubelet.sock'), true);
+    assert.match((await found(before, 'the kubelet')).join(), /^ok: /);
+    assert.deepEqual(await found(before, 'resources of the kubelet'), [
+      'warn: example.com/gpu is refused: another has it; see plugin-broker explain example.com/gpu',
+    ]);
+    assert.match((await found(before, 'plugins past us')).join(), /^ok: no plugin listens/);
+    await makeSocket(path.join(kubeletDir, 'device-plugins/nic.sock'), true);
+    await makeSocket(path.join(kubeletDir, 'device-plugins/old.sock'), false);
+    assert.match(
+      (await found(before, 'plugins past us')).join(),
+      /^warn: 1 socket of plugins that talk to the kubelet past us: nic.sock in /,
+    );
+    const elsewhere = await examineMachine({ ...before, uid: 12_345 });
+    const denied = elsewhere.filter(({ name, verdict }) => name === "the kubelet's directories" && verdict === 'fail');
+    assert.equal(denied.length, 3);
+    assert.deepEqual(await found(scope, 'the kubelet'), [], 'nothing is said where there is no front');
   });
 
   it('counts the inotify use of the user against the limits of the kernel', async () => {

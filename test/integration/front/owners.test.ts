@@ -4,6 +4,8 @@ import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
 import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
+import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { RegistrationCaller } from '../../support/front-caller.js';
 
 describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
@@ -13,10 +15,11 @@ describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
   });
 
   it('pods are shown with their devices, and a device of a living pod is not given a second time', async () => {
-    const world = new FrontWorld();
+    const world = new FrontWorld({ upstream: true, front: { exclude: ['local.example/*'] } });
     worlds.push(world);
     await world.start();
     await world.pod('p');
+    world.plugin({ resource: 'local.example/x' });
     assert.ok(existsSync(path.join(world.kubelet.root, 'pod-resources', 'kubelet.sock')));
     const owners = async (): Promise<string[]> => {
       const [resource] = await world.broker.admin.resources('', false);
@@ -25,6 +28,28 @@ describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
     await eventually('the owner is known', async () => (await owners()).includes('default/p/c'), { withinMs: 25_000 });
     const [resource] = await world.broker.admin.resources('', true);
     assert.equal(resource?.allocated, 1);
+    const client = new AllocClient(path.join(world.broker.root, 'alloc.sock'));
+    await eventually('a lease of the other resource', async () => {
+      return (await refusalOf(client.one('local.example/x', { key: 'job' }))) === 'given';
+    });
+    const shown = (await client.list()).map(({ owner, granted }) => [owner?.bind, granted[0]?.resource]);
+    assert.deepEqual(shown, [
+      ['key', 'local.example/x'],
+      ['pod', RESOURCE],
+    ]);
+    assert.deepEqual(
+      (await client.list(RESOURCE)).map(({ owner, id, uid }) => [owner?.name, owner?.part, id, uid]),
+      [['p', 'c', '', -1]],
+    );
+    client.close();
+    const merged = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources/kubelet.sock'));
+    const pods = (await merged.list()).podResources.map(({ containers }) => containers[0]?.devices[0]?.resourceName);
+    assert.deepEqual(pods, [RESOURCE, 'local.example/x']);
+    const usable = (await merged.allocatable()).devices.map(({ resourceName }) => resourceName);
+    assert.deepEqual(usable, [RESOURCE, 'local.example/x', 'local.example/x']);
+    merged.close();
+    const { why } = await world.broker.admin.explain(RESOURCE, '');
+    assert.match(why, /Towards the kubelet it is fronted: .* default\/p\/c has dev-\d\./);
     // What a kubelet does that forgot what it had given.
     const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
     const given = Object.values(world.kubelet.of('container-started', 'p')[0]?.['devices'] as Record<string, string[]>);

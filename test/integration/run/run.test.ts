@@ -250,6 +250,15 @@ describe('allocate, release and allocations', () => {
       json.map(({ pid }) => pid),
       [77, 0],
     );
+    const pod = { owner: { bind: 'pod', namespace: 'default', name: 'p', part: 'c' }, uid: -1, state: 'active' };
+    allocator.leases = [given, { ...given, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted ?? [] }];
+    const withPod = await run(['allocations', '--root', root]);
+    assert.match(withPod.stdout, /default\/p\/c +v\/gpu: g0 g1 +active +- +its pod ends +- /);
+    const args = await run(['allocations', '--root', root, '-o', 'args']);
+    assert.equal(args.stdout, `--device=plugin-broker/lease=${LEASE} --device=vendor.example/gpu=g0\n`);
+    assert.match(args.stderr, /has no CDI name/);
+    const env = await run(['allocations', '--root', root, '-o', 'env']);
+    assert.match(env.stdout, new RegExp(`^# ${LEASE}: .*\nexport GPU_IDS=g0,g1\n`));
     allocator.leases = [];
     assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
   });

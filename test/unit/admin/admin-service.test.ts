@@ -107,15 +107,28 @@ describe('AdminService', () => {
     assert.deepEqual(port.done, []);
   });
 
+  it('says in explain who has which devices', async () => {
+    const { port, service } = broker();
+    port.pluginList = [pluginView()];
+    port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service' });
+    port.taken.set('g1', { lease: '', owner: 'default/p/c' }).set('g2', { lease: '', owner: 'default/p/c' });
+    const given = await service.explain('example.com/gpu', '', never);
+    assert.match(
+      given.ok ? given.value.why : '',
+      /systemd\/train\.service \(lease 01k\) has g0, default\/p\/c has g1 g2\./,
+    );
+  });
+
   for (const verb of ['deregister', 'forget'] as const)
-    it(`does not ${verb} a plugin whose devices are in leases, unless it is forced`, async () => {
+    it(`does not ${verb} a plugin whose devices are in use, also one whose resource has gone, unless it is forced`, async () => {
       const { port, service } = broker();
       port.pluginList = [pluginView({ state: 'held' })];
-      port.resourceList = [resourceView({ allocated: 2 })];
+      port.resourceList = [];
+      port.taken.set('g0', { lease: 'l', owner: 'key/a' }).set('g1', { lease: '', owner: 'default/p/c' });
       const given = await service[verb]('example.com/gpu', '');
       assert.match(
         given.ok ? 'ok' : given.problem.message,
-        /2 devices of example\.com\/gpu are in leases; release them .*, or say --force: the leases stay/,
+        /2 devices of example\.com\/gpu are in use; release them .*, or say --force: their owners keep them/,
       );
       assert.deepEqual(port.done, []);
       assert.equal((await service[verb]('example.com/gpu', '', true)).ok, true);

@@ -115,6 +115,22 @@ describe('the summary', () => {
     ]);
   });
 
+  it('says how many leases there are, and what becomes of resources before a kubelet', () => {
+    const front = (state: string, reason = ''): object => ({
+      front: { state, reason, since: '', told: { healthy: 0, unhealthy: 0 } },
+    });
+    const resources = [
+      resourceView(front('fronted')),
+      resourceView({ name: 'v/nic', ...front('refused', 'another plugin registers it, too') }),
+    ];
+    const status = { ...port.status(), resources, ledger: { state: 'stale' as const, leases: 3, waiting: 1 } };
+    const shown = lines(statusSummary(status, now, plain));
+    assert.match(shown[1] ?? '', /^! the ledger is stale: leases of the lost checkpoint are not known; /);
+    assert.equal(shown[2], '! v/nic is refused: another plugin registers it, too');
+    assert.ok(shown.includes('leases      3, and 1 request that wait for devices'));
+    assert.ok(shown.includes('kubelet     1 fronted, 1 refused'));
+  });
+
   it('names the plugins that are not ready, but never more than fit a screen', () => {
     const quarantined = Array.from({ length: 14 }, (_, index) =>
       pluginView({ name: `a.io/${index}`, state: 'quarantined' }),

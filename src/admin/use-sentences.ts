@@ -1,0 +1,27 @@
+// Who has the devices of a resource and how it stands towards a kubelet, in sentences. Pure.
+import type { ResourceUse } from './plugin-views.js';
+
+/** Owners named in one sentence. */
+const NAMED = 8;
+
+/** What `explain` adds about a resource; nothing where nobody uses it. */
+export function useSentences(resource: string, use: ResourceUse): readonly string[] {
+  const { state, reason } = use.front(resource);
+  const front = state === 'off' ? [] : [`Towards the kubelet it is ${state}${reason === '' ? '' : `: ${reason}`}.`];
+  const taken = [...use.takenOf(resource)];
+  if (taken.length === 0) return front;
+  const holders = new Map<string, string[]>();
+  for (const [device, { lease, owner }] of taken) {
+    const holder = lease === '' ? owner : `${owner} (lease ${lease})`;
+    holders.set(holder, [...(holders.get(holder) ?? []), device]);
+  }
+  const named = [...holders].slice(0, NAMED).map(([holder, devices]) => `${holder} has ${some(devices)}`);
+  const rest = holders.size - named.length;
+  const more = rest > 0 ? `, and ${String(rest)} more owners have others` : '';
+  return [...front, `${named.join(', ')}${more}.`];
+}
+
+function some(devices: readonly string[]): string {
+  const rest = devices.length - NAMED;
+  return `${devices.slice(0, NAMED).join(' ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`;
+}

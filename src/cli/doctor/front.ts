@@ -1,0 +1,92 @@
+// The broker in front of a kubelet: are that kubelet's directories there and ours to write, does it follow every list, and
+// which plugins still talk to it past us?
+import { statSync, type Stats } from 'node:fs';
+import path from 'node:path';
+import { kubeletPaths, type KubeletPaths } from '../../platform/kubelet/front-paths.js';
+import { counted } from '../output/amounts.js';
+import { mayUse } from './directories.js';
+import { finding, type Finding } from './finding.js';
+import { entriesOf, probe, probeAll } from './probe.js';
+import type { Scope } from './scope.js';
+
+/** States in which somebody has to do something. `registering` and `no-kubelet` pass by themselves, or name the kubelet. */
+const WRONG: ReadonlySet<string> = new Set(['refused', 'too-large', 'registering']);
+/** Names listed in one sentence. */
+const MOST_NAMED = 5;
+
+/** Nothing where the broker stands before no kubelet. */
+export async function checkFront(scope: Scope): Promise<readonly Finding[]> {
+  const { front } = scope.settings;
+  if (!front.enabled) return [];
+  const paths = kubeletPaths(front.kubeletDir);
+  const directories = [paths.devicePlugins, paths.plugins, ...(front.doors === 'both' ? [paths.registry] : [])];
+  return [
+    ...directories.flatMap((directory) => checkPlace(directory, scope)),
+    await checkKubelet(paths),
+    ...checkResources(scope),
+    await checkPastUs(paths),
+  ];
+}
+
+function checkPlace(directory: string, { uid }: Scope): readonly Finding[] {
+  const name = "the kubelet's directories";
+  let found: Stats | undefined;
+  try {
+    found = statSync(directory, { throwIfNoEntry: false });
+  } catch (failure) {
+    const { code } = failure as NodeJS.ErrnoException;
+    return [finding(name, 'fail', `${directory} cannot be looked at (${String(code)}); check what is above it`)];
+  }
+  if (found === undefined) {
+    return [
+      finding(name, 'warn', `${directory} is not there; the kubelet makes it, or front.kubeletDir is another one`),
+    ];
+  }
+  if (mayUse(directory, found, uid)) return [];
+  const message = `uid ${uid} may not write ${directory}, so the kubelet cannot be told of devices; run the daemon as root, and allow it the directory (ReadWritePaths of its unit)`;
+  return [finding(name, 'fail', message)];
+}
+
+async function checkKubelet({ socket, podResources }: KubeletPaths): Promise<Finding> {
+  const name = 'the kubelet';
+  const liveness = await probe(socket);
+  if (liveness !== 'listening') {
+    return finding(
+      name,
+      'warn',
+      `nobody answers on ${socket} (${liveness}): start the kubelet, or correct front.kubeletDir`,
+    );
+  }
+  if ((await probe(podResources)) === 'listening') return finding(name, 'ok', `${socket} and ${podResources} answer`);
+  const lost = 'which pods have which devices is not known, and a device given twice is not noticed';
+  return finding(name, 'warn', `nobody answers on ${podResources}: ${lost}; look at --root-dir of the kubelet`);
+}
+
+function checkResources({ daemon }: Scope): readonly Finding[] {
+  const name = 'resources of the kubelet';
+  const theirs = (daemon?.resources ?? []).filter(({ front }) => front.state !== 'off');
+  const wrong = theirs.filter(({ front }) => WRONG.has(front.state));
+  if (wrong.length > 0) {
+    return wrong
+      .slice(0, MOST_NAMED)
+      .map(({ name: resource, front }) =>
+        finding(name, 'warn', `${resource} is ${front.state}: ${front.reason}; see plugin-broker explain ${resource}`),
+      );
+  }
+  return daemon === undefined ? [] : [finding(name, 'ok', `${counted(theirs.length, 'resource')} before the kubelet`)];
+}
+
+/** Sockets of plugins that are not ours: the kubelet has those from the plugins themselves. */
+async function checkPastUs({ devicePlugins, socket }: KubeletPaths): Promise<Finding> {
+  const name = 'plugins past us';
+  const sockets = entriesOf(devicePlugins, false)
+    .filter(({ file, entry }) => entry.isSocket() && file !== socket)
+    .map(({ file }) => file);
+  const living = (await probeAll(sockets)).filter(({ liveness }) => liveness !== 'dead' && liveness !== 'missing');
+  if (living.length === 0) return finding(name, 'ok', `no plugin listens in ${devicePlugins} itself`);
+  const named = living.slice(0, MOST_NAMED).map((one) => path.basename(one.socket));
+  const more = living.length > named.length ? ` and ${living.length - named.length} more` : '';
+  const remedy = 'move them behind the broker, or leave out what they offer with front.exclude';
+  const message = `${counted(living.length, 'socket')} of plugins that talk to the kubelet past us: ${named.join(', ')}${more} in ${devicePlugins}; ${remedy}`;
+  return finding(name, 'warn', message);
+}

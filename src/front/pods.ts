@@ -1,0 +1,37 @@
+// Pods as owners of devices: what was learned device by device, put together again. Pure.
+import type { DeviceOwner } from './owners.js';
+
+/** One container of a pod with all that it has. */
+export interface PodOwner {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** Epoch milliseconds since when it is known. */
+  readonly since: number;
+  /** Device ids by resource. */
+  readonly devices: ReadonlyMap<string, readonly string[]>;
+}
+
+/**
+ * Containers with their devices, those known longest first.
+ *
+ * @param resource only containers that have devices of it, unless it is empty
+ */
+export function podOwners(
+  byResource: ReadonlyMap<string, ReadonlyMap<string, DeviceOwner>>,
+  resource: string,
+): readonly PodOwner[] {
+  const found = new Map<string, PodOwner & { since: number; readonly devices: Map<string, string[]> }>();
+  for (const [name, owners] of byResource) {
+    for (const [id, { namespace, pod, container, since }] of owners) {
+      const key = `${namespace}/${pod}/${container}`;
+      const known = found.get(key) ?? { namespace, pod, container, since, devices: new Map<string, string[]>() };
+      found.set(key, known);
+      known.since = Math.min(known.since, since);
+      known.devices.set(name, [...(known.devices.get(name) ?? []), id]);
+    }
+  }
+  return [...found.values()]
+    .filter(({ devices }) => resource === '' || devices.has(resource))
+    .sort((one, other) => one.since - other.since);
+}
