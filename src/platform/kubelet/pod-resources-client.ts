@@ -38,14 +38,14 @@ function calling(socket: string, guarding: Guarding): Call {
 
 /** For the front: who has which devices. */
 export function podResourcesClient(socket: string, guarding: Guarding): PodResources {
-  const { list, get } = kubeletAnswers(socket, guarding);
+  const answers = kubeletAnswers(socket, guarding);
   return {
     list: async (limitMs, signal) => {
-      const bytes = Buffer.concat(await list(limitMs, signal));
+      const bytes = Buffer.concat(await answers.list(limitMs, signal));
       return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
     },
     get: async (namespace, pod, limitMs, signal) => {
-      const bytes = await get(namespace, pod, limitMs, signal);
+      const bytes = await answers.get(namespace, pod, limitMs, signal);
       if (bytes === undefined) return undefined;
       const { podResources } = decoded(() => GetPodResourcesResponse.decode(bytes));
       return podResources === undefined ? undefined : holdingsOf(podResources);

@@ -251,7 +251,7 @@ describe('allocate, release and allocations', () => {
       [77, 0],
     );
     const pod = { owner: { bind: 'pod', namespace: 'default', name: 'p', part: 'c' }, uid: -1, state: 'active' };
-    allocator.leases = [given, { ...given, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted ?? [] }];
+    allocator.leases = [given, { ...given, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted }];
     const withPod = await run(['allocations', '--root', root]);
     assert.match(withPod.stdout, /default\/p\/c +v\/gpu: g0 g1 +active +- +its pod ends +- /);
     const args = await run(['allocations', '--root', root, '-o', 'args']);
