@@ -253,7 +253,7 @@ describe('allocate, release and allocations', () => {
     const pod = { owner: { bind: 'pod', namespace: 'default', name: 'p', part: 'c' }, uid: -1, state: 'active' };
     allocator.leases = [given, { ...given, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted }];
     const withPod = await run(['allocations', '--root', root]);
-    assert.match(withPod.stdout, /default\/p\/c +v\/gpu: g0 g1 +active +- +its pod ends +- /);
+    assert.match(withPod.stdout, /default\/p\/c +v\/gpu: g0 g1 +active +- +its pod ends +-\n/);
     const args = await run(['allocations', '--root', root, '-o', 'args']);
     assert.equal(args.stdout, `--device=plugin-broker/lease=${LEASE} --device=vendor.example/gpu=g0\n`);
     assert.match(args.stderr, /has no CDI name/);
