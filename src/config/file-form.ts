@@ -4,6 +4,7 @@ import type { FrontSettings } from '../model/front.js';
 import type {
   AdmissionSettings,
   AllocatorSettings,
+  BucketSettings,
   CheckpointSettings,
   ConnectionLimit,
   Consumer,
@@ -58,6 +59,7 @@ export type PluginFloodForm = Written<Omit<FloodPolicy, 'penalty'>> & { readonly
 /** Everything below the key `flood`. */
 export interface FloodForm extends PluginFloodForm {
   readonly connections: Written<ConnectionLimit>;
+  readonly allocate: Written<BucketSettings>;
   readonly global: { readonly register: Written<RegisterLimit> };
   readonly maxBuckets: number;
 }

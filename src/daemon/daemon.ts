@@ -125,6 +125,7 @@ export class Daemon {
       ...parts,
       ownUid,
       store,
+      flood,
       cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,

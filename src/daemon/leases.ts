@@ -4,8 +4,7 @@ import { Allocations } from '../allocation/allocations.js';
 import type { AllocationMetrics, CdiFiles, Offer } from '../allocation/ports.js';
 import type { LiveConfig } from '../config/live-config.js';
 import type { CheckpointStore, OpenedCheckpoint } from '../checkpoint/store.js';
-import { AllocateLimit } from '../flood/allocate-limit.js';
-import type { OpenLimiter } from '../flood/limiter.js';
+import type { FloodGate } from '../flood/flood-gate.js';
 import { resourcesOf } from '../inventory/resources.js';
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
@@ -48,7 +47,7 @@ export interface LeaseParts {
   readonly live: Pick<LiveConfig, 'policyFor' | 'consumerOf'> & { readonly current: { readonly settings: Settings } };
   readonly ownUid: number;
   readonly store: CheckpointStore;
-  readonly openLimiter: OpenLimiter;
+  readonly flood: Pick<FloodGate, 'allocations'>;
   readonly cdi: CdiFiles;
   readonly clock: Clock;
   readonly random: Random;
@@ -73,7 +72,6 @@ const noPods: PodSource = { pods: () => [] };
 export class Leases implements RosterListener, ListListener {
   readonly allocations: Allocations;
   readonly #parts: LeaseParts;
-  readonly #limit: AllocateLimit;
   readonly #decoded = new Map<string, { readonly raw: Buffer; readonly devices: readonly Device[] }>();
   #door: GrpcDoor | undefined;
   #endStreams: () => void = () => undefined;
@@ -87,14 +85,13 @@ export class Leases implements RosterListener, ListListener {
     const { live, store, clock, random, metrics } = parts;
     const { settings } = live.current;
     const policy = (resource: string): AllocatePolicy => live.policyFor(DEVICE_PLUGIN, resource, '').allocate;
-    this.#limit = new AllocateLimit(parts.openLimiter, () => metrics.floodExceeded('allocate', 'reject'));
     this.allocations = new Allocations({
       offer: (resource) => this.#offer(resource),
       policy,
       consumer: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
       settings: settings.allocator,
       timeouts: settings.timeouts,
-      flood: (uid) => this.#limit.ask(uid),
+      flood: (uid) => parts.flood.allocations.ask(uid),
       store: {
         get mayWrite() {
           return store.mayWrite;
@@ -174,7 +171,6 @@ export class Leases implements RosterListener, ListListener {
     void this.#listener?.close();
     await this.#door?.drain(DRAIN_MS);
     this.allocations.close();
-    this.#limit.close();
   }
 
   async #bind(): Promise<void> {

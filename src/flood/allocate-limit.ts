@@ -1,49 +1,102 @@
-// How often one uid may ask for devices: `burst` at once, one more each interval.
+// How often one uid may ask for devices: `flood.allocate`. Nobody waits here and nobody is quarantined: who asks too often is
+// refused with a time, and the devices are given in the order of those who may ask.
+import type { Metrics } from '../kernel/metrics.js';
+import type { EventSink } from '../model/event.js';
+import type { FloodSettings } from '../model/settings.js';
+import type { LimitView } from '../model/views.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
 
-const SETTINGS = { burst: 20, intervalMs: 50 } as const;
 /** Uids counted apart; further ones are counted together. */
 const MAX_UIDS = 1024;
 const OTHERS = -1;
 
+/** What the limit needs. */
+export interface AllocateLimitPorts {
+  readonly openLimiter: OpenLimiter;
+  readonly metrics: Pick<Metrics, 'floodExceeded'>;
+  /** Gets an event for each call that is only observed (who refuses one tells that). */
+  readonly events: EventSink;
+}
+
+interface Entry {
+  readonly uid: number;
+  readonly limiter: Limiter;
+  exceeded: number;
+}
+
 /** The bucket `allocate` of each uid. */
 export class AllocateLimit {
-  readonly #open: OpenLimiter;
-  readonly #buckets = new Map<string, Limiter>();
-  readonly #exceeded: () => void;
+  readonly #ports: AllocateLimitPorts;
+  readonly #entries = new Map<string, Entry>();
+  #settings: FloodSettings;
 
-  /** @param exceeded counts one call that was refused */
-  constructor(open: OpenLimiter, exceeded: () => void) {
-    this.#open = open;
-    this.#exceeded = exceeded;
+  constructor(settings: FloodSettings, ports: AllocateLimitPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
   }
 
   /** Counts a call. Undefined: it may go on; else milliseconds until the next one may. */
   ask(uid: number): number | undefined {
-    const bucket = this.#bucketOf(String(uid));
-    if (bucket.tryTake()) return undefined;
-    this.#exceeded();
-    return Math.max(1, Math.ceil(bucket.nextInMs()));
+    const entry = this.#entryOf(uid);
+    if (entry.limiter.tryTake()) return undefined;
+    entry.exceeded += 1;
+    const isObserved = this.#settings.mode === 'observe';
+    this.#ports.metrics.floodExceeded('allocate', isObserved ? 'observe' : 'reject');
+    const leftMs = Math.max(1, Math.ceil(entry.limiter.nextInMs()));
+    if (!isObserved) return leftMs;
+    const message = `uid ${String(uid)} asks for devices more often than flood.allocate allows; it would be refused, if flood.mode were enforce`;
+    this.#ports.events.record({ type: 'flood', reason: 'FLOOD_ALLOCATE', message });
+    return undefined;
+  }
+
+  /** Goes on under other settings with the permits that are left. */
+  reload(settings: FloodSettings): void {
+    this.#settings = settings;
+    for (const { limiter } of this.#entries.values()) limiter.reload(settings.allocate);
+  }
+
+  /** Uids that asked a moment ago, or asked too often. */
+  views(): LimitView[] {
+    const { mode, allocate } = this.#settings;
+    const noticed = [...this.#entries.values()].filter(({ limiter, exceeded }) => exceeded > 0 || !limiter.isFull());
+    return noticed.map(({ uid, limiter, exceeded }) => ({
+      limit: 'allocate',
+      plugin: '',
+      uid,
+      mode,
+      permits: limiter.permits(),
+      burst: allocate.burst,
+      intervalMs: allocate.intervalMs,
+      nextInMs: Math.ceil(limiter.nextInMs()),
+      strikes: 0,
+      quarantinedUntil: '',
+      exceeded,
+      slowing: limiter.permits() > 0 || exceeded === 0 ? '' : mode === 'observe' ? 'observe' : 'reject',
+      source: 'flood',
+    }));
   }
 
   /** Stops all limiters. */
   close(): void {
-    for (const bucket of this.#buckets.values()) bucket.close();
-    this.#buckets.clear();
+    for (const { limiter } of this.#entries.values()) limiter.close();
+    this.#entries.clear();
   }
 
-  #bucketOf(uid: string): Limiter {
-    const known = this.#buckets.get(uid);
+  #entryOf(uid: number): Entry {
+    const known = this.#entries.get(String(uid));
     if (known !== undefined) return known;
     let key = uid;
-    if (this.#buckets.size >= MAX_UIDS) {
-      const evicted = makeRoom(this.#buckets, (bucket) => bucket.isFull());
-      evicted?.close();
-      if (evicted === undefined) key = String(OTHERS);
+    if (this.#entries.size >= MAX_UIDS) {
+      const evicted = makeRoom(this.#entries, ({ limiter }) => limiter.isFull());
+      evicted?.limiter.close();
+      if (evicted === undefined) key = OTHERS;
     }
-    const bucket = this.#buckets.get(key) ?? this.#open(SETTINGS);
-    this.#buckets.set(key, bucket);
-    return bucket;
+    const shared = this.#entries.get(String(key));
+    if (shared !== undefined) return shared;
+    const { burst, intervalMs } = this.#settings.allocate;
+    const entry = { uid: key, limiter: this.#ports.openLimiter({ burst, intervalMs }), exceeded: 0 };
+    this.#entries.set(String(key), entry);
+    return entry;
   }
 }

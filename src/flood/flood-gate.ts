@@ -4,6 +4,7 @@ import { processKey } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy, PolicySource } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
+import { AllocateLimit } from './allocate-limit.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
@@ -14,7 +15,7 @@ import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
 import type { FloodPorts } from './ports.js';
 import { Quarantines } from './quarantines.js';
-import { exceeded, type RegistrationLimit } from './registration-limit.js';
+import { exceeded, ownLimit, type RegistrationLimit } from './registration-limit.js';
 import { quarantinedSentence } from './sentences.js';
 import { Pacers } from './pacers.js';
 import type { PacedSession, UpdatePacer } from './update-pacer.js';
@@ -35,6 +36,8 @@ const PASS: FloodVerdict = { kind: 'pass' };
 export class FloodGate implements RegistrationLimits, ListPacing {
   /** The limit on connections. */
   readonly connections: ConnectionBudget;
+  /** The limit on requests for devices. */
+  readonly allocations: AllocateLimit;
   /** Those who hear of quarantines and penalties. */
   readonly listeners = new Listeners<FloodListener>();
   readonly #ports: FloodPorts;
@@ -56,6 +59,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#global = openLimiter({ burst, intervalMs });
     this.#globalTurns = new FairTurns(this.#global, clock);
     this.connections = new ConnectionBudget(policy.flood, ports);
+    this.allocations = new AllocateLimit(policy.flood, ports);
     const struck = (session: PacedSession): void => this.#struck(session);
     this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ports.ownUid);
   }
@@ -96,7 +100,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     }
     if (subject.pulled) return PASS;
     bucket.named(subject);
-    const own = this.#ask(this.#ownLimit(bucket), subject, bucket);
+    const own = this.#ask(ownLimit(bucket), subject, bucket);
     const all = (): FloodVerdict => this.#ask(this.#globalLimit(subject), subject, bucket);
     if (own.kind !== 'delay') return own.kind === 'pass' ? all() : own;
     const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
@@ -141,6 +145,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#policy = policy;
     this.#global.reload({ burst, intervalMs });
     this.connections.reload(policy.flood);
+    this.allocations.reload(policy.flood);
     for (const bucket of this.#buckets.all()) {
       this.#adopt(bucket, policy.policyFor(bucket.type, bucket.name, bucket.last?.socket ?? ''));
     }
@@ -153,6 +158,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return [
       globalView(this.#global, this.#policy.flood, this.#globalExceeded),
       ...this.connections.views(),
+      ...this.allocations.views(),
       ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
       ...this.#pacers.all().map(updatesView),
     ];
@@ -215,6 +221,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#globalTurns.close();
     this.#global.close();
     this.connections.close();
+    this.allocations.close();
     this.#pacers.close();
   }
 
@@ -226,19 +233,6 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   #isOut(bucket: Bucket): boolean {
     const nowMs = this.#ports.clock.mono();
     return quarantineLeftMs(bucket.penalty(nowMs), nowMs) > 0;
-  }
-
-  #ownLimit(bucket: Bucket): RegistrationLimit {
-    return {
-      limit: 'register',
-      code: 'FLOOD_REGISTER',
-      limiter: bucket.limiter,
-      join: (longestMs) => bucket.turns.join(ONE_LINE, longestMs),
-      settings: bucket.policy.register,
-      mode: bucket.policy.mode,
-      doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,
-      source: bucket.source,
-    };
   }
 
   #globalLimit({ caller }: FloodSubject): RegistrationLimit {

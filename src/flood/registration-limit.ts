@@ -1,6 +1,7 @@
 // What a limit on registrations does with one that finds no permit (onExceed).
 import type { FloodMode, RegisterLimit } from '../model/settings.js';
-import type { Waiting } from './fair-turns.js';
+import type { Bucket } from './bucket.js';
+import { ONE_LINE, type Waiting } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
 import type { FloodVerdict } from '../model/flood.js';
 import { figures, seconds } from './sentences.js';
@@ -18,6 +19,20 @@ export interface RegistrationLimit {
   readonly doing: string;
   /** `flood` or `rules[2].flood`. */
   readonly source: string;
+}
+
+/** The limit of a plugin and the uid that calls for it. */
+export function ownLimit(bucket: Bucket): RegistrationLimit {
+  return {
+    limit: 'register',
+    code: 'FLOOD_REGISTER',
+    limiter: bucket.limiter,
+    join: (longestMs) => bucket.turns.join(ONE_LINE, longestMs),
+    settings: bucket.policy.register,
+    mode: bucket.policy.mode,
+    doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,
+    source: bucket.source,
+  };
 }
 
 /** What was done about it: the word of metrics and views. */

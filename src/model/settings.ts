@@ -64,6 +64,8 @@ export interface FloodPolicy {
 /** The flood settings that are not per plugin. */
 export interface FloodSettings extends FloodPolicy {
   readonly connections: ConnectionLimit;
+  /** Requests for devices, of one uid. */
+  readonly allocate: BucketSettings;
   readonly globalRegister: RegisterLimit;
   /** Buckets kept at most; past it newcomers of one uid share one. */
   readonly maxBuckets: number;

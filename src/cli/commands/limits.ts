@@ -49,7 +49,7 @@ export function limitTable(limits: readonly LimitView[], now: number, paint: Pai
 function ownerOf({ plugin, uid, limit }: LimitView): string {
   if (plugin !== '') return plugin;
   if (uid < 0) return '(all)';
-  return limit === 'connections' ? '(any)' : '(invalid names)';
+  return limit === 'connections' || limit === 'allocate' ? '(any)' : '(invalid names)';
 }
 
 function emptyIsBad(limit: LimitView): 'bad' | 'plain' {

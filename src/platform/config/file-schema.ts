@@ -124,6 +124,9 @@ const flood = section({
   })
     .prefault({})
     .describe('Connections opened by one process; beyond it they are closed'),
+  allocate: section(bucket(20, '50ms'))
+    .prefault({})
+    .describe('Requests for devices (alloc.sock) of one uid; beyond it they are refused with a time'),
   global: section({ register: registerLimit(1000, '5ms').describe('All registrations together') })
     .prefault({})
     .describe('Limits on all plugins together'),
