@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** How long to wait, in milliseconds, and how often to look. */
 export interface Patience {
-  /** Default 10,000. Generous, because it is only ever spent by a test that fails. */
+  /** Default 20,000. Generous, because it is only ever spent by a test that fails. */
   readonly withinMs?: number;
   /** Default 5. */
   readonly everyMs?: number;
@@ -16,7 +16,7 @@ export interface Patience {
 export async function eventually<T>(
   what: string,
   look: () => T | Promise<T>,
-  { withinMs = 10_000, everyMs = 5 }: Patience = {},
+  { withinMs = 20_000, everyMs = 5 }: Patience = {},
 ): Promise<Exclude<T, false | undefined>> {
   const until = performance.now() + withinMs;
   for (;;) {

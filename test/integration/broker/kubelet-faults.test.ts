@@ -93,6 +93,7 @@ describe('what the kubelet gets wrong', () => {
     }
     renameSync(one.socket, inRegistry('late.sock'));
     await eventually('it is found', () => allocatable('late') === 2);
+    await eventually('it was told', () => one.notified.length > 0);
     assert.deepEqual(one.notified, ['']);
   });
 

@@ -27,11 +27,13 @@ describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
     const registered = world.kubelet.of('registered', RESOURCE).length;
     const before = world.kubelet.of('list', RESOURCE).length;
     const since = Date.now();
-    await eventually('three lists more', () => world.kubelet.of('list', RESOURCE).length >= before + 6);
+    await eventually('lists go on', () => world.kubelet.of('list', RESOURCE).length >= before + 10, {
+      withinMs: 30_000,
+    });
     const seconds = (Date.now() - since) / 1000;
     const lists = world.kubelet.of('list', RESOURCE).length - before;
-    // Three may go ahead of their time, because a device stopped being healthy.
-    assert.ok(lists <= seconds + 4, `${String(lists)} lists in ${String(seconds)} s`);
+    // Three may go ahead of their time, because a device stopped being healthy, and a busy machine shows a few late.
+    assert.ok(lists <= seconds + 6, `${String(lists)} lists in ${String(seconds)} s`);
     assert.ok(world.kubelet.of('registered', RESOURCE).length - registered <= 1);
   });
 
