@@ -8,7 +8,7 @@ import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { LeaseSource } from '../model/lease.js';
 import { SocketListeners, type SocketListenerPorts } from '../platform/listeners/socket-listeners.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
-import { acceptOperators, GrpcDoor, type Accept } from '../platform/grpc/grpc-door.js';
+import { acceptOperators, GrpcDoor } from '../platform/grpc/grpc-door.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { serveRegister } from '../platform/grpc/register-service.js';
 import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
@@ -20,7 +20,7 @@ import { Core, type CorePorts, type PluginSide } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
 import { pluginSide, type PeerQuestions } from './outside.js';
-import { PodResourcesDoor, usableLists, type PodResourcesDoorPorts } from './pod-resources.js';
+import { podResources, type PodResourcesParts } from './pod-resources.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
 const MAX_REGISTER_BYTES = 64 * 1024;
@@ -48,8 +48,7 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly guarding: Guarding;
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly degraded: (
-    what:
-      Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesDoorPorts['degraded']>[0] | 'descriptors',
+    what: Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesParts['degraded']>[0] | 'descriptors',
     why: string | undefined,
   ) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
@@ -72,8 +71,8 @@ export class Broker {
   readonly #reserve: DescriptorReserve;
   readonly #kept: KeptSockets;
   /** Guards the connections to one socket. */
-  readonly #newGate: (count: BrokerParts['countConnection']) => ConnectionGate<Socket, Border>;
-  #podResources: PodResourcesDoor | undefined;
+  readonly newGate: (count?: BrokerParts['countConnection']) => ConnectionGate<Socket, Border>;
+  #podResources: ReturnType<typeof podResources> | undefined;
   #isStopping = false;
 
   constructor({ faults, ...given }: BrokerParts) {
@@ -95,7 +94,7 @@ export class Broker {
       clock,
       degraded: (why) => parts.degraded('descriptors', why),
     });
-    const newGate = (count: BrokerParts['countConnection']): ConnectionGate<Socket, Border> =>
+    this.newGate = (count = parts.countConnection) =>
       new ConnectionGate({
         clock,
         log,
@@ -106,8 +105,7 @@ export class Broker {
         openBorder: (socket, onEnd) => createBorder(socket, { guard: settings.guard, clock, onEnd }),
         count,
       });
-    this.#newGate = newGate;
-    const gate = newGate(parts.countConnection);
+    const gate = this.newGate();
     const { streams } = settings.flood.connections;
     this.#plugins = new GrpcDoor({ accept: gate.accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
     serveRegister(this.#plugins, registerDoor, recorder);
@@ -151,19 +149,6 @@ export class Broker {
     return this.#plugins.connections;
   }
 
-  /**
-   * A further door with the guard of kubelet.sock, for connections that its owner accepts.
-   *
-   * @param around sees each connection that may stay
-   */
-  openDoor(limits: { streams: number; maxRequestBytes: number }, around: (accept: Accept) => Accept): GrpcDoor {
-    return new GrpcDoor({
-      ...limits,
-      accept: around(this.#newGate(this.#parts.countConnection).accept),
-      clock: this.#parts.clock,
-    });
-  }
-
   /** Accepting failed somewhere. */
   readonly acceptFailed = (failure: Error): void => this.#reserve.acceptFailed(failure);
 
@@ -194,15 +179,15 @@ export class Broker {
     const isTheirs = (name: string): boolean =>
       live.settings.podResources.upstream !== undefined && front?.shown(name)?.state === 'fronted';
     if (!live.settings.podResources.enabled) return;
-    this.#podResources = new PodResourcesDoor({
+    this.#podResources = podResources({
       settings: live.settings,
       clock,
       log,
       metrics,
-      accept: this.#newGate(() => undefined).accept,
+      accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
       leases,
-      usable: () => usableLists([...this.core.resources().values()].filter(({ name }) => !isTheirs(name))),
+      resources: () => [...this.core.resources().values()].filter(({ name }) => !isTheirs(name)),
       degraded,
       guarding,
       isAllocating: () => front?.isAllocating === true,

@@ -1,0 +1,66 @@
+// A socket of ours that is made again when somebody removed it or put something in its place.
+import type { Alarm, Clock } from '../../kernel/clock.js';
+import { UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
+
+/** What it needs. */
+export interface KeptListenerPorts {
+  readonly clock: Clock;
+  /** Milliseconds between two looks (discovery.rescan). */
+  readonly everyMs: () => number;
+  /** What to listen on, asked before each attempt. @throws Error, told as `degraded`, when it cannot be said now */
+  readonly listener: () => ListenerOptions;
+  /** The socket cannot be made (one sentence); undefined: it is there. */
+  readonly degraded: (why: string | undefined) => void;
+}
+
+/** Listens, looks whether the path still leads here, and listens again. A socket that cannot be made never costs the daemon. */
+export class KeptListener {
+  readonly #ports: KeptListenerPorts;
+  #listener: UnixListener | undefined;
+  #look: Alarm | undefined;
+  #isClosed = false;
+
+  constructor(ports: KeptListenerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Listens. Never rejects: what failed is told, and tried again at the next look. */
+  async open(): Promise<void> {
+    const { clock, everyMs, degraded } = this.#ports;
+    if (this.#isClosed) return;
+    try {
+      await this.#bind();
+      if (!this.#isClosed) degraded(undefined);
+    } catch (failure) {
+      if (!this.#isClosed) degraded((failure as Error).message);
+    }
+    if (!this.#isClosed) this.#look = clock.alarm(everyMs(), () => void this.#lookAtPath());
+  }
+
+  /** Stops listening. The file stays where it is. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#look?.cancel();
+    await this.#listener?.close();
+  }
+
+  async #bind(): Promise<void> {
+    const fresh = await UnixListener.bind(this.#ports.listener());
+    try {
+      if (this.#isClosed) return void fresh.close();
+      fresh.publish();
+    } catch (failure) {
+      void fresh.close();
+      throw failure;
+    }
+    void this.#listener?.close();
+    this.#listener = fresh;
+  }
+
+  #lookAtPath(): Promise<void> {
+    const { clock, everyMs } = this.#ports;
+    if (this.#listener?.isInPlace() !== true) return this.open();
+    this.#look = clock.alarm(everyMs(), () => void this.#lookAtPath());
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,73 @@
+// PodResources on its socket. Whoever may enter its directory sees all owners, so the directory is not for everybody.
+import path from 'node:path';
+import type { Clock } from '../../kernel/clock.js';
+import type { Settings } from '../../model/settings.js';
+import { makeDirectory } from '../fs/directories.js';
+import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
+import { servePodResources, type PodResourcesPorts } from '../grpc/pod-resources-service.js';
+import { KeptListener } from './kept-listener.js';
+
+/** The name that consumers know. */
+const SOCKET = 'kubelet.sock';
+/** The directory says who may connect. */
+const SOCKET_MODE = 0o666;
+/** Concurrent calls on one connection. */
+const STREAMS = 16;
+/** A request names a pod at most. */
+const MAX_REQUEST_BYTES = 64 * 1024;
+/** Calls under way are given this long when the broker stops, milliseconds. */
+const DRAIN_MS = 500;
+
+/** What it needs. */
+export interface PodResourcesSocketPorts extends PodResourcesPorts {
+  readonly settings: Settings;
+  readonly clock: Clock;
+  /** The guard of connections. */
+  readonly accept: Accept;
+  /** Accepting failed; the listener goes on. */
+  readonly acceptFailed: (failure: Error) => void;
+  /** The socket cannot be opened (one sentence); undefined: that is over. */
+  readonly degraded: (why: string | undefined) => void;
+}
+
+/** The socket, its directory and what answers there. */
+export class PodResourcesSocket {
+  readonly #door: GrpcDoor;
+  readonly #listener: KeptListener;
+
+  constructor(ports: PodResourcesSocketPorts) {
+    const { settings, clock, log, accept, acceptFailed, degraded } = ports;
+    this.#door = new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });
+    servePodResources(this.#door, ports);
+    const directory = settings.paths.podResources;
+    this.#listener = new KeptListener({
+      clock,
+      everyMs: () => settings.discovery.rescanMs,
+      listener: () => {
+        makeDirectory(directory);
+        return {
+          path: path.join(directory, SOCKET),
+          access: { mode: SOCKET_MODE },
+          clock,
+          replaces: false,
+          onConnection: (socket) => this.#door.take(socket),
+          onError: acceptFailed,
+          onMovedAside: (message) => log.warn('pod-resources.moved-aside', message),
+        };
+      },
+      degraded: (why) =>
+        degraded(why === undefined ? undefined : `who has which devices cannot be asked (PodResources): ${why}`),
+    });
+  }
+
+  /** Opens the socket. Never rejects: without it leases work, and the broker says what is wrong. */
+  open(): Promise<void> {
+    return this.#listener.open();
+  }
+
+  /** Stops listening and ends all connections, those with a call under way a moment later. */
+  async close(): Promise<void> {
+    await this.#listener.close();
+    await this.#door.drain(DRAIN_MS);
+  }
+}
