@@ -107,9 +107,9 @@ void describe('a grpc-js server behind the border', () => {
     peer.destroy();
   });
 
-  void it('answers 20,000 calls of one grpc-js client on one connection', async () => {
+  void it('answers 6,000 calls of one grpc-js client on one connection', async () => {
     const client = new EchoClient(server.path);
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < 60; round++) {
       await Promise.all(Array.from({ length: 100 }, () => client.unary(Buffer.from('x'))));
     }
     assert.equal(server.ends.length, 0);
