@@ -27,7 +27,6 @@ export class KeptListener {
   /** Listens. Never rejects: what failed is told, and tried again at the next look. */
   async open(): Promise<void> {
     const { clock, everyMs, degraded } = this.#ports;
-    if (this.#isClosed) return;
     try {
       await this.#bind();
       if (!this.#isClosed) degraded(undefined);
