@@ -1,6 +1,6 @@
 // Who may know whom. The drawing is in ARCHITECTURE.md; scripts/check-layer-rules.mjs shows that each rule here bites.
 const STAGES =
-  'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin|allocation|podresources|cdi|front';
+  'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin|allocation|podresources|cdi|front|page';
 const PROGRAMS = 'cli|demo|sim|registrar|verify';
 /** Node modules that compute and touch nothing outside the process. */
 const PURE_CORE = '^(node:)?(path|crypto|util|buffer)$';
@@ -119,6 +119,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^test/unit/' },
       to: { dependencyTypes: ['core'], path: IO_CORE },
+    },
+    {
+      name: 'the-browser-sees-only-views',
+      comment: 'browser/ runs in a browser: of the broker it knows the types of what it is sent.',
+      severity: 'error',
+      from: { path: '^src/browser/' },
+      to: { path: '^src/', pathNot: '^src/browser/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'nobody-imports-the-browser',
+      comment: 'It is served as text, which scripts/build-page.mjs makes.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/browser/' },
+      to: { path: '^src/browser/' },
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     {

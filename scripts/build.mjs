@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildCodeCache } from './build-code-cache.mjs';
 import { buildConfigSchema } from './build-config-schema.mjs';
+import { buildPage } from './build-page.mjs';
 import { buildWireTables } from './build-wire-tables.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -37,6 +38,8 @@ const onDemand = new Map([
   ['yaml', { name: 'yaml', gives: "export { LineCounter, parse, parseDocument, stringify } from 'yaml'" }],
   ['pino-pretty', { name: 'pino-pretty', gives: "export { prettyFactory } from 'pino-pretty'" }],
   ['prom-client', { name: 'prom-client', gives: "export { Registry, collectDefaultMetrics } from 'prom-client'" }],
+  // As it is written where it is imported, in platform/http/.
+  ['../../generated/page.js', { name: 'page', gives: "export { page } from './src/generated/page.ts'" }],
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 
@@ -77,6 +80,7 @@ const bundle = (name, input, alias = {}) =>
 
 // Before anything that imports them; the first of the two imports the tables as well.
 buildWireTables();
+await buildPage();
 await buildConfigSchema();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([

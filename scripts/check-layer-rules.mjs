@@ -32,6 +32,7 @@ const SOUND = {
     "import { open } from '../platform/grpc/server.js';\nexport const daemon = [admit, session, open];\n",
   'src/faults/fault-port.ts':
     "import type { daemon } from '../daemon/daemon.js';\nexport const faults = (port: typeof daemon): unknown => port;\n",
+  'src/browser/page.ts': "import type { plugin } from '../model/plugin.js';\nexport type Shown = typeof plugin;\n",
   'src/serve.ts':
     "import { daemon } from './daemon/daemon.js';\nimport { faults } from './faults/fault-port.js';\nexport const serve = faults(daemon);\n",
   'test/unit/admission.test.ts':
@@ -40,6 +41,16 @@ const SOUND = {
 
 /** One row per rule: a file that breaks it and nothing else. */
 const VIOLATIONS = [
+  {
+    rule: 'the-browser-sees-only-views',
+    file: 'src/browser/bad.ts',
+    text: "import { plugin } from '../model/plugin.js';\nexport const bad = plugin;\n",
+  },
+  {
+    rule: 'nobody-imports-the-browser',
+    file: 'src/platform/bad-page.ts',
+    text: "import type { Shown } from '../browser/page.js';\nexport type Bad = Shown;\n",
+  },
   {
     rule: 'kernel-knows-nothing',
     file: 'src/kernel/bad.ts',

@@ -159,7 +159,7 @@ async function run(
     log.error('broker.not-started', failure.message);
     return EXIT.failed;
   }
-  const health = serveHealth(daemon, metrics, settings.http, clock, log);
+  const health = serveHealth(daemon, metrics, settings, clock, log);
   const reload = new PolicyReload({
     ...config,
     live,
@@ -167,7 +167,7 @@ async function run(
     compile: compileGlob,
     clock,
     log,
-    events: daemon.events,
+    events: daemon.journal,
   });
   hangup = () => void reload.reload('SIGHUP');
   const watching = watchFile(config.source, log, () => void reload.reload('the file changed'));

@@ -60,6 +60,7 @@ export class Telling {
         reason: news.reason,
         plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }),
         message: `lease ${lease.id} of ${ownerText(lease.owner)} (uid ${String(lease.uid)}) ${news.message}: ${ids.join(', ')}${more} of ${resource}`,
+        facts: { lease: lease.id, kind: lease.owner.bind, resource, devices: devices.length },
       });
     }
     for (const tell of this.#followers.get(lease.id) ?? []) tell({ ...news, lease });

@@ -106,7 +106,7 @@ export interface ConfigForm extends PlainSections {
   readonly paths: PathsForm;
   /** The mode as an octal string; the group by name or number, or `inherit`. */
   readonly socket: { readonly mode: string; readonly group: string | number };
-  readonly http: { readonly listen: string; readonly allowedHosts: readonly string[] };
+  readonly http: { readonly listen: string; readonly page: 'on' | 'off'; readonly allowedHosts: readonly string[] };
   readonly admission: Omit<Written<AdmissionSettings>, 'allowUids'> & { readonly allowUids: 'any' | readonly number[] };
   readonly flood: FloodForm;
   readonly rules: readonly RuleForm[];

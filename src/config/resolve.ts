@@ -6,13 +6,13 @@ import type {
   AdmissionSettings,
   AllocatorSettings,
   FloodSettings,
-  HttpSettings,
   Paths,
   RegisterLimit,
   Settings,
   SocketSettings,
 } from '../model/settings.js';
 import type { FrontSettings } from '../model/front.js';
+import type { HttpSettings } from '../model/http.js';
 import type { ConfigForm, FloodForm, PlainSections } from './file-form.js';
 import { frontProblems, pathProblems, resolvePaths } from './paths.js';
 import { penaltyFigures } from './penalty.js';
@@ -43,7 +43,7 @@ export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, 
   const settings: Settings = {
     paths,
     socket: resolveSocket(form.socket, problems),
-    http: { listen: resolveListen(form.http.listen, problems), allowedHosts: form.http.allowedHosts },
+    http: { ...form.http, listen: resolveListen(form.http.listen, problems) },
     admission: resolveAdmission(form, around, problems),
     guard: plain('guard'),
     discovery: plain('discovery'),

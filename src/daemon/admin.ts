@@ -1,9 +1,9 @@
 // The admin commands on the running broker.
-import type { AdminPort, EventQuery } from '../admin/admin-port.js';
+import type { AdminPort } from '../admin/admin-port.js';
 import type { Allocations } from '../allocation/allocations.js';
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { Clock } from '../kernel/clock.js';
-import type { BrokerEvent, EventSink } from '../model/event.js';
+import type { EventSink } from '../model/event.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { StatusView } from '../model/views.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
@@ -18,8 +18,7 @@ export interface AdminParts {
   readonly persistence: Persistence;
   readonly leases: Allocations;
   readonly clock: Clock;
-  readonly events: EventSink;
-  readonly follow: (query: EventQuery, signal: AbortSignal) => AsyncIterable<BrokerEvent>;
+  readonly events: EventSink & Pick<AdminPort, 'events'>;
   /** What becomes of the devices. */
   readonly use: ResourceUse;
   readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
@@ -49,7 +48,7 @@ export function adminPort(parts: AdminParts): AdminPort {
     resources: () => resourceViews(core, devicesOf, parts.use),
     limits: () => flood.limits(),
     use: parts.use,
-    events: (query, signal) => parts.follow(query, signal),
+    events: (query, signal) => events.events(query, signal),
     resetLedger: async () => {
       const before = await leases.reset();
       if (before === 'stale' || before === 'unknown') {

@@ -8,11 +8,11 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { LiveConfig } from '../config/live-config.js';
+import type { AdminPort } from '../admin/admin-port.js';
 import { Conditions } from '../journal/conditions.js';
 import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
-import type { EventSink } from '../model/event.js';
 import { timeText, type BrokerView, type StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
@@ -73,6 +73,9 @@ export class Daemon {
   readonly leases: Leases;
   /** What is wrong now with the broker itself. */
   readonly conditions: Conditions;
+  /** What operators ask and order. */
+  readonly port: AdminPort;
+  readonly journal: Journal;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #refusals: RefusalSummary;
@@ -87,6 +90,7 @@ export class Daemon {
   constructor(parts: DaemonParts) {
     const { live, clock, random, log, metrics, journal, bootId, faults } = parts;
     this.#parts = parts;
+    this.journal = journal;
     this.#startedAt = clock.wall();
     this.#startedMono = clock.mono();
     this.#refusals = parts.refusals;
@@ -134,12 +138,11 @@ export class Daemon {
     faults?.follow(this.broker.core);
     const { core } = this.broker;
     if (live.settings.front.enabled) this.front = new FrontLine({ ...parts, core, events: journal });
+    const { allocations } = this.leases;
+    const use = resourceUse(live, allocations, this.front);
+    const ordered = { core, flood, persistence: this.#persistence, leases: allocations };
+    this.port = adminPort({ ...ordered, clock, events: journal, use, head: () => this.head() });
     subscribe({ core, flood, persistence: this.#persistence, leases: this.leases, front: this.front, faults });
-  }
-
-  /** Where everything that happens is told. */
-  get events(): EventSink {
-    return this.#parts.journal;
   }
 
   /** The broker's own facts. */
@@ -198,15 +201,7 @@ export class Daemon {
     this.#isRestored = true;
     // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();
-    await this.broker.serveOperators(
-      adminPort({
-        ...{ core, flood: this.flood, persistence: this.#persistence, clock, events: journal },
-        leases: this.leases.allocations,
-        follow: (query, signal) => journal.events(query, signal),
-        use: resourceUse(live, this.leases.allocations, this.front),
-        head: () => this.head(),
-      }),
-    );
+    await this.broker.serveOperators(this.port);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.front?.open();
     await this.broker.servePodResources(this.leases.allocations, this.front);
@@ -218,7 +213,11 @@ export class Daemon {
     await this.leases.open(this.front);
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     log.info('broker.started', `plugin-broker ${version} serves ${paths.root}`, { pid: self.pid });
-    journal.record({ type: 'broker', message: `plugin-broker ${version} started with pid ${String(self.pid)}` });
+    journal.record({
+      type: 'broker',
+      message: `plugin-broker ${version} started with pid ${String(self.pid)}`,
+      facts: { start: opened.rebooted ? 'rebooted' : journal.before, restored: core.restart.restored },
+    });
     this.#told();
     await journal.restore();
   }
@@ -268,7 +267,8 @@ export class Daemon {
       const away = settling === 0 ? '' : `, ${String(settling)} are restarting themselves`;
       const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s${away}`;
       this.#parts.log.info('broker.restored', message);
-      this.#parts.journal.record({ type: 'broker', message });
+      const facts = { settled: Math.round(seconds * 1000), confirmed, settling, total };
+      this.#parts.journal.record({ type: 'broker', message, facts });
     }
     this.#told();
   }

@@ -2,12 +2,13 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerView } from '../model/views.js';
-import type { HttpSettings } from '../model/settings.js';
+import type { Settings } from '../model/settings.js';
 import { healthPages } from '../platform/http/health-pages.js';
 import { startHealthServer, type HealthServer } from '../platform/http/health-server.js';
 import { processMetrics, type BrokerMetrics, type MetricsSnapshot } from '../platform/metrics/broker-metrics.js';
 import type { Notifier } from '../platform/systemd/notifier.js';
 import type { Daemon } from './daemon.js';
+import { openPage } from './page.js';
 
 /** The truth at the moment of a scrape. */
 function snapshotOf(daemon: Daemon): MetricsSnapshot {
@@ -35,7 +36,7 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
 export function serveHealth(
   daemon: Daemon,
   metrics: BrokerMetrics,
-  settings: HttpSettings,
+  settings: Settings,
   clock: Clock,
   log: Log,
 ): HealthServer | undefined {
@@ -45,7 +46,21 @@ export function serveHealth(
     snapshot: () => snapshotOf(daemon),
     process: processMetrics(),
   });
-  return startHealthServer(settings, pages, clock, log, (why) => daemon.conditions.set('http', why));
+  const page = settings.http.page === 'on' ? openPage(daemon, settings, clock, log) : undefined;
+  const server = startHealthServer(settings.http, new Map([...(page?.routes ?? []), ...pages]), clock, log, (why) =>
+    daemon.conditions.set('http', why),
+  );
+  return (
+    server && {
+      get address() {
+        return server.address;
+      },
+      close: () => {
+        page?.close();
+        server.close();
+      },
+    }
+  );
 }
 
 /** Tells systemd each phase once, and what is degraded. */

@@ -1,6 +1,6 @@
 // One event, one line of JSON; the last line of a journal that was closed says so.
 import { believable } from '../kernel/counter.js';
-import { EVENT_TYPES, type BrokerEvent } from '../model/event.js';
+import { EVENT_TYPES, type BrokerEvent, type EventFacts } from '../model/event.js';
 
 /** What a line is. */
 export type Line =
@@ -8,6 +8,9 @@ export type Line =
   /** All events up to this number are in the file. */
   | { readonly kind: 'closed'; readonly seq: number }
   | { readonly kind: 'damaged' };
+
+const MAX_FACTS = 8;
+const MAX_FACT = 256;
 
 const TYPES: ReadonlySet<unknown> = new Set(EVENT_TYPES);
 
@@ -30,13 +33,21 @@ export function parseLine(line: string): Line {
     return { kind: 'damaged' };
   }
   if (typeof value !== 'object' || value === null) return { kind: 'damaged' };
-  const { closed, time, seq, type, reason, plugin, socket, message } = value as Partial<Record<string, unknown>>;
+  const { closed, time, seq, type, reason, plugin, socket, message, facts } = value as Partial<Record<string, unknown>>;
   if (isSeq(closed)) return { kind: 'closed', seq: closed };
   if (!isSeq(seq) || !TYPES.has(type)) return { kind: 'damaged' };
   if (!isText(time) || !isText(reason) || !isText(plugin) || !isText(socket) || !isText(message)) {
     return { kind: 'damaged' };
   }
-  return { kind: 'event', event: { time, seq, type: type as BrokerEvent['type'], reason, plugin, socket, message } };
+  const event = { time, seq, type: type as BrokerEvent['type'], reason, plugin, socket, message };
+  return { kind: 'event', event: isFacts(facts) ? { ...event, facts } : event };
+}
+
+/** What is no more than pictures are drawn of is left out where it makes no sense: the event is true without it. */
+function isFacts(value: unknown): value is EventFacts {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const all = Object.values(value);
+  return all.length <= MAX_FACTS && all.every((one) => (isText(one) && one.length <= MAX_FACT) || Number.isFinite(one));
 }
 
 /** A number that nobody can have counted to would leave none for the events to come. */

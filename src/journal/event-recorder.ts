@@ -17,7 +17,10 @@ export interface EventRecorderPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   /** What is known of an instance, for its name. */
-  readonly roster: { get(id: string): Instance | undefined };
+  readonly roster: {
+    get(id: string): Instance | undefined;
+    primaryOf(type: string, name: string): Instance | undefined;
+  };
 }
 
 /** Records what happens to plugins. */
@@ -37,7 +40,9 @@ export class EventRecorder implements RosterListener, ListListener {
     const socket = instance.socketPath;
     const type = reason === 'registered' && before !== state ? 'registered' : 'state';
     const message = `${instance.name} is ${state}: ${to.message}`;
-    events.record({ type, reason, plugin, socket, message });
+    const primary = this.#ports.roster.primaryOf(instance.type, instance.name);
+    const facts = primary === undefined || primary === instance ? { facts: { state } } : {};
+    events.record({ type, reason, plugin, socket, message, ...facts });
     // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
     const isPassing = state === 'restored' || state === 'connecting';
     const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';
@@ -50,7 +55,8 @@ export class EventRecorder implements RosterListener, ListListener {
     const counts = `${String(holding.healthy)} of ${String(holding.devices)} devices are healthy`;
     if (holding.healthy !== before?.healthy || holding.devices !== before.devices) {
       const message = before === undefined ? `first list: ${counts}` : counts;
-      this.#ports.events.record({ type: 'devices', plugin, message });
+      const facts = { devices: holding.devices, healthy: holding.healthy };
+      this.#ports.events.record({ type: 'devices', plugin, message, facts });
     }
     if (duplicates.length === 0) return;
     const shown = duplicates.slice(0, SHOWN_IDS).map((id) => JSON.stringify(id));

@@ -8,7 +8,7 @@ import { Follower } from './follower.js';
 import type { JournalFile } from './ports.js';
 import { Repeats } from './repeats.js';
 import { Spool } from './spool.js';
-import { Timeline } from './timeline.js';
+import { BROKER, Timeline } from './timeline.js';
 
 /** The end of the file, read at start to learn the last number. */
 const TAIL_BYTES = 64 * 1024;
@@ -54,6 +54,7 @@ export class Journal implements EventSink {
   readonly #followers = new Set<Follower>();
   readonly #early: [draft: EventDraft, wall: number][] = [];
   #seq: number | undefined;
+  #before: 'first' | 'clean' | 'killed' = 'first';
 
   constructor(ports: JournalPorts) {
     this.#ports = ports;
@@ -64,6 +65,11 @@ export class Journal implements EventSink {
   /** The highest number given out; 0 before any. */
   get seq(): number {
     return this.#seq ?? 0;
+  }
+
+  /** How the life before this one ended, as far as the file of events tells; known after `open`. */
+  get before(): 'first' | 'clean' | 'killed' {
+    return this.#before;
   }
 
   /** Tells that something happened. Of many equal events within ten seconds most are only counted. Never throws. */
@@ -79,6 +85,7 @@ export class Journal implements EventSink {
   async open(eventSeq: number): Promise<void> {
     const { seq, isClean } = await this.#lastNumber();
     const highest = Math.max(seq, eventSeq);
+    this.#before = highest === 0 ? 'first' : isClean ? 'clean' : 'killed';
     this.#seq = highest === 0 || (isClean && seq >= eventSeq) ? highest : highest + SAFE_GAP;
     for (const [draft, wall] of this.#early.splice(0)) this.#tell(draft, wall);
   }
@@ -110,6 +117,16 @@ export class Journal implements EventSink {
   /** The last events of a plugin (`type/name`), oldest first. */
   of(plugin: string): readonly BrokerEvent[] {
     return this.#timeline.of(plugin);
+  }
+
+  /** The newest events of all, oldest first. */
+  recent(): readonly BrokerEvent[] {
+    return this.#timeline.recent();
+  }
+
+  /** The last events of the broker's own life, oldest first. */
+  lives(): readonly BrokerEvent[] {
+    return this.#timeline.of(BROKER);
   }
 
   /**
@@ -157,9 +174,10 @@ export class Journal implements EventSink {
     });
   }
 
-  #tell({ type, reason = '', plugin = '', socket = '', message }: EventDraft, wall: number): void {
+  #tell(draft: EventDraft, wall: number): void {
+    const { type, reason = '', plugin = '', socket = '', message, facts } = draft;
     if (this.#seq === undefined) {
-      if (this.#early.length < MAX_EARLY) this.#early.push([{ type, reason, plugin, socket, message }, wall]);
+      if (this.#early.length < MAX_EARLY) this.#early.push([draft, wall]);
       return;
     }
     this.#seq += 1;
@@ -171,6 +189,7 @@ export class Journal implements EventSink {
       plugin: plugin.slice(0, MAX_TEXT),
       socket: socket.slice(0, MAX_TEXT),
       message: message.slice(0, MAX_MESSAGE),
+      ...(facts === undefined ? {} : { facts }),
     };
     this.#timeline.add(event);
     this.#spool.add(event);

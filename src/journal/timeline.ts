@@ -7,6 +7,8 @@ const PER_PLUGIN = 50;
 const RECENT = 1000;
 /** Plugins with events; those that were silent longest are forgotten first. */
 const MAX_PLUGINS = 2048;
+/** Where the broker's own life is kept, apart from what else no plugin is named for: its last starts stay known. No plugin's key. */
+export const BROKER = '/';
 
 /** Bounded; events are added in the order of their numbers. */
 export class Timeline {
@@ -16,11 +18,12 @@ export class Timeline {
   /** Adds the newest event. */
   add(event: BrokerEvent): void {
     push(this.#recent, event, RECENT);
-    const own = this.#byPlugin.get(event.plugin) ?? [];
+    const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
+    const own = this.#byPlugin.get(key) ?? [];
     push(own, event, PER_PLUGIN);
     // Re-entered, so that the first key is the plugin that was silent longest.
-    this.#byPlugin.delete(event.plugin);
-    this.#byPlugin.set(event.plugin, own);
+    this.#byPlugin.delete(key);
+    this.#byPlugin.set(key, own);
     if (this.#byPlugin.size <= MAX_PLUGINS) return;
     const [silent] = this.#byPlugin.keys();
     if (silent !== undefined) this.#byPlugin.delete(silent);
@@ -47,6 +50,11 @@ export class Timeline {
       for (const event of own) if (event.seq >= seq && event.seq < oldest.seq) older.push(event);
     }
     return [...older.sort((a, b) => a.seq - b.seq), ...recent];
+  }
+
+  /** The newest of all, oldest first. */
+  recent(): readonly BrokerEvent[] {
+    return [...this.#recent];
   }
 
   /** The last events of a plugin (`type/name`), oldest first. */

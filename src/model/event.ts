@@ -12,7 +12,17 @@ export interface BrokerEvent {
   readonly plugin: string;
   readonly socket: string;
   readonly message: string;
+  /** For programs, where a sentence is for people. Kept in the journal's file; `events -o json` leaves it out. */
+  readonly facts?: EventFacts;
 }
+
+/**
+ * What pictures are drawn of, by the type of the event. state, registered: `state` of the plugin, where this instance speaks
+ * for it · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: after what it
+ * started) with `restored` plugins, then `settled` milliseconds after it with `confirmed` of `total` · leases: `lease`, `kind` of
+ * owner, `resource`, `devices`.
+ */
+export type EventFacts = Readonly<Record<string, string | number>>;
 
 /** Kinds of events. */
 export const EVENT_TYPES = [
@@ -47,6 +57,7 @@ export interface EventDraft {
   readonly plugin?: string;
   readonly socket?: string;
   readonly message: string;
+  readonly facts?: EventFacts;
 }
 
 /** Where stages tell what happened. Never throws, never waits. */

@@ -1,4 +1,5 @@
 // The settings as the program uses them: resolved, frozen, durations in milliseconds. Their file form is in config/.
+import type { HttpSettings } from './http.js';
 import type { FrontSettings } from './front.js';
 
 /** What a limit does with a registration that has no permit (docs/specification.md#flood-policy). */
@@ -262,12 +263,6 @@ export interface CsiSettings {
 export interface LogSettings {
   readonly level: 'error' | 'warn' | 'info' | 'debug';
   readonly format: 'auto' | 'json' | 'pretty';
-}
-
-/** The address of metrics and health, undefined when it is off, and names beside localhost and IP addresses. */
-export interface HttpSettings {
-  readonly listen: { readonly host: string; readonly port: number } | undefined;
-  readonly allowedHosts: readonly string[];
 }
 
 /** The whole configuration, resolved. */

@@ -19,7 +19,7 @@ export interface GracePorts {
 /** One clock per instance that is held and timed. */
 export class Graces {
   readonly #ports: GracePorts;
-  readonly #running = new Map<string, Alarm>();
+  readonly #running = new Map<string, { readonly alarm: Alarm; readonly endsAt: number }>();
 
   constructor(ports: GracePorts) {
     this.#ports = ports;
@@ -34,22 +34,28 @@ export class Graces {
       return;
     }
     if (this.#running.has(id)) return;
-    const alarm = this.#ports.clock.alarm(this.#ports.graceMsOf(instance), () => {
+    const graceMs = this.#ports.graceMsOf(instance);
+    const alarm = this.#ports.clock.alarm(graceMs, () => {
       this.#running.delete(id);
       this.#ports.over(instance);
     });
-    this.#running.set(id, alarm);
+    this.#running.set(id, { alarm, endsAt: this.#ports.clock.mono() + graceMs });
+  }
+
+  /** When the grace of an instance is over, monotonic milliseconds; undefined where no clock runs. */
+  endsAt(id: string): number | undefined {
+    return this.#running.get(id)?.endsAt;
   }
 
   /** Ends the clock of an instance. */
   forget(id: string): void {
-    this.#running.get(id)?.cancel();
+    this.#running.get(id)?.alarm.cancel();
     this.#running.delete(id);
   }
 
   /** Ends all clocks. */
   stop(): void {
-    for (const alarm of this.#running.values()) alarm.cancel();
+    for (const { alarm } of this.#running.values()) alarm.cancel();
     this.#running.clear();
   }
 

@@ -269,6 +269,11 @@ export class Lifecycle implements RosterListener {
     this.#ports.dropLists(instance.id);
   }
 
+  /** When a held instance is given up, monotonic milliseconds; undefined where no clock runs for it. */
+  keptUntil(id: string): number | undefined {
+    return this.#graces.endsAt(id);
+  }
+
   #policyOf({ type, name, socketPath }: Instance): PluginPolicy {
     return this.#ports.policyFor(type, name, socketPath);
   }

@@ -189,13 +189,14 @@ const fileSchema = section({
     .prefault({})
     .describe('Who may connect to kubelet.sock; whom a default ACL of its directory names may connect too'),
   http: section({
-    listen: text.default('127.0.0.1:9720').describe('host:port of metrics and health, or off'),
+    listen: text.default('127.0.0.1:9720').describe('host:port of the status page, metrics and health, or off'),
+    page: choice('on', 'off').default('on').describe('The status page at / and its API; off leaves metrics and health'),
     allowedHosts: list(text, 'names')
       .default([])
       .describe('Names beside localhost and IP addresses by which it may be asked for'),
   })
     .prefault({})
-    .describe('Metrics and health'),
+    .describe('Status page, metrics and health: to be read, nothing can be changed there'),
   admission: admission.prefault({}).describe('Who and what may come in'),
   guard: guard
     .prefault({})

@@ -28,11 +28,11 @@ export interface PageSources {
 /** The pages: /healthz, /readyz (503 while restoring or stopping; degraded is ready), /metrics. */
 export function healthPages({ phase, metrics, snapshot, process }: PageSources): Routes {
   return new Map<string, Route>([
-    ['/healthz', { anyHost: true, make: () => plainText(200, 'ok') }],
+    ['/healthz', { isProbe: true, make: () => plainText(200, 'ok') }],
     [
       '/readyz',
       {
-        anyHost: true,
+        isProbe: true,
         make: () => {
           const { phase: now, problems } = phase();
           const isReady = now === 'ready' || now === 'degraded';

@@ -1,19 +1,26 @@
-// Metrics and health over HTTP: three addresses to read, nothing to change. Never fatal: an address that
-// is taken is told once and tried again, because the daemon before us may still be leaving it.
+// Metrics, health and the status page over HTTP: to be read, nothing to change. Never fatal: an address that is taken is
+// told once and tried again, because the daemon before us may still be leaving it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import type { HttpSettings } from '../../model/settings.js';
+import type { HttpSettings } from '../../model/http.js';
 import { PeerPace } from './peer-pace.js';
-import { Router, type Routes } from './router.js';
+import { Places } from './places.js';
+import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
+import { sendAnswer, sendStream } from './send.js';
 
 /** A request must be complete within this. */
 const REQUEST_MS = 5000;
 /** A connection without a request is closed after this. */
 const IDLE_MS = 5000;
-const MOST_CONNECTIONS = 64;
+/** Beyond the places there are: for the moment that those who give way take to go. */
+const MOST_SOCKETS = 512;
+/** Connections that wait to be accepted: no more in one turn than there are places to read from. */
+const BACKLOG = 64;
 const MOST_HEADER_BYTES = 8192;
+const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
 const RETRY_MS = 1000;
 
@@ -45,8 +52,7 @@ class PageServer implements HealthServer {
   readonly #listen: { readonly host: string; readonly port: number };
   readonly #router: Router;
   readonly #pace = new PeerPace();
-  /** Connections with a request that is not answered. */
-  readonly #busy = new WeakSet<Socket>();
+  readonly #places = new Places();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -72,13 +78,17 @@ class PageServer implements HealthServer {
       keepAliveTimeout: IDLE_MS,
       maxHeaderSize: MOST_HEADER_BYTES,
     };
-    this.#server = createServer(limits, (request, response) => void this.#serve(request, response));
+    this.#server = createServer(limits, (request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
     // Also ends a peer that does not read its answer.
     this.#server.timeout = 2 * REQUEST_MS;
-    this.#server.maxConnections = MOST_CONNECTIONS;
+    this.#server.maxConnections = MOST_SOCKETS;
+    this.#server.on('connection', (socket: Socket) => this.#places.take(socket));
+    this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
     this.#server.on('error', (failure) => this.#failed(failure));
     this.#server.on('listening', () => this.#listening());
-    this.#server.listen(this.#listen);
+    this.#server.listen({ ...this.#listen, backlog: BACKLOG });
     this.#server.unref();
   }
 
@@ -96,29 +106,53 @@ class PageServer implements HealthServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    const { socket } = request;
-    // Whoever pipelines wants to be served faster than it reads: nobody who means well does.
-    if (this.#busy.has(socket)) {
+    // Nobody has to send us a body, and none is read.
+    request.resume();
+    const { socket, method = '', url = '', headers } = request;
+    const answered = this.#places.begin(socket);
+    if (answered === undefined) {
       socket.destroy();
       return;
     }
-    this.#busy.add(socket);
-    response.once('close', () => this.#busy.delete(socket));
+    const gone = new AbortController();
+    response.once('close', () => {
+      answered();
+      gone.abort(new Error('the caller went away'));
+    });
+    const [path = '', ...query] = url.split('?');
+    const asked: Asked = {
+      method,
+      path,
+      query: new URLSearchParams(url.length > MOST_URL_CHARACTERS ? '' : query.join('?')),
+      host: headers.host,
+      fetch: {
+        site: one(headers['sec-fetch-site']),
+        mode: one(headers['sec-fetch-mode']),
+        dest: one(headers['sec-fetch-dest']),
+      },
+      lastEventId: one(headers['last-event-id']),
+      signal: gone.signal,
+    };
+    const answer = await this.#answer(asked, url, socket, response);
+    if (socket.destroyed) return;
+    if ('open' in answer) sendStream(request, response, answer);
+    else await sendAnswer(request, response, answer);
+  }
+
+  /** The answer, in its turn; a probe has none to wait for. */
+  async #answer(asked: Asked, url: string, socket: Socket, response: ServerResponse): Promise<Answer | Streaming> {
+    if (url.length > MOST_URL_CHARACTERS) {
+      return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
+    }
+    if (this.#router.isProbe(asked.path)) return this.#router.answer(asked);
+    const leave = this.#places.room();
+    if (leave === undefined) {
+      return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
+    }
+    response.once('close', leave);
     const waitMs = this.#pace.waitMs(socket.remoteAddress ?? '', this.#clock.mono());
     if (waitMs > 0) await sleep(this.#clock, waitMs);
-    if (socket.destroyed) return;
-    const { method = '', url = '', headers } = request;
-    const path = url.split('?', 1)[0] ?? '';
-    const { status, type, body } = await this.#router.answer({ method, path, host: headers.host });
-    response.writeHead(status, {
-      'content-type': type,
-      'content-length': Buffer.byteLength(body),
-      'cache-control': 'no-store',
-      ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
-    });
-    response.end(method === 'HEAD' ? undefined : body);
-    // Nobody has to send us a body, and none is read.
-    request.resume();
+    return this.#router.answer(asked);
   }
 
   #listening(): void {
@@ -136,6 +170,30 @@ class PageServer implements HealthServer {
       );
     if (this.#server.listening) return;
     this.#retry?.cancel();
-    this.#retry = this.#clock.alarm(RETRY_MS, () => this.#server.listen(this.#listen));
+    this.#retry = this.#clock.alarm(RETRY_MS, () => this.#server.listen({ ...this.#listen, backlog: BACKLOG }));
   }
 }
+
+/** A header that stands there once, if at all. */
+function one(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+/** What is no request, or too large for one, is told so in one sentence. */
+function refuseBytes({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const [status, sentence] = BAD_BYTES.get(code ?? '') ?? ['400 Bad Request', 'this is no request of HTTP/1.1'];
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n`;
+  socket.end(`${head}content-length: ${String(sentence.length + 1)}\r\n\r\n${sentence}\n`);
+}
+
+const BAD_BYTES: ReadonlyMap<string, readonly [status: string, sentence: string]> = new Map([
+  [
+    'HPE_HEADER_OVERFLOW',
+    ['431 Request Header Fields Too Large', `address and headers have at most ${String(MOST_HEADER_BYTES)} bytes`],
+  ],
+  ['ERR_HTTP_REQUEST_TIMEOUT', ['408 Request Timeout', 'the request was not complete in time']],
+]);

@@ -23,7 +23,7 @@ async function serving(
   told: (why: string | undefined) => void = () => undefined,
 ): Promise<number> {
   const server = startHealthServer(
-    { listen: { host: '127.0.0.1', port }, allowedHosts: ['broker.example'] },
+    { listen: { host: '127.0.0.1', port }, page: 'off', allowedHosts: ['broker.example'] },
     pages,
     systemClock,
     log,
@@ -139,7 +139,7 @@ describe('the server', () => {
     const port = await serving(
       new Map([
         ['/x', { make: () => plainText(200, 'there') }],
-        ['/healthz', { anyHost: true, make: () => plainText(200, 'ok') }],
+        ['/healthz', { isProbe: true, make: () => plainText(200, 'ok') }],
       ]),
     );
     const as = async (host: string, path = '/x'): Promise<number> => {
@@ -218,7 +218,13 @@ describe('the server', () => {
 
   it('does not exist when it is off', () => {
     assert.equal(
-      startHealthServer({ listen: undefined, allowedHosts: [] }, new Map(), systemClock, silentLog, () => undefined),
+      startHealthServer(
+        { listen: undefined, page: 'off', allowedHosts: [] },
+        new Map(),
+        systemClock,
+        silentLog,
+        () => undefined,
+      ),
       undefined,
     );
   });

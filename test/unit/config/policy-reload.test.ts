@@ -81,7 +81,7 @@ describe('a reload', () => {
   it('keeps what needs a restart, says so each time, and takes the rest', async () => {
     const { live, said, give, reload } = reloading();
     give({
-      http: { listen: 'off', allowedHosts: [] },
+      http: { listen: 'off', page: 'on', allowedHosts: [] },
       log: { ...logForm, level: 'debug' },
       admission: { ...admission, maxMessageBytes: '1MiB', maxPlugins: 7 },
     });

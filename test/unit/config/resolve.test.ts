@@ -62,7 +62,7 @@ describe('the settings of a form', () => {
     assert.deepEqual(settings.grace, { deviceMs: 30_000, csiMs: 0, draMs: 30_000 });
     assert.deepEqual(settings.restart, { deadlineMs: 5000, settleMs: 30_000, wipeSockets: 'on-cold-start' });
     assert.equal(settings.discovery.rescanMs, 10_000);
-    assert.deepEqual(settings.http, { listen: { host: '127.0.0.1', port: 9720 }, allowedHosts: [] });
+    assert.deepEqual(settings.http, { listen: { host: '127.0.0.1', port: 9720 }, page: 'on', allowedHosts: [] });
     assert.equal(settings.admission.maxMessageBytes, 16 * 2 ** 20);
     assert.equal(settings.admission.maxListBytesTotal, 256 * 2 ** 20);
     assert.equal(settings.admission.maxPlugins, 1024);
@@ -126,7 +126,7 @@ describe('what needs more than one key to judge', () => {
 
   it('an address is a host and a port, all addresses, or off', () => {
     const listen = (text: string) =>
-      resolveSettings(formWith({ http: { listen: text, allowedHosts: [] } }), '/r', somewhere);
+      resolveSettings(formWith({ http: { listen: text, page: 'on', allowedHosts: [] } }), '/r', somewhere);
     assert.deepEqual(listen('[::1]:80').settings?.http.listen, { host: '::1', port: 80 });
     assert.deepEqual(listen(':9720').settings?.http.listen, { host: '::', port: 9720 });
     assert.equal(listen('off').settings?.http.listen, undefined);

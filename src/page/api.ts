@@ -1,0 +1,100 @@
+// What is asked of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
+import type { BrokerEvent } from '../model/event.js';
+import type { DevicePage } from '../model/page-views.js';
+import { describeReason } from '../model/reasons.js';
+import type { DeviceView, ExplainView } from '../model/views.js';
+import { overHttp } from './over-http.js';
+import { Picture, type PicturePorts } from './picture.js';
+import type { Asked } from './ports.js';
+
+/** Devices of a page, and events of an answer, where nobody says otherwise and at most. */
+const PAGE = 200;
+const MOST_DEVICES = 1000;
+const MOST_EVENTS = 500;
+
+/** Answers questions. A question that cannot be understood has INVALID_ARGUMENT, a name that nothing has NOT_FOUND. */
+export class PageApi {
+  readonly #ports: PicturePorts;
+
+  constructor(ports: PicturePorts) {
+    this.#ports = ports;
+  }
+
+  /** What the answer of `status` is of: the same text, the same answer. */
+  get version(): string {
+    const { source } = this.#ports;
+    const { startedAt, phase } = source.head().broker;
+    return `${String(Date.parse(startedAt))}-${String(source.seq())}-${phase}`;
+  }
+
+  /** The whole picture (a PageSnapshot). */
+  async status(): Promise<string> {
+    const picture = new Picture(this.#ports);
+    const history = await picture.history();
+    await picture.refresh();
+    return picture.text(history);
+  }
+
+  /** Devices of a resource, those that cannot be given out first. */
+  devices(name: string, query: URLSearchParams): Asked<DevicePage> {
+    const from = numberOf(query, 'from', 0);
+    const limit = numberOf(query, 'limit', PAGE);
+    if (from === undefined || limit === undefined) return invalid('from and limit are whole numbers');
+    const resource = this.#ports.source.resources().find((one) => one.name === name);
+    if (resource === undefined) return notFound(`no resource is called ${name}`);
+    const { devices } = resource;
+    const isWell = ({ health }: DeviceView): boolean => health === 'Healthy';
+    const sorted = [...devices.filter((device) => !isWell(device)), ...devices.filter(isWell)];
+    const page = sorted.slice(from, from + Math.min(limit, MOST_DEVICES));
+    const shown = page.map(({ id, health, numaNodes, lease }) => ({ id, health, numaNodes, lease }));
+    return { ok: true, value: { name, total: devices.length, from, devices: shown } };
+  }
+
+  /** The newest events that are kept, of one plugin or of all, oldest first. */
+  async events(
+    query: URLSearchParams,
+    signal: AbortSignal,
+  ): Promise<Asked<{ readonly events: readonly BrokerEvent[] }>> {
+    const since = numberOf(query, 'since', 0);
+    const limit = numberOf(query, 'limit', MOST_EVENTS);
+    if (since === undefined || limit === undefined) return invalid('since and limit are whole numbers');
+    const { source } = this.#ports;
+    const plugin = query.get('plugin') ?? '';
+    const found: BrokerEvent[] = [];
+    if (since === 0 && plugin === '') found.push(...source.recent());
+    else for await (const event of source.events({ since, plugin, follow: false }, signal)) found.push(event);
+    const events = found.slice(-Math.min(Math.max(limit, 1), MOST_EVENTS)).map(overHttp);
+    return { ok: true, value: { events } };
+  }
+
+  /** Why a plugin or a socket is in its state, and what to do. */
+  async explain(query: URLSearchParams, signal: AbortSignal): Promise<Asked<ExplainView>> {
+    const subject = query.get('subject') ?? '';
+    if (subject === '') return invalid('subject is missing: the name of a plugin, type/name, or the path of a socket');
+    const found = await this.#ports.source.explain(subject, signal);
+    return found.ok ? { ok: true, value: { ...found.value, events: found.value.events.map(overHttp) } } : found;
+  }
+
+  /** What a code of the table of reasons means, and what to do. */
+  reason(query: URLSearchParams): Asked<{ readonly code: string; readonly about: string; readonly remedy: string }> {
+    const code = query.get('code') ?? '';
+    if (!/^[\w-]{1,64}$/.test(code)) return invalid('code is missing: a code of the table of reasons');
+    const { about, remedy } = describeReason(code);
+    return { ok: true, value: { code, about, remedy } };
+  }
+}
+
+/** A whole number of the query; undefined where it is none. */
+function numberOf(query: URLSearchParams, name: string, otherwise: number): number | undefined {
+  const text = query.get(name) ?? '';
+  if (text === '') return otherwise;
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function invalid(message: string): Asked<never> {
+  return { ok: false, problem: { code: 'INVALID_ARGUMENT', message } };
+}
+
+function notFound(message: string): Asked<never> {
+  return { ok: false, problem: { code: 'NOT_FOUND', message } };
+}

@@ -1,0 +1,255 @@
+// What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
+import type { BrokerEvent } from '../model/event.js';
+import { describeReason } from '../model/reasons.js';
+import type { LeaseRow, Need, PagePlace, PluginRow } from '../model/page-views.js';
+import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+
+/** So many of one kind and reason one by one; the rest is counted. */
+const EACH = 8;
+/** Refusals older than this are no news, milliseconds. */
+const REFUSED_MS = 15 * 60_000;
+/** Reasons for which a plugin that serves, or is only known, wants to be looked at. */
+const TROUBLED: ReadonlySet<string> = new Set([
+  'path-missing',
+  'notify-pending',
+  'publish-pending',
+  'publish-refused',
+  'stream-failed',
+  'list-refused',
+  'recycle-unanswered',
+  'rebooted',
+]);
+/** Kinds in the order in which they are shown. */
+const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphaned', 'lease', 'front'];
+
+/** What needs are found in. */
+export interface NeedFacts {
+  readonly place: PagePlace;
+  readonly head: Omit<StatusView, 'plugins' | 'resources'>;
+  readonly plugins: readonly PluginRow[];
+  readonly resources: readonly Pick<ResourceView, 'name' | 'front'>[];
+  readonly limits: readonly LimitView[];
+  readonly leases: readonly LeaseRow[];
+  /** The newest events, oldest first. */
+  readonly recent: readonly BrokerEvent[];
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly why: (subject: string, plugins: readonly PluginView[]) => ExplainView | undefined;
+}
+
+/** A need that is not put into words yet: of many of one kind most are only counted. */
+interface Found {
+  readonly kind: string;
+  readonly reason: string;
+  readonly subject: string;
+  readonly until: string;
+  readonly plugins: readonly PluginView[];
+}
+
+/** Everything that needs somebody, the worst first. */
+export function needsOf(facts: NeedFacts): Need[] {
+  const groups = new Map<string, { readonly shown: Need[]; more: number }>();
+  for (const found of [...quarantines(facts), ...states(facts), ...refusals(facts)]) {
+    const key = `${found.kind} ${found.reason}`;
+    const group = groups.get(key) ?? { shown: [], more: 0 };
+    groups.set(key, group);
+    if (group.shown.length < EACH) group.shown.push(told(found, facts));
+    else group.more += 1;
+  }
+  const { address } = facts.place;
+  const plugins = [...groups.values()].flatMap(({ shown, more }) =>
+    shown.map((need, at) => (at === shown.length - 1 ? { ...need, more } : need)),
+  );
+  const rank = ({ kind }: Need): number => (ORDER.indexOf(kind) + ORDER.length + 1) % (ORDER.length + 1);
+  return [...problems(facts), ...plugins, ...used(facts)]
+    .sort((a, b) => rank(a) - rank(b))
+    .map((need) => (address === '' ? need : { ...need, command: addressed(need.command, address) }));
+}
+
+/** The command for a broker that is not where commands look by themselves. */
+function addressed(command: string, address: string): string {
+  return OF_THE_SOCKET.test(command) ? `${command} --address ${quoted(address)}` : command;
+}
+
+/** Commands that ask broker.sock. */
+const OF_THE_SOCKET = /^plugin-broker (explain|pardon|allocations reset)\b/;
+
+function problems({ head, place }: NeedFacts): Need[] {
+  const { broker, checkpoint, policy, ledger } = head;
+  const needs: Need[] = [];
+  const say = (key: string, what: string, remedy: string, command: string): void =>
+    void needs.push({ key, kind: 'problem', subject: '', what, remedy, command, until: '', more: 0 });
+  const rest = broker.problems.filter(
+    (problem) => !isAbout(problem, checkpoint.reason) && !isAbout(problem, policy.error),
+  );
+  if (checkpoint.reason !== '' && checkpoint.state !== 'ok') {
+    const [remedy, command] = CHECKPOINT[checkpoint.state] ?? OTHER;
+    const what = `The checkpoint is ${checkpoint.state}: ${checkpoint.reason}`;
+    say('checkpoint', sentence(what), remedy, command.replace('STATE', quoted(place.state)));
+  }
+  if (policy.error !== '') {
+    const what = `The policy in ${policy.source} is not in force, the one before it is: ${policy.error}`;
+    const remedy = 'Correct the file; it is read again as soon as it changes. This says what is wrong, line by line:';
+    say('policy', sentence(what), remedy, `plugin-broker check-config ${quoted(policy.source)}`);
+  }
+  if (ledger.state !== 'ok' && ledger.state !== 'unread') {
+    const what =
+      ledger.state === 'stale'
+        ? 'The checkpoint is an older one: leases that were newer may be lost.'
+        : 'Nobody knows which devices were given out, so none are given out now.';
+    const remedy = 'When nothing uses devices any more, or what uses them is known, begin anew:';
+    say('ledger', what, remedy, 'plugin-broker allocations reset');
+  }
+  for (const problem of rest) say(`problem ${problem}`, sentence(problem), ...OTHER);
+  return needs;
+}
+
+const OTHER = ['This looks at the machine and says what to do:', 'plugin-broker doctor'] as const;
+const CHECKPOINT: Readonly<Partial<Record<string, readonly [remedy: string, command: string]>>> = {
+  'not-writable': [
+    'Plugins are served from memory, but a restart of the broker would forget what is new. Make room on the disk, or repair it; writing is tried again by itself.',
+    'df -h STATE',
+  ],
+  'newer-format': [
+    'A newer version wrote it, and it is left alone. Run that version, or move the file away.',
+    'ls -l STATE',
+  ],
+  recovered: [
+    'An older generation was used. What registered since then comes back when its plugin registers.',
+    'plugin-broker checkpoint',
+  ],
+};
+
+function isAbout(problem: string, part: string): boolean {
+  return part !== '' && problem.includes(part);
+}
+
+function quarantines({ limits, plugins }: NeedFacts): Found[] {
+  const until = new Map<string, string>();
+  for (const { plugin, quarantinedUntil: at } of limits) {
+    if (at !== '' && plugin !== '' && at > (until.get(plugin) ?? '')) until.set(plugin, at);
+  }
+  return [...until].map(([subject, at]) => {
+    const own = plugins.filter((plugin) => keyOf(plugin) === subject);
+    return { kind: 'quarantined', reason: '', subject, until: at, plugins: own };
+  });
+}
+
+function states({ plugins, head, limits }: NeedFacts): Found[] {
+  const found: Found[] = [];
+  const isRestoring = head.broker.phase === 'restoring';
+  const keptOut = new Set(limits.filter(({ quarantinedUntil }) => quarantinedUntil !== '').map(({ plugin }) => plugin));
+  for (const [subject, own] of byKey(plugins)) {
+    const top = topOf(own);
+    if (top === undefined || keptOut.has(subject)) continue;
+    const { state, reason, keptUntil: until } = top;
+    const isHeld = state === 'held' && reason !== 'replaced';
+    const isTroubled = TROUBLED.has(reason) && !isRestoring && (state === 'ready' || state === 'restored');
+    if (isHeld || state === 'rejected' || state === 'orphaned' || state === 'quarantined' || isTroubled) {
+      found.push({ kind: isTroubled ? 'held' : state, reason, subject, until, plugins: own });
+    }
+  }
+  return found;
+}
+
+/** Those that knocked lately, once or again and again, were refused, and have not come in since. */
+function refusals({ head, recent, plugins, limits, now }: NeedFacts): Found[] {
+  const entries = byKey(plugins);
+  const last = new Map<string, Pick<BrokerEvent, 'time' | 'reason'>>();
+  for (const { plugin, socket, reason, last: time } of head.refused)
+    last.set(plugin === '' ? socket : plugin, { time, reason });
+  for (const event of recent) {
+    const subject = event.plugin === '' ? event.socket : event.plugin;
+    if (event.type === 'refused' && subject !== '') last.set(subject, event);
+    else if (event.type === 'registered') last.delete(subject);
+  }
+  const found: Found[] = [];
+  for (const [subject, { time, reason }] of last) {
+    const own = entries.get(subject) ?? [];
+    const top = topOf(own);
+    const isOld =
+      now - Date.parse(time) > REFUSED_MS || (top !== undefined && Date.parse(time) < Date.parse(top.stateSince));
+    const isShown = top !== undefined && top.state !== 'ready' && top.state !== 'gone';
+    const isKeptOut = limits.some((limit) => limit.plugin === subject && limit.quarantinedUntil !== '');
+    if (!isOld && !isShown && !isKeptOut) found.push({ kind: 'refused', reason, subject, until: '', plugins: own });
+  }
+  return found;
+}
+
+function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
+  const view = why(subject, plugins);
+  const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
+  const given = quoted(name);
+  const command = kind === 'quarantined' ? `plugin-broker pardon ${given}` : `plugin-broker explain ${given}`;
+  const what = view?.why ?? describeReason(reason).about;
+  const remedy = describeReason(kind === 'quarantined' ? 'QUARANTINED' : reason === '' ? (view?.reason ?? '') : reason);
+  const isNamed = !/\bNAME\b/.test(remedy.remedy);
+  return {
+    key: `${kind} ${subject}`,
+    kind,
+    subject,
+    what,
+    remedy: isNamed ? remedy.remedy : remedy.remedy.replaceAll(/\bNAME\b/g, given),
+    command,
+    until,
+    more: 0,
+  };
+}
+
+/** What is wrong with what uses devices. */
+function used({ leases, resources }: NeedFacts): Need[] {
+  const needs: Need[] = [];
+  const impaired = leases.filter(({ state }) => state === 'impaired');
+  const [first] = impaired;
+  if (first !== undefined) {
+    const { about, remedy } = describeReason(first.reason);
+    const what = `The lease ${first.key} is impaired: ${about}`;
+    const more = impaired.length - 1;
+    needs.push({
+      key: 'lease',
+      kind: 'lease',
+      subject: '',
+      what,
+      remedy,
+      command: 'plugin-broker allocations',
+      until: '',
+      more,
+    });
+  }
+  for (const { name, front } of resources) {
+    if (front.state !== 'refused' && front.state !== 'too-large') continue;
+    const what = sentence(`The kubelet does not get ${name}: ${front.reason === '' ? front.state : front.reason}`);
+    const [remedy, command] = OTHER;
+    needs.push({ key: `front ${name}`, kind: 'front', subject: name, what, remedy, command, until: '', more: 0 });
+  }
+  return needs;
+}
+
+function byKey(plugins: readonly PluginRow[]): Map<string, PluginRow[]> {
+  const groups = new Map<string, PluginRow[]>();
+  for (const plugin of plugins) {
+    const key = keyOf(plugin);
+    const own = groups.get(key);
+    if (own === undefined) groups.set(key, [plugin]);
+    else own.push(plugin);
+  }
+  return groups;
+}
+
+/** The incarnation that speaks for its plugin. */
+function topOf(own: readonly PluginRow[]): PluginRow | undefined {
+  return own.find(({ primary }) => primary) ?? own[0];
+}
+
+function keyOf({ type, name }: PluginView): string {
+  return `${type}/${name}`;
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** As a shell takes it as one word. */
+function quoted(word: string): string {
+  return /^[\w./:@+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,17 @@
+// What of an event may be told to whoever reaches a port: of leases ids, states and kinds of owners, and no names.
+import type { BrokerEvent, EventType } from '../model/event.js';
+import { describeReason } from '../model/reasons.js';
+
+const OF_LEASES: ReadonlySet<EventType> = new Set(['allocated', 'released', 'expired', 'impaired']);
+/** What of leases stands behind `events -o json` only. */
+const UNNAMED = 'a lease changed; `plugin-broker events` says which';
+
+/** The event as it is told over HTTP. */
+export function overHttp(event: BrokerEvent): BrokerEvent {
+  if (!OF_LEASES.has(event.type)) return event;
+  const { lease, kind, resource, devices } = event.facts ?? {};
+  if (lease === undefined) return { ...event, message: UNNAMED };
+  const of = `${String(devices)} of ${String(resource)}`;
+  const why = event.reason === '' ? '' : ` (${describeReason(event.reason).about})`;
+  return { ...event, message: `lease ${String(lease)} bound to a ${String(kind)}: ${event.type}, ${of}${why}` };
+}

@@ -1,0 +1,34 @@
+// What the page needs of the rest of the broker. All of it is read at once from memory and does no I/O.
+import type { BrokerEvent } from '../model/event.js';
+import type { LeaseRow, PagePlace } from '../model/page-views.js';
+import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+
+/** A result, or why there is none: one sentence. */
+export type Asked<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problem: { readonly code: string; readonly message: string } };
+
+/** The answers of the commands, and the journal. */
+export interface PageSource {
+  readonly place: PagePlace;
+  /** The number of the newest event. */
+  seq(): number;
+  head(): Omit<StatusView, 'plugins' | 'resources'>;
+  plugins(): readonly PluginView[];
+  /** When a held incarnation is given up, epoch milliseconds; undefined where no clock runs for it. */
+  keptUntil(plugin: PluginView): number | undefined;
+  resources(): readonly ResourceView[];
+  limits(): readonly LimitView[];
+  leases(): readonly LeaseRow[];
+  /** The last events of a plugin (`type/name`), oldest first. */
+  timeline(plugin: string): readonly BrokerEvent[];
+  /** The newest events of all, oldest first; a bounded number. */
+  recent(): readonly BrokerEvent[];
+  /** The events of the broker's own life, oldest first. */
+  lives(): readonly BrokerEvent[];
+  /** All events that are kept, from a number on; with `follow` also those to come, until the signal aborts. */
+  events(query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+  explain(subject: string, signal: AbortSignal): Promise<Asked<ExplainView>>;
+  /** The same for a plugin of which entries and timeline are at hand. */
+  why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
+}

@@ -1,0 +1,111 @@
+// The status page, and the API that it asks (docs/status-page.md#api).
+import type { PageApi } from '../../page/api.js';
+import type { Audience } from '../../page/audience.js';
+import type { Asked as Question } from '../../page/ports.js';
+import { plainText, type Answer, type Route, type Routes, type Streaming } from './router.js';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** No script but ours, no text that becomes one, and nothing is loaded from or told to anybody else. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
+const STATUS: Readonly<Partial<Record<string, number>>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 404 };
+const DEVICES = '/api/v1/resources/';
+
+/** The files of the page; names have a hash of what is in them. */
+export interface PageFiles {
+  readonly html: string;
+  readonly script: string;
+  readonly scriptName: string;
+  readonly style: string;
+  readonly styleName: string;
+}
+
+/** What answers. */
+export interface PageParts {
+  readonly api: PageApi;
+  readonly audience: Audience;
+  /** The files, read when somebody asks for them. */
+  readonly files: () => Promise<PageFiles>;
+  /** Their names, without reading them. */
+  readonly names: Pick<PageFiles, 'scriptName' | 'styleName'>;
+}
+
+/** All addresses below `/` that are for people, and for programs that ask as the page does. */
+export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
+  const asking = (make: Route['make']): Route => ({ isAsked: true, make });
+  return new Map<string, Route>([
+    [
+      '/',
+      {
+        isEntrance: true,
+        make: async () => {
+          const headers = { 'content-security-policy': POLICY, 'cross-origin-opener-policy': 'same-origin' };
+          return { status: 200, type: 'text/html; charset=utf-8', body: (await files()).html, headers };
+        },
+      },
+    ],
+    [`/${names.scriptName}`, file('text/javascript', async () => (await files()).script)],
+    [`/${names.styleName}`, file('text/css', async () => (await files()).style)],
+    [
+      '/api/v1/status',
+      {
+        make: async () => {
+          const { version } = api;
+          return { status: 200, type: JSON_TYPE, body: await api.status(), isLarge: true, version };
+        },
+      },
+    ],
+    [DEVICES, asking(({ path, query }) => json(withName(path, (name) => api.devices(name, query))))],
+    ['/api/v1/events', asking(async ({ query, signal }) => json(await api.events(query, signal)))],
+    ['/api/v1/explain', asking(async ({ query, signal }) => json(await api.explain(query, signal)))],
+    ['/api/v1/reason', asking(({ query }) => json(api.reason(query)))],
+    ['/api/v1/stream', asking(({ query, lastEventId }) => follow(audience, lastEventId ?? query.get('since')))],
+  ]);
+}
+
+function file(type: string, body: () => Promise<string>): Route {
+  return {
+    make: async () => ({
+      status: 200,
+      type: `${type}; charset=utf-8`,
+      body: await body(),
+      isLarge: true,
+      headers: FOR_EVER,
+    }),
+  };
+}
+
+/** An answer, or the one sentence why there is none. */
+function json(asked: Question<unknown>): Answer {
+  if (asked.ok) return { status: 200, type: JSON_TYPE, body: JSON.stringify(asked.value), isLarge: true };
+  return plainText(STATUS[asked.problem.code] ?? 400, asked.problem.message);
+}
+
+function withName<T>(path: string, ask: (name: string) => Question<T>): Question<T> {
+  try {
+    return ask(decodeURIComponent(path.slice(DEVICES.length)));
+  } catch {
+    return {
+      ok: false,
+      problem: { code: 'INVALID_ARGUMENT', message: 'the name of the resource is not well encoded' },
+    };
+  }
+}
+
+function follow(audience: Audience, since: string | null): Answer | Streaming {
+  const { refusal } = audience;
+  if (refusal !== undefined) return plainText(503, refusal.message, { 'retry-after': String(refusal.retryAfterS) });
+  const from = since !== null && /^\d{1,15}$/.test(since) ? Number(since) : undefined;
+  return { open: (stream) => audience.join(stream, from) };
+}

@@ -1,0 +1,64 @@
+// Puts answers on the wire, with the headers that every answer has.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Answer, OpenStream, Streaming } from './router.js';
+
+const compress = promisify(gzip);
+
+/** Nothing here is for other sites, whatever a browser thinks it is. */
+const EVERY_ANSWER = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** Sends an answer. Resolves when it was handed over. */
+export async function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+  const { status, type, body, headers = {}, isLarge = false, version } = answer;
+  const known = version === undefined ? {} : { etag: `W/"${version}"` };
+  const common = { ...EVERY_ANSWER, 'cache-control': 'no-store', ...headers, ...known };
+  if (version !== undefined && request.headers['if-none-match'] === known.etag) {
+    response.writeHead(304, common);
+    response.end();
+    return;
+  }
+  const isCompressed = isLarge && /\bgzip\b/.test(String(request.headers['accept-encoding']));
+  const bytes = isCompressed ? await compress(body) : Buffer.from(body);
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    'content-type': type,
+    ...common,
+    'content-length': bytes.length,
+    ...(isLarge ? { vary: 'accept-encoding' } : {}),
+    ...(isCompressed ? { 'content-encoding': 'gzip' } : {}),
+  });
+  response.end(request.method === 'HEAD' ? undefined : bytes);
+}
+
+/** Opens a stream of events. */
+export function sendStream(request: IncomingMessage, response: ServerResponse, { open }: Streaming): void {
+  response.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    ...EVERY_ANSWER,
+    'cache-control': 'no-store',
+  });
+  if (request.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  response.flushHeaders();
+  const stream: OpenStream = {
+    write: (text) => {
+      if (response.writable) response.write(text);
+    },
+    get unread() {
+      return response.writableLength;
+    },
+    end: () => response.end(),
+    destroy: () => response.destroy(),
+  };
+  const leave = open(stream);
+  if (response.destroyed) leave();
+  else response.once('close', leave);
+}

@@ -1,0 +1,70 @@
+import type { LeaseRow } from '../../src/model/page-views.js';
+import { explain } from '../../src/admin/explain.js';
+import { Journal } from '../../src/journal/journal.js';
+import { silentLog } from '../../src/kernel/log.js';
+import type { PageSource } from '../../src/page/ports.js';
+import type { Stream } from '../../src/page/audience.js';
+import type { FakeClock } from './fake-clock.js';
+import { FakeAdminPort } from './fake-admin-port.js';
+
+/** A broker made of views that a test sets, with a journal of its own; it counts how often it is looked at. */
+export class FakePageSource implements PageSource {
+  readonly port = new FakeAdminPort();
+  readonly journal: Journal;
+  readonly place = {
+    host: 'node-7',
+    root: '/run/pb',
+    state: '/run/pb/state',
+    address: '',
+    devicePlugins: '/run/pb/device-plugins',
+    registry: '/run/pb/plugins_registry',
+    isOpen: false,
+  };
+  leaseList: LeaseRow[] = [];
+  headList: ReturnType<PageSource['head']>;
+  looks = 0;
+
+  constructor(clock: FakeClock) {
+    const file = { readTail: async () => undefined, append: async () => undefined, replace: async () => undefined };
+    this.journal = new Journal({ file, clock, log: silentLog });
+    const { broker, checkpoint, policy, ledger, refused } = this.port.status();
+    this.headList = { broker, checkpoint, policy, ledger, refused };
+  }
+
+  seq = (): number => this.journal.seq;
+  head = () => this.headList;
+  plugins = () => {
+    this.looks += 1;
+    return this.port.pluginList;
+  };
+  keptUntil = () => undefined;
+  resources = () => this.port.resourceList;
+  limits = () => this.port.limitList;
+  leases = () => this.leaseList;
+  timeline = (plugin: string) => this.journal.of(plugin);
+  recent = () => this.journal.recent();
+  lives = () => this.journal.lives();
+  events = (query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal) =>
+    this.journal.events(query, signal);
+  explain = () => Promise.resolve({ ok: false as const, problem: { code: 'NOT_FOUND', message: 'nobody' } });
+  why = explain;
+}
+
+/** A reader that keeps what it was told. */
+export class FakeStream implements Stream {
+  text = '';
+  unread = 0;
+  isEnded = false;
+  isDestroyed = false;
+  write = (text: string): void => void (this.text += text);
+  end = (): void => void (this.isEnded = true);
+  destroy = (): void => void (this.isDestroyed = true);
+
+  /** What was told, by the names of the messages. */
+  get messages(): { readonly event: string; readonly data: Record<string, unknown> }[] {
+    return [...this.text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, event = '', data = '']) => ({
+      event,
+      data: JSON.parse(data) as Record<string, unknown>,
+    }));
+  }
+}

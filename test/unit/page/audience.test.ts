@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { silentLog } from '../../../src/kernel/log.js';
+import { Audience } from '../../../src/page/audience.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { pluginView } from '../../support/fake-admin-port.js';
+import { FakePageSource, FakeStream } from '../../support/page-source.js';
+
+async function world() {
+  const clock = new FakeClock();
+  const source = new FakePageSource(clock);
+  await source.journal.open(0);
+  const audience = new Audience({ source, clock, log: silentLog, nextTurn: () => Promise.resolve() });
+  const join = async (since?: number) => {
+    const stream = new FakeStream();
+    const leave = audience.join(stream, since);
+    await clock.settle();
+    await clock.settle();
+    return { stream, leave };
+  };
+  return { clock, source, audience, join };
+}
+
+void describe('the audience', () => {
+  void it('gives each reader the whole picture and then what changes, at most twice a second', async () => {
+    const { clock, source, join } = await world();
+    source.port.pluginList = [pluginView({ name: 'example.com/a' }), pluginView({ name: 'example.com/b' })];
+    const { stream } = await join();
+    const [first, ...more] = stream.messages;
+    assert.equal(first?.event, 'snapshot');
+    assert.equal((first.data['plugins'] as unknown[]).length, 2);
+    assert.deepEqual(more, []);
+    assert.match(stream.text, /^retry: 2000\n/);
+    for (let nth = 0; nth < 10; nth += 1) {
+      source.port.pluginList = [pluginView({ name: 'example.com/a', pid: nth })];
+      source.journal.record({ type: 'operator', message: `change ${String(nth)}` });
+      await clock.advance(100);
+    }
+    await clock.advance(500);
+    const changes = stream.messages.filter(({ event }) => event === 'change');
+    assert.ok(changes.length >= 2 && changes.length <= 3, `${String(changes.length)} changes`);
+    assert.deepEqual(
+      (changes.at(-1)?.data['plugins'] as { pid: number }[]).map(({ pid }) => pid),
+      [9],
+    );
+    assert.equal((changes[0]?.data['removed'] as { plugins: string[] }).plugins.length, 1);
+    assert.equal(stream.messages.filter(({ event }) => event === 'event').length, 10);
+  });
+
+  void it('looks at nothing and holds no alarm while nobody listens', async () => {
+    const { clock, source, join } = await world();
+    const { leave } = await join();
+    const before = source.looks;
+    leave();
+    source.journal.record({ type: 'operator', message: 'something' });
+    await clock.advance(60_000);
+    assert.equal(source.looks, before);
+    assert.equal(clock.pending, 0);
+  });
+
+  void it('says each five seconds that it lives, where nothing happens', async () => {
+    const { clock, join } = await world();
+    const { stream } = await join();
+    const before = stream.text;
+    await clock.advance(10_500);
+    assert.match(stream.text.slice(before.length), /^(:\n\n){2}$/);
+  });
+
+  void it('takes eight and refuses the ninth until one goes', async () => {
+    const { audience, join } = await world();
+    const joined = [];
+    for (let nth = 0; nth < 8; nth += 1) {
+      assert.equal(audience.refusal, undefined);
+      joined.push(await join());
+    }
+    assert.match(audience.refusal?.message ?? '', /8 pages follow already/);
+    joined[3]?.leave();
+    assert.equal(audience.refusal, undefined);
+  });
+
+  void it('cuts off who does not read, and nobody else', async () => {
+    const { clock, source, audience, join } = await world();
+    const slow = await join();
+    const quick = await join();
+    slow.stream.unread = 3 * 1024 * 1024;
+    source.journal.record({ type: 'operator', message: 'something' });
+    await clock.advance(1000);
+    assert.equal(slow.stream.isDestroyed, true);
+    assert.equal(quick.stream.isDestroyed, false);
+    assert.equal(audience.size, 1);
+  });
+
+  void it('tells one who comes back what it missed', async () => {
+    const { source, join } = await world();
+    for (const message of ['one', 'two', 'three']) source.journal.record({ type: 'operator', message });
+    const { stream } = await join(1);
+    const events = stream.messages.filter(({ event }) => event === 'event');
+    assert.deepEqual(
+      events.map(({ data }) => data['message']),
+      ['two', 'three'],
+    );
+    assert.match(stream.text, /^id: 3$/m);
+  });
+
+  void it('says goodbye when the broker stops, and takes nobody any more', async () => {
+    const { clock, source, audience, join } = await world();
+    const { stream } = await join();
+    source.headList = { ...source.headList, broker: { ...source.headList.broker, phase: 'stopping' } };
+    source.journal.record({ type: 'broker', message: 'the broker is stopping: SIGTERM' });
+    await clock.advance(1000);
+    assert.equal(stream.messages.at(-1)?.event, 'bye');
+    assert.equal(stream.isEnded, true);
+    assert.match(audience.refusal?.message ?? '', /stopping/);
+  });
+
+  void it('names no owner of a lease', async () => {
+    const { clock, source, join } = await world();
+    const { stream } = await join();
+    const facts = { lease: '01k', kind: 'process', resource: 'example.com/gpu', devices: 2 };
+    const message = 'lease 01k of secret/name (uid 7) was given: gpu-1, gpu-2 of example.com/gpu';
+    source.journal.record({ type: 'allocated', plugin: 'DevicePlugin/example.com/gpu', message, facts });
+    source.journal.record({ type: 'released', plugin: 'DevicePlugin/example.com/gpu', message });
+    await clock.advance(1000);
+    assert.doesNotMatch(stream.text, /secret/);
+    assert.match(stream.text, /lease 01k bound to a process: allocated, 2 of example\.com\/gpu/);
+  });
+});

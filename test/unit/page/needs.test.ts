@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { explain } from '../../../src/admin/explain.js';
+import { needsOf, type NeedFacts } from '../../../src/page/needs.js';
+import { brokerEvent, FakeAdminPort, limitView, pluginView } from '../../support/fake-admin-port.js';
+
+const NOW = Date.UTC(2030, 0, 1, 0, 1);
+const { broker, checkpoint, policy, ledger, refused: none } = new FakeAdminPort().status();
+const place = {
+  host: 'n',
+  root: '/r',
+  state: '/r/state',
+  address: '',
+  devicePlugins: '/r/d',
+  registry: '/r/p',
+  isOpen: false,
+};
+
+function facts(given: Partial<NeedFacts> = {}): NeedFacts {
+  const head = { broker, checkpoint, policy, ledger, refused: none };
+  const recent = given.recent ?? [];
+  const why: NeedFacts['why'] = (subject, plugins) =>
+    explain(
+      subject,
+      plugins,
+      recent.filter((event) => event.plugin === subject),
+    );
+  return { place, head, plugins: [], resources: [], limits: [], leases: [], recent, now: NOW, why, ...given };
+}
+
+const row = (given: Parameters<typeof pluginView>[0]) => {
+  const view = pluginView(given);
+  return { key: `${view.type}/${view.name}`, ...view, keptUntil: '' };
+};
+
+void describe('what needs you', () => {
+  void it('is nothing where all is well', () => {
+    const plugins = [row({}), row({ name: 'example.com/left', primary: false, state: 'gone', reason: 'goodbye' })];
+    assert.deepEqual(needsOf(facts({ plugins })), []);
+  });
+
+  void it('says of each of five problems what is wrong and what to type, the worst first', () => {
+    const head = {
+      broker: {
+        ...broker,
+        problems: ['the checkpoint is not-writable: no space', 'the policy file p.yaml is not in force: bad key'],
+      },
+      checkpoint: { ...checkpoint, state: 'not-writable' as const, reason: 'no space' },
+      policy: { ...policy, source: 'p.yaml', error: 'bad key' },
+      ledger,
+      refused: none,
+    };
+    const until = '2030-01-01T00:05:00.000Z';
+    const plugins = [
+      row({ name: 'example.com/loud', state: 'quarantined', reason: 'quarantine', quarantinedUntil: until }),
+      { ...row({ name: 'example.com/lost', state: 'held', reason: 'connection-lost' }), keptUntil: until },
+    ];
+    const limits = [limitView({ plugin: 'DevicePlugin/example.com/loud', quarantinedUntil: until })];
+    const refused = 'DevicePlugin/Bad Name';
+    const recent = [
+      brokerEvent({
+        time: new Date(NOW - 1000).toISOString(),
+        type: 'refused',
+        reason: 'NAME_INVALID',
+        plugin: refused,
+        message: '"Bad Name" has a space',
+      }),
+    ];
+    const needs = needsOf(facts({ head, plugins, limits, recent }));
+    assert.deepEqual(
+      needs.map(({ kind, subject, command, until: ends }) => [kind, subject, command, ends]),
+      [
+        ['problem', '', 'df -h /r/state', ''],
+        ['problem', '', 'plugin-broker check-config p.yaml', ''],
+        ['quarantined', 'DevicePlugin/example.com/loud', 'plugin-broker pardon example.com/loud', until],
+        ['refused', refused, "plugin-broker explain 'Bad Name'", ''],
+        ['held', 'DevicePlugin/example.com/lost', 'plugin-broker explain example.com/lost', until],
+      ],
+    );
+    for (const { what, remedy } of needs) {
+      assert.match(what, /^[A-Z].*\.$/);
+      assert.doesNotMatch(remedy, /NAME/);
+    }
+    assert.match(needs[3]?.what ?? '', /has a space/);
+  });
+
+  void it('shows a few of many alike and counts the rest', () => {
+    const plugins = Array.from({ length: 100 }, (_, nth) =>
+      row({ name: `example.com/p${String(nth)}`, state: 'held', reason: 'connection-lost' }),
+    );
+    const needs = needsOf(facts({ plugins }));
+    assert.deepEqual([needs.length, needs.at(-1)?.more], [8, 92]);
+  });
+
+  void it('forgets a refusal once its plugin came in', () => {
+    const plugin = 'DevicePlugin/example.com/late';
+    const time = new Date(NOW - 1000).toISOString();
+    const refused = brokerEvent({ time, type: 'refused', reason: 'ENDPOINT_MISSING', plugin });
+    const came = brokerEvent({ time, plugin });
+    assert.equal(needsOf(facts({ recent: [refused] })).length, 1);
+    assert.equal(needsOf(facts({ recent: [refused, came] })).length, 0);
+  });
+
+  void it('says where the broker is, where commands do not find it by themselves', () => {
+    const plugins = [row({ state: 'held', reason: 'connection-lost' })];
+    const [need] = needsOf(facts({ plugins, place: { ...place, address: '/odd place/broker.sock' } }));
+    assert.equal(need?.command, "plugin-broker explain example.com/gpu --address '/odd place/broker.sock'");
+  });
+});
