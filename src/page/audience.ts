@@ -96,7 +96,7 @@ export class Audience {
       if (isGone || this.#isOver) return;
       // The others have the picture of before: what this look found is news to them.
       this.#tell([], change);
-      const text = message('snapshot', picture.text(history));
+      const text = framed('snapshot', picture.text(history));
       member = { stream, allowed: MOST_UNREAD + text.length };
       this.#members.add(member);
       stream.write(text + past.map(eventMessage).join(''));
@@ -191,7 +191,7 @@ export class Audience {
   }
 
   #tell(events: readonly BrokerEvent[], change: string | undefined): void {
-    const news = (change === undefined ? '' : message('change', change)) + events.map(eventMessage).join('');
+    const news = (change === undefined ? '' : framed('change', change)) + events.map(eventMessage).join('');
     for (const member of [...this.#members]) {
       const { stream, allowed } = member;
       if (stream.unread > allowed) {
@@ -212,7 +212,7 @@ export class Audience {
   }
 }
 
-function message(event: string, data: string): string {
+function framed(event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }
 
