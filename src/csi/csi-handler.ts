@@ -66,8 +66,8 @@ export class CsiHandler implements PluginHandler {
       instance.commit();
       return { version, facts: { nodeId, count, topology } };
     } catch (failure) {
+      // A fallback that was asked in vain stays one: it is asked again, or let go of when nobody listens for it any more.
       instance.close();
-      this.#fallbackFailed(handle.id);
       throw failure;
     }
   }
@@ -122,14 +122,6 @@ export class CsiHandler implements PluginHandler {
       if (other.driver === driver && other.isClosed && !this.#fallbacks.has(other)) this.#drop(other);
     this.#instances.set(handle.id, instance);
     if (info !== undefined) this.#publisher.publish(info);
-  }
-
-  /** A fallback that was asked in vain is asked no more by itself. */
-  #fallbackFailed(id: string): void {
-    const before = this.#instances.get(id);
-    if (before === undefined || !this.#fallbacks.has(before)) return;
-    this.#drop(before);
-    this.#settle(before.driver);
   }
 
   #drop(instance: CsiInstance): void {

@@ -16,7 +16,7 @@ import type {
   RegistrationRequest,
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
-import { type Instance, instanceId, isConnected } from '../model/instance.js';
+import { type Instance, instanceId, isConnected, isReplaced } from '../model/instance.js';
 import { hasVanished } from './pull.js';
 import { PendingDropped } from './reconciler.js';
 import type { Roster } from './roster.js';
@@ -112,6 +112,7 @@ export class Enrolments implements Enroller {
       if (known.isPresumed && !request.pulled) await this.#ownWord(known);
       return { ok: true, instanceId: id, durable: known.isDurable };
     }
+    const wasFallback = request.pulled && known !== undefined && isReplaced(known);
     const refusedNow = verdict.recheck();
     if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
     // A pull is no new registration: it does not overtake those who registered meanwhile.
@@ -134,7 +135,7 @@ export class Enrolments implements Enroller {
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
-      roster.reject(instance, refusal, !hasVanished(request, refusal));
+      roster.reject(instance, refusal, !hasVanished(request, refusal), wasFallback);
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) this.#ports.serving(id);

@@ -170,14 +170,15 @@ export class Roster {
   }
 
   /**
-   * A registration failed. A record that counts for something else stays as it is.
+   * A registration failed. A record that counts for something else stays as it is; a fallback stays one, to be asked again.
    *
    * @param counts whether the plugin was refused: one that had gone before we came back to it was not
    */
-  reject(instance: Instance, refusal: Refusal, counts = true): void {
+  reject(instance: Instance, { code, message }: Refusal, counts = true, wasFallback = false): void {
     if (counts) instance.counters.rejected += 1;
     if (instance.state !== 'connecting') return;
-    this.#move(instance, { state: 'rejected', reason: refusal.code, message: refusal.message });
+    const asBefore = { state: 'held', reason: 'replaced', message } as const;
+    this.#move(instance, wasFallback ? asBefore : { state: 'rejected', reason: code, message });
   }
 
   /** A fact about an instance. Reports for unknown ids and repeats change nothing; of a dead one only an operator says more. */

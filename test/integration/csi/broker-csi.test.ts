@@ -150,11 +150,8 @@ describe('CSI and DRA drivers at a broker', () => {
     await young.says('registered=true');
     await eventually('the newer one serves', () => view()?.socket.startsWith(second));
     const unpublish = mock.method(publisher, 'unpublish');
-    const leftAt = performance.now();
     await young.stop();
     await eventually('the older one serves', () => view()?.state === 'ready' && !view()?.socket.startsWith(second));
-    const tookMs = performance.now() - leftAt;
-    assert.ok(tookMs < 1900, `without the wait for one that may come back: ${String(Math.round(tookMs))} ms`);
     assert.equal(unpublish.mock.callCount(), 0);
     assert.equal(isPublishedAs('sim-node')(), true);
     await old.stop();

@@ -119,7 +119,7 @@ describe('the CSI handler', () => {
     assert.equal(publishedId(), 'node-1');
   });
 
-  it('stays published while a replaced incarnation is left to ask, and not once that one failed or went, too', async () => {
+  it('stays published while a replaced incarnation is left to ask, also when that one fails once, and not once it went, too', async () => {
     for (const end of ['answers', 'fails', 'goes'] as const) {
       driver.result = answers('node-1');
       await register(`old ${end}`);
@@ -130,9 +130,12 @@ describe('the CSI handler', () => {
       await clock.settle();
       assert.equal(publishedId(), 'node-2', `${end}: the fallback was not asked yet`);
       if (end === 'goes') await handler.deregister(`old ${end}`, 'replaced');
-      if (end === 'fails') driver.results.push(failsWith(GRPC_STATUS.UNIMPLEMENTED, 'no more'));
-      if (end === 'fails') assert.equal(await refusal(`old ${end}`), 'NOT_SERVED');
-      if (end === 'answers') {
+      if (end === 'fails') {
+        driver.results.push(failsWith(GRPC_STATUS.UNIMPLEMENTED, 'no more'));
+        assert.equal(await refusal(`old ${end}`), 'NOT_SERVED');
+        assert.equal(publishedId(), 'node-2', 'it is asked again');
+      }
+      if (end !== 'goes') {
         driver.result = answers('node-3');
         await register(`old ${end}`);
         assert.equal(publishedId(), 'node-3');

@@ -253,6 +253,28 @@ describe('a plugin that allows no second stream and is lost the moment it was ta
   });
 });
 
+describe('a predecessor that is asked in vain when its successor is lost', () => {
+  it('stays the fallback, is asked again until it answers, and is over when nobody listens on it', async () => {
+    const world = new CoreWorld();
+    world.policy = { ...world.policy, graceMs: 600_000 };
+    const [old, young] = [await registered(world, 'old'), await registered(world, 'young')];
+    old.isBroken = true;
+    await world.kill(young);
+    await world.clock.advance(100);
+    assert.equal(world.stateOf(old), 'held replaced');
+    old.isBroken = false;
+    await world.clock.advance(60_000);
+    assert.equal(world.stateOf(old), 'ready confirmed');
+    const third = await registered(world, 'third');
+    old.isBroken = true;
+    await world.kill(third);
+    old.socket.listener = undefined;
+    await world.clock.advance(60_000);
+    assert.equal(world.stateOf(old), 'gone replaced');
+    await world.stop();
+  });
+});
+
 describe('the drawing of states in ARCHITECTURE.md', () => {
   const arrows = drawn();
 
