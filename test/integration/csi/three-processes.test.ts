@@ -1,16 +1,18 @@
 // A broker, a registrar and a CSI driver, each a process of its own, through everything that happens to them.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { PluginView } from '../../../src/model/views.js';
 import { AdminClient } from '../../../src/platform/grpc/admin-client.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
-import { run, start, type Running } from '../../support/program.js';
+import { run, start, startCommand, type Running } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const DRIVER = 'csi.sim.example.com';
+const OTHER_UID = 54321;
+const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can start a plugin as another user';
 
 describe('a broker, a registrar and a CSI driver as three processes', () => {
   let root: string;
@@ -191,6 +193,34 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
     await told(registrar());
     await isPublishedAs('second');
   });
+
+  it(
+    'keep a driver published for the user that has it, whoever else names its endpoint and leaves',
+    { skip },
+    async () => {
+      const daemon = await broker();
+      await toldItself(await driver('--node-id=first', '--register'));
+      await isPublishedAs('first');
+      const theirs = path.join(root, 'plugins_registry', 'theirs');
+      mkdirSync(theirs);
+      chownSync(theirs, OTHER_UID, OTHER_UID);
+      for (const folder of [root, path.dirname(theirs)]) chmodSync(folder, 0o755);
+      const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-plugin.js');
+      const service = path.join(root, 'plugins', DRIVER, 'csi.sock');
+      const argv = [file, String(OTHER_UID), path.join(theirs, 'reg.sock'), '-', DRIVER, service];
+      const thief = startCommand(process.execPath, argv, {});
+      running.push(thief);
+      await eventually('it is refused', () => /"code":"(NAME_OWNED|CALLER_NOT_ALLOWED)"/.test(daemon.stderr()));
+      thief.child.stdin?.end();
+      await thief.ended;
+      rmSync(path.join(theirs, 'reg.sock'), { force: true });
+      const sentinel = await driver('--driver=other.example.com', '--node-id=later', '--register');
+      await toldItself(sentinel);
+      await isPublishedAs('first', 'later');
+      assert.equal((await view())?.state, 'ready');
+      assert.ok((await view())?.socket.startsWith(path.join(root, 'plugins_registry', DRIVER)));
+    },
+  );
 
   it('say why a driver is refused, in explain', async () => {
     await broker();
