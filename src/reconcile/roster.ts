@@ -1,5 +1,4 @@
-// The actual state: every incarnation the broker knows, entered only with confirmed facts, in one place.
-// What follows from a change (grace, pulls, checkpoint, events) is decided by those who listen.
+// The actual state: every incarnation the broker knows, entered only with confirmed facts, in one place. What follows from a change is decided by those who listen.
 import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';

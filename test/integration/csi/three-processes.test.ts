@@ -211,7 +211,7 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
       const thief = startCommand(process.execPath, argv, {});
       running.push(thief);
       await eventually('it is refused', () => /"code":"(NAME_OWNED|CALLER_NOT_ALLOWED)"/.test(daemon.stderr()));
-      thief.child.stdin?.end();
+      thief.child.stdin.end();
       await thief.ended;
       rmSync(path.join(theirs, 'reg.sock'), { force: true });
       const sentinel = await driver('--driver=other.example.com', '--node-id=later', '--register');
