@@ -1,6 +1,7 @@
 // Why a plugin is in its state and what to do, from its entries and its timeline. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason } from '../model/reasons.js';
+import { splitPluginKey } from './plugin-names.js';
 import type { ExplainView, PluginView } from '../model/views.js';
 
 /**
@@ -28,7 +29,7 @@ export function explain(
     return {
       ...head(subject, primary.state, primary.reason),
       why: why.join(' '),
-      remedy: isKeptOut ? describeReason('QUARANTINED').remedy : remedy,
+      remedy: named(isKeptOut ? quarantineRemedy(events) : remedy, primary.name),
       plugins: ordered,
       events,
     };
@@ -39,7 +40,25 @@ export function explain(
   const why =
     refusal === undefined ? sentence(last.message) : `It never came in. ${about} Last: ${sentence(last.message)}`;
   const state = refusal === undefined ? 'gone' : 'rejected';
-  return { ...head(subject, state, last.reason), why, remedy: last.reason === '' ? '' : remedy, plugins: [], events };
+  const done = last.reason === '' ? '' : named(remedy, splitPluginKey(last.plugin).name);
+  return { ...head(subject, state, last.reason), why, remedy: done, plugins: [], events };
+}
+
+/** What to do depends on what the strikes were for: the last exceeding before the quarantine. */
+function quarantineRemedy(events: readonly BrokerEvent[]): string {
+  const began = events.findLastIndex(({ type, reason }) => type === 'quarantine' && reason === 'QUARANTINED');
+  const before = events.slice(0, began === -1 ? events.length : began);
+  const cause = before.findLast(({ reason }) => reason === 'update-flood' || reason === 'FLOOD_REGISTER');
+  const { remedy } = describeReason('QUARANTINED');
+  if (cause?.reason !== 'update-flood') return remedy;
+  const lists =
+    'The strikes are for its device lists: let it send a list only when a device changed, or raise flood.updates;';
+  return `${lists} ${remedy.slice(remedy.indexOf(';') + 1).trimStart()}`;
+}
+
+/** A remedy with the name of the plugin in the commands that it names. */
+function named(remedy: string, name: string): string {
+  return name === '' ? remedy : remedy.replaceAll(/\bNAME\b/g, () => name);
 }
 
 function head(subject: string, state: string, reason: string): Pick<ExplainView, 'subject' | 'state' | 'reason'> {

@@ -9,7 +9,7 @@ import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
-import { globalView, registerView, ruleViews, updatesView } from './limit-views.js';
+import { globalView, registerView, ruleViews } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
@@ -160,7 +160,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
       ...this.connections.views(),
       ...this.allocations.views(),
       ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
-      ...this.#pacers.all().map(updatesView),
+      ...this.#pacers.views(),
     ];
   }
 

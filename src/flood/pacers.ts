@@ -1,17 +1,27 @@
 // The pacers of all sessions that are open.
 import type { PacedEnrolment } from '../model/flood.js';
 import type { PolicySource } from '../model/settings.js';
+import type { LimitView } from '../model/views.js';
+import { updatesView } from './limit-views.js';
+import { makeRoom } from './make-room.js';
 import { UpdatePacer, type PacerPorts } from './update-pacer.js';
+
+/** A session that was closed for its lists is shown for so long, unless the plugin has another one. */
+const CUT_OFF_SHOWN_MS = 10 * 60_000;
+/** So many of them. */
+const MOST_CUT_OFF = 1024;
 
 /** Opens pacers, and brings a new policy to those that are open. */
 export class Pacers {
   readonly #ports: PacerPorts;
   readonly #ownUid: number;
   readonly #open = new Set<UpdatePacer>();
+  /** The last row of sessions that were closed for their lists, by plugin and uid. */
+  readonly #cutOff = new Map<string, { readonly view: LimitView; readonly atMs: number }>();
 
   /** @param ownUid counts for plugins whose uid is not known */
   constructor(ports: Omit<PacerPorts, 'closed'>, ownUid: number) {
-    this.#ports = { ...ports, closed: (pacer) => void this.#open.delete(pacer) };
+    this.#ports = { ...ports, closed: (pacer) => this.#closed(pacer) };
     this.#ownUid = ownUid;
   }
 
@@ -20,12 +30,15 @@ export class Pacers {
     const uid = caller?.uid ?? this.#ownUid;
     const pacer = new UpdatePacer({ type, name, uid, socket: socket.path, caller }, policy, this.#ports);
     this.#open.add(pacer);
+    this.#cutOff.delete(keyOf(pacer));
     return pacer;
   }
 
-  /** Those that are open. */
-  all(): UpdatePacer[] {
-    return [...this.#open];
+  /** A row for each that is open, and for each session that was closed for its lists and has no successor yet. */
+  views(): LimitView[] {
+    const nowMs = this.#ports.clock.mono();
+    for (const [key, { atMs }] of this.#cutOff) if (nowMs - atMs > CUT_OFF_SHOWN_MS) this.#cutOff.delete(key);
+    return [...[...this.#open].map(updatesView), ...[...this.#cutOff.values()].map(({ view }) => view)];
   }
 
   /** Goes on under another policy. */
@@ -38,6 +51,17 @@ export class Pacers {
 
   /** Closes all. */
   close(): void {
-    for (const pacer of this.all()) pacer.close();
+    for (const pacer of [...this.#open]) pacer.close();
   }
+
+  #closed(pacer: UpdatePacer): void {
+    if (!this.#open.delete(pacer) || !pacer.isCutOff) return;
+    if (this.#cutOff.size >= MOST_CUT_OFF) makeRoom(this.#cutOff, () => true);
+    const view: LimitView = { ...updatesView(pacer), slowing: 'disconnected' };
+    this.#cutOff.set(keyOf(pacer), { view, atMs: this.#ports.clock.mono() });
+  }
+}
+
+function keyOf({ session: { type, name, uid } }: UpdatePacer): string {
+  return JSON.stringify([type, name, uid]);
 }

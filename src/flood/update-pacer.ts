@@ -69,6 +69,11 @@ export class UpdatePacer {
     return this.#isWaiting && this.#policy.flood.mode === 'enforce';
   }
 
+  /** Whether its session is closed, or about to be, for its lists. */
+  get isCutOff(): boolean {
+    return this.isSlowed && this.onExceed === 'disconnect';
+  }
+
   /** What is to be done when tryTake() says no. */
   get onExceed(): UpdateAction {
     return this.#policy.flood.updates.onExceed;
@@ -81,8 +86,9 @@ export class UpdatePacer {
       return true;
     }
     const isObserved = this.#policy.flood.mode === 'observe';
-    if (!this.#isWaiting || isObserved) this.#exceed(isObserved);
+    const isNews = !this.#isWaiting || isObserved;
     this.#isWaiting = true;
+    if (isNews) this.#exceed(isObserved);
     return isObserved;
   }
 
@@ -108,9 +114,9 @@ export class UpdatePacer {
 
   /** The session is over. Idempotent. */
   close(): void {
+    this.#ports.closed(this);
     this.#turns.close();
     this.#limiter.close();
-    this.#ports.closed(this);
   }
 
   #exceed(isObserved: boolean): void {
@@ -131,6 +137,8 @@ export class UpdatePacer {
     const done = { coalesce: 'only the newest is taken on each turn', disconnect: 'its session is closed' };
     const what = isObserved ? 'all are taken, because the mode is observe' : done[updates.onExceed];
     const message = `${type} ${name} sends lists faster than ${this.source}.updates allows (${figures(updates)}); ${what}`;
-    this.#ports.events.record({ type: 'flood', plugin: `${type}/${name}`, socket, message });
+    // Coalescing is no strike: only what may become a quarantine has the reason that explains one.
+    const reason = updates.onExceed === 'disconnect' ? 'update-flood' : '';
+    this.#ports.events.record({ type: 'flood', reason, plugin: `${type}/${name}`, socket, message });
   }
 }

@@ -7,6 +7,8 @@ import type { EventDraft } from '../model/event.js';
 const WINDOW_MS = 10_000;
 /** So many of them one by one. */
 const TOLD = 3;
+/** So many changes of the state of one plugin. */
+const TOLD_CHANGES = 12;
 /** Kinds of events watched at one time; beyond it the oldest window ends early. */
 const MAX_WINDOWS = 1024;
 
@@ -20,7 +22,11 @@ interface Window {
   alarm: Alarm | undefined;
 }
 
-/** Lets drafts through, or counts them. Equal means: same plugin (or socket, where no plugin is known), type and reason. */
+/**
+ * Lets drafts through, or counts them. Equal means: same plugin (or socket, where no plugin is known), type and reason.
+ * Changes of the state of one plugin are one kind whatever their reason, so that the last that is told of a plugin is the
+ * last that happened to it.
+ */
 export class Repeats {
   readonly #clock: Clock;
   readonly #tell: (draft: EventDraft) => void;
@@ -42,7 +48,7 @@ export class Repeats {
       this.#windows.set(key, { startedAt: now, told: 1, untold: 0, last: draft, lastAt: 0, alarm: undefined });
       this.#makeRoom();
       this.#tell(draft);
-    } else if (window.told < TOLD) {
+    } else if (window.told < (isChange(draft) ? TOLD_CHANGES : TOLD)) {
       window.told += 1;
       this.#tell(draft);
     } else {
@@ -65,7 +71,8 @@ export class Repeats {
     const seconds = Math.max(1, Math.round((this.#clock.mono() - window.startedAt) / 1000));
     // It is told after things that happened later, so it says when it was.
     const lastAt = `${new Date(window.lastAt).toISOString().slice(11, 19)}Z`;
-    const message = `${window.last.message} (${window.untold} more in ${seconds} s, the last at ${lastAt})`;
+    const what = isChange(window.last) ? 'more changes' : 'more';
+    const message = `${window.last.message} (${window.untold} ${what} in ${seconds} s, the last at ${lastAt})`;
     this.#tell({ ...window.last, message });
   }
 
@@ -78,6 +85,12 @@ export class Repeats {
 
 /** Where an event says neither plugin nor reason, its words are all that tells it from others. */
 function kindOf({ type, reason = '', plugin = '', socket = '', message }: EventDraft): string {
+  if (plugin !== '' && isChange({ type })) return JSON.stringify(['state', plugin]);
   if (plugin !== '') return JSON.stringify([type, reason, plugin]);
   return JSON.stringify(reason === '' ? [type, message] : [type, reason, '', socket]);
+}
+
+/** Whether it says in which state a plugin is from now on. */
+function isChange({ type }: Pick<EventDraft, 'type'>): boolean {
+  return type === 'state' || type === 'registered';
 }

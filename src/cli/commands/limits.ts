@@ -31,16 +31,16 @@ export function limitTable(limits: readonly LimitView[], now: number, paint: Pai
   const columns: readonly Column<LimitView>[] = [
     { title: 'LIMIT', of: (limit) => limit.limit },
     { title: 'PLUGIN', of: ownerOf },
-    { title: 'UID', of: (limit) => known(limit.uid) },
-    { title: 'MODE', of: (limit) => limit.mode, tone: (limit) => (limit.mode === 'enforce' ? 'plain' : 'quiet') },
-    { title: 'PERMITS', of: (limit) => `${limit.permits}/${limit.burst}`, tone: emptyIsBad },
+    { title: 'NOW', of: (limit) => (limit.slowing === '' ? '-' : limit.slowing), tone: toneOfSlowing },
+    { title: 'QUARANTINE', of: (limit) => until(limit.quarantinedUntil, now), tone: toneOfSlowing },
+    { title: 'SET BY', of: (limit) => limit.source },
+    { title: 'STRIKES', of: (limit) => limit.strikes, tone: (limit) => (limit.strikes > 0 ? 'warn' : 'plain') },
+    { title: 'EXCEEDED', of: (limit) => limit.exceeded, tone: (limit) => (limit.exceeded > 0 ? 'warn' : 'plain') },
+    { title: 'PERMITS', of: (limit) => `${limit.permits}/${limit.burst}`, tone: toneOfPermits },
     { title: 'EVERY', of: (limit) => duration(limit.intervalMs) },
     { title: 'NEXT', of: (limit) => (limit.nextInMs <= 0 ? '-' : duration(limit.nextInMs)) },
-    { title: 'EXCEEDED', of: (limit) => limit.exceeded, tone: (limit) => (limit.exceeded > 0 ? 'warn' : 'plain') },
-    { title: 'STRIKES', of: (limit) => limit.strikes, tone: (limit) => (limit.strikes > 0 ? 'warn' : 'plain') },
-    { title: 'QUARANTINE', of: (limit) => until(limit.quarantinedUntil, now), tone: () => 'bad' },
-    { title: 'NOW', of: (limit) => (limit.slowing === '' ? '-' : limit.slowing) },
-    { title: 'SET BY', of: (limit) => limit.source },
+    { title: 'MODE', of: (limit) => limit.mode, tone: (limit) => (limit.mode === 'enforce' ? 'plain' : 'quiet') },
+    { title: 'UID', of: (limit) => known(limit.uid) },
   ];
   return table(columns, limits, paint);
 }
@@ -52,6 +52,12 @@ function ownerOf({ plugin, uid, limit }: LimitView): string {
   return limit === 'connections' || limit === 'allocate' ? '(any)' : '(invalid names)';
 }
 
-function emptyIsBad(limit: LimitView): 'bad' | 'plain' {
-  return limit.permits <= 0 ? 'bad' : 'plain';
+/** Red is a quarantine, and a session that was closed; slower than asked for is what a limit is there for. */
+function toneOfSlowing({ slowing }: LimitView): 'bad' | 'warn' | 'plain' {
+  if (slowing === '') return 'plain';
+  return slowing === 'quarantined' || slowing === 'disconnected' ? 'bad' : 'warn';
+}
+
+function toneOfPermits(limit: LimitView): 'warn' | 'plain' {
+  return limit.permits <= 0 ? 'warn' : 'plain';
 }

@@ -114,14 +114,16 @@ function attention(plugins: readonly PluginView[], now: number, paint: Paint): s
   if (listed.length === 0) return '';
   const columns: readonly Column<PluginView>[] = [
     { title: 'NOT READY', of: (plugin) => plugin.name },
-    { title: 'TYPE', of: (plugin) => plugin.type },
     { title: 'STATE', of: (plugin) => plugin.state, tone: (plugin) => toneOfState(plugin.state) },
     { title: 'REASON', of: (plugin) => plugin.reason },
     { title: 'FOR', of: (plugin) => ago(plugin.stateSince, now) },
+    { title: 'TYPE', of: (plugin) => plugin.type },
   ];
   const rest = listed.length - MOST_LISTED;
   const more = rest > 0 ? `and ${rest} more: plugin-broker plugins\n` : '';
-  return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}why, and what to do: plugin-broker explain NAME\n`;
+  const [first] = listed;
+  const example = first === undefined ? '' : `why, and what to do: plugin-broker explain ${visible(first.name)}\n`;
+  return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}${example}`;
 }
 
 /** Who is refused again and again: who never came in has no state. */

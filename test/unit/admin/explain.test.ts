@@ -51,10 +51,28 @@ describe('explain', () => {
     const lost = explain(SUBJECT, [pluginView({ state: 'held', reason: 'connection-lost', quarantinedUntil })], []);
     const sentence = `Registrations in its name are refused until ${quarantinedUntil} (quarantine).`;
     assert.equal(lost?.why, `${describeReason('connection-lost').about} ${sentence}`);
-    assert.equal(lost.remedy, describeReason('QUARANTINED').remedy);
+    assert.equal(lost.remedy, describeReason('QUARANTINED').remedy.replace('NAME', 'example.com/gpu'));
     const serves = explain(SUBJECT, [pluginView({ quarantinedUntil })], []);
     assert.equal(serves?.why, `${describeReason('registered').about} ${sentence}`);
     assert.equal(serves.remedy, describeReason('registered').remedy);
+  });
+
+  it('speaks of lists where the strikes of a quarantine are for lists, and of registering where they are for that', () => {
+    const quarantined = pluginView({
+      ...{ state: 'quarantined', reason: 'quarantine', quarantinedUntil: '2030-01-01T00:01:00.000Z' },
+    });
+    const events = ['FLOOD_REGISTER', 'update-flood', 'QUARANTINED'].map((reason) =>
+      brokerEvent({ type: reason === 'QUARANTINED' ? 'quarantine' : 'flood', reason }),
+    );
+    const remedy = explain(SUBJECT, [quarantined], events)?.remedy ?? '';
+    assert.match(remedy, /^The strikes are for its device lists: .* flood\.updates; the broker pulls the plugin /);
+    assert.doesNotMatch(remedy, /registration|NAME/);
+    const [register, updates, began] = events;
+    assert.ok(register && updates && began);
+    assert.match(
+      explain(SUBJECT, [quarantined], [updates, register, began])?.remedy ?? '',
+      /^Stop the registration loop/,
+    );
   });
 
   it('keeps quiet about a refusal that came before the present state', () => {

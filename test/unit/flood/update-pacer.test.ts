@@ -73,6 +73,29 @@ describe('the pace of lists', () => {
     );
   });
 
+  it('is shown after its session was closed for its lists, until the plugin has another or ten minutes have passed', async () => {
+    const { world } = open(DISCONNECT);
+    const rows = (): readonly string[] =>
+      world.gate
+        .limits()
+        .filter(({ limit, uid }) => limit === 'updates' && uid === 7)
+        .map(({ slowing, exceeded }) => `${slowing} ${String(exceeded)}`);
+    const closed = openPacer(world, DISCONNECT, { ...processOf(9), uid: 7 });
+    takeAll(closed);
+    closed.close();
+    closed.close();
+    assert.deepEqual(rows(), ['disconnected 1']);
+    const next = openPacer(world, DISCONNECT, { ...processOf(9), uid: 7 });
+    assert.deepEqual(rows(), [' 0']);
+    next.close();
+    assert.deepEqual(rows(), [], 'one that ended by itself is not shown');
+    const again = openPacer(world, DISCONNECT, { ...processOf(9), uid: 7 });
+    takeAll(again);
+    again.close();
+    await world.clock.advance(10 * 60_000 + 1);
+    assert.deepEqual(rows(), []);
+  });
+
   it('lets every list pass where the mode is observe, and counts those that would have waited', () => {
     const policy = policySource({ mode: 'observe', updates: { ...FLOOD.updates, onExceed: 'disconnect' } });
     const { world, pacer } = open(policy);

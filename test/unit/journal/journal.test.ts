@@ -41,7 +41,7 @@ async function settled<T>(clock: FakeClock, work: Promise<T>): Promise<T> {
 
 function state(message: string, plugin = 'DevicePlugin/a.b/c'): EventDraft {
   // Reasons differ, so that nothing counts as a repeat.
-  return { type: 'state', reason: message, plugin, socket: '/s', message };
+  return { type: 'connection', reason: message, plugin, socket: '/s', message };
 }
 
 async function kept(journal: Journal, since = 0): Promise<readonly BrokerEvent[]> {
@@ -80,7 +80,7 @@ describe('the journal', () => {
       {
         time: '2030-01-01T00:00:01.500Z',
         seq: 2,
-        type: 'state',
+        type: 'connection',
         reason: 'second',
         plugin: 'DevicePlugin/a.b/c',
         socket: '/s',
@@ -159,7 +159,7 @@ describe('the journal', () => {
       'null',
       '[]',
       '{"seq":"7"}',
-      d.replace('"state"', '"newer-type"'),
+      d.replace('"connection"', '"newer-type"'),
       '\0\0\0',
       '{"closed":-1}',
     ];

@@ -84,4 +84,21 @@ describe('repeated events', () => {
     assert.deepEqual(told.slice(3), ['x (2 more in 1 s, the last at 00:00:00Z)']);
     assert.equal(clock.pending, 0);
   });
+
+  it('that change the state of a plugin keep their order: what is told last is what happened last', async () => {
+    const { clock, repeats, told } = bench();
+    const change = (message: string, reason: string): EventDraft => ({
+      ...{ type: reason === 'registered' ? 'registered' : 'state', reason, plugin: 'DevicePlugin/a.b/c', message },
+    });
+    for (let round = 0; round < 50; round += 1) {
+      repeats.offer(change('ready', 'registered'));
+      repeats.offer(change('held', 'connection-lost'));
+    }
+    repeats.offer(change('ready again', 'confirmed'));
+    assert.equal(told.length, 12);
+    await clock.advance(10_000);
+    assert.deepEqual(told.slice(10), ['ready', 'held', 'ready again (89 more changes in 10 s, the last at 00:00:00Z)']);
+    repeats.offer(change('gone', 'grace-over'));
+    assert.equal(told.at(-1), 'gone');
+  });
 });

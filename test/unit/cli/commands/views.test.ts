@@ -41,9 +41,9 @@ describe('what commands show to people', () => {
     assert.deepEqual(
       lines(limitTable([limitView({ plugin: '', limit: 'global.register', uid: -1 }), quarantined], now, plain)),
       [
-        'LIMIT            PLUGIN                        UID   MODE     PERMITS  EVERY  NEXT  EXCEEDED  STRIKES  QUARANTINE  NOW          SET BY',
-        'global.register  (all)                         -     enforce  4/5      2s     1s           0        0  -           -            flood',
-        'register         DevicePlugin/example.com/gpu  1000  enforce  0/5      2s     1s          20       10  30s         quarantined  flood',
+        'LIMIT            PLUGIN                        NOW          QUARANTINE  SET BY  STRIKES  EXCEEDED  PERMITS  EVERY  NEXT  MODE     UID',
+        'global.register  (all)                         -            -           flood         0         0  4/5      2s     1s    enforce  -',
+        'register         DevicePlugin/example.com/gpu  quarantined  30s         flood        10        20  0/5      2s     1s    enforce  1000',
       ],
     );
   });
