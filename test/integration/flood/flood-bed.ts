@@ -76,7 +76,7 @@ export class FloodBed {
   }
 
   /** Waits for an event. */
-  sees(resource: string, type: BrokerEvent['type'], pattern: RegExp, withinMs = 20_000): Promise<BrokerEvent> {
+  sees(resource: string, type: BrokerEvent['type'], pattern: RegExp, withinMs = 60_000): Promise<BrokerEvent> {
     const find = async (): Promise<BrokerEvent | undefined> =>
       (await this.events(resource)).find((event) => event.type === type && pattern.test(event.message));
     return eventually(`${resource}: ${type} ${String(pattern)}`, find, { withinMs, everyMs: 20 });
