@@ -44,7 +44,10 @@ describe(
       );
       const kept = await bed.broker.admin.explain(RESOURCE, '');
       assert.match(kept.why, /Registrations in its name are refused until \d{4}-.*Z \(quarantine\)/);
-      assert.match(kept.remedy, /pulls the plugin by itself when the quarantine ends, or `plugin-broker pardon example\.com\/gpu`/);
+      assert.match(
+        kept.remedy,
+        /pulls the plugin by itself when the quarantine ends, or `plugin-broker pardon example\.com\/gpu`/,
+      );
       await eventually('it is back', async () => (await bed.broker.allocatable(RESOURCE)) === 3);
 
       assert.equal(repaired.count('GetDevicePluginOptions'), 1, 'the broker came to it');
@@ -79,7 +82,11 @@ describe(
       await once(loop.child, 'exit');
       await eventually('it serves when all is over', async () => {
         const [plugin, limit] = [await bed.at(incumbent.socket), await bed.limit('register', resource)];
-        return limit?.slowing !== 'quarantined' && plugin?.state === 'ready' && (await bed.broker.allocatable(resource)) === 5;
+        return (
+          limit?.slowing !== 'quarantined' &&
+          plugin?.state === 'ready' &&
+          (await bed.broker.allocatable(resource)) === 5
+        );
       });
     });
   },
