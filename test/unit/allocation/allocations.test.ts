@@ -147,6 +147,69 @@ describe('a request for devices', () => {
 });
 
 describe('the ledger over random lives', () => {
+  it('keeps the order of those who wait for one of two resources or both, and hands all leases to a successor', async () => {
+    for (let seed = 1; seed <= 30; seed += 1) {
+      const random = seededRandom(seed);
+      const pick = (below: number): number => Math.floor(random.next() * below);
+      const machine = new FakeMachine();
+      machine.offer(GPU, 'a', 'b');
+      machine.offer('vendor.com/nic', 'n');
+      const known = new Map<string, readonly string[]>();
+      let world = await allocationWorld(machine);
+      let line: { readonly key: string; readonly wants: readonly string[] }[] = [];
+      let given: { readonly me: (typeof line)[number]; readonly before: typeof line }[] = [];
+      const ask = (key: string, wants: readonly string[]): void => {
+        const me = { key, wants };
+        line.push(me);
+        const raw = {
+          ...request(GPU, { key, waitMs: 3_600_000 }),
+          wants: wants.map((resource) => ({ resource, count: 1, ids: [], numa: '' })),
+        };
+        void world.allocations.allocate(raw, ROOT, forever()).then((result) => {
+          const before = line.slice(0, line.indexOf(me));
+          line = line.filter((one) => one !== me);
+          if (!result.ok) return;
+          given.push({ me, before });
+          known.set(
+            result.value.id,
+            result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
+          );
+        });
+      };
+      for (let step = 0; step < 80; step += 1) {
+        const what = pick(10);
+        if (what < 5) ask(`s${String(step)}`, [[GPU], ['vendor.com/nic'], [GPU, 'vendor.com/nic']][pick(3)] ?? [GPU]);
+        else if (what < 9) {
+          const [id] = [...known.keys()].slice(pick(Math.max(1, known.size)));
+          if (id !== undefined && known.delete(id)) await world.allocations.release({ id, key: '' }, ROOT);
+        } else {
+          // A takeover: those who wait are sent away, what is under way ends, and the successor knows everything.
+          world.allocations.stop();
+          await machine.clock.settle();
+          world.allocations.close();
+          await machine.clock.settle();
+          line = [];
+          world = await allocationWorld(machine);
+        }
+        for (let turn = 0; turn < 4; turn += 1) await machine.clock.settle();
+        // Whoever was there before and wants one of the same resources is served by now, too.
+        const passed = given.flatMap(({ me, before }) =>
+          before.filter((one) => line.includes(one) && one.wants.some((each) => me.wants.includes(each))),
+        );
+        given = [];
+        assert.deepEqual(passed, [], `seed ${String(seed)} step ${String(step)}`);
+        const leases = world.allocations.leases();
+        const ids = leases.flatMap(({ granted }) => granted.flatMap(({ devices }) => devices.map(({ id }) => id)));
+        assert.equal(new Set(ids).size, ids.length, `seed ${String(seed)}: a device is in two leases`);
+        assert.deepEqual(
+          new Set(leases.map(({ id }) => id)),
+          new Set(known.keys()),
+          `seed ${String(seed)} step ${String(step)}`,
+        );
+      }
+    }
+  });
+
   it('has no device in two leases and loses no lease, whatever is allocated, released, listed, restarted and crashed', async () => {
     for (let seed = 1; seed <= 40; seed += 1) {
       const random = seededRandom(seed);
