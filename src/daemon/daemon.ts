@@ -110,7 +110,8 @@ export class Daemon {
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
     const { openLimiter, bootMs, self } = parts;
     const ownUid = self.uid;
-    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid });
+    const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
+    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid, crowded });
     live.onChange(() => this.flood.reload(live));
     const { store, flood } = this;
     this.#persistence = new Persistence({ store, roster, lists: inventory, flood, countHealthy });

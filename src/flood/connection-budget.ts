@@ -1,10 +1,12 @@
 // How many connections one process may open and hold, and all together: `flood.connections`.
+import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { whoGivesWay, type Yielding } from './giving-way.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
 import { figures } from './sentences.js';
@@ -13,10 +15,20 @@ import { figures } from './sentences.js';
 const MAX_PROCESSES = 4_096;
 /** The key of those whose process is not known, or not counted apart. */
 const ALL = 'all';
+/** While it is crowded, who holds at least such a part of all is shown. */
+const LARGE_PART = 16;
+
+/** It is no longer crowded when no newcomer has met the limit for so long, and there is room. */
+const CALM_MS = 3000;
 
 /** May a connection stay? A refused one is to be closed at once; a counted one is released once when it is closed. */
 export type ConnectionVerdict =
-  | { readonly ok: true; readonly release: () => void }
+  | {
+      readonly ok: true;
+      readonly release: () => void;
+      /** From now on it may have to give way to a newcomer. */
+      readonly mayGiveWay?: (connection: Yielding) => void;
+    }
   | { readonly ok: false; readonly code: ConnectionEndCode; readonly sentence: string };
 
 /** What a budget needs. */
@@ -25,6 +37,14 @@ export interface ConnectionBudgetPorts {
   readonly metrics: Metrics;
   /** Gets an event for each connection that is only observed (whoever closes one tells that): summarise repeats. */
   readonly events: EventSink;
+  readonly clock: Clock;
+  /** Told once when all connections are open (one sentence), and when that is over (undefined). */
+  readonly crowded?: (why: string | undefined) => void;
+}
+
+/** A counted connection that may give way. */
+interface Held extends Yielding {
+  readonly release: () => void;
 }
 
 interface Problem {
@@ -36,6 +56,8 @@ interface Entry {
   readonly who: string;
   readonly uid: number;
   readonly limiter: Limiter;
+  /** Oldest first. */
+  readonly held: Set<Held>;
   open: number;
   exceeded: number;
 }
@@ -46,6 +68,8 @@ export class ConnectionBudget {
   readonly #entries = new Map<string, Entry>();
   #settings: FloodSettings;
   #open = 0;
+  /** Runs while it is crowded. */
+  #calm: Alarm | undefined;
 
   constructor(settings: FloodSettings, ports: ConnectionBudgetPorts) {
     this.#settings = settings;
@@ -76,7 +100,22 @@ export class ConnectionBudget {
     }
     entry.open += 1;
     this.#open += 1;
-    return { ok: true, release: this.#releaseOnce(entry) };
+    let held: Held | undefined;
+    const once = this.#releaseOnce(entry);
+    const release = (): void => {
+      if (held !== undefined) entry.held.delete(held);
+      once();
+    };
+    const mayGiveWay = (connection: Yielding): void => {
+      held = { ...connection, release };
+      entry.held.add(held);
+    };
+    return { ok: true, release, mayGiveWay };
+  }
+
+  /** Has an idle connection of whoever holds most give way to one of `caller`. Returns whether one did. */
+  makeRoom(caller: Caller | undefined): boolean {
+    return this.#makeRoomFor(this.#entryOf(caller));
   }
 
   /** Goes on under other settings with the permits that are left. */
@@ -88,6 +127,7 @@ export class ConnectionBudget {
 
   /** Stops all limiters. */
   close(): void {
+    this.#calm?.cancel();
     for (const entry of this.#entries.values()) entry.limiter.close();
     this.#entries.clear();
   }
@@ -95,7 +135,10 @@ export class ConnectionBudget {
   /** Processes that hold connections beyond what is usual, or were refused one. */
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
-    const noticed = [...this.#entries.values()].filter((entry) => entry.exceeded > 0 && !this.#isForgettable(entry));
+    const isLarge = ({ open }: Entry): boolean => this.#calm !== undefined && open * LARGE_PART >= connections.total;
+    const noticed = [...this.#entries.values()].filter(
+      (entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)),
+    );
     return noticed.map((entry) => ({
       limit: 'connections',
       plugin: '',
@@ -115,25 +158,56 @@ export class ConnectionBudget {
 
   /** Which process it is, how many it holds, and whether a further one would be closed. */
   #slowing(entry: Entry): string {
-    const isFull = this.#full(entry) !== undefined || entry.limiter.permits() === 0;
+    const isFull = this.#full(entry) !== undefined || this.#isCrowded || entry.limiter.permits() === 0;
     const word = this.#settings.mode === 'observe' ? 'observe' : 'disconnect';
     return `${isFull ? `${word}: ` : ''}${entry.who}, ${String(entry.open)} open`;
   }
 
   #problem(entry: Entry): Problem | undefined {
     const problem = this.#full(entry);
-    if (problem !== undefined || entry.limiter.tryTake()) return problem;
-    const { connections } = this.#settings;
-    const sentence = `${entry.who} connects more often than flood.connections allows (${figures(connections)}); the connection is closed`;
-    return { code: 'CONNECTION_FLOOD', sentence };
+    if (problem !== undefined) return problem;
+    const { connections, mode } = this.#settings;
+    if (!entry.limiter.tryTake()) {
+      const sentence = `${entry.who} connects more often than flood.connections allows (${figures(connections)}); the connection is closed`;
+      return { code: 'CONNECTION_FLOOD', sentence };
+    }
+    if (!this.#isCrowded) return undefined;
+    this.#tellCrowded();
+    if (mode === 'enforce' && this.#makeRoomFor(entry)) return undefined;
+    const sentence = `all ${String(connections.total)} connections of flood.connections.total are open; one of ${entry.who} is closed`;
+    return { code: 'CONNECTIONS_TOTAL', sentence };
+  }
+
+  get #isCrowded(): boolean {
+    return this.#open >= this.#settings.connections.total;
+  }
+
+  #makeRoomFor(entry: Entry): boolean {
+    const victim = whoGivesWay<Held, Entry>(this.#entries.values(), entry);
+    victim?.release();
+    victim?.giveWay();
+    return victim !== undefined;
+  }
+
+  /** Told as a condition until there is room again. */
+  #tellCrowded(): void {
+    const { clock, crowded } = this.#ports;
+    const isNew = this.#calm === undefined;
+    this.#calm?.cancel();
+    const look = (): void => {
+      this.#calm = this.#isCrowded ? clock.alarm(CALM_MS, look) : undefined;
+      if (this.#calm === undefined) crowded?.(undefined);
+    };
+    this.#calm = clock.alarm(CALM_MS, look);
+    if (!isNew) return;
+    const { total } = this.#settings.connections;
+    crowded?.(
+      `all ${String(total)} connections of flood.connections.total are open, so newcomers take the place of idle ones, or cannot connect to kubelet.sock: see in \`plugin-broker limits\` who holds them`,
+    );
   }
 
   #full({ who, open }: Entry): Problem | undefined {
-    const { total, perProcess } = this.#settings.connections;
-    if (this.#open >= total) {
-      const sentence = `all ${String(total)} connections of flood.connections.total are open; one of ${who} is closed`;
-      return { code: 'CONNECTIONS_TOTAL', sentence };
-    }
+    const { perProcess } = this.#settings.connections;
     if (open < perProcess) return undefined;
     const sentence = `${who} holds the ${String(perProcess)} connections that flood.connections.perProcess allows; a further one is closed`;
     return { code: 'CONNECTIONS_PER_PROCESS', sentence };
@@ -151,6 +225,7 @@ export class ConnectionBudget {
       who: key === ALL ? 'everybody together' : whoIs(caller),
       uid: key === ALL ? -1 : (caller?.uid ?? -1),
       limiter: this.#ports.openLimiter({ burst, intervalMs }),
+      held: new Set(),
       open: 0,
       exceeded: 0,
     };

@@ -5,6 +5,7 @@ import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
 import type { ConnectionVerdict } from './connection-budget.js';
+import type { Yielding } from './giving-way.js';
 import { ConnectionRun, RefusalRuns } from './refusal-runs.js';
 
 /** A connection that keeps calling after refusals is read only this often, and the next ones of its process. */
@@ -30,6 +31,8 @@ export interface Throttled {
   /** Is read only this often from now on. */
   throttle(everyMs: number): void;
   throttleAfterOneCall(everyMs: number): void;
+  /** No call is open, and none has begun. */
+  readonly isIdle: boolean;
   /** Is not read before. */
   readLater(inMs: number): void;
 }
@@ -53,7 +56,11 @@ export interface ConnectionGatePorts<Socket, Border> {
   /** Whether the process has file descriptors to spare beside this connection's. */
   readonly hasRoom: (connection: Socket) => boolean;
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
-  readonly budget: { admit(caller: Caller | undefined): ConnectionVerdict };
+  readonly budget: {
+    admit(caller: Caller | undefined): ConnectionVerdict;
+    /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
+    makeRoom?(caller: Caller | undefined): boolean;
+  };
   /** Puts a border before a connection; `ended` is told when that ends it. */
   readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void) => Border;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
@@ -73,12 +80,12 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   /** Takes an accepted connection; undefined: it was refused and closed. */
   readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
     const { hasRoom, peerOf, budget, count } = this.#ports;
-    if (!hasRoom(socket)) {
+    const caller = peerOf(socket);
+    if (!hasRoom(socket) && budget.makeRoom?.(caller) !== true) {
       count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
       socket.destroy();
       return undefined;
     }
-    const caller = peerOf(socket);
     const verdict = budget.admit(caller);
     if (!verdict.ok) {
       this.#refuse(caller, verdict.code, verdict.sentence, socket);
@@ -93,10 +100,15 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     }
     count('accepted');
     socket.once('close', verdict.release);
-    return this.#guard(socket, caller, firstReadInMs);
+    return this.#guard(socket, caller, firstReadInMs, verdict.mayGiveWay);
   };
 
-  #guard(socket: Socket, caller: Caller | undefined, firstReadInMs: number): GuardedConnection<Border> {
+  #guard(
+    socket: Socket,
+    caller: Caller | undefined,
+    firstReadInMs: number,
+    mayGiveWay: (connection: Yielding) => void = () => undefined,
+  ): GuardedConnection<Border> {
     const runs = this.#runs;
     const border = this.#ports.openBorder(socket, ({ code, message }) => {
       this.#ports.count('ended');
@@ -107,6 +119,15 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     border.readLater(firstReadInMs);
     if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
     const run = new ConnectionRun();
+    mayGiveWay({
+      isIdle: () => border.isIdle,
+      hasCalled: () => run.wasAccepted,
+      giveWay: () => {
+        this.#ports.count('ended');
+        this.#say(caller, 'GAVE_WAY', 'it was idle, and gave way to a connection of another process');
+        socket.destroy();
+      },
+    });
     const answered = (isAccepted: boolean): void => {
       if (isAccepted) {
         runs.accepted(caller);

@@ -15,6 +15,8 @@ export interface FloodPorts {
   readonly log: Log;
   /** Milliseconds since the machine started: the same scale for each life of the broker in one boot. */
   readonly bootMs: () => number;
+  /** Told when all connections are open (one sentence), and when that is over (undefined). */
+  readonly crowded?: (why: string | undefined) => void;
   /** Counts for plugins whose uid is not known. */
   readonly ownUid: number;
 }

@@ -119,6 +119,8 @@ export class RefusalRuns {
 /** The same of one connection: it is slow from its sixteenth refusal in a row. */
 export class ConnectionRun {
   #refusals = 0;
+  /** A call of it was accepted once. */
+  wasAccepted = false;
 
   /** Counts; returns whether the connection is to be read slowly from now on. */
   refused(): boolean {
@@ -129,5 +131,6 @@ export class ConnectionRun {
   /** A call was accepted. */
   accepted(): void {
     this.#refusals = 0;
+    this.wasAccepted = true;
   }
 }

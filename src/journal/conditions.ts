@@ -11,6 +11,7 @@ const KINDS = {
   sockets: { area: 'discovery', over: 'every socket in plugins_registry is looked at again' },
   'alloc.sock': { area: 'allocation', over: 'alloc.sock is in its place, and devices can be asked for' },
   descriptors: { area: 'descriptors', over: 'file descriptors are free again, and plugins can connect' },
+  connections: { area: 'descriptors', over: 'connections to kubelet.sock are free again' },
   http: { area: 'http', over: 'metrics and health are served' },
   'pod-resources': { area: 'allocation', over: 'PodResources can be asked again' },
   'pod-resources-answers': { area: 'allocation', over: 'PodResources answers are complete again' },

@@ -76,6 +76,10 @@ export const CONNECTION_ENDS = {
     'As many connections are open as flood.connections.total allows.',
     'Look in `plugin-broker limits` who holds them, or raise flood.connections.total.',
   ),
+  GAVE_WAY: end(
+    'No further connection could be taken; an idle one of whoever holds most gave way to one of another process.',
+    'Find the process by uid and pid in the event, and why it holds so many connections.',
+  ),
   TOO_OLD: end(
     'The connection reached guard.age and was asked to finish its calls.',
     'Nothing to do: a gRPC client connects again by itself.',

@@ -82,7 +82,12 @@ export class FloodWorld {
   changes = 0;
   readonly gate: FloodGate;
 
-  constructor(policy: PolicySource = policySource(), clock = new FakeClock(), bootMs = () => 1_000_000 + clock.mono()) {
+  constructor(
+    policy: PolicySource = policySource(),
+    clock = new FakeClock(),
+    bootMs = () => 1_000_000 + clock.mono(),
+    crowded: FloodPorts['crowded'] = () => undefined,
+  ) {
     const { metrics, counts } = countedFloods();
     this.clock = clock;
     this.counts = counts;
@@ -94,6 +99,7 @@ export class FloodWorld {
       log: this.log,
       bootMs,
       ownUid: 0,
+      crowded,
     };
     this.gate = new FloodGate(policy, ports);
     this.gate.listeners.follow({

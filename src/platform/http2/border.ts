@@ -1,5 +1,4 @@
-// The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses,
-// and ends connections that exceed their budgets.
+// The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses, and ends connections that exceed their budgets.
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
@@ -119,6 +118,11 @@ export class Border extends Duplex {
   retire(): void {
     if (!this.#retirement.begin(this.#options.clock.mono()) || this.destroyed) return;
     this.#check();
+  }
+
+  /** No call is open, and none has begun. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0 && this.#inbound.blockSince === undefined;
   }
 
   override _read(): void {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
 import { FloodBed } from './flood-bed.js';
 
@@ -35,5 +38,38 @@ describe('a hundred honest plugins', () => {
     const touched = rows.filter(({ exceeded, strikes, slowing }) => exceeded > 0 || strikes > 0 || slowing !== '');
     assert.deepEqual(touched, []);
     assert.ok((await broker.plugins()).every(({ state }) => state === 'ready'));
+  });
+});
+
+describe('processes that hold all connections and call nothing', () => {
+  const holders: ChildProcess[] = [];
+  after(() => {
+    for (const holder of holders) holder.kill('SIGKILL');
+  });
+
+  it('keep no newcomer out; status says that all are open, and limits who holds them', async () => {
+    const bed = await FloodBed.start({ flood: { connections: { total: 60, perProcess: 24 } } });
+    const { broker } = bed;
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'idle-connections.js');
+    for (const count of [24, 24, 12]) {
+      const holder = spawn(process.execPath, [file, broker.kubeletSocket, String(count)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      holders.push(holder);
+      await once(holder.stdout, 'data');
+    }
+    assert.equal((await broker.status()).broker.phase, 'ready');
+    for (let nth = 0; nth < 5; nth += 1) {
+      const plugin = await bed.plugin(`newcomer-${String(nth)}`);
+      await plugin.register(broker.kubeletSocket);
+    }
+    const { phase, problems } = (await broker.status()).broker;
+    assert.equal(phase, 'degraded');
+    assert.match(problems.join(), /all 60 connections of flood\.connections\.total are open/);
+    const rows = await broker.admin.limits('');
+    const shown = rows.filter(({ limit }) => limit === 'connections').map(({ slowing }) => slowing);
+    for (const holder of holders) assert.match(shown.join(), new RegExp(`pid ${String(holder.pid)} `));
+    for (const holder of holders) holder.kill('SIGKILL');
+    await eventually('there is room again', async () => (await broker.status()).broker.phase === 'ready');
   });
 });

@@ -75,6 +75,72 @@ describe('connections', () => {
     assert.deepEqual(codes, ['ok', 'ok', 'ok', 'CONNECTIONS_TOTAL']);
   });
 
+  describe('when all are open', () => {
+    interface Open {
+      readonly pid: number;
+      isIdle: boolean;
+      hasCalled: boolean;
+    }
+    /** A connection that stays until it is told to give way. */
+    const open = (world: FloodWorld, pid: number, uid: number, over: Partial<Open> = {}): Open & { gone: boolean } => {
+      const verdict = world.gate.connections.admit(processOf(pid, uid));
+      const one = { pid, isIdle: true, hasCalled: false, gone: false, ...over };
+      if (!verdict.ok) return { ...one, gone: true };
+      verdict.mayGiveWay?.({
+        isIdle: () => one.isIdle,
+        hasCalled: () => one.hasCalled,
+        giveWay: () => (one.gone = true),
+      });
+      return one;
+    };
+    const goneOf = (all: readonly { gone: boolean }[]): number[] => all.flatMap(({ gone }, at) => (gone ? [at] : []));
+
+    it('the oldest idle one that never called, of who holds most, gives way to another process', () => {
+      const world = new FloodWorld(small({ total: 8 }));
+      const few = [1, 2].map(() => open(world, 5, 1));
+      const many = [0, 1, 2, 3, 4, 5].map((at) => open(world, 6, 1, { hasCalled: at === 1, isIdle: at !== 0 }));
+      const newcomers = [7, 8].map((pid) => open(world, pid, 2));
+      assert.deepEqual([goneOf(few), goneOf(many), goneOf(newcomers)], [[], [2, 3], []]);
+      assert.equal(world.gate.connections.open, 8);
+      assert.deepEqual(goneOf([open(world, 6, 1)]), [0], 'not to its own process');
+    });
+
+    it('one that called gives way when there is none else, and one with a call under way never', () => {
+      const world = new FloodWorld(small({ total: 4 }));
+      const many = [0, 1, 2, 3].map((at) => open(world, 6, 1, { hasCalled: true, isIdle: at > 1 }));
+      const newcomers = [7, 8, 9].map((pid) => open(world, pid, 2));
+      assert.deepEqual([goneOf(many), goneOf(newcomers)], [[2, 3], [2]]);
+    });
+
+    it('ever new processes of one user do not keep another user out', () => {
+      const world = new FloodWorld(small({ total: 20 }));
+      const crowd = Array.from({ length: 20 }, (_, at) => open(world, 100 + at, 4001));
+      assert.deepEqual(goneOf([open(world, 200, 4001)]), [0], 'one more of them');
+      assert.deepEqual([goneOf([open(world, 7, 0)]), goneOf(crowd)], [[], [0]]);
+    });
+
+    it('that is told once, with who holds many, and once when there is room again', async () => {
+      const told: (string | undefined)[] = [];
+      const world = new FloodWorld(small({ total: 3 }), undefined, undefined, (why) => void told.push(why));
+      const { connections } = world.gate;
+      const first = connections.admit(processOf(1));
+      open(world, 2, 0);
+      open(world, 3, 0);
+      for (const pid of [4, 5, 6]) open(world, pid, 0);
+      assert.match(
+        told.join(),
+        /^all 3 connections of flood\.connections\.total are open, so newcomers [^,]*, or cannot/,
+      );
+      assert.ok(connections.views().length >= 3);
+      await world.clock.advance(10_000);
+      assert.equal(told.length, 1);
+      assert.ok(first.ok);
+      first.release();
+      await world.clock.advance(3_000);
+      assert.deepEqual(told.slice(1), [undefined]);
+    });
+  });
+
   it('may all stay where the mode is observe, and are counted', () => {
     const world = new FloodWorld(small({ perProcess: 1 }, 'observe'));
     const { connections } = world.gate;
