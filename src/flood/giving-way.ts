@@ -33,7 +33,7 @@ export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: It
     one.uid === newcomer.uid ? one.open > newcomer.open + 1 : ofUid(one) > ofUid(newcomer) + 1;
   const heaviest = all
     .filter((one) => one !== newcomer && one.open > 0 && holdsMore(one))
-    .sort((a, b) => ofUid(b) - ofUid(a) || b.open - a.open);
+    .sort((a, b) => (ofUid(b) === ofUid(a) ? b.open - a.open : ofUid(b) - ofUid(a)));
   for (const { held } of heaviest.slice(0, LOOKED_AT)) {
     const idle = [...held].filter((one) => one.isIdle());
     const found = idle.find((one) => !one.hasCalled()) ?? idle[0];
