@@ -1,7 +1,9 @@
 // Who may know whom. The drawing is in ARCHITECTURE.md; scripts/check-layer-rules.mjs shows that each rule here bites.
 const STAGES =
   'config|discovery|registration|admission|flood|reconcile|session|inventory|checkpoint|journal|csi|dra|admin|allocation|podresources|cdi|front|page';
-const PROGRAMS = 'cli|demo|sim|registrar|verify';
+const PROGRAMS = 'cli|demo|sim|registrar|verify|library';
+/** What authors of plugins import, and simulated plugins stand on. */
+const AUTHORS = 'device-plugin';
 /** Node modules that compute and touch nothing outside the process. */
 const PURE_CORE = '^(node:)?(path|crypto|util|buffer)$';
 /** Node modules that reach the network, other processes or the file system; what of node:fs a unit test may read is the linter's. */
@@ -57,7 +59,14 @@ module.exports = {
       name: 'platform-does-not-know-who-uses-it',
       severity: 'error',
       from: { path: '^src/platform/' },
-      to: { path: `^src/((${PROGRAMS}|daemon)/|[^/]+$)` },
+      to: { path: `^src/((${PROGRAMS}|${AUTHORS}|daemon)/|[^/]+$)` },
+    },
+    {
+      name: 'device-plugins-do-not-know-the-broker',
+      comment: 'A plugin loads what it needs to serve and to register: no stage, no wiring, no program.',
+      severity: 'error',
+      from: { path: `^src/${AUTHORS}/` },
+      to: { path: `^src/((${STAGES}|${PROGRAMS}|daemon|faults)/|[^/]+$)` },
     },
     {
       name: 'programs-do-not-know-stages',
@@ -71,7 +80,7 @@ module.exports = {
       comment: 'daemon/ puts stages and adapters together. It is no program, and I/O of its own would be an adapter.',
       severity: 'error',
       from: { path: '^src/daemon/' },
-      to: { path: `^src/((${PROGRAMS})/|[^/]+$)` },
+      to: { path: `^src/((${PROGRAMS}|${AUTHORS})/|[^/]+$)` },
     },
     {
       name: 'faults-come-from-outside',
@@ -95,10 +104,17 @@ module.exports = {
     },
     {
       name: 'programs-do-not-know-each-other',
-      comment: 'Only the command line knows its subcommands. Tables and colours in cli/output/ serve all of them.',
+      comment:
+        'Only the command line knows its subcommands, and the library verify. Tables and colours in cli/output/ serve all of them.',
       severity: 'error',
       from: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/cli/' },
-      to: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/($1|cli/output)/' },
+      to: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/($1|cli/output|verify)/' },
+    },
+    {
+      name: 'only-command-line-and-library-know-verify',
+      severity: 'error',
+      from: { path: `^src/(${PROGRAMS})/`, pathNot: '^src/(cli|library|verify)/' },
+      to: { path: '^src/verify/' },
     },
     {
       name: 'source-never-imports-tests',

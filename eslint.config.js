@@ -8,6 +8,8 @@ const PROGRAMS = [
   'src/cli/**',
   'src/demo/**',
   'src/sim/**',
+  'src/device-plugin/**',
+  'src/library/**',
   'src/demo/**',
   'src/registrar/**',
   'src/verify/**',
@@ -15,6 +17,9 @@ const PROGRAMS = [
   'src/cli.ts',
   'src/plugin-broker.ts',
   'src/csi-node-driver-registrar.ts',
+  'src/broker.ts',
+  'src/device-plugin.ts',
+  'src/verify.ts',
 ];
 
 /**
@@ -28,6 +33,9 @@ const CHANGE_NAMES = [
   'src/platform/fs/cdi-directory.ts',
   'src/platform/store/**',
   'src/platform/kubernetes/atomic-file.ts',
+  // A temporary root of a program that was killed, named by that program.
+  'src/platform/process/abandoned-root.ts',
+  'src/library/**',
   'src/demo/**',
   'src/verify/**',
 ];

@@ -30,6 +30,9 @@ const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].f
   existsSync(under('src', `${name}.ts`)),
 );
 
+/** What programs import: ES modules, which share the packages of whoever installed them. */
+const libraries = ['broker', 'device-plugin', 'verify'];
+
 /** grpc-js wants proto-loader for channelz and load reports, which the daemon has switched off: a third of its start-up. */
 const withoutProtoLoader = { '@grpc/proto-loader': under('src', 'platform', 'grpc', 'absent-proto-loader.ts') };
 
@@ -90,6 +93,18 @@ await Promise.all([
   ...[...onDemand.values()].map(({ name, gives }) =>
     bundle(`lazy/${name}`, { stdin: { contents: gives, resolveDir: root } }),
   ),
+  build({
+    ...common,
+    entryPoints: libraries.map((name) => under('src', `${name}.ts`)),
+    outdir: out('dist'),
+    bundle: true,
+    splitting: false,
+    format: 'esm',
+    minifySyntax: true,
+    packages: 'external',
+    sourcemap: 'linked',
+    sourcesContent: false,
+  }),
   build({
     ...common,
     entryPoints: [...sources(under('src')), ...sources(under('test'))],

@@ -25,6 +25,8 @@ const SOUND = {
   'src/cli/output/table.ts': "import { plugin } from '../../model/plugin.js';\nexport const table = plugin;\n",
   'src/sim/device.ts':
     "import { table } from '../cli/output/table.js';\nimport { open } from '../platform/grpc/server.js';\nexport const sim = [open, table];\n",
+  'src/verify/judge.ts': "import { plugin } from '../model/plugin.js';\nexport const judge = plugin;\n",
+  'src/library/start.ts': "import { judge } from '../verify/judge.js';\nexport const start = judge;\n",
   'src/cli/commands.ts': "import { sim } from '../sim/device.js';\nexport const commands = [sim];\n",
   'src/session/cycle.ts': "import type { Bad } from './bad-cycle.js';\nexport type Back = Bad;\n",
   'src/daemon/daemon.ts':
@@ -125,6 +127,16 @@ const VIOLATIONS = [
     rule: 'programs-do-not-know-stages',
     file: 'src/verify/bad-daemon.ts',
     text: "import { daemon } from '../daemon/daemon.js';\nexport const bad = daemon;\n",
+  },
+  {
+    rule: 'device-plugins-do-not-know-the-broker',
+    file: 'src/device-plugin/bad.ts',
+    text: "import { daemon } from '../daemon/daemon.js';\nexport const bad = daemon;\n",
+  },
+  {
+    rule: 'only-command-line-and-library-know-verify',
+    file: 'src/sim/bad-verify.ts',
+    text: "import { judge } from '../verify/judge.js';\nexport const bad = judge;\n",
   },
   {
     rule: 'programs-do-not-know-each-other',

@@ -21,6 +21,7 @@ import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
+import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall } from './platform/process/small-heap.js';
@@ -48,6 +49,8 @@ interface Arguments {
   readonly bootId: string | undefined;
   /** For `verify`: obeys its parent process and tells it what happens. */
   readonly hasFaultPort: boolean;
+  /** For the library, with the fault port: whoever made the root may be killed before it removes it. */
+  readonly isTemporary: boolean;
 }
 
 function readArguments(): Arguments {
@@ -59,10 +62,11 @@ function readArguments(): Arguments {
       takeover: { type: 'boolean', default: false },
       'boot-id': { type: 'string' },
       'fault-port': { type: 'boolean', default: false },
+      temporary: { type: 'boolean', default: false },
     },
   });
-  const { config, root, takeover } = values;
-  return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'] };
+  const { config, root, takeover, temporary: isTemporary } = values;
+  return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'], isTemporary };
 }
 
 async function main(): Promise<number> {
@@ -73,6 +77,7 @@ async function main(): Promise<number> {
     process.stderr.write(`${asError(failure).message}; see plugin-broker serve --help\n`);
     return EXIT.usage;
   }
+  if (args.hasFaultPort && args.isTemporary && args.root !== undefined) removeWhenAbandoned(args.root);
   const source = args.config === undefined ? defaultSource : yamlFile(args.config);
   const around = surroundings();
   let first;

@@ -9,6 +9,7 @@ import { pluginKey } from '../model/ids.js';
 import type { Interference } from '../daemon/interference.js';
 import type { PluginDialler } from '../session/ports.js';
 import { BreakableStream } from './breakable-stream.js';
+import { RegistrationRules } from './registration-rules.js';
 import type { Core, CorePorts } from '../daemon/core.js';
 
 /** The longest pause between a list and the next break: breaks shall come at any moment of a plugin's work. */
@@ -35,6 +36,7 @@ export class FaultPort implements Interference {
   /** Streams by the path of their socket. */
   readonly #streams = new Map<string, BreakableStream>();
   readonly #denied = new Set<string>();
+  readonly #rules: RegistrationRules;
   #spans: readonly Span[] = [];
   #denials = 0;
   #core: Core | undefined;
@@ -43,6 +45,7 @@ export class FaultPort implements Interference {
 
   constructor(parts: FaultPortParts) {
     this.#parts = parts;
+    this.#rules = new RegistrationRules(parts.clock);
   }
 
   /** Does what an order says, in addition to what earlier ones said. */
@@ -119,8 +122,11 @@ export class FaultPort implements Interference {
     if (fault.kind === 'none') {
       this.#spans = [];
       this.#denials = 0;
-    } else if (fault.kind === 'notify-false') this.#denials += 1;
-    else if (fault.kind === 'stream-break') this.#breakAll(fault.times, fault.listWithinMs);
+      this.#rules.clear();
+    } else if (fault.kind === 'rule') this.#rules.add(fault);
+    else if (fault.kind === 'lift') this.#rules.lift(fault.id);
+    else if (fault.kind === 'notify-false') this.#denials += 1;
+    else if (fault.kind === 'stream-break') this.#breakAll(fault.times, fault.listWithinMs, fault.socket);
     else this.#spans = [...this.#spans, { kind: fault.kind, ms: fault.ms }];
   }
 
@@ -159,7 +165,8 @@ export class FaultPort implements Interference {
     };
   }
 
-  #verdictFor({ name }: FloodSubject): FloodVerdict | undefined {
+  #verdictFor(subject: FloodSubject): FloodVerdict | undefined {
+    const { name } = subject;
     const now = this.#parts.clock.mono();
     for (const span of this.#spans) {
       span.until ??= now + span.ms;
@@ -175,7 +182,7 @@ export class FaultPort implements Interference {
       const message = `${name}: refused by verify; come back in ${(leftMs / 1000).toFixed(1)} s`;
       return { kind: 'refuse', refusal: { code: 'FLOOD_REGISTER', message, retryAfterMs: leftMs } };
     }
-    return undefined;
+    return this.#rules.verdictFor(subject);
   }
 
   #fateOf(name: string, verdict: FloodVerdict | undefined): CallFate {
@@ -183,9 +190,9 @@ export class FaultPort implements Interference {
     return this.#denied.delete(name) ? 'denied' : 'passed';
   }
 
-  #breakAll(times: number, withinMs: number): void {
+  #breakAll(times: number, withinMs: number, only: string | undefined): void {
     for (const [socket, stream] of this.#streams) {
-      if (stream.isOpen) void this.#break(socket, stream, times, withinMs);
+      if (stream.isOpen && (only ?? socket) === socket) void this.#break(socket, stream, times, withinMs);
     }
   }
 

@@ -2,6 +2,7 @@
 // broker as its child; the first message is what the broker begins with, and no plugin is served before it came.
 import type { BrokerEvent } from './event.js';
 import type { Door, PluginState } from './plugin.js';
+import type { RefusalCode } from './reasons.js';
 import type { BrokerView } from './views.js';
 
 /** Something the broker is to do to plugins. All times in milliseconds. */
@@ -14,8 +15,30 @@ export type Fault =
   | { readonly kind: 'hang'; readonly ms: number }
   /** The next registration at the watcher door is refused for good, so that its plugin is told so. */
   | { readonly kind: 'notify-false' }
-  /** Every open list stream is cancelled and opened again on a new connection, so many times, after each first list. */
-  | { readonly kind: 'stream-break'; readonly times: number; readonly listWithinMs: number };
+  /**
+   * Every open list stream, or that of one plugin, is cancelled and opened again on a new connection, so many times, after
+   * each first list.
+   */
+  | { readonly kind: 'stream-break'; readonly times: number; readonly listWithinMs: number; readonly socket?: string }
+  /** Registrations are refused or held until `lift` names the same number. */
+  | RegistrationRule
+  | { readonly kind: 'lift'; readonly id: number };
+
+/** What meets registrations until it is lifted or used up. */
+export interface RegistrationRule {
+  readonly kind: 'rule';
+  readonly id: number;
+  /** Name of the only plugin that it meets; empty: it meets all. */
+  readonly plugin: string;
+  /** Milliseconds that each registration is held; 0: it is refused. */
+  readonly holdMs: number;
+  readonly reason: RefusalCode;
+  /** What a refusal says of coming back; undefined: nothing. */
+  readonly retryAfterMs?: number;
+  /** So many registrations at most, and none after so many milliseconds from the first. */
+  readonly times: number;
+  readonly forMs: number;
+}
 
 /** What the program sends. */
 export interface FaultOrder {

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Server } from '@grpc/grpc-js';
-import { PluginServer, type Speech } from './plugin-server.js';
+import { PluginServer, type Speech } from '../device-plugin/plugin-server.js';
 import { SimLog, type SimFacts } from './sim-log.js';
 
 /** How drivers may end; abrupt leaves everything behind as a killed process does. */

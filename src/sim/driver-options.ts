@@ -1,7 +1,7 @@
 // Options that simulated CSI and DRA drivers share.
 import { faultParser, type Fault } from './device/faults.js';
 import { DRIVER_LEAVES, type DriverLifeOptions } from './driver-life.js';
-import { SPEECHES } from './plugin-server.js';
+import { SPEECHES } from '../device-plugin/plugin-server.js';
 import { count, duration, type SimOption } from './sim-option.js';
 
 /** What every simulated driver is told. */

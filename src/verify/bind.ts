@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from './command.js';
 import { KUBELET_DIRECTORY, type Directories } from './directories.js';
-import { OutputTail } from './output-tail.js';
+import { OutputTail } from '../platform/process/output-tail.js';
 
 /**
  * Mounts and becomes the command. A mount point that is missing is made on a tmpfs over its nearest parent, whose entries

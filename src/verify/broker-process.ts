@@ -1,10 +1,9 @@
 // The broker of one rig: the real program as a child process, with a line to it on which it takes orders and tells news.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import type { BrokerNews, Fault, FaultOrder } from '../model/fault-port.js';
+import type { BrokerNews, Fault } from '../model/fault-port.js';
+import { BrokerChild, type LifeEnd } from '../platform/process/broker-child.js';
 import type { Changes } from './changes.js';
 import { MARK } from './leftovers.js';
-import { OutputTail } from './output-tail.js';
+import { OutputTail } from '../platform/process/output-tail.js';
 import type { Directories } from './directories.js';
 import { BrokerFault } from './verdict.js';
 
@@ -36,7 +35,7 @@ export interface BrokerStart {
 /** One broker that is started and stopped again and again. */
 export class BrokerProcess {
   readonly #parts: BrokerProcessParts;
-  #child: ChildProcess | undefined;
+  #child: BrokerChild | undefined;
   #log = new OutputTail();
   #isEnding = false;
   #openedAt: number | undefined;
@@ -58,26 +57,25 @@ export class BrokerProcess {
    */
   async start({ faults = [], bootId }: BrokerStart = {}): Promise<number> {
     const { program, directories, mark, changes } = this.#parts;
-    const [file = '', ...before] = program;
-    const args = [...before, 'serve', '--config', directories.configFile, '--root', directories.own, '--fault-port'];
+    const args = ['--config', directories.configFile, '--root', directories.own];
     if (bootId !== undefined) args.push('--boot-id', bootId);
     this.#isEnding = false;
     this.#openedAt = undefined;
     this.#log = new OutputTail();
-    const child = spawn(file, args, {
-      env: { ...process.env, [MARK]: mark },
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      detached: true,
+    const child = new BrokerChild({
+      ...{ program, args, env: { ...process.env, [MARK]: mark }, isDetached: true },
+      onNews: (news) => this.#told(news),
+      onLog: (chunk) => {
+        this.#log.take(chunk);
+        this.#parts.wrote(chunk);
+      },
     });
     this.#child = child;
-    child.stderr?.on('data', (chunk: Buffer) => {
-      this.#log.take(chunk);
-      this.#parts.wrote(chunk);
-    });
     if (child.pid !== undefined) this.#parts.span(child.pid, 'up', '');
-    child.on('message', (news) => this.#told(news as BrokerNews));
-    child.on('error', (failure) => changes.fail(new BrokerFault(`the broker cannot be started: ${failure.message}`)));
-    child.once('exit', (code, signal) => this.#ended(child, code, signal));
+    void child.ended.then((end) => {
+      if (end instanceof Error) changes.fail(new BrokerFault(`the broker cannot be started: ${end.message}`));
+      else this.#ended(child, end);
+    });
     this.order(faults);
     const openedAt = await changes.until(() => this.#openedAt, OPEN_MS);
     if (openedAt === undefined) throw new BrokerFault(`the broker was not ready ${OPEN_MS / 1000} s after its start`);
@@ -86,8 +84,7 @@ export class BrokerProcess {
 
   /** Orders faults, from now on. */
   order(faults: readonly Fault[]): void {
-    const order: FaultOrder = { faults };
-    this.#child?.send(order, () => undefined);
+    this.#child?.order(faults);
   }
 
   /** Stops it as an operator does. @throws BrokerFault when it does not end */
@@ -103,21 +100,14 @@ export class BrokerProcess {
   /** Kills it without waiting. */
   killNow(): void {
     this.#isEnding = true;
-    this.#child?.kill('SIGKILL');
+    this.#child?.process.kill('SIGKILL');
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined) return;
     this.#isEnding = true;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), STOP_MS)));
-    const first = await Promise.race([exited, late]);
-    clearTimeout(timer);
-    if (first !== 'late') return;
-    child.kill('SIGKILL');
+    if (await child.stop(signal, STOP_MS)) return;
     throw new BrokerFault(`the broker did not end within ${STOP_MS / 1000} s of ${signal}`);
   }
 
@@ -127,7 +117,7 @@ export class BrokerProcess {
     this.#parts.changes.happened();
   }
 
-  #ended(child: ChildProcess, code: number | null, signal: NodeJS.Signals | null): void {
+  #ended(child: BrokerChild, { code, signal }: LifeEnd): void {
     if (this.#child === child) this.#child = undefined;
     const { changes, span } = this.#parts;
     const how = signal === null ? `with code ${code ?? '?'}` : `by ${signal}`;

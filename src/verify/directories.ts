@@ -83,7 +83,7 @@ export function removeDirectories({ own }: Directories): void {
  * @returns the names of the plugins' sockets that were removed
  */
 export function removePluginSockets(
-  { devicePlugins, kubeletSocket }: Directories,
+  { devicePlugins, kubeletSocket }: Pick<Directories, 'devicePlugins' | 'kubeletSocket'>,
   withKubeletSocket = false,
 ): string[] {
   const removed = listSockets(devicePlugins);

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Changes } from './changes.js';
 import type { Command } from './command.js';
 import { MARK, marked, signalTo, type Found } from './leftovers.js';
-import { OutputTail } from './output-tail.js';
+import { OutputTail } from '../platform/process/output-tail.js';
 import { endOf, type Life, type Subject } from './subject.js';
 
 /** A command that ended is started again after this. */

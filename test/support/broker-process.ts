@@ -1,9 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { PluginView, ResourceView, StatusView } from '../../src/model/views.js';
 import { AdminClient } from '../../src/platform/grpc/admin-client.js';
+import { BrokerChild } from '../../src/platform/process/broker-child.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 import { distFile } from './dist.js';
 import { eventually } from './eventually.js';
@@ -26,7 +26,7 @@ export class BrokerProcess {
   readonly #argv: readonly string[];
   /** What it logged, all lives together. */
   log = '';
-  #child: ChildProcess | undefined;
+  #child: BrokerChild | undefined;
 
   /**
    * @param config settings in JSON, which is YAML too
@@ -51,10 +51,11 @@ export class BrokerProcess {
 
   /** Starts it and waits until it answers; `settled` until the restart is over. */
   async start({ args = [], settled = true }: { args?: readonly string[]; settled?: boolean } = {}): Promise<void> {
-    const child = this.spawn(args);
+    const child = this.#life(args);
     this.#child = child;
     await eventually('the broker answers', async () => {
-      if (child.exitCode !== null) throw new Error(`it ended with ${String(child.exitCode)}: ${this.log.slice(-2000)}`);
+      if (child.end !== undefined)
+        throw new Error(`it ended with ${JSON.stringify(child.end)}: ${this.log.slice(-2000)}`);
       const { broker } = await this.admin.status(true);
       return broker.pid === child.pid && (!settled || broker.phase === 'ready' || broker.phase === 'degraded');
     });
@@ -62,22 +63,16 @@ export class BrokerProcess {
 
   /** Starts a process without waiting for anything. */
   spawn(args: readonly string[] = []): ChildProcess {
-    const [command = '', ...argv] = this.#argv;
-    argv.push('serve', '--root', this.root, '--config', this.#config, ...args);
-    const child = spawn(command, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
-    child.stderr.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
-    return child;
+    return this.#life(args).process;
   }
 
   /** Ends it with a signal and waits. Returns its exit code, null when the signal killed it. */
   async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
     const child = this.#child;
     this.#child = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
-    const exited = once(child, 'exit');
-    child.kill(signal);
-    const [code] = (await exited) as [number | null];
-    return code;
+    child?.process.kill(signal);
+    const end = await child?.ended;
+    return end === undefined || end instanceof Error ? null : end.code;
   }
 
   status(): Promise<StatusView> {
@@ -104,6 +99,14 @@ export class BrokerProcess {
       const text = readFileSync(path.join(this.root, 'state', 'checkpoint.json'), 'utf8');
       const { plugins } = JSON.parse(text) as { plugins: { name: string; list?: object }[] };
       return plugins.some((plugin) => plugin.name === name && plugin.list !== undefined);
+    });
+  }
+
+  #life(args: readonly string[]): BrokerChild {
+    return new BrokerChild({
+      program: this.#argv,
+      args: ['--root', this.root, '--config', this.#config, ...args],
+      onLog: (chunk) => (this.log += chunk.toString()),
     });
   }
 

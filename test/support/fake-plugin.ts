@@ -19,7 +19,7 @@ import {
 } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import type { GivenMessage, Message } from '../../src/platform/wire/table.js';
-import { PluginServer, type Speech } from '../../src/sim/plugin-server.js';
+import { PluginServer, type Speech } from '../../src/device-plugin/plugin-server.js';
 
 /** A device as a test writes it. */
 export type FakeDevice = NonNullable<GivenMessage<typeof ListAndWatchResponse>['devices']>[number];

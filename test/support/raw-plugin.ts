@@ -2,7 +2,7 @@ import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from '@grpc
 import { nodeService } from '../../src/generated/proto/csi/v1/csi.js';
 import { devicePluginService } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
-import { PluginServer } from '../../src/sim/plugin-server.js';
+import { PluginServer } from '../../src/device-plugin/plugin-server.js';
 
 /** What a raw plugin answers, octet by octet; what is not named is answered with an empty message. */
 export interface RawAnswers {

@@ -15,7 +15,10 @@ export interface ParentChannel {
  */
 export function parentChannel(): ParentChannel {
   if (process.send === undefined) throw new Error('no channel to a parent process');
-  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  const leave = (): void => void process.kill(process.pid, 'SIGTERM');
+  // It may have gone before we listened.
+  if (process.connected) process.once('disconnect', leave);
+  else leave();
   return {
     send: (message) => {
       if (process.connected) process.send?.(message, undefined, undefined, () => undefined);

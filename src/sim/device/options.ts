@@ -1,12 +1,12 @@
 // Everything that can be said to `sim device`. The groups are: who it is, what it reports, how it registers, how it lives
 // with its registry, and how it misbehaves.
-import { SPEECHES, type Speech } from '../plugin-server.js';
+import { SPEECHES, type Speech } from '../../device-plugin/plugin-server.js';
+import { WATCH_STYLES, type WatchStyle } from '../../device-plugin/registry-watch.js';
 import { count, defaultsOf, duration, wordsOf, type SimOption } from '../sim-option.js';
 import { ALLOCATION_OPTIONS, type AllocationOptions } from './allocation-options.js';
 import { parseFault, type Fault } from './faults.js';
 
 const DOORS = ['register', 'watcher'] as const;
-const WATCHES = ['create', 'remove', 'own-socket', 'poll', 'never'] as const;
 const ANSWERS = ['retry', 'exit', 'hang'] as const;
 const CUE_ACTS = ['register', 'restart', 'exit'] as const;
 const LEAVES = ['clean', 'goodbye', 'abrupt'] as const;
@@ -47,7 +47,7 @@ export interface DeviceSimOptions extends AllocationOptions {
   readonly fresh: boolean;
   readonly registerTimeout: number;
 
-  readonly watch: readonly (typeof WATCHES)[number][];
+  readonly watch: readonly WatchStyle[];
   readonly pollEvery: number;
   readonly onCue: (typeof CUE_ACTS)[number];
   readonly onRefused: (typeof ANSWERS)[number];
@@ -191,8 +191,8 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   {
     key: 'watch',
     flags: '--watch <cues>',
-    help: `what makes it register again, with commas: ${WATCHES.join(', ')}`,
-    parse: wordsOf(WATCHES),
+    help: `what makes it register again, with commas: ${WATCH_STYLES.join(', ')}`,
+    parse: wordsOf(WATCH_STYLES),
     default: ['create', 'own-socket'],
   },
   {

@@ -1,12 +1,12 @@
 // The serving half of a simulated device plugin: its services, its list streams, its sockets.
 import type { sendUnaryData, Server, ServerUnaryCall } from '@grpc/grpc-js';
-import { PluginServer } from '../plugin-server.js';
+import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices, type LoadedService } from '../protos.js';
 import type { SimFacts } from '../sim-log.js';
 import { Allocation, type AllocationRequest } from './allocation.js';
 import { DeviceSet } from './device-set.js';
 import { Faults, type CallFault } from './faults.js';
-import { ListStream, type ListCall } from './list-stream.js';
+import { ListStream, type ListCall } from '../../device-plugin/list-stream.js';
 import type { DeviceSimOptions } from './options.js';
 
 /** How long streams have to take leave of their readers. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
 import { Faults } from '../device/faults.js';
-import { PluginServer } from '../plugin-server.js';
+import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices } from '../protos.js';
 import type { SimFacts } from '../sim-log.js';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.js';

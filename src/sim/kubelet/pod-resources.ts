@@ -4,7 +4,7 @@ import path from 'node:path';
 import { mkdirSync } from 'node:fs';
 import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
 import type { Faults } from '../device/faults.js';
-import { PluginServer } from '../plugin-server.js';
+import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices } from '../protos.js';
 import type { DeviceManager } from './device-manager.js';
 import type { NodePods, Pod } from './pods.js';

@@ -1,5 +1,6 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { replaceDirectory } from '../registry-faults.js';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
 import { seconds } from '../subject.js';
 import { BrokerFault, Failed, Skipped } from '../verdict.js';
@@ -23,7 +24,7 @@ export const dirRecreate: Scenario = {
     await rig.comeUp();
     const directory = rig.doorDirectory;
     const before = rig.plugins;
-    replaceDirectory(directory);
+    replace(directory);
     rig.note(`removed ${path.basename(directory)} and made it again`);
     const untilMs = Date.now() + REMADE_MS;
     while (!existsSync(rig.directories.kubeletSocket)) {
@@ -48,14 +49,10 @@ export const dirRecreate: Scenario = {
   },
 };
 
-/** Out of sight first: the broker puts kubelet.sock back at once, and a directory that fills while it is emptied stays. */
-function replaceDirectory(directory: string): void {
-  const aside = path.join(path.dirname(directory), `.${path.basename(directory)}-removed`);
+function replace(directory: string): void {
   try {
-    renameSync(directory, aside);
+    replaceDirectory(directory);
   } catch (failure) {
     throw new Skipped(`the directory cannot be removed: ${(failure as Error).message}`);
   }
-  rmSync(aside, { recursive: true, force: true });
-  mkdirSync(directory, { recursive: true });
 }

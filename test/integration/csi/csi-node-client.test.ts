@@ -12,7 +12,7 @@ import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { csiNodeClients } from '../../../src/platform/grpc/csi-node-client.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { nodeService, NodeGetInfoResponse } from '../../../src/generated/proto/csi/v1/csi.js';
-import { PluginServer, type Speech } from '../../../src/sim/plugin-server.js';
+import { PluginServer, type Speech } from '../../../src/device-plugin/plugin-server.js';
 import { guarding } from '../../support/guarding.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';

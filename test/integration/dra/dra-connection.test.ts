@@ -6,7 +6,7 @@ import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { draPluginService } from '../../../src/generated/proto/dra/v1/dra.js';
-import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
 import { guarding } from '../../support/guarding.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';

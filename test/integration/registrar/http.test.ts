@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@grpc/grpc-js';
 import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
-import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
 import { callRegistrar, DRIVER, Rig, type RunningRegistrar } from './rig.js';
 
 interface Answer {

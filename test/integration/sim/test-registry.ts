@@ -10,7 +10,7 @@ import { registrationService as pluginRegistrationService } from '../../../src/g
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../../../src/platform/wire/retry-info.js';
 import type { WireMethod } from '../../../src/platform/wire/method.js';
 import type { Decoded, Fields, Given, Message } from '../../../src/platform/wire/table.js';
-import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
 
 /** A refusal of the registry. */
 export interface TestRefusal {

@@ -9,7 +9,7 @@ import {
   devicePluginService,
   ListAndWatchResponse,
 } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
-import { PluginServer } from '../../../src/sim/plugin-server.js';
+import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
 import { RegisterClient } from './register-client.js';
 import { now } from './rows.js';
 import { offer, Worker } from './worker.js';

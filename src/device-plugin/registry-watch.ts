@@ -1,8 +1,15 @@
 // What tells a plugin that its registry was restarted. Plugins in the field differ in which of these they notice.
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
-import { identityOf } from '../plugin-server.js';
-import type { DeviceSimOptions } from './options.js';
+import { identityOf } from './plugin-server.js';
+
+/**
+ * What makes a plugin register again: kubelet.sock is there anew, is gone, its own socket is not where it was bound, that
+ * looked at every so often; or nothing.
+ */
+export const WATCH_STYLES = ['create', 'remove', 'own-socket', 'poll', 'never'] as const;
+/** One of WATCH_STYLES. */
+export type WatchStyle = (typeof WATCH_STYLES)[number];
 
 /** Something a plugin noticed. */
 export type Cue = 'kubelet-socket-created' | 'kubelet-socket-removed' | 'own-socket-lost';
@@ -21,19 +28,24 @@ export interface Watched {
 /** Watches as the style says and calls `onCue`; a cue may come more than once. */
 export class RegistryWatch {
   readonly #watched: Watched;
-  readonly #styles: ReadonlySet<DeviceSimOptions['watch'][number]>;
+  readonly #styles: ReadonlySet<WatchStyle>;
   readonly #onCue: (cue: Cue) => void;
   readonly #directories = new Map<string, { readonly watcher: FSWatcher; readonly identity: string }>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #kubelet: string | undefined;
   #isStopped = false;
 
-  constructor(watched: Watched, options: Pick<DeviceSimOptions, 'watch' | 'pollEvery'>, onCue: (cue: Cue) => void) {
+  /** @param options.pollEvery milliseconds between two looks of the style `poll` */
+  constructor(
+    watched: Watched,
+    options: { readonly watch: readonly WatchStyle[]; readonly pollEvery: number },
+    onCue: (cue: Cue) => void,
+  ) {
     this.#watched = watched;
     this.#styles = new Set(options.watch);
     this.#onCue = onCue;
     this.#kubelet = identityOf(watched.kubeletSocket);
-    if (this.#styles.has('poll')) this.#timers.add(setInterval(() => this.#lookForOwn(), options.pollEvery));
+    if (this.#styles.has('poll')) this.#timers.add(setInterval(() => this.#poll(), options.pollEvery));
     if (this.#styles.has('own-socket')) this.#arm(watched.ownDirectory);
     if (this.#styles.has('create') || this.#styles.has('remove')) this.#arm(path.dirname(watched.kubeletSocket));
   }
@@ -80,6 +92,12 @@ export class RegistryWatch {
     for (const [directory, { identity }] of this.#directories) {
       if (identityOf(directory) !== identity) this.#disarm(directory);
     }
+  }
+
+  /** An event may be lost, and the directory may have been replaced. */
+  #poll(): void {
+    this.#look();
+    if (!this.#styles.has('own-socket')) this.#lookForOwn();
   }
 
   #lookForOwn(): void {

@@ -1,9 +1,11 @@
-// The call with which a simulated plugin makes itself known.
+// The call with which a plugin makes itself known.
 import type { Client, ServiceError } from '@grpc/grpc-js';
-import { GuardedClient } from '../../platform/grpc/guarded-client.js';
-import { systemClock } from '../../platform/time/system-clock.js';
-import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../../platform/wire/retry-info.js';
-import type { LoadedMethod } from '../protos.js';
+import { GuardedClient } from '../platform/grpc/guarded-client.js';
+import { systemClock } from '../platform/time/system-clock.js';
+import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../platform/wire/retry-info.js';
+
+const REGISTER = '/v1beta1.Registration/Register';
+const asItIs = (bytes: Buffer): Buffer => bytes;
 
 /** How a Register call ended. */
 export type RegisterOutcome =
@@ -16,13 +18,13 @@ export type RegisterOutcome =
  * Registers once, on a connection of its own.
  *
  * @param socket the kubelet's socket
+ * @param request a v1beta1.RegisterRequest, encoded
  * @param timeoutMs deadline of connecting and calling together
  * @param signal cuts it short, as `unreachable`
  */
 export async function registerOnce(
   socket: string,
-  method: LoadedMethod,
-  request: object,
+  request: Buffer,
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<RegisterOutcome> {
@@ -30,14 +32,14 @@ export async function registerOnce(
   const stop = (): void => client.close();
   signal.addEventListener('abort', stop, { once: true });
   try {
-    return await call(client, method, request, Date.now() + timeoutMs);
+    return await call(client, request, Date.now() + timeoutMs);
   } finally {
     signal.removeEventListener('abort', stop);
     client.close();
   }
 }
 
-function call(client: Client, method: LoadedMethod, request: object, deadline: number): Promise<RegisterOutcome> {
+function call(client: Client, request: Buffer, deadline: number): Promise<RegisterOutcome> {
   return new Promise((resolve) => {
     // A status that came from the other side has headers with it; one that grpc-js made itself has none.
     let isAnswered = false;
@@ -47,8 +49,7 @@ function call(client: Client, method: LoadedMethod, request: object, deadline: n
         resolve({ kind: 'refused', code: failure.code, details: failure.details, retryAfterMs: retryAfter(failure) });
       } else resolve({ kind: 'unreachable', details: failure.details });
     };
-    const { path, requestSerialize, responseDeserialize } = method;
-    const running = client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, done);
+    const running = client.makeUnaryRequest(REGISTER, asItIs, asItIs, request, { deadline }, done);
     running.on('metadata', () => (isAnswered = true));
   });
 }

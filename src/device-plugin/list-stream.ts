@@ -1,9 +1,11 @@
-// One ListAndWatch stream of a simulated plugin: sends lists as fast as they leave, or the newest when one has left.
+// One ListAndWatch stream of a plugin: sends lists as fast as they leave, or the newest when one has left.
 import type { ServerWritableStream } from '@grpc/grpc-js';
-import type { CallFault } from './faults.js';
 
 /** A stream as grpc-js gives it. */
 export type ListCall = ServerWritableStream<object, object | Buffer>;
+
+/** Why a stream ends with another status than OK. */
+export type StreamFailure = Error & { readonly code: number };
 
 /** How a stream behaves. */
 export interface ListStreamOptions {
@@ -55,7 +57,7 @@ export class ListStream {
   }
 
   /** Ends the stream, well or with a status. */
-  end(failure?: CallFault): void {
+  end(failure?: StreamFailure): void {
     if (this.#isEnded) return;
     this.#over('ended');
     if (failure === undefined) this.#call.end();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { OutputTail } from '../../../src/verify/output-tail.js';
+import { OutputTail } from '../../../../src/platform/process/output-tail.js';
 
 describe('the tail of an output', () => {
   it('is everything while that is little', () => {

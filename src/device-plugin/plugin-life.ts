@@ -1,0 +1,219 @@
+// The life of a device plugin: it serves, registers, and registers again when its registry was restarted. What differs
+// between a plugin that behaves (serve-device-plugin.ts) and one that is told not to (`sim device`) are its habits.
+import path from 'node:path';
+import { identityOf } from './plugin-server.js';
+import { registerOnce, type RegisterOutcome } from './register.js';
+import { RegistryWatch, type Cue, type WatchStyle } from './registry-watch.js';
+import { WakeUp } from './wake-up.js';
+
+/** How soon a socket that could not be bound is tried again, at least. */
+const BIND_AGAIN_MS = 100;
+
+/** How a plugin lives. Durations are milliseconds. */
+export interface Habits {
+  readonly door: 'register' | 'watcher';
+  readonly kubeletSocket: string;
+  /** Where its own socket is. */
+  readonly directory: string;
+  /** A file name for its next socket. */
+  readonly newName: () => string;
+  /** An encoded v1beta1.RegisterRequest that names a socket. */
+  readonly request: (socketName: string) => Buffer;
+  readonly registerTimeout: number;
+  /** Serves only this long after registering. */
+  readonly serveDelay: number;
+  readonly watch: readonly WatchStyle[];
+  readonly pollEvery: number;
+  readonly onCue: 'register' | 'restart' | 'exit';
+  readonly onRefused: 'retry' | 'exit' | 'hang';
+  readonly onNotifyFalse: 'retry' | 'exit' | 'hang';
+  /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected. */
+  readonly pauseAfter: (failures: number) => number;
+  /** Registers again and again, so often, on a new socket each time where `fresh`. */
+  readonly registerEvery?: number | undefined;
+  readonly registerCount?: number | undefined;
+  readonly fresh: boolean;
+  /** The code of an exit that `onCue` asks for. */
+  readonly exitCode: number;
+}
+
+/** What answers on its socket. */
+export interface Served {
+  readonly isServing: boolean;
+  /** Whether it serves, but its socket is not where it was bound. */
+  isLost(): boolean;
+  /** @throws NodeJS.ErrnoException when the socket cannot be bound */
+  serve(socket: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Who hears of it. */
+export interface LifeListener {
+  readonly cue: (what: Cue | 'notify-false') => void;
+  /** A Register call ended after `ms`. @param retryMs the pause until the next one; undefined where there is none */
+  readonly registered: (outcome: RegisterOutcome, ms: number, retryMs: number | undefined) => void;
+  readonly cannotServe: (socket: string, failure: Error) => void;
+  readonly hanging: () => void;
+}
+
+/** One life. */
+export class PluginLife {
+  readonly #habits: Habits;
+  readonly #plugin: Served;
+  readonly #tell: LifeListener;
+  readonly #wakeUp = new WakeUp<Cue | 'notify-false'>();
+  readonly #stopping = new AbortController();
+  #watch: RegistryWatch | undefined;
+  #exit: number | undefined;
+  #name = '';
+  #registrations = 0;
+  #failures = 0;
+  /** The kubelet socket that this very socket is registered with. */
+  #registeredWith: string | undefined;
+
+  constructor(habits: Habits, plugin: Served, tell: LifeListener) {
+    this.#habits = habits;
+    this.#plugin = plugin;
+    this.#tell = tell;
+  }
+
+  /** NotifyRegistrationStatus said no. */
+  notifiedFalse(): void {
+    this.#wakeUp.ring('notify-false');
+  }
+
+  /** Ends it; what serves goes on until it is stopped. */
+  end(): void {
+    this.#stopping.abort();
+    this.#wakeUp.end();
+    this.#watch?.stop();
+  }
+
+  /**
+   * Lives until `end`, or until a habit ends it.
+   *
+   * @returns the exit code that a habit asks for; undefined after `end`
+   * @throws Error when it can never serve
+   */
+  async run(): Promise<number | undefined> {
+    const { door, serveDelay } = this.#habits;
+    if (door === 'watcher' || serveDelay === 0) await this.#serve();
+    else this.#name = this.#habits.newName();
+    this.#startWatch();
+    while (!this.#wakeUp.isOver) {
+      const pause = door === 'register' ? await this.#register() : this.#pauseAfterSuccess();
+      await this.#untilAgain(pause);
+    }
+    return this.#exit;
+  }
+
+  #finish(code: number): void {
+    this.#exit = code;
+    this.end();
+  }
+
+  /** Returns when it is time to register again. */
+  async #untilAgain(pause: number | undefined): Promise<void> {
+    const { onCue, exitCode, fresh, door } = this.#habits;
+    for (;;) {
+      const cue = await this.#wakeUp.wait(pause);
+      if (this.#wakeUp.isOver) return;
+      if (cue === undefined) {
+        if (fresh || door === 'watcher' || this.#plugin.isLost()) await this.#serve();
+        return;
+      }
+      this.#tell.cue(cue);
+      if (cue === 'notify-false') return this.#afterNotifyFalse();
+      if (!this.#plugin.isLost() && this.#isRegistered()) continue;
+      if (onCue === 'exit') this.#finish(exitCode);
+      else if (onCue === 'restart' || this.#plugin.isLost()) await this.#serve();
+      return;
+    }
+  }
+
+  /** Whether a cue is an old one: this socket is already registered with the kubelet socket that is there now. */
+  #isRegistered(): boolean {
+    if (this.#habits.door === 'watcher') return true;
+    return this.#registeredWith !== undefined && this.#registeredWith === identityOf(this.#habits.kubeletSocket);
+  }
+
+  async #afterNotifyFalse(): Promise<void> {
+    const { onNotifyFalse, pauseAfter } = this.#habits;
+    if (onNotifyFalse === 'exit') this.#finish(1);
+    else if (onNotifyFalse === 'hang') await this.#hang();
+    else {
+      await this.#wakeUp.wait(pauseAfter(++this.#failures));
+      await this.#serve();
+    }
+  }
+
+  /** Registers once and returns the pause until the next time; undefined: until something happens. */
+  async #register(): Promise<number | undefined> {
+    const { kubeletSocket, request, registerTimeout, serveDelay, onRefused } = this.#habits;
+    const start = performance.now();
+    const target = identityOf(kubeletSocket);
+    const outcome = await registerOnce(kubeletSocket, request(this.#name), registerTimeout, this.#stopping.signal);
+    if (this.#wakeUp.isOver) return undefined;
+    const ms = Math.round(performance.now() - start);
+    this.#failures = outcome.kind === 'registered' ? 0 : this.#failures + 1;
+    const pause = this.#pauseAfter(outcome);
+    this.#tell.registered(outcome, ms, pause);
+    if (!this.#plugin.isServing) {
+      await this.#wakeUp.wait(serveDelay);
+      await this.#serve();
+    }
+    if (outcome.kind === 'registered') this.#registeredWith = target;
+    else if (outcome.kind === 'refused' && onRefused === 'exit') this.#finish(1);
+    else if (outcome.kind === 'refused' && onRefused === 'hang') await this.#hang();
+    return pause;
+  }
+
+  #pauseAfter(outcome: RegisterOutcome): number | undefined {
+    const { pauseAfter, onRefused } = this.#habits;
+    if (outcome.kind === 'registered') return this.#pauseAfterSuccess();
+    if (outcome.kind === 'unreachable') return pauseAfter(this.#failures);
+    return onRefused === 'retry' ? Math.max(pauseAfter(this.#failures), outcome.retryAfterMs) : undefined;
+  }
+
+  #pauseAfterSuccess(): number | undefined {
+    const { registerEvery, registerCount = Infinity } = this.#habits;
+    this.#registrations++;
+    return this.#registrations < registerCount ? registerEvery : undefined;
+  }
+
+  /** Serves on a new socket in the place of the old one; a directory that is not there yet is waited for. */
+  async #serve(): Promise<void> {
+    await this.#plugin.stop();
+    this.#registeredWith = undefined;
+    this.#name = this.#habits.newName();
+    const socket = path.join(this.#habits.directory, this.#name);
+    while (!this.#wakeUp.isOver) {
+      try {
+        await this.#plugin.serve(socket);
+        return;
+      } catch (failure) {
+        if ((failure as NodeJS.ErrnoException).code === undefined) throw failure;
+        this.#tell.cannotServe(socket, failure as Error);
+        await this.#plugin.stop();
+        await this.#wakeUp.wait(Math.max(BIND_AGAIN_MS, this.#habits.pauseAfter(1)));
+      }
+    }
+  }
+
+  #startWatch(): void {
+    const { door, directory, kubeletSocket, watch, pollEvery } = this.#habits;
+    if (this.#wakeUp.isOver) return;
+    this.#watch = new RegistryWatch(
+      { kubeletSocket, ownDirectory: directory, isOwnLost: () => this.#plugin.isLost() },
+      { watch: watch.filter((style) => door === 'register' || style === 'own-socket' || style === 'poll'), pollEvery },
+      (cue) => this.#wakeUp.ring(cue),
+    );
+  }
+
+  /** Serves no more, does nothing more, and stays. */
+  async #hang(): Promise<void> {
+    this.#tell.hanging();
+    await this.#plugin.stop();
+    while (!this.#wakeUp.isOver) await this.#wakeUp.wait();
+  }
+}

@@ -1,0 +1,43 @@
+// The root of a broker that a program started: its own, or a temporary one with a short name, because the path of a socket
+// has 107 bytes.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { ConfigInput } from './broker-api.js';
+
+/** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
+const LONGEST_ROOT = 50;
+
+/** Where a broker of the library lives. */
+export interface BrokerRoot {
+  readonly root: string;
+  readonly isTemporary: boolean;
+  /** What `--config` is to name. */
+  readonly configFile: string;
+}
+
+/** Makes the root, or the temporary one where none is named. @throws NodeJS.ErrnoException */
+export function makeRoot(wanted: string | undefined): BrokerRoot {
+  if (wanted !== undefined) {
+    const root = path.resolve(wanted);
+    mkdirSync(root, { recursive: true });
+    return { root, isTemporary: false, configFile: path.join(root, '.library-config.json') };
+  }
+  const base = Buffer.byteLength(tmpdir()) <= LONGEST_ROOT - '/pb-XXXXXX'.length ? tmpdir() : '/tmp';
+  const root = mkdtempSync(path.join(base, 'pb-'));
+  return { root, isTemporary: true, configFile: path.join(root, 'config.json') };
+}
+
+/** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */
+export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | string): string {
+  if (typeof config === 'string') return path.resolve(config);
+  const standard = { http: { listen: 'off' }, cdi: { dir: 'cdi' } };
+  writeFileSync(configFile, JSON.stringify({ ...standard, ...config }));
+  return configFile;
+}
+
+/** Removes what is ours. Idempotent. */
+export function removeRoot({ root, isTemporary, configFile }: BrokerRoot): void {
+  if (isTemporary) rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+  else rmSync(configFile, { force: true });
+}

@@ -1,0 +1,81 @@
+// `verifyPlugin`: what the command `verify` does, for programs.
+import { programFile } from '../platform/process/program-file.js';
+import { runVerify, whyNotStarted } from './run-verify.js';
+import { SCENARIOS } from './scenarios.js';
+import type { ScenarioResult } from './verdict.js';
+import type { RecordLine } from './record.js';
+
+/** What is to be verified, and how. */
+export interface VerifyOptions {
+  /** The plugin's command; {devicePlugins}, {registry}, {plugins}, {kubeletSocket} become the directories that it is to use. */
+  readonly command: readonly string[];
+  /** Its environment, ours unless said; names in braces in its values are filled in, too. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Lets it see the directories at /var/lib/kubelet, in a mount namespace of its own. */
+  readonly bind?: boolean;
+  /** Names of scenarios; all unless said. */
+  readonly scenarios?: readonly string[];
+  /** Ends it, with its reason. */
+  readonly signal?: AbortSignal;
+  /** Hears each line of the record as it happens (docs/verify.md). */
+  readonly on?: (line: VerifyLine) => void;
+}
+
+/** One line of the record: `kind` says what it is. */
+export interface VerifyLine {
+  readonly kind: string;
+  readonly [key: string]: unknown;
+}
+
+/** The judgement of one scenario. */
+export interface VerifyResult {
+  readonly scenario: string;
+  readonly verdict: 'passed' | 'failed' | 'skipped';
+  /** A code of docs/verify.md; new ones come with minor versions. */
+  readonly code: string;
+  readonly seconds: number;
+  /** What was seen, in one sentence. */
+  readonly evidence: string;
+  /** The last that the plugin wrote. */
+  readonly output: string;
+}
+
+/** What a plugin did. */
+export interface VerifyReport {
+  /** No scenario failed. */
+  readonly passed: boolean;
+  readonly results: readonly VerifyResult[];
+}
+
+/**
+ * Runs a plugin through the scenarios of `verify`. Nothing of it is left behind, whatever happens.
+ *
+ * @throws TypeError for a command or a scenario that does not exist; the signal's reason
+ */
+export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport> {
+  const { command, env = process.env, bind = false, scenarios, signal, on } = options;
+  const unknown = scenarios?.find((wanted) => !SCENARIOS.some(({ name }) => name === wanted));
+  if (unknown !== undefined)
+    throw new TypeError(`there is no scenario ${unknown}: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
+  if (command.length === 0) throw new TypeError('the command of the plugin is missing');
+  const write = on && ((line: RecordLine): void => on(line));
+  try {
+    const results = await runVerify(
+      {
+        scenarios: SCENARIOS.filter(({ name }) => scenarios?.includes(name) ?? true),
+        ...{ warns: new Set<string>(), repeat: 1, isFailFast: false, profile: 'broker' },
+        ...{ command, env, isBound: bind, attachedRoot: undefined, program: [process.execPath, programFile()], write },
+      },
+      { began: () => undefined, step: () => undefined, ended: () => undefined },
+      signal ?? new AbortController().signal,
+    );
+    return { passed: results.every(({ verdict }) => verdict !== 'failed'), results: results.map(resultOf) };
+  } catch (thrown) {
+    const why = whyNotStarted(thrown);
+    throw why === undefined ? thrown : new TypeError(why, { cause: thrown });
+  }
+}
+
+function resultOf({ name, verdict, code, seconds, evidence, output }: ScenarioResult): VerifyResult {
+  return { scenario: name, verdict, code, seconds, evidence, output };
+}
