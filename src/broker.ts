@@ -1,4 +1,3 @@
-/// <reference types="node" />
 // The package `plugin-broker`: a broker of its own for a program (docs/library.md).
 export { startBroker } from './library/start-broker.js';
 export { BrokerError, WaitError } from './library/broker-api.js';

@@ -1,4 +1,3 @@
-/// <reference types="node" />
 // The package `plugin-broker/device-plugin`: a device plugin for authors; loads grpc-js and nothing of the broker.
 export { serveDevicePlugin } from './device-plugin/serve-device-plugin.js';
 export type {

@@ -1,6 +1,6 @@
 // The calls that a device plugin answers, between the wire and its author.
 import { status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
-import {
+import type {
   AllocateRequest as WireAllocate,
   PreferredAllocationRequest,
   PreStartContainerRequest,
@@ -45,7 +45,7 @@ export function answersOf({ options, has, stopped, failed }: AnswersParts): Reco
           (thrown: unknown) => {
             const error = asError(thrown);
             if (!(error instanceof CallRefused)) failed(error);
-            reply({ code: codeOf(error), details: error.message });
+            reply(refusalOf(error));
           },
         );
     };
@@ -93,9 +93,15 @@ export function optionsOf({ preStart, preferred }: DevicePluginOptions): {
 }
 
 /** What an author throws may name a gRPC status as `code`. */
-function codeOf(error: Error): status {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'number' && code > 0 && code <= 16 ? code : status.UNKNOWN;
+function refusalOf(error: Error): CallRefused {
+  const { code } = error as { readonly code?: unknown };
+  if (isStatus(code)) return new CallRefused(code, error.message);
+  return new CallRefused(status.UNKNOWN, error.message);
+}
+
+/** A status other than OK. */
+function isStatus(code: unknown): code is status {
+  return typeof code === 'number' && code > 0 && code in status;
 }
 
 function onTheWire({ envs = {}, mounts, devices, annotations = {}, cdiDevices }: ContainerAllocation): object {

@@ -1,7 +1,7 @@
 // A device plugin that survives the restart of its registry, for authors: each habit here is a scenario of `verify`.
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import type { Server, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
+import type { Server, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { devicePluginService, RegisterRequest } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { registrationService } from '../generated/proto/pluginregistration/v1/pluginregistration.js';
 import { backoffMs } from '../kernel/backoff.js';
@@ -204,12 +204,12 @@ class Plugin implements DevicePluginServer {
       stopped: this.#stopping.signal,
       failed: (error) => this.#tell({ kind: 'error', error }),
     });
-    server.addService(definition as unknown as ServiceDefinition, {
+    server.addService(definition, {
       ...(answers as UntypedServiceImplementation),
       ListAndWatch: (call: ListCall) => this.#lists.open(call),
     });
     if (this.#options.door !== 'watcher') return;
-    server.addService(registrationService as unknown as ServiceDefinition, {
+    server.addService(registrationService, {
       GetInfo: (_: unknown, reply: (failure: null, info: object) => void) =>
         reply(null, {
           ...{ type: DEVICE_PLUGIN, name: this.resource, endpoint: '' },

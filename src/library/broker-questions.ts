@@ -45,19 +45,24 @@ export class BrokerQuestions {
     const both = AbortSignal.any([signal, this.#halt.signal]);
     const client = new AdminClient(this.#socket, systemClock, both);
     let since = filter.since ?? 0;
-    while (!both.aborted) {
+    for (;;) {
       try {
         for await (const event of client.events(since, '', true)) {
           since = event.seq + 1;
           if (passes(event, filter)) yield event;
         }
       } catch (thrown) {
-        if (both.aborted) return;
+        if (isAborted(both)) return;
         if (!(thrown instanceof Unreachable) && !(thrown instanceof AdminFailure)) throw thrown;
       }
+      if (isAborted(both)) return;
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
   }
+}
+
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
 }
 
 /** Which plugin is meant, as the admin API takes it. */

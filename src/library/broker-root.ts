@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { ConfigInput } from './broker-api.js';
+import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
@@ -26,6 +26,16 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
   const base = Buffer.byteLength(tmpdir()) <= LONGEST_ROOT - '/pb-XXXXXX'.length ? tmpdir() : '/tmp';
   const root = mkdtempSync(path.join(base, 'pb-'));
   return { root, isTemporary: true, configFile: path.join(root, 'config.json') };
+}
+
+/** The paths of a broker of the library: those that a root has by default. */
+export function pathsBelow(root: string): Broker['paths'] {
+  const devicePlugins = path.join(root, 'device-plugins');
+  return {
+    ...{ devicePlugins, kubeletSocket: path.join(devicePlugins, 'kubelet.sock') },
+    ...{ registry: path.join(root, 'plugins_registry'), plugins: path.join(root, 'plugins') },
+    adminSocket: path.join(root, 'broker.sock'),
+  };
 }
 
 /** Writes the config that keys make, and gives the path of the file that holds. JSON is YAML. */

@@ -22,9 +22,10 @@ export class BrokerWatch {
   /** Lists streams that are open, by the path of their socket. */
   readonly streams = new Set<string>();
 
-  /** The plugins as they are, the primary incarnation of each. */
-  get plugins(): readonly PluginPicture[] {
-    return this.#plugins;
+  /** The open list streams of a plugin; an empty type means any. */
+  streamsOf({ name, type }: { readonly name: string; readonly type: string }): readonly string[] {
+    const fits = this.#plugins.filter((one) => one.name === name && (type === '' || type === one.type));
+    return fits.map(({ socket }) => socket).filter((socket) => this.streams.has(socket));
   }
 
   /** Takes news of the present life. */
@@ -57,11 +58,6 @@ export class BrokerWatch {
         // What a listener throws is its author's.
       }
     }
-  }
-
-  /** Whether anybody listens. */
-  isHeard(name: keyof BrokerEvents): boolean {
-    return (this.#listeners.get(name)?.size ?? 0) > 0;
   }
 
   /** Listens until it is disposed of. */

@@ -1,13 +1,12 @@
 // `startBroker`: a broker of its own for a program, as a child process, with what tests do to it.
 import { rmSync } from 'node:fs';
-import path from 'node:path';
 import type { BrokerEvent } from '../model/event.js';
 import type { Fault } from '../model/fault-port.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
-import type { AdminClient } from '../platform/grpc/admin-client.js';
 import { incarnationAt } from '../platform/fs/socket-pin.js';
 import { removePluginSockets } from '../verify/directories.js';
 import { replaceDirectory } from '../verify/registry-faults.js';
+import { bounds, EVENTS_SHOWN, lastEvents, matches, wanted } from './asking.js';
 import {
   BrokerError,
   WaitError,
@@ -24,13 +23,11 @@ import {
   type WaitOptions,
 } from './broker-api.js';
 import { BrokerQuestions, meant } from './broker-questions.js';
-import { makeRoot } from './broker-root.js';
+import { makeRoot, pathsBelow } from './broker-root.js';
 import { BrokerWatch } from './broker-watch.js';
 import { DEFAULT_TIMEOUT_MS, Lives } from './lives.js';
 import { waitFor } from './waiting.js';
 
-/** Events that a failed wait shows. */
-const EVENTS_SHOWN = 10;
 /** A list has to come on a stream that was broken. */
 const LIST_MS = 5_000;
 
@@ -62,6 +59,7 @@ class StartedBroker implements Broker {
   readonly #questions: BrokerQuestions;
   readonly #halt = new AbortController();
   readonly #onAbort = (): void => void this.stop().catch(() => undefined);
+  readonly #timeoutMs: number;
   #isFollowed = false;
   #rules = 0;
 
@@ -70,12 +68,8 @@ class StartedBroker implements Broker {
     const { root } = place;
     this.root = root;
     this.#options = options;
-    const devicePlugins = path.join(root, 'device-plugins');
-    this.paths = {
-      ...{ devicePlugins, kubeletSocket: path.join(devicePlugins, 'kubelet.sock') },
-      ...{ registry: path.join(root, 'plugins_registry'), plugins: path.join(root, 'plugins') },
-      adminSocket: path.join(root, 'broker.sock'),
-    };
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.paths = pathsBelow(root);
     this.#questions = new BrokerQuestions(this.paths.adminSocket);
     this.#lives = new Lives(place, options, {
       news: (news) => this.#watch.take(news),
@@ -221,13 +215,10 @@ class StartedBroker implements Broker {
   }
 
   async breakStreams(plugin?: PluginRef): Promise<void> {
-    const { name = '', type = '' } = plugin === undefined ? {} : meant(plugin);
-    const fits = this.#watch.plugins.filter(
-      (one) => (name || one.name) === one.name && (type || one.type) === one.type,
-    );
-    const sockets = plugin === undefined ? [...this.#watch.streams] : fits.map(({ socket }) => socket);
-    const open = new Set(sockets.filter((socket) => this.#watch.streams.has(socket)));
-    if (plugin !== undefined && open.size === 0) throw new BrokerError('NOT_FOUND', `${name} has no open list stream`);
+    const open = new Set(plugin === undefined ? this.#watch.streams : this.#watch.streamsOf(meant(plugin)));
+    if (plugin !== undefined && open.size === 0) {
+      throw new BrokerError('NOT_FOUND', `${meant(plugin).name} has no open list stream`);
+    }
     const failures: string[] = [];
     const callOff = this.#watch.onBroken(({ socket, failure }) => {
       open.delete(socket);
@@ -250,10 +241,6 @@ class StartedBroker implements Broker {
   delayAnswers(ms: number, plugin?: PluginRef): Disposable {
     const name = plugin === undefined ? '' : meant(plugin).name;
     return this.#rule({ plugin: name, holdMs: ms, reason: 'FLOOD_REGISTER', ...bounds(undefined, undefined) });
-  }
-
-  get #timeoutMs(): number {
-    return this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   }
 
   #rule(rule: Omit<Extract<Fault, { kind: 'rule' }>, 'kind' | 'id'>): Disposable {
@@ -309,24 +296,4 @@ class StartedBroker implements Broker {
     const last = explain?.events ?? (await this.#questions.ask(lastEvents).catch(() => []));
     return new WaitError(code, message, explain, last.slice(-EVENTS_SHOWN));
   }
-}
-
-async function lastEvents(admin: AdminClient): Promise<readonly BrokerEvent[]> {
-  let last: BrokerEvent[] = [];
-  for await (const event of admin.events(0, '', false)) last = [...last.slice(1 - EVENTS_SHOWN), event];
-  return last;
-}
-
-/** What travels as JSON has no Infinity. */
-function bounds(times: number | undefined, forMs: number | undefined): { times: number; forMs: number } {
-  return { times: times ?? Number.MAX_SAFE_INTEGER, forMs: forMs ?? Number.MAX_SAFE_INTEGER };
-}
-
-function matches<T extends object>(value: T, is: Partial<T> | ((value: T) => boolean)): boolean {
-  if (typeof is === 'function') return is(value);
-  return (Object.keys(is) as (keyof T)[]).every((key) => value[key] === is[key]);
-}
-
-function wanted(is: object): string {
-  return typeof is === 'function' ? 'as the function asks' : JSON.stringify(is);
 }

@@ -3,7 +3,7 @@
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { identityOf } from '../../src/sim/plugin-server.js';
+import { identityOf } from '../../src/device-plugin/plugin-server.js';
 import { FakePlugin, healthy } from './fake-plugin.js';
 
 /** What distinguishes one plugin from the others. */

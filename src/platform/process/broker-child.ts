@@ -1,7 +1,9 @@
 // The daemon as a child of the program that tests something against it: one life of it, with a line on which it takes
 // orders and tells news (src/model/fault-port.ts). `verify`, the library and the tests start it here.
 import { spawn, type ChildProcess } from 'node:child_process';
+import type { Alarm } from '../../kernel/clock.js';
 import type { BrokerNews, Fault, FaultOrder } from '../../model/fault-port.js';
+import { systemClock } from '../time/system-clock.js';
 
 /** How a life ended. */
 export interface LifeEnd {
@@ -90,11 +92,11 @@ export class BrokerChild {
    */
   async stop(signal: NodeJS.Signals, withinMs: number): Promise<boolean> {
     if (this.#end !== undefined) return true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), withinMs)));
+    let alarm: Alarm | undefined;
+    const late = new Promise<'late'>((resolve) => (alarm = systemClock.alarm(withinMs, () => resolve('late'))));
     this.process.kill(signal);
     const first = await Promise.race([this.ended, late]);
-    clearTimeout(timer);
+    alarm?.cancel();
     if (first !== 'late') return true;
     this.process.kill('SIGKILL');
     return false;

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { after, describe, it } from 'node:test';
+import { serveDevicePlugin } from '../../../src/device-plugin/serve-device-plugin.js';
+import type {
+  Device,
+  DevicePluginEvent,
+  DevicePluginOptions,
+  DevicePluginServer,
+} from '../../../src/device-plugin/plugin-api.js';
+import { verifyPlugin } from '../../../src/verify/verify-plugin.js';
+import { eventually } from '../../support/eventually.js';
+import { exampleOf, projectWith } from '../../support/examples.js';
+import { FrontWorld } from '../../support/front-world.js';
+import { startCommand } from '../../support/program.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+/** The resource of the README's plugin. */
+const RESOURCE = 'vendor.example/gpu';
+
+const readmePlugin = (): string => {
+  const code = exampleOf('README.md', 'plugin.mjs');
+  return path.join(projectWith({ 'plugin.mjs': code }), 'plugin.mjs');
+};
+
+describe('a device plugin of the library', { timeout: 120_000 }, () => {
+  const opened: { stop(): Promise<void> }[] = [];
+  const world = new FrontWorld();
+  after(async () => {
+    for (const one of opened) await one.stop();
+    await world.close();
+  });
+  const serve = async (options: Partial<DevicePluginOptions>): Promise<[DevicePluginServer, DevicePluginEvent[]]> => {
+    const told: DevicePluginEvent[] = [];
+    const plugin = await serveDevicePlugin({
+      ...{ resource: RESOURCE, devices: [{ id: 'a' }], on: (event) => void told.push(event), retry: { maxMs: 200 } },
+      ...options,
+    });
+    opened.push(plugin);
+    return [plugin, told];
+  };
+
+  it('of the README runs behind the broker and past it, unchanged', async () => {
+    const file = readmePlugin();
+    await world.kubelet.start();
+    await world.broker.start();
+    for (const directory of [world.broker.devicePlugins, world.kubelet.devicePlugins]) {
+      const plugin = startCommand(process.execPath, [file, directory]);
+      await world.listed(2, RESOURCE);
+      const pod = `p${String(opened.length)}`;
+      await world.pod(pod, 1, RESOURCE);
+      world.kubelet.delete(pod);
+      plugin.child.kill('SIGTERM');
+      const { code, stderr } = await plugin.ended;
+      assert.equal(code, 0, stderr);
+      await world.listed(0, RESOURCE);
+      opened.push({ stop: () => Promise.resolve() });
+    }
+  });
+
+  it('passes scenarios of verify from a program, which hears of each', async () => {
+    const kinds = new Set<string>();
+    const { passed, results } = await verifyPlugin({
+      command: [process.execPath, readmePlugin(), '{devicePlugins}'],
+      scenarios: ['first-list', 'unlink-only'],
+      on: ({ kind }) => kinds.add(kind),
+    });
+    assert.deepEqual([passed, results.map(({ verdict }) => verdict)], [true, ['passed', 'passed']]);
+    assert.ok(kinds.has('verdict') && kinds.has('call'), [...kinds].join());
+    await assert.rejects(verifyPlugin({ command: ['true'], scenarios: ['nonsense'] }), TypeError);
+  });
+
+  it('waits in the watched directory when its door is the watcher', async () => {
+    const [plugin] = await serve({ resource: 'vendor.example/w', door: 'watcher', directory: world.broker.registry });
+    await plugin.registered;
+    await world.listed(1, 'vendor.example/w');
+    await plugin.stop();
+    assert.ok(!existsSync(plugin.socket));
+  });
+
+  it('takes lists from where they come, no equal ones, and says goodbye at their end', async () => {
+    const lists = new PassThrough({ objectMode: true });
+    lists.write([{ id: 'a' }]);
+    const [plugin, told] = await serve({
+      ...{
+        resource: 'vendor.example/lists',
+        directory: world.broker.devicePlugins,
+        devices: () => lists as AsyncIterable<readonly Device[]>,
+      },
+    });
+    await world.listed(1, 'vendor.example/lists');
+    lists.write([{ id: 'a' }]);
+    lists.write([{ id: 'a' }, { id: 'b', numaNodes: [0] }]);
+    await world.listed(2, 'vendor.example/lists');
+    lists.end();
+    await eventually('it has stopped', () => plugin.state === 'stopped');
+    const lengths = told.flatMap((event) => (event.kind === 'list' ? [event.devices] : []));
+    assert.deepEqual(lengths, [1, 2]);
+  });
+
+  it('serves without a registry, waits for its directory, and leaves nothing', async () => {
+    const directory = path.join(tempDir(), 'later');
+    const calledOff = new AbortController();
+    const starting = serve({ directory, signal: calledOff.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    mkdirSync(directory);
+    const [plugin] = await starting;
+    assert.equal(plugin.state, 'serving');
+    plugin.registered.catch(() => undefined);
+    await assert.rejects(serveDevicePlugin({ resource: 'nonsense', devices: [], directory }), TypeError);
+    assert.throws(() => plugin.setHealth('nobody', 'Healthy'), RangeError);
+    assert.throws(() => plugin.setDevices([{ id: 'a' }, { id: 'a' }]), TypeError);
+    calledOff.abort();
+    await eventually('it has stopped', () => plugin.state === 'stopped' && readdirSync(directory).length === 0);
+    await assert.rejects(plugin.registered, /stopped before/);
+  });
+});
