@@ -30,6 +30,7 @@ export class Asking {
 
   /** Whether a device is better not given now. */
   readonly isAvoided = (resource: string, id: string): boolean => {
+    if (this.#avoided.size === 0) return false;
     const until = this.#avoided.get(`${resource} ${id}`);
     return until !== undefined && until > this.#ports.clock.mono();
   };

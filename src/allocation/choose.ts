@@ -3,7 +3,7 @@
 import type { GrantedDevice, Want } from '../model/lease.js';
 
 /** Devices without topology count as one node of their own: on most machines nothing has any. */
-const NO_NODE = -1;
+const NO_NODES: readonly number[] = [-1];
 
 /**
  * Chooses devices for one want.
@@ -14,8 +14,8 @@ const NO_NODE = -1;
 export function choose(want: Want, free: readonly GrantedDevice[]): readonly GrantedDevice[] | undefined {
   if (free.length < want.count) return undefined;
   const named = new Set(want.ids);
-  const must = free.filter(({ id }) => named.has(id));
-  const rest = free.filter(({ id }) => !named.has(id));
+  const must = named.size === 0 ? [] : free.filter(({ id }) => named.has(id));
+  const rest = named.size === 0 ? free : free.filter(({ id }) => !named.has(id));
   const onOne = singleNode(want.count, must, rest);
   if (onOne !== undefined) return onOne;
   return want.numa === 'single' ? undefined : spread(want.count, must, rest);
@@ -33,15 +33,20 @@ function singleNode(
   must: readonly GrantedDevice[],
   rest: readonly GrantedDevice[],
 ): readonly GrantedDevice[] | undefined {
-  const nodes = [...new Set([...must, ...rest].flatMap(nodesOf))].sort((a, b) => a - b);
-  let best: readonly GrantedDevice[] | undefined;
-  for (const node of nodes) {
-    if (!must.every((device) => isOn(device, node))) continue;
-    const there = rest.filter((device) => isOn(device, node));
-    if (must.length + there.length < count) continue;
-    if (best === undefined || there.length < best.length) best = there;
+  const missing = count - must.length;
+  // Nodes of what was named are candidates even where nothing else is free on them.
+  const sizes = new Map(sizesOf(rest).map(({ node, size }) => [node, size]));
+  for (const node of must.flatMap(nodesOf)) if (!sizes.has(node)) sizes.set(node, 0);
+  const [best] = [...sizes]
+    .filter(([node, size]) => size >= missing && must.every((device) => isOn(device, node)))
+    .sort(([oneNode, one], [otherNode, other]) => one - other || oneNode - otherNode);
+  if (best === undefined) return undefined;
+  const taken = [...must];
+  for (const device of rest) {
+    if (taken.length === count) break;
+    if (isOn(device, best[0])) taken.push(device);
   }
-  return best === undefined ? undefined : [...must, ...best.slice(0, count - must.length)];
+  return taken;
 }
 
 /** On several nodes: those of what was named first, then the one that helps most, the last one as tight as possible. */
@@ -80,7 +85,7 @@ function sizesOf(devices: readonly GrantedDevice[]): { readonly node: number; re
 }
 
 function nodesOf({ numaNodes }: GrantedDevice): readonly number[] {
-  return numaNodes.length === 0 ? [NO_NODE] : numaNodes;
+  return numaNodes.length === 0 ? NO_NODES : numaNodes;
 }
 
 function isOn(device: GrantedDevice, node: number): boolean {

@@ -1,5 +1,5 @@
 // What is wrong with the devices of a lease now, by what their plugins say. Pure.
-import { HEALTHY } from '../model/device.js';
+import { HEALTHY, type Device } from '../model/device.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { Granted } from '../model/lease.js';
 import type { Offer } from './ports.js';
@@ -13,6 +13,15 @@ export interface Impairment {
 /** What a plugin says of its devices: their health by id; `away` when it cannot be asked, `gone` when there is none. */
 export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
 
+/** Lists by id, kept as long as the list itself. */
+const byId = new WeakMap<readonly Device[], ReadonlyMap<string, string>>();
+
+function healthById(devices: readonly Device[]): ReadonlyMap<string, string> {
+  const known = byId.get(devices) ?? new Map(devices.map(({ id, health }) => [id, health]));
+  byId.set(devices, known);
+  return known;
+}
+
 /** Reads each list once, however many leases are looked at. */
 export function listedBy(offerOf: (resource: string) => Offer | undefined): Listed {
   const known = new Map<string, ReturnType<Listed>>();
@@ -21,7 +30,7 @@ export function listedBy(offerOf: (resource: string) => Offer | undefined): List
     if (offer === undefined) return 'gone';
     // Of a plugin that is away only its last word is known, and it may come back with another one.
     if (!offer.isReady || offer.devices === undefined) return 'away';
-    return new Map(offer.devices.map(({ id, health }) => [id, health]));
+    return healthById(offer.devices);
   };
   return (resource) => {
     const listed = known.get(resource) ?? read(resource);

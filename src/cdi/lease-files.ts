@@ -71,16 +71,20 @@ export class LeaseFiles {
 
   /**
    * At a start: files of live leases are as they must be, also where a link leads elsewhere after a boot; files of this
-   * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects.
+   * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
+   * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
+   * start with many leases need not read all of them.
    */
   async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void> {
     const { directory, origin } = this.#ports;
     const living = new Set(leases.map(({ id }) => id));
+    const there = new Set<string>();
     try {
       await this.#soon(() => directory.prepare());
       for (const name of await this.#soon(() => directory.names())) {
         if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name));
         const id = leaseOf(name);
+        if (id !== undefined) there.add(id);
         if (id === undefined || living.has(id) || !mayRemove) continue;
         const text = await this.#soon(() => directory.text(name));
         if (text !== undefined && readCdiText(text)?.origin.root === origin.root) {
@@ -91,7 +95,10 @@ export class LeaseFiles {
       this.#cannot('read', failure);
       return;
     }
-    for (const lease of leases) await this.#putRight(lease);
+    for (const lease of leases) {
+      if (lease.bootId === origin.boot && there.has(lease.id)) this.#written.add(lease.id);
+      else await this.#putRight(lease);
+    }
   }
 
   /** What files of this root, written in this boot, give to whom. Never rejects. */

@@ -27,6 +27,11 @@ export class KubeletProcess {
     this.socket = path.join(this.devicePlugins, 'kubelet.sock');
   }
 
+  /** Its process id; 0 when it does not run. */
+  get pid(): number {
+    return this.#running?.child.pid ?? 0;
+  }
+
   /** Starts it and waits until kubelet.sock is there. */
   async start(...args: readonly string[]): Promise<void> {
     const before = this.lines.length;

@@ -3,8 +3,11 @@
 //   node floor.cjs answer SOCKET     answers Register at once
 //   node floor.cjs dial SOCKET       dials back for the options on a new channel, then answers
 //   node floor.cjs hold SOCKET       the same, and keeps a list stream open
+//   node floor.cjs allocate SOCKET,PLUGIN,FILE   calls Allocate of the plugin, writes a file like FILE durably, then answers
+//   node floor.cjs bytes SOCKET,FILE             answers List of PodResources with the bytes of FILE
+//   node floor.cjs register DIRECTORY,N          serves N device plugins, and registers all whenever kubelet.sock is new
 //   node floor.cjs watch DIRECTORY   GetInfo and NotifyRegistrationStatus on each socket that appears
-import { watch } from 'node:fs';
+import { existsSync, mkdirSync, promises as fs, readFileSync, watch } from 'node:fs';
 import path from 'node:path';
 import {
   Client,
@@ -18,6 +21,8 @@ import {
   devicePluginService,
   registrationService,
 } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { allocatorService } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
+import { podResourcesListerService } from '../../../src/generated/proto/podresources/v1/podresources.js';
 import {
   registrationService as pluginRegistrationService,
   RegistrationStatus,
@@ -73,10 +78,100 @@ function greet(socket: string): void {
   });
 }
 
+/** A server for bytes: one method, answered as `answer` says. */
+function serveBytes(socket: string, method: string, answer: (request: Buffer) => Promise<Buffer>): void {
+  const server = new Server({ 'grpc.enable_channelz': 0 });
+  const definition = {
+    call: {
+      path: method,
+      requestStream: false,
+      responseStream: false,
+      requestSerialize: asItIs,
+      requestDeserialize: asItIs,
+      responseSerialize: asItIs,
+      responseDeserialize: asItIs,
+    },
+  } as const;
+  server.addService(definition, {
+    call: ({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
+      void answer(request).then((bytes) => done(null, bytes)),
+  });
+  server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), () => process.stdout.write('listening\n'));
+}
+
+/** Asks the plugin over a connection that stays open, and makes one file durable as a group commit does. */
+function allocate(socket: string, plugin: string, file: string): void {
+  const client = dial(plugin);
+  const document = readFileSync(file);
+  serveBytes(socket, allocatorService.Allocate.path, async (request) => {
+    const answer = await new Promise<Buffer>((resolve, reject) => {
+      client.makeUnaryRequest(devicePluginService.Allocate.path, asItIs, asItIs, request, (failure, bytes) =>
+        failure === null && bytes !== undefined ? resolve(bytes) : reject(failure as Error),
+      );
+    });
+    const temporary = `${file}.new`;
+    const opened = await fs.open(temporary, 'w', 0o600);
+    await opened.write(document);
+    await opened.datasync();
+    await opened.close();
+    await fs.rm(`${file}.previous`, { force: true });
+    if (existsSync(file)) await fs.link(file, `${file}.previous`);
+    await fs.rename(temporary, file);
+    const directory = await fs.open(path.dirname(file), 'r');
+    await directory.sync();
+    await directory.close();
+    return answer;
+  });
+}
+
+/** Plugins without a broker that do what they can: their sockets outlive the wipe, and they register the moment they see it. */
+async function register(directory: string, count: number): Promise<void> {
+  const own = path.join(directory, 'bare');
+  mkdirSync(own, { recursive: true });
+  const devices = [0, 1].map((nth) => ({ id: `dev-${String(nth)}`, health: 'Healthy' }));
+  for (let nth = 0; nth < count; nth += 1) {
+    const server = new Server({ 'grpc.enable_channelz': 0 });
+    server.addService(devicePluginService, {
+      GetDevicePluginOptions: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
+      ListAndWatch: (call: { write: (list: object) => void }) => call.write({ devices }),
+      GetPreferredAllocation: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
+      Allocate: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
+      PreStartContainer: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
+    });
+    const socket = `unix:${path.join(own, `${String(nth)}.sock`)}`;
+    await new Promise<void>((resolve) => server.bindAsync(socket, ServerCredentials.createInsecure(), () => resolve()));
+  }
+  const all = (): void => {
+    if (!existsSync(path.join(directory, 'kubelet.sock'))) return;
+    const client = dial(path.join(directory, 'kubelet.sock'));
+    held.push(client);
+    for (let nth = 0; nth < count; nth += 1) {
+      const request = {
+        version: 'v1beta1',
+        endpoint: `bare/${String(nth)}.sock`,
+        resourceName: `example.com/r${String(nth)}`,
+      };
+      const { path: method, requestSerialize } = registrationService.Register;
+      client.makeUnaryRequest(method, requestSerialize, asItIs, request, () => undefined);
+    }
+  };
+  watch(directory, (_, name) => {
+    if (name === 'kubelet.sock') all();
+  });
+  all();
+  process.stdout.write('listening\n');
+}
+
 const [, , mode = '', target = ''] = process.argv;
+const [first = '', second = '', third = ''] = target.split(',');
 if (mode === 'answer') serve(target, (_, done) => done(null));
 else if (mode === 'dial' || mode === 'hold')
   serve(target, (endpoint, done) => dialBack(endpoint, mode === 'hold', done));
+else if (mode === 'allocate') allocate(first, second, third);
+else if (mode === 'bytes') {
+  const bytes = readFileSync(second);
+  serveBytes(first, podResourcesListerService.List.path, () => Promise.resolve(bytes));
+} else if (mode === 'register') void register(first, Number(second));
 else if (mode === 'watch') {
   const greeted = new Set<string>();
   watch(target, (_, name) => {
