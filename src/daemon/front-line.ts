@@ -77,6 +77,7 @@ export class FrontLine implements RosterListener, ListListener {
       podResources: podResourcesClient(paths.podResources, guarding),
       clock,
       changed: (resource) => this.#front.changed(resource),
+      usable: (resources) => this.#front.kubeletHas(resources),
       asked: (problem) => this.#ownersAsked(problem),
     });
     const maxEntries = (): number => live.admission.maxPlugins;

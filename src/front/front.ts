@@ -63,6 +63,11 @@ export class Front {
     for (const resource of this.#resources.values()) resource.kubeletChanged();
   }
 
+  /** The kubelet has healthy devices of these resources, and of no others. */
+  kubeletHas(resources: ReadonlySet<string>): void {
+    for (const [name, resource] of this.#resources) if (!resources.has(name)) resource.notHad();
+  }
+
   /** How a resource stands; undefined when it is not fronted. */
   view(name: string): FrontView | undefined {
     return this.#resources.get(name)?.view;

@@ -45,6 +45,9 @@ export interface FrontedResourcePorts {
   readonly gateWaited: (seconds: number) => void;
 }
 
+/** What the kubelet was told so long ago it has taken in, if it has taken it. */
+const TAKEN_IN_MS = 5000;
+
 /** Told nothing yet. */
 const UNTOLD: Told = { ...NOTHING };
 
@@ -61,6 +64,8 @@ export class FrontedResource implements FrontedService {
   #remembered: ResourceNow | undefined;
   #told: Told = UNTOLD;
   #next: Told | undefined;
+  /** When the kubelet was told last, on a stream that was open then or opened later. */
+  #toldAt = -Infinity;
   #alarm: Alarm | undefined;
   #registration: { readonly state: RegistrarState; readonly why: string } = {
     state: 'registering',
@@ -117,6 +122,7 @@ export class FrontedResource implements FrontedService {
       return () => undefined;
     }
     this.#streams.add(stream);
+    this.#toldAt = this.#ports.clock.mono();
     if (this.#next === undefined) stream.send(this.#told.bytes);
     else this.#tell(); // both streams say the same
     this.#registrar.look();
@@ -172,6 +178,18 @@ export class FrontedResource implements FrontedService {
     this.#registrar.look();
   }
 
+  /**
+   * The kubelet has no healthy device of it. If it was told of some a while ago, it has let go of our client although our
+   * stream is open, as it does when another plugin of that name came and went (kubernetes issue 121994): only a Register
+   * helps, and our streams end before it, because their end later would cut off the new client, too.
+   */
+  notHad(): void {
+    const { clock } = this.#ports;
+    const isTold = this.#told.healthy > 0 && clock.mono() - this.#toldAt >= TAKEN_IN_MS;
+    if (this.#isClosed || !isTold || this.#view.state !== 'fronted') return;
+    for (const stream of this.#streams) stream.end();
+  }
+
   /** Finishes calls within the limit, then stops serving. What the kubelet knows is not taken back. */
   async close(limitMs: number): Promise<void> {
     this.#registrar.close();
@@ -220,7 +238,8 @@ export class FrontedResource implements FrontedService {
     this.#alarm?.cancel();
     if (next === undefined) return;
     this.#told = next;
-    this.#pace.sent(this.#ports.clock.mono());
+    this.#toldAt = this.#ports.clock.mono();
+    this.#pace.sent(this.#toldAt);
     for (const stream of this.#streams) stream.send(next.bytes);
     this.#show();
   }

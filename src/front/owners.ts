@@ -22,11 +22,13 @@ export interface PodHolding {
   readonly ids: readonly string[];
 }
 
-/** The kubelet's PodResources service. Both reject with FailedCall. */
+/** The kubelet's PodResources service. All reject with FailedCall. */
 export interface PodResources {
   list(limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[]>;
   /** Undefined when the kubelet knows no such pod. */
   get(namespace: string, pod: string, limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[] | undefined>;
+  /** Resources of which the kubelet has healthy devices. */
+  usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }
 
 /** What is known of one device. */
@@ -46,6 +48,8 @@ export interface OwnersPorts {
   readonly clock: Clock;
   /** Who has devices of a resource changed. */
   readonly changed: (resource: string) => void;
+  /** The kubelet has healthy devices of these resources, and of no others. */
+  readonly usable: (resources: ReadonlySet<string>) => void;
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
 }
@@ -131,12 +135,15 @@ export class Owners implements FrontOwners {
   async #ask(): Promise<void> {
     // The end of the last call asks again.
     if (this.#calls > 0 || this.#isAsking) return;
-    const { podResources, clock, asked } = this.#ports;
+    const { podResources, clock, asked, usable } = this.#ports;
     this.#askedAt = clock.mono();
     this.#isAsking = true;
     try {
       this.#take(await podResources.list(LIST_MS, this.#halt.signal));
       asked(undefined);
+      // A kubelet that has only List says nothing about what it can give.
+      const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
+      if (has !== undefined) usable(has);
     } catch (failure) {
       if (!this.#halt.signal.aborted) asked(asError(failure).message);
     } finally {

@@ -8,6 +8,7 @@ import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { Reader } from '../wire/reader.js';
 import {
+  AllocatableResourcesResponse,
   GetPodResourcesRequest,
   GetPodResourcesResponse,
   ListPodResourcesResponse,
@@ -43,6 +44,11 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
     list: async (limitMs, signal) => {
       const bytes = Buffer.concat(await answers.list(limitMs, signal));
       return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
+    },
+    usable: async (limitMs, signal) => {
+      const bytes = await answers.allocatable(limitMs, signal);
+      const { devices } = decoded(() => AllocatableResourcesResponse.decode(bytes));
+      return new Set(devices.filter(({ deviceIds }) => deviceIds.length > 0).map(({ resourceName }) => resourceName));
     },
     get: async (namespace, pod, limitMs, signal) => {
       const bytes = await answers.get(namespace, pod, limitMs, signal);

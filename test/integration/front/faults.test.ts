@@ -179,6 +179,18 @@ describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
     await world.listed(5);
   });
 
+  it('a plugin registered past us: the newest serves, and when it has gone the kubelet has the devices from us again', async () => {
+    const world = newWorld();
+    await world.start();
+    const past = world.pluginPastUs({ devices: 5 });
+    await world.listed(5);
+    await past.stop();
+    // The kubelet cuts off its newest client and keeps our stream, on which it hears nothing new.
+    await eventually('the kubelet lost it', () => world.kubelet.listed(RESOURCE)?.healthy === 0);
+    await eventually('the kubelet has ours', () => world.kubelet.listed(RESOURCE)?.healthy === 2, { withinMs: 40_000 });
+    await world.pod('p');
+  });
+
   it('a plugin that says goodbye takes its devices away from the kubelet, and brings them back', async () => {
     const world = newWorld();
     const plugin = await world.start({ leave: 'goodbye' });
