@@ -1,5 +1,5 @@
 // Leases whose devices cannot be used: they stay, and their owners are told.
-import { impairmentOf, listedBy, type Impairment } from './judging.js';
+import { HealthById, impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 import type { Telling } from './telling.js';
@@ -9,6 +9,7 @@ export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
+  readonly #health = new HealthById();
 
   constructor(ports: AllocationPorts, ledger: Ledger, telling: Telling) {
     this.#ports = ports;
@@ -18,7 +19,7 @@ export class Impairments {
 
   /** Looks at the devices of all leases. `isSettled`: plugins of before a restart have come back by now, or have not. */
   lookAtAll(isSettled: boolean): void {
-    const listed = listedBy((resource) => this.#ports.offer(resource));
+    const listed = this.#listed();
     for (const entry of this.#ledger.all()) this.look(entry, isSettled, listed);
   }
 
@@ -33,12 +34,16 @@ export class Impairments {
   }
 
   /** Looks at the devices of one lease. */
-  look(entry: Entry, isSettled: boolean, listed = listedBy((resource) => this.#ports.offer(resource))): void {
+  look(entry: Entry, isSettled: boolean, listed = this.#listed()): void {
     const { state, reason, granted } = entry.lease;
     if (state === 'asking' || reason === 'ledger-recovered') return;
     const found = impairmentOf(granted, listed, isSettled);
     if (found === undefined && reason === 'device-node-missing') return;
     this.#impair(entry, found);
+  }
+
+  #listed(): Listed {
+    return listedBy((resource) => this.#ports.offer(resource), this.#health);
   }
 
   #impair(entry: Entry, found: Impairment | undefined): void {

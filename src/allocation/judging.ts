@@ -13,24 +13,27 @@ export interface Impairment {
 /** What a plugin says of its devices: their health by id; `away` when it cannot be asked, `gone` when there is none. */
 export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
 
-/** Lists by id, kept as long as the list itself. */
-const byId = new WeakMap<readonly Device[], ReadonlyMap<string, string>>();
+/** Lists by id, each kept as long as the list itself. */
+export class HealthById {
+  readonly #known = new WeakMap<readonly Device[], ReadonlyMap<string, string>>();
 
-function healthById(devices: readonly Device[]): ReadonlyMap<string, string> {
-  const known = byId.get(devices) ?? new Map(devices.map(({ id, health }) => [id, health]));
-  byId.set(devices, known);
-  return known;
+  /** The health of each device by its id. */
+  of(devices: readonly Device[]): ReadonlyMap<string, string> {
+    const known = this.#known.get(devices) ?? new Map(devices.map(({ id, health }) => [id, health]));
+    this.#known.set(devices, known);
+    return known;
+  }
 }
 
 /** Reads each list once, however many leases are looked at. */
-export function listedBy(offerOf: (resource: string) => Offer | undefined): Listed {
+export function listedBy(offerOf: (resource: string) => Offer | undefined, health: HealthById): Listed {
   const known = new Map<string, ReturnType<Listed>>();
   const read = (resource: string): ReturnType<Listed> => {
     const offer = offerOf(resource);
     if (offer === undefined) return 'gone';
     // Of a plugin that is away only its last word is known, and it may come back with another one.
     if (!offer.isReady || offer.devices === undefined) return 'away';
-    return healthById(offer.devices);
+    return health.of(offer.devices);
   };
   return (resource) => {
     const listed = known.get(resource) ?? read(resource);

@@ -29,8 +29,8 @@ function caller(socket: string): {
   const client = new Client(`unix:${socket}`, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
   const asItIs = (bytes: Buffer): Buffer => bytes;
   const requests = {
-    Allocate: devicePluginService.Allocate.requestSerialize({ containerRequests: [{ devicesIds: ['gpu-0'] }] }),
-    PreStartContainer: devicePluginService.PreStartContainer.requestSerialize({ devicesIds: ['gpu-0'] }),
+    Allocate: devicePluginService.Allocate.requestSerialize({ containerRequests: [{ devicesIds: ['dev-0'] }] }),
+    PreStartContainer: devicePluginService.PreStartContainer.requestSerialize({ devicesIds: ['dev-0'] }),
   };
   return {
     call: (method) =>
@@ -58,11 +58,11 @@ async function calls(): Promise<void> {
   const world = new FrontWorld();
   await world.kubelet.start();
   await world.broker.start();
-  const gpu = await plugin(world.broker.devicePlugins);
-  await gpu.register(world.broker.kubeletSocket);
-  await world.listed(2, GPU);
-  const fronted = caller(path.join(world.kubelet.devicePlugins, 'plugin-broker', namesOf(GPU).socket));
-  const direct = caller(gpu.socket);
+  // A process of its own, as a plugin is: what is compared is one step more, not one process more.
+  const gpu = await FloorProcess.listening('register', `${world.broker.devicePlugins},1`);
+  await world.listed(2, 'example.com/r0');
+  const fronted = caller(path.join(world.kubelet.devicePlugins, 'plugin-broker', namesOf('example.com/r0').socket));
+  const direct = caller(path.join(world.broker.devicePlugins, 'bare', '0.sock'));
   for (const method of ['Allocate', 'PreStartContainer'] as const) {
     const ours: number[] = [];
     const theirs: number[] = [];
@@ -90,7 +90,7 @@ async function calls(): Promise<void> {
   }
   fronted.close();
   direct.close();
-  await gpu.stop();
+  await gpu.end();
   await world.close();
 }
 
