@@ -39,7 +39,7 @@ function singleNode(
   for (const node of must.flatMap(nodesOf)) if (!sizes.has(node)) sizes.set(node, 0);
   const [best] = [...sizes]
     .filter(([node, size]) => size >= missing && must.every((device) => isOn(device, node)))
-    .sort(([oneNode, one], [otherNode, other]) => one === other ? oneNode - otherNode : one - other);
+    .sort(([oneNode, one], [otherNode, other]) => (one === other ? oneNode - otherNode : one - other));
   if (best === undefined) return undefined;
   const taken = [...must];
   for (const device of rest) {
