@@ -3,9 +3,12 @@
 // daemon has to be back soon after it was stopped: it starts from a code cache.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { commandFirst } from './cli/global-options.js';
 import { openBundle } from './platform/process/code-cache.js';
 
 const load = createRequire(import.meta.url);
+// Whoever is loaded reads the command from there.
+process.argv.splice(2, Infinity, ...commandFirst(process.argv.slice(2)));
 const [command, ...rest] = process.argv.slice(2);
 const asksForHelp = rest.some((word) => word === '--help' || word === '-h');
 if (command === 'registrar') load('./csi-node-driver-registrar.cjs');

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { loadGeneration } from './config/load-config.js';
 import { LiveConfig } from './config/live-config.js';
 import type { FormSource } from './config/ports.js';
-import { PolicyReload } from './config/policy-reload.js';
+import { PolicyReload, reloadView } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
@@ -65,7 +65,10 @@ function readArguments(): Arguments {
       temporary: { type: 'boolean', default: false },
     },
   });
-  const { config, root, takeover, temporary: isTemporary } = values;
+  const { config, takeover, temporary: isTemporary } = values;
+  // As for all other commands, so that they find this daemon.
+  const ofEnvironment = process.env['PLUGIN_BROKER_ROOT'] ?? '';
+  const root = values.root ?? (ofEnvironment === '' ? undefined : ofEnvironment);
   return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'], isTemporary };
 }
 
@@ -175,6 +178,7 @@ async function run(
     events: daemon.journal,
   });
   hangup = () => void reload.reload('SIGHUP');
+  daemon.reload = async () => reloadView(await reload.reload('an operator'), config.source);
   const watching = watchFile(config.source, log, () => void reload.reload('the file changed'));
   // A directory that hangs is never watched: that is no reason not to end.
   await Promise.race([watching, stopping.done]);

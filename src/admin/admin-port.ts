@@ -1,7 +1,7 @@
 // What the admin commands need of the rest of the broker.
 import type { BrokerEvent } from '../model/event.js';
 import type { PluginId } from '../model/ids.js';
-import type { LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
 import type { ResourceUse } from './plugin-views.js';
 
 /** Which events are wanted. */
@@ -32,6 +32,8 @@ export interface AdminPort {
   events(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
   /** Ends the states stale and unknown of the ledger. Resolves with what it was; undefined when it was in order. */
   resetLedger(): Promise<'stale' | 'unknown' | 'unread' | undefined>;
+  /** Reads the config file again. Undefined while the broker starts. */
+  reload(): Promise<ReloadView | undefined>;
   /** Lifts the quarantine and clears the strikes of all callers of the plugin. */
   pardon(plugin: PluginId): Promise<number>;
   /** Closes all present incarnations of the plugin and keeps them out. */

@@ -1,7 +1,7 @@
 // The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
 import type { BrokerEvent } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
-import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { ExplainView, LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
 import type { AdminPort, EventQuery } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
 import { explain } from './explain.js';
@@ -103,6 +103,12 @@ export class AdminService {
     return answer(`the ledger was ${before}; it begins anew, and devices are given out`);
   }
 
+  /** Reads the config file again; FAILED_PRECONDITION while the broker starts. */
+  async reload(): Promise<Answer<ReloadView>> {
+    const view = await this.#port.reload();
+    return view === undefined ? problem('FAILED_PRECONDITION', 'the broker is starting; try again') : answer(view);
+  }
+
   /** Lifts a quarantine. */
   async pardon(name: string, type: string): Promise<Answer<string>> {
     const plugin = resolvePlugin(name, type, this.#known(this.#port.limits()));
@@ -140,9 +146,16 @@ export class AdminService {
     }
     const held = force ? undefined : this.#inLeases(plugin.value);
     if (held !== undefined) return held;
+    const resource = this.#port.resources().find(({ plugin: of }) => of === key);
     const touched = await this.#port.forget(plugin.value);
     if (touched === 0) return problem('NOT_FOUND', `${key} went away in the meantime`);
-    return answer(`${key} is forgotten`);
+    const dropped = entries
+      .filter(({ state }) => FORGETTABLE.has(state))
+      .map(({ state, socket }) => `${state} at ${socket}`);
+    const isLast = dropped.length === entries.length;
+    const devices =
+      resource === undefined || !isLast ? '' : `, and its resource with ${String(resource.capacity)} devices`;
+    return answer(`${key} is forgotten: ${dropped.join('; ')}${devices}`);
   }
 
   /** Devices of a plugin that are in use are no reason to refuse for ever, but one to think twice. */

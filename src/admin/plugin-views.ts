@@ -33,11 +33,11 @@ export type FloodFacts = (instance: Instance) => {
   readonly quarantinedUntil: number | undefined;
 };
 
-/** All incarnations, newest first within a plugin. */
+/** All incarnations by name, then by type; newest first within a plugin. */
 export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[] {
   const views: PluginView[] = [];
   const seen = new Set<string>();
-  for (const { type, name } of known.roster.all()) {
+  for (const { type, name } of [...known.roster.all()].sort(byName)) {
     const key = pluginKey({ type, name });
     if (seen.has(key)) continue;
     seen.add(key);
@@ -49,6 +49,11 @@ export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[
     }
   }
   return views;
+}
+
+function byName(a: Instance, b: Instance): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.type === b.type ? 0 : a.type < b.type ? -1 : 1;
 }
 
 function pluginView(instance: Instance, primary: boolean, resource: string, flood: FloodFacts): PluginView {

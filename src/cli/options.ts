@@ -6,6 +6,7 @@ import { defaultRoot, LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
+import { isForPrograms, type OutputFormat } from './output/format.js';
 import type { Showing } from './output/watch.js';
 import type { Terminal } from './terminal.js';
 
@@ -34,7 +35,7 @@ export function withAddress(command: Command): Command {
   return command
     .option(
       '--root <dir>',
-      'root directory of the daemon (default: /var/lib/plugin-broker, or the state directory of the user)',
+      'root directory of the daemon (default: $PLUGIN_BROKER_ROOT, /var/lib/plugin-broker, or the state directory of the user)',
     )
     .option('--address <socket>', 'admin socket of the daemon (default: broker.sock in the root directory)');
 }
@@ -46,6 +47,9 @@ export function withOutput(command: Command, outputs: readonly string[] = OUTPUT
   );
 }
 
+/** Forms of what is a list of things with names. */
+export const LIST_FORMATS = ['table', 'wide', 'name', 'yaml', 'json'] as const satisfies readonly OutputFormat[];
+
 /** Adds -o, --watch and --interval. */
 export function withWatch(command: Command, outputs?: readonly string[]): Command {
   return withOutput(command, outputs)
@@ -55,12 +59,23 @@ export function withWatch(command: Command, outputs?: readonly string[]): Comman
 
 /** What --watch and -o ask for. */
 export function showing(options: WatchOptions<string>): Showing {
-  return { watch: options.watch === true, intervalMs: options.interval * 1_000, isJson: options.output === 'json' };
+  return {
+    watch: options.watch === true,
+    intervalMs: options.interval * 1_000,
+    isForPrograms: isForPrograms(options.output),
+  };
+}
+
+/** `PLUGIN_BROKER_ROOT`, which stands for `--root` where that is not given; undefined where it is not set. */
+export function rootOfEnvironment(): string | undefined {
+  const root = process.env['PLUGIN_BROKER_ROOT'];
+  return root === '' ? undefined : root;
 }
 
 /** The root directory that the options name. */
 export function rootOf(options: AddressOptions): string {
-  if (options.root !== undefined) return path.resolve(options.root);
+  const given = options.root ?? rootOfEnvironment();
+  if (given !== undefined) return path.resolve(given);
   const uid = process.geteuid?.() ?? -1;
   return defaultRoot({ uid, home: homedir(), xdgStateHome: process.env['XDG_STATE_HOME'] });
 }

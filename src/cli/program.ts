@@ -19,11 +19,16 @@ import { addResources } from './commands/resources.js';
 import { addRun } from './commands/run.js';
 import { addSim } from './commands/sim.js';
 import { addStatus } from './commands/status.js';
+import { addLiveNames } from './commands/live-names.js';
+import { addReload } from './commands/reload.js';
 import { addReport } from './commands/report.js';
 import { addVerify } from './commands/verify.js';
+import { addVersion } from './commands/version.js';
+import { addWait } from './commands/wait.js';
 import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
 import { CliError, Ended, EXIT } from './exit.js';
+import { commandFirst } from './global-options.js';
 import { visible } from './output/text.js';
 import type { Terminal } from './terminal.js';
 
@@ -51,7 +56,11 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
     )
     .version(parts.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this')
-    .addHelpCommand(helpCommand())
+    .helpCommand(false)
+    .addHelpText(
+      'after',
+      '\n--root, --address and -o may stand before the command, too; PLUGIN_BROKER_ROOT stands for --root.',
+    )
     .showHelpAfterError('(--help says how it is used)')
     .configureOutput({
       writeOut: (text) => terminal.write(text),
@@ -69,6 +78,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addLimits(program, terminal);
   addEvents(program, terminal);
   addExplain(program, terminal);
+  addWait(program, terminal);
   program.commandsGroup('Using devices:');
   addRun(program, terminal);
   addAllocate(program, terminal);
@@ -76,6 +86,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addAllocations(program, terminal);
   program.commandsGroup('What an operator does:');
   addOperatorCommands(program, terminal);
+  addReload(program, terminal);
   addFront(program, terminal);
   addCheckpoint(program, terminal, parts.readCheckpoint);
   program.commandsGroup('Programs of their own:');
@@ -85,13 +96,29 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addReport(program, terminal);
   addRegistrar(program, () => parts.start('csi-node-driver-registrar'));
   program.commandsGroup('Other:');
+  addHelp(program);
+  addVersion(program, terminal, parts.version);
+  addLiveNames(program, terminal);
   addCompletion(program, terminal);
   return program;
 }
 
-function helpCommand(): Command {
-  const command = new Command('help').argument('[command]').helpOption(false).helpGroup('Other:');
-  return command.description('print the help of a command');
+/** `help sim device`: the help of a command, however deep it stands. */
+function addHelp(program: Command): void {
+  program
+    .command('help')
+    .argument('[command...]', 'whose help; none for that of the program')
+    .helpOption(false)
+    .description('print the help of a command')
+    .action((words: readonly string[]) => {
+      let command = program;
+      for (const word of words) {
+        const below = command.commands.find((one) => one.name() === word);
+        if (below === undefined) program.error(`error: there is no command ${words.join(' ')}`);
+        command = below;
+      }
+      command.outputHelp();
+    });
 }
 
 /**
@@ -102,8 +129,9 @@ function helpCommand(): Command {
  */
 export async function run(args: readonly string[], terminal: Terminal, parts: ProgramParts): Promise<number> {
   try {
-    const program = await commandTree(terminal, parts, args[0] ?? '');
-    await program.parseAsync(args, { from: 'user' });
+    const ordered = commandFirst(args);
+    const program = await commandTree(terminal, parts, ordered[0] ?? '');
+    await program.parseAsync(ordered, { from: 'user' });
     return EXIT.ok;
   } catch (failure) {
     if (failure instanceof CommanderError) return failure.exitCode === 0 ? EXIT.ok : EXIT.usage;

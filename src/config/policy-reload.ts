@@ -2,6 +2,7 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
+import type { ReloadView } from '../model/views.js';
 import { changeText, diffForms, type Change } from './diff.js';
 import { makeGeneration, takeWhileRunning, type LiveConfig } from './live-config.js';
 import type { CompileGlob, FormSource, Surroundings } from './ports.js';
@@ -31,6 +32,8 @@ export interface ReloadParts {
 
 /** Changes named in one log line; more are counted. */
 const NAMED_CHANGES = 20;
+/** Mistakes named to an operator; the first are what has to be mended first. */
+const NAMED_PROBLEMS = 100;
 
 /** Re-reads the file on request, one at a time. Requests that come while one runs share the next run. */
 export class PolicyReload {
@@ -120,6 +123,16 @@ export class PolicyReload {
     events.record({ type: 'policy', message });
     return { kind: 'refused', problems };
   }
+}
+
+/** An outcome as operators are shown it. */
+export function reloadView(outcome: ReloadOutcome, { name, file }: FormSource): ReloadView {
+  if (outcome.kind === 'refused') {
+    const problems = outcome.problems.slice(0, NAMED_PROBLEMS).map((problem) => problemText(problem, file));
+    return { outcome: 'refused', source: name, changes: [], needRestart: [], problems };
+  }
+  const { kind, changes, needRestart } = outcome;
+  return { outcome: kind, source: name, changes: named(changes), needRestart: named(needRestart), problems: [] };
 }
 
 function named(changes: readonly Change[]): string[] {

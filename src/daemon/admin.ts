@@ -5,7 +5,7 @@ import type { FloodGate } from '../flood/flood-gate.js';
 import type { Clock } from '../kernel/clock.js';
 import type { EventSink } from '../model/event.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
-import type { StatusView } from '../model/views.js';
+import type { ReloadView, StatusView } from '../model/views.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
 import type { Core } from './core.js';
 import type { Persistence } from '../checkpoint/persistence.js';
@@ -21,6 +21,7 @@ export interface AdminParts {
   readonly events: EventSink & Pick<AdminPort, 'events'>;
   /** What becomes of the devices. */
   readonly use: ResourceUse;
+  readonly reload: () => Promise<ReloadView | undefined>;
   readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
 }
 
@@ -43,6 +44,7 @@ export function adminPort(parts: AdminParts): AdminPort {
     events.record({ type: 'operator', plugin: pluginKey(plugin), message });
   const plugins: AdminPort['plugins'] = () => pluginViews(core, floodFacts(flood));
   return {
+    reload: () => parts.reload(),
     status: () => ({ ...parts.head(), plugins: plugins(), resources: resourceViews(core, devicesOf, parts.use) }),
     plugins,
     resources: () => resourceViews(core, devicesOf, parts.use),

@@ -13,7 +13,7 @@ import { Conditions } from '../journal/conditions.js';
 import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
-import { timeText, type BrokerView, type StatusView } from '../model/views.js';
+import { timeText, type BrokerView, type ReloadView, type StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
@@ -76,6 +76,8 @@ export class Daemon {
   /** What operators ask and order. */
   readonly port: AdminPort;
   readonly journal: Journal;
+  /** Reads the config file again; set once everything is open. */
+  reload: (() => Promise<ReloadView>) | undefined;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
   readonly #refusals: RefusalSummary;
@@ -142,7 +144,8 @@ export class Daemon {
     const { allocations } = this.leases;
     const use = resourceUse(live, allocations, this.front);
     const ordered = { core, flood, persistence: this.#persistence, leases: allocations };
-    this.port = adminPort({ ...ordered, clock, events: journal, use, head: () => this.head() });
+    const asked = { reload: async () => this.reload?.(), head: () => this.head() };
+    this.port = adminPort({ ...ordered, clock, events: journal, use, ...asked });
     subscribe({ core, flood, persistence: this.#persistence, leases: this.leases, front: this.front, faults });
   }
 

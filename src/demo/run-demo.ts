@@ -37,6 +37,10 @@ export async function runDemo(program: string, { write, paint, signal }: DemoOut
     write(`\n${paint('good', 'All of it was seen.')} It took ${seconds} s.\n`);
     return 0;
   } catch (failure) {
+    if (signal.aborted) {
+      write('\nThe demo was interrupted.\n');
+      throw signal.reason;
+    }
     const { message, cause } = asError(failure);
     write(`\n${paint('bad', 'The demo failed:')} ${message}\n`);
     if (cause !== undefined) write(`${asError(cause).message}\n`);

@@ -168,6 +168,19 @@ export interface StatusView {
   readonly refused: readonly RefusedView[];
 }
 
+/** What came of reading the config file again. */
+export interface ReloadView {
+  readonly outcome: 'applied' | 'unchanged' | 'refused';
+  /** The file, or `defaults`. */
+  readonly source: string;
+  /** `flood.register.burst: 5 → 8`. */
+  readonly changes: readonly string[];
+  /** Changes that wait for a restart. */
+  readonly needRestart: readonly string[];
+  /** Why it was refused, one sentence each. */
+  readonly problems: readonly string[];
+}
+
 /** The answer of `explain`: what is known about one plugin or one socket. */
 export interface ExplainView {
   /** `type/name`, or the path that was asked about. */

@@ -2,7 +2,7 @@ import type { AdminPort, EventQuery } from '../../src/admin/admin-port.js';
 import { UNUSED } from '../../src/admin/plugin-views.js';
 import type { BrokerEvent } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
-import type { LimitView, PluginView, RefusedView, ResourceView, StatusView } from '../../src/model/views.js';
+import type { LimitView, PluginView, RefusedView, ReloadView, ResourceView, StatusView } from '../../src/model/views.js';
 
 /** A plugin's view; only what a test cares about needs to be given. */
 export function pluginView(given: Partial<PluginView> = {}): PluginView {
@@ -85,6 +85,7 @@ export class FakeAdminPort implements AdminPort {
   resourceList: ResourceView[] = [];
   limitList: LimitView[] = [];
   refusedList: RefusedView[] = [];
+  reloaded: ReloadView | undefined;
   phase: StatusView['broker']['phase'] = 'ready';
   eventList: BrokerEvent[] = [];
   /** Who has devices of whatever resource is asked about. */
@@ -130,6 +131,11 @@ export class FakeAdminPort implements AdminPort {
 
   limits(): readonly LimitView[] {
     return this.limitList;
+  }
+
+  reload(): Promise<ReloadView | undefined> {
+    this.done.push('reload');
+    return Promise.resolve(this.reloaded);
   }
 
   resetLedger(): Promise<'unknown' | undefined> {

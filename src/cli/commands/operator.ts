@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import type { AdminClient, MeantPlugin } from '../../platform/grpc/admin-client.js';
 import { visible } from '../output/text.js';
+import { pluginKey } from '../../model/ids.js';
+import { isGlob, matching } from '../names.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
@@ -32,15 +34,24 @@ const VERBS = [
 /** Adds the three commands. */
 export function addOperatorCommands(program: Command, terminal: Terminal): void {
   for (const { name, summary, description, canForce, ask } of VERBS) {
-    const command = program.command(name).argument('<name>', 'the plugin');
+    const command = program.command(name).argument('<name>', 'the plugin, or a glob for several');
     withAddress(command)
       .summary(summary)
       .description(description)
       .option('--type <type>', 'type of the plugin, where the name is not unique')
       .action(async (given: string, options: AddressOptions & { readonly type?: string; readonly force?: boolean }) => {
-        const meant = { name: given, type: options.type ?? '', force: options.force === true };
-        const done = await ask(clientOf(options, terminal), meant);
-        terminal.write(`${visible(done)}\n`);
+        const client = clientOf(options, terminal);
+        const [type, force] = [options.type ?? '', options.force === true];
+        if (!isGlob(given)) {
+          terminal.write(`${visible(await ask(client, { name: given, type, force }))}\n`);
+          return;
+        }
+        const all = (await client.plugins('')).filter((plugin) => type === '' || plugin.type === type);
+        const meant = matching(given, 'plugin', all, (plugin) => [plugin.name, pluginKey(plugin)]);
+        const each = new Map(meant.map((plugin) => [pluginKey(plugin), plugin]));
+        for (const plugin of each.values()) {
+          terminal.write(`${visible(await ask(client, { name: plugin.name, type: plugin.type, force }))}\n`);
+        }
       });
     if (canForce) command.option('--force', 'even though devices of it are in leases, which stay');
   }

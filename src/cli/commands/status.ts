@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { visible, visibleJson } from '../output/text.js';
+import { documentText, isForPrograms, type OutputFormat } from '../output/format.js';
+import { visible } from '../output/text.js';
 import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
 import { Ended, EXIT } from '../exit.js';
@@ -17,19 +18,19 @@ const QUIET_STATES: ReadonlySet<string> = new Set(['ready', 'gone']);
 
 /** Adds the command. */
 export function addStatus(program: Command, terminal: Terminal): void {
-  withWatch(withAddress(program.command('status')))
+  withWatch(withAddress(program.command('status')), ['table', 'yaml', 'json'])
     .summary('is all well? phase, problems first, then counts')
     .description(
       'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and who is refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
     )
-    .action(async (options: AddressOptions & WatchOptions) => {
+    .action(async (options: AddressOptions & WatchOptions<OutputFormat>) => {
       const client = clientOf(options, terminal);
-      const isJson = options.output === 'json';
+      const isForPeople = !isForPrograms(options.output);
       let phase = '';
       await show(terminal, showing(options), async () => {
-        const status = await client.status(!isJson);
+        const status = await client.status(isForPeople);
         phase = status.broker.phase;
-        if (isJson) return `${visibleJson(status, options.watch === true)}\n`;
+        if (!isForPeople) return documentText(status, options.output, options.watch === true);
         return statusSummary(status, terminal.now(), painter(terminal.hasColours));
       });
       // On a screen that is watched Ctrl-C is the normal end.

@@ -12,13 +12,14 @@ export function bashCompletion(tree: readonly CompletedCommand[]): string {
         return `    ${patterns}) words=${quoted(choices.join(' '))} ;;`;
       }),
   );
-  const words = tree.map(({ path, subcommands, choices, options }) => {
+  const words = tree.map(({ path, subcommands, choices, options, names }) => {
     const offered = [...subcommands.map(({ name }) => name), ...choices, ...options.flatMap(({ flags }) => flags)];
-    return `    ${quoted(path)}) words=${quoted(offered.join(' '))} ;;`;
+    const live = names === undefined ? '' : ` names=${names}`;
+    return `    ${quoted(path)}) words=${quoted(offered.join(' '))}${live} ;;`;
   });
   return `# bash completion of plugin-broker
 _plugin_broker() {
-  local at='' words='' i
+  local at='' words='' names='' i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$at|\${COMP_WORDS[i]}" in
 ${walk.join('\n')}
@@ -30,6 +31,7 @@ ${values.join('\n')}
 ${words.map((line) => `  ${line}`).join('\n')}
       esac ;;
   esac
+  if [ -n "$names" ]; then words="$words $(plugin-broker __names $names 2>/dev/null)"; fi
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _plugin_broker plugin-broker

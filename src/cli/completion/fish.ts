@@ -6,11 +6,12 @@ export function fishCompletion(tree: readonly CompletedCommand[]): string {
   const walk = steps(tree).map(
     ({ from, word, to }) => `            case ${quoted(`${from}|${word}`)}; set at ${quoted(to)}`,
   );
-  const lines = tree.flatMap(({ path, subcommands, choices, options }) => {
+  const lines = tree.flatMap(({ path, subcommands, choices, options, names }) => {
     const here = `complete -c plugin-broker -n ${quoted(`__plugin_broker_at ${quoted(path)}`)}`;
     return [
       ...subcommands.map(({ name, about }) => `${here} -f -a ${quoted(name)} -d ${quoted(about)}`),
       ...(choices.length === 0 ? [] : [`${here} -f -a ${quoted(choices.join(' '))}`]),
+      ...(names === undefined ? [] : [`${here} -f -a ${quoted(`(plugin-broker __names ${names} 2>/dev/null)`)}`]),
       ...options.map(({ flags, about, takesValue, choices: values }) => {
         const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
         const value = !takesValue ? '' : values.length === 0 ? ' -r' : ` -x -a ${quoted(values.join(' '))}`;

@@ -11,11 +11,19 @@ export interface CompletedOption {
   readonly choices: readonly string[];
 }
 
+/** Commands whose first argument is the name of something that the daemon knows, and what that is. */
+const NAMED: ReadonlyMap<string, 'plugin' | 'resource'> = new Map([
+  ...['plugins', 'limits', 'explain', 'pardon', 'deregister', 'forget'].map((path) => [path, 'plugin'] as const),
+  ['resources', 'resource'] as const,
+]);
+
 /** One command, or the program itself. */
 export interface CompletedCommand {
   /** The words that lead to it: empty for the program, `sim device` for a subcommand. */
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly about: string }[];
+  /** Whose live names its first argument takes; undefined for none. */
+  readonly names: 'plugin' | 'resource' | undefined;
   /** Values of its first argument; empty for any. */
   readonly choices: readonly string[];
   readonly options: readonly CompletedOption[];
@@ -27,6 +35,7 @@ export function completionTree(command: Command, path = ''): readonly CompletedC
   const subcommands = help.visibleCommands(command);
   const own: CompletedCommand = {
     path,
+    names: NAMED.get(path),
     subcommands: subcommands.map((sub) => ({ name: sub.name(), about: help.subcommandDescription(sub) })),
     choices: command.registeredArguments[0]?.argChoices ?? [],
     options: help.visibleOptions(command).map((option) => ({

@@ -13,13 +13,14 @@ export function zshCompletion(tree: readonly CompletedCommand[]): string {
         return `    ${patterns}) ${offer}; return ;;`;
       }),
   );
-  const words = tree.map(({ path, subcommands, choices, options }) => {
+  const words = tree.map(({ path, subcommands, choices, options, names }) => {
     const offered = [
       ...subcommands.map(({ name, about }) => described(name, about)),
       ...choices.map((choice) => described(choice, '')),
       ...options.flatMap(({ flags, about }) => flags.map((flag) => described(flag, about))),
     ];
-    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}) ;;`;
+    const live = names === undefined ? '' : ` \${(f)"$(plugin-broker __names ${names} 2>/dev/null)"}`;
+    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}${live}) ;;`;
   });
   return `#compdef plugin-broker
 # zsh completion of plugin-broker

@@ -19,7 +19,7 @@ export interface Showing {
   /** Milliseconds between two looks. */
   readonly intervalMs: number;
   /** Whether frames are for programs: then they are appended even on a terminal. */
-  readonly isJson: boolean;
+  readonly isForPrograms: boolean;
 }
 
 /**
@@ -44,14 +44,14 @@ async function repeat(
   frame: () => Promise<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  const redraws = terminal.isTerminal && !showing.isJson;
+  const redraws = terminal.isTerminal && !showing.isForPrograms;
   for (let isFirst = true; ; isFirst = false) {
     const text = await frame().catch((failure: unknown) => {
       if (isFirst || !(failure instanceof Unreachable)) throw failure;
       return redraws ? `${failure.message}\n` : complain(terminal, failure);
     });
     if (redraws) terminal.write((isFirst ? CLEAR_SCREEN : '') + screen(terminal, text));
-    else terminal.write(isFirst || showing.isJson || text === '' ? text : `\n${text}`);
+    else terminal.write(isFirst || showing.isForPrograms || text === '' ? text : `\n${text}`);
     await pause(showing.intervalMs, undefined, { signal });
   }
 }

@@ -3,7 +3,7 @@
 import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
-import type { ExplainView, LimitView, PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
+import type { ExplainView, LimitView, PluginView, RefusedView, ReloadView, ResourceView, StatusView } from '../../model/views.js';
 import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
 import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
@@ -137,6 +137,12 @@ export class AdminClient {
   /** Ends the states stale and unknown of the ledger. */
   async resetLedger(): Promise<string> {
     return (await this.#call(adminService.ResetLedger, {})).message;
+  }
+
+  /** Makes the broker read its config file again. */
+  async reload(): Promise<ReloadView> {
+    const reply = await this.#call(adminService.Reload, {});
+    return { ...reply, outcome: reply.outcome as ReloadView['outcome'] };
   }
 
   /** Drops the entries of a lost plugin. */

@@ -51,6 +51,7 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
       sentence(await service.deregister(name, type, force)),
     ),
     ResetLedger: answered(adminService.ResetLedger, async () => sentence(await service.resetLedger())),
+    Reload: answered(adminService.Reload, () => service.reload()),
     Forget: answered(adminService.Forget, async ({ name, type, force }) =>
       sentence(await service.forget(name, type, force)),
     ),

@@ -139,7 +139,10 @@ describe('AdminService', () => {
     it(`forgets a plugin that is ${state}`, async () => {
       const { port, service } = broker();
       port.pluginList = [pluginView({ state })];
-      assert.equal(outcome(await service.forget('example.com/gpu', '')), 'DevicePlugin/example.com/gpu is forgotten');
+      assert.equal(
+        outcome(await service.forget('example.com/gpu', '')),
+        `DevicePlugin/example.com/gpu is forgotten: ${state} at /run/pb/device-plugins/gpu.sock, and its resource with 2 devices`,
+      );
     });
 
   for (const state of ['ready', 'restored', 'connecting', 'quarantined', 'orphaned'])

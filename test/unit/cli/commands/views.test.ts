@@ -16,10 +16,10 @@ const lines = (text: string): readonly string[] => text.trimEnd().split('\n');
 describe('what commands show to people', () => {
   it('is a line for each incarnation of a plugin', () => {
     const held = pluginView({ primary: false, state: 'held', reason: 'connection-lost', uid: -1, pid: -1 });
-    assert.deepEqual(lines(pluginTable([pluginView(), held], now, plain)), [
-      'NAME             TYPE          STATE  REASON           FOR    ROLE     UID   PID   REGISTERED  REFUSED  STRIKES  SOCKET',
-      'example.com/gpu  DevicePlugin  ready  registered       1m30s  primary  1000  4242           1        0        0  /run/pb/device-plugins/gpu.sock',
-      'example.com/gpu  DevicePlugin  held   connection-lost  1m30s  other    -     -              1        0        0  /run/pb/device-plugins/gpu.sock',
+    assert.deepEqual(lines(pluginTable([pluginView(), held], now, plain, true)), [
+      'NAME             STATE  REASON           FOR    TYPE          ROLE     STRIKES  REGISTERED  REFUSED  UID   PID   SOCKET',
+      'example.com/gpu  ready  registered       1m30s  DevicePlugin  primary        0           1        0  1000  4242  /run/pb/device-plugins/gpu.sock',
+      'example.com/gpu  held   connection-lost  1m30s  DevicePlugin  other          0           1        0  -     -     /run/pb/device-plugins/gpu.sock',
     ]);
   });
 
@@ -39,24 +39,24 @@ describe('what commands show to people', () => {
       slowing: 'quarantined',
     });
     assert.deepEqual(
-      lines(limitTable([limitView({ plugin: '', limit: 'global.register', uid: -1 }), quarantined], now, plain)),
+      lines(limitTable([limitView({ plugin: '', limit: 'global.register', uid: -1 }), quarantined], now, plain, true)),
       [
-        'LIMIT            PLUGIN                        NOW          QUARANTINE  SET BY  STRIKES  EXCEEDED  PERMITS  EVERY  NEXT  MODE     UID',
-        'global.register  (all)                         -            -           flood         0         0  4/5      2s     1s    enforce  -',
-        'register         DevicePlugin/example.com/gpu  quarantined  30s         flood        10        20  0/5      2s     1s    enforce  1000',
+        'LIMIT            PLUGIN                        NOW          QUARANTINE  SET BY  STRIKES  EXCEEDED  PERMITS  MODE     EVERY  NEXT  UID',
+        'global.register  (all)                         -            -           flood         0         0  4/5      enforce  2s     1s    -',
+        'register         DevicePlugin/example.com/gpu  quarantined  30s         flood        10        20  0/5      enforce  2s     1s    1000',
       ],
     );
   });
 
   it('names whose limit it is where it is no plugin', () => {
     const shared = [limitView({ plugin: '' }), limitView({ plugin: '', limit: 'connections' })];
-    const owners = lines(limitTable(shared, now, plain)).map((line) => line.split(/ {2,}/)[1]);
+    const owners = lines(limitTable(shared, now, plain, true)).map((line) => line.split(/ {2,}/)[1]);
     assert.deepEqual(owners, ['PLUGIN', '(invalid names)', '(any)']);
   });
 
   it('is a word instead of an empty table', () => {
     assert.deepEqual(
-      [pluginTable([], now, plain), resourceTable([], plain), limitTable([], now, plain)],
+      [pluginTable([], now, plain), resourceTable([], plain), limitTable([], now, plain, true)],
       ['no plugins\n', 'no resources\n', 'no limit was ever spent from\n'],
     );
   });

@@ -1,0 +1,25 @@
+// `__names`: what a shell may offer where a command takes the name of a plugin or resource. Never shown, never loud, never slow.
+import { Argument, type Command } from 'commander';
+import { clientOf, withAddress, type AddressOptions } from '../options.js';
+import { visible } from '../output/text.js';
+import type { Terminal } from '../terminal.js';
+
+/** Nobody waits longer for a completion. */
+const LONGEST_MS = 300;
+
+/** Adds the command. */
+export function addLiveNames(program: Command, terminal: Terminal): void {
+  withAddress(program.command('__names', { hidden: true }))
+    .addArgument(new Argument('<kind>', 'whose names').choices(['plugin', 'resource']))
+    .action(async (kind: string, options: AddressOptions) => {
+      const late = new Promise<readonly string[]>((resolve) => setTimeout(resolve, LONGEST_MS, []));
+      const names = await Promise.race([namesOf(kind, options, terminal), late]).catch(() => []);
+      terminal.write([...new Set(names)].map((name) => `${visible(name)}\n`).join(''));
+    });
+}
+
+async function namesOf(kind: string, options: AddressOptions, terminal: Terminal): Promise<readonly string[]> {
+  const client = clientOf(options, terminal);
+  const all = kind === 'plugin' ? await client.plugins('') : await client.resources('', true);
+  return all.map(({ name }) => name);
+}

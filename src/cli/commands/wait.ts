@@ -1,0 +1,94 @@
+// `wait --for …`: so that scripts need not ask again and again.
+import { setTimeout as pause } from 'node:timers/promises';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { AdminClient } from '../../platform/grpc/admin-client.js';
+import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
+import { duration } from '../../sim/sim-option.js';
+import { CliError, EXIT } from '../exit.js';
+import { clientOf, withAddress, type AddressOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+
+/** From one look to the next: a look costs the daemon well under a millisecond. */
+const LOOK_MS = 200;
+
+/** What is waited for: the phase of the broker, or the state of a plugin or resource. */
+interface Condition {
+  readonly of: 'phase' | 'plugin' | 'resource';
+  readonly name: string;
+  readonly is: string;
+}
+
+interface WaitCommandOptions extends AddressOptions {
+  readonly for: readonly Condition[];
+  readonly timeout: number;
+}
+
+/** Adds the command. */
+export function addWait(program: Command, terminal: Terminal): void {
+  withAddress(program.command('wait'))
+    .summary('wait until the broker, a plugin or a resource is in a state')
+    .description(
+      'Waits until everything that is asked for is so: phase=ready, plugin/NAME=STATE, resource/NAME=STATE (a resource is ready with its plugin). A daemon that is not there yet is waited for, too. Ends with 1 when the time is over.',
+    )
+    .requiredOption('--for <condition>', 'what is waited for; may be repeated', condition)
+    .option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m', timeLimit, 30_000)
+    .action(async (options: WaitCommandOptions) => {
+      const client = clientOf(options, terminal);
+      const signal = terminal.interruption();
+      const until = performance.now() + options.timeout;
+      for (;;) {
+        const missing = await firstMissing(client, options.for).catch((failure: unknown) => {
+          if (failure instanceof Unreachable && !failure.isForbidden) return failure;
+          throw failure;
+        });
+        if (missing === undefined) return;
+        if (performance.now() >= until) throw late(missing, options.timeout);
+        await pause(LOOK_MS, undefined, { signal }).catch(() => {
+          throw signal.reason;
+        });
+      }
+    });
+}
+
+/** What is not so yet, in a sentence; undefined when all is. */
+async function firstMissing(client: AdminClient, wanted: readonly Condition[]): Promise<string | undefined> {
+  for (const { of, name, is } of wanted) {
+    const now = await states(client, of, name);
+    if (!now.includes(is)) {
+      return `${name === '' ? 'the broker' : `${of} ${name}`} is ${now.length === 0 ? 'not there' : now.join(' and ')}, not ${is}`;
+    }
+  }
+  return undefined;
+}
+
+async function states(client: AdminClient, of: Condition['of'], name: string): Promise<readonly string[]> {
+  try {
+    if (of === 'phase') return [(await client.status(true)).broker.phase];
+    const all = of === 'plugin' ? await client.plugins(name) : await client.resources(name, true);
+    return [...new Set(all.map(({ state }) => state))];
+  } catch (failure) {
+    if (failure instanceof AdminFailure && failure.code === 'NOT_FOUND') return [];
+    throw failure;
+  }
+}
+
+function late(missing: string | Unreachable, timeoutMs: number): Error {
+  if (missing instanceof Unreachable) return missing;
+  return new CliError(EXIT.failed, `not within ${String(timeoutMs / 1000)} s: ${missing}`);
+}
+
+function condition(text: string, before: readonly Condition[] = []): readonly Condition[] {
+  const [, of = '', name = '', is = ''] = /^(phase|plugin|resource)(?:\/(.+))?=([a-z-]+)$/.exec(text) ?? [];
+  if (of === '' || (of === 'phase') !== (name === '')) {
+    throw new InvalidArgumentError('It must be phase=ready, plugin/NAME=STATE or resource/NAME=STATE.');
+  }
+  return [...before, { of: of as Condition['of'], name, is }];
+}
+
+function timeLimit(text: string): number {
+  try {
+    return duration(text);
+  } catch {
+    throw new InvalidArgumentError('It must be a duration such as 500ms, 30s or 5m.');
+  }
+}
