@@ -2,7 +2,14 @@ import type { AdminPort, EventQuery } from '../../src/admin/admin-port.js';
 import { UNUSED } from '../../src/admin/plugin-views.js';
 import type { BrokerEvent } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
-import type { LimitView, PluginView, RefusedView, ReloadView, ResourceView, StatusView } from '../../src/model/views.js';
+import type {
+  LimitView,
+  PluginView,
+  RefusedView,
+  ReloadView,
+  ResourceView,
+  StatusView,
+} from '../../src/model/views.js';
 
 /** A plugin's view; only what a test cares about needs to be given. */
 export function pluginView(given: Partial<PluginView> = {}): PluginView {

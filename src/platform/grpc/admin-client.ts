@@ -3,7 +3,15 @@
 import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
-import type { ExplainView, LimitView, PluginView, RefusedView, ReloadView, ResourceView, StatusView } from '../../model/views.js';
+import type {
+  ExplainView,
+  LimitView,
+  PluginView,
+  RefusedView,
+  ReloadView,
+  ResourceView,
+  StatusView,
+} from '../../model/views.js';
 import { adminService } from '../../generated/proto/pluginbroker/v1/admin.js';
 import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
