@@ -41,7 +41,7 @@ const seqs = async (...args: readonly string[]): Promise<readonly number[]> =>
 
 describe('the command line', () => {
   before(async () => {
-    served = await serveAdmin(path.join(root, 'broker.sock'), port as AdminPort);
+    served = await serveAdmin(path.join(root, 'broker.sock'), port);
   });
   after(() => served.cut());
 
