@@ -5,6 +5,7 @@ import { documentedExports } from './scripts/lint/documented-exports.mjs';
 import { namesInDirectories } from './scripts/lint/names-in-directories.mjs';
 
 const PROGRAMS = [
+  'src/browser/**/*.ts',
   'src/cli/**',
   'src/demo/**',
   'src/sim/**',
@@ -193,6 +194,11 @@ export default tseslint.config(
       'no-restricted-properties': 'off',
       'no-restricted-syntax': ['error', ...NOT_IN_SRC],
     },
+  },
+  // It runs in a browser, not in Node.
+  {
+    files: ['src/browser/**/*.ts'],
+    rules: { 'n/no-unsupported-features/node-builtins': 'off', 'n/no-unsupported-features/es-builtins': 'off' },
   },
   {
     files: ['test/**/*.ts'],

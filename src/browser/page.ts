@@ -1,8 +1,118 @@
-import type { PageSnapshot } from '../model/page-views.js';
+// The status page: puts the parts together, shows what is new at most twice a second, and listens to keys.
+import { patterns } from './bar.js';
+import { h } from './dom.js';
+import { Events, Starts } from './events.js';
+import { Flood } from './flood.js';
+import { Link } from './link.js';
+import { tick } from './parts.js';
+import { Plugins } from './plugins.js';
+import { Leases, Resources } from './resources.js';
+import { Store } from './store.js';
+import { Bar, Needs, Tiles } from './summary.js';
 
-/** What the title says. */
-export function titleOf({ place }: Pick<PageSnapshot, 'place'>): string {
-  return `${place.host} · plugin-broker`;
+/** Pictures at most this often, milliseconds. */
+const SHOW_MS = 500;
+const TICK_MS = 1000;
+/** Time moves on in bars. */
+const BARS_MS = 5000;
+const KEYS = [
+  ['/', 'go to the filter of plugins'],
+  ['j, k', 'next and previous plugin'],
+  ['Enter', 'open what has the focus'],
+  ['p', 'pause, go on'],
+  ['?', 'these keys'],
+] as const;
+
+const store = new Store();
+/** The next picture, and when the last one was. */
+const pace: { timer: ReturnType<typeof setTimeout> | undefined; shownAt: number } = { timer: undefined, shownAt: 0 };
+const soon = (): void => {
+  pace.timer ??= setTimeout(show, Math.max(0, pace.shownAt + SHOW_MS - Date.now()));
+};
+const link = new Link(store, soon);
+const help = h(
+  'dialog',
+  { 'aria-label': 'Keys' },
+  h('h2', {}, 'Keys'),
+  h('dl', {}, ...KEYS.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)])),
+  h('form', { method: 'dialog' }, h('button', {}, 'Close')),
+);
+const bar = new Bar(pause, () => help.showModal());
+const needs = new Needs();
+const tiles = new Tiles();
+const plugins = new Plugins(store, () => plugins.show());
+const resources = new Resources(store);
+const leases = new Leases(store);
+const flood = new Flood(store);
+const events = new Events(store);
+const starts = new Starts(store);
+
+function show(): void {
+  pace.timer = undefined;
+  pace.shownAt = Date.now();
+  bar.show(store, link);
+  if (store.head === undefined) return;
+  for (const part of [needs, tiles]) part.show(store);
+  for (const part of [plugins, resources, leases, flood, events, starts]) part.show();
+  tick(document, store.now());
+  document.body.classList.add('ready');
 }
 
-document.title = 'plugin-broker';
+function pause(): void {
+  link.pause(link.mode !== 'paused');
+}
+
+function onKey(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement;
+  if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+  if (target.matches('input, select')) {
+    if (event.key === 'Escape') target.blur();
+    return;
+  }
+  const act = ACTS[event.key];
+  if (act === undefined) return;
+  event.preventDefault();
+  act();
+}
+
+function step(by: number): void {
+  const { buttons } = plugins.table;
+  const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
+  buttons[Math.max(0, Math.min(buttons.length - 1, at + by))]?.focus();
+}
+
+const ACTS: Readonly<Record<string, () => void>> = {
+  '/': () => plugins.filter.focus(),
+  j: () => step(1),
+  k: () => step(-1),
+  p: pause,
+  '?': () => help.showModal(),
+};
+
+document.body.append(
+  h('a', { class: 'skip', href: '#plugins' }, 'To the plugins'),
+  patterns(),
+  bar.element,
+  h(
+    'main',
+    {},
+    needs.element,
+    tiles.element,
+    ...[plugins, resources, leases, flood, events, starts].map(({ element }) => element),
+  ),
+  needs.live,
+  help,
+);
+document.addEventListener('keydown', onKey);
+setInterval(() => {
+  if (document.hidden || link.mode === 'paused') return;
+  tick(document, store.now());
+  bar.show(store, link);
+}, TICK_MS);
+setInterval(() => {
+  if (document.hidden || link.mode === 'paused' || link.mode === 'lost') return;
+  plugins.drawBars();
+  resources.drawLines();
+}, BARS_MS);
+show();
+link.open();

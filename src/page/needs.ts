@@ -84,11 +84,10 @@ function problems({ head, place }: NeedFacts): Need[] {
   );
   if (checkpoint.reason !== '' && checkpoint.state !== 'ok') {
     const [remedy, command] = CHECKPOINT[checkpoint.state] ?? OTHER;
-    const what = `The checkpoint is ${checkpoint.state}: ${checkpoint.reason}`;
-    say('checkpoint', sentence(what), remedy, command.replace('STATE', quoted(place.state)));
+    say('checkpoint', sentence(checkpoint.reason), remedy, command.replace('STATE', quoted(place.state)));
   }
   if (policy.error !== '') {
-    const what = `The policy in ${policy.source} is not in force, the one before it is: ${policy.error}`;
+    const what = `The policy is not in force, the one before it is: ${policy.error}`;
     const remedy = 'Correct the file; it is read again as soon as it changes. This says what is wrong, line by line:';
     say('policy', sentence(what), remedy, `plugin-broker check-config ${quoted(policy.source)}`);
   }
@@ -116,7 +115,7 @@ const CHECKPOINT: Readonly<Partial<Record<string, readonly [remedy: string, comm
   ],
   recovered: [
     'An older generation was used. What registered since then comes back when its plugin registers.',
-    'plugin-broker checkpoint',
+    'plugin-broker checkpoint show',
   ],
 };
 
@@ -246,7 +245,8 @@ function keyOf({ type, name }: PluginView): string {
 }
 
 function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`;
+  const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
 
 /** As a shell takes it as one word. */

@@ -4,7 +4,7 @@ import { Journal } from '../../src/journal/journal.js';
 import { silentLog } from '../../src/kernel/log.js';
 import type { PageSource } from '../../src/page/ports.js';
 import type { Stream } from '../../src/page/audience.js';
-import type { FakeClock } from './fake-clock.js';
+import type { Clock } from '../../src/kernel/clock.js';
 import { FakeAdminPort } from './fake-admin-port.js';
 
 /** A broker made of views that a test sets, with a journal of its own; it counts how often it is looked at. */
@@ -24,7 +24,7 @@ export class FakePageSource implements PageSource {
   headList: ReturnType<PageSource['head']>;
   looks = 0;
 
-  constructor(clock: FakeClock) {
+  constructor(clock: Clock) {
     const file = { readTail: async () => undefined, append: async () => undefined, replace: async () => undefined };
     this.journal = new Journal({ file, clock, log: silentLog });
     const { broker, checkpoint, policy, ledger, refused } = this.port.status();

@@ -1,0 +1,56 @@
+// Makes elements. Text only ever becomes text.
+
+/** What an element can be given: attributes, listeners (`onclick`), `class`. */
+export type Props = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
+/** What stands in an element. */
+export type Child = Node | string | number | undefined | false;
+
+/** An element of HTML. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  props: Props = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  return dressed(document.createElement(tag), props, children);
+}
+
+/** An element of SVG. */
+export function s(tag: string, props: Props = {}, ...children: readonly Child[]): SVGElement {
+  return dressed(document.createElementNS('http://www.w3.org/2000/svg', tag), props, children);
+}
+
+function dressed<E extends Element>(element: E, props: Props, children: readonly Child[]): E {
+  for (const [name, value] of Object.entries(props)) {
+    if (typeof value === 'function') element.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : String(value));
+  }
+  fill(element, ...children);
+  return element;
+}
+
+/** Puts children in the place of what an element has. */
+export function fill(element: Element, ...children: readonly Child[]): void {
+  element.replaceChildren(
+    ...children
+      .filter((child) => child !== undefined && child !== false)
+      .map((child) => (typeof child === 'number' ? String(child) : child)),
+  );
+}
+
+/** Changes a text only where it is another one: whoever selects it or reads it aloud is left alone. */
+export function say(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Text that somebody else chose: it cannot change the direction or the meaning of what stands around it. */
+export function foreign(text: string): HTMLElement {
+  return h('bdi', {}, visible(text));
+}
+
+/** Characters that are not to be seen, or turn the others around, as their numbers. */
+export function visible(text: string): string {
+  return text.replaceAll(
+    /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -1,0 +1,50 @@
+// The status page on the real server of a broker that is made of views: states that a real one passes through too fast.
+import { silentLog } from '../../src/kernel/log.js';
+import { Audience } from '../../src/page/audience.js';
+import { PageApi } from '../../src/page/api.js';
+import { startHealthServer, type HealthServer } from '../../src/platform/http/health-server.js';
+import { pageFiles, pageNames } from '../../src/platform/http/page-files.js';
+import { pageRoutes } from '../../src/platform/http/page-routes.js';
+import { nextTurn } from '../../src/platform/time/next-turn.js';
+import { systemClock } from '../../src/platform/time/system-clock.js';
+import { eventually } from './eventually.js';
+import { FakePageSource } from './page-source.js';
+
+/** A page and the views behind it. */
+export class PageServer {
+  readonly source: FakePageSource;
+  readonly url: string;
+  readonly #server: HealthServer;
+
+  private constructor(source: FakePageSource, server: HealthServer, url: string) {
+    this.source = source;
+    this.#server = server;
+    this.url = url;
+  }
+
+  static async start(): Promise<PageServer> {
+    const source = new FakePageSource(systemClock);
+    await source.journal.open(0);
+    const audience = new Audience({ source, clock: systemClock, log: silentLog, nextTurn });
+    const api = new PageApi({ source, now: () => systemClock.wall(), nextTurn });
+    const server = startHealthServer(
+      { listen: { host: '127.0.0.1', port: 0 }, page: 'on', allowedHosts: [] },
+      pageRoutes({ api, audience, files: pageFiles, names: pageNames }),
+      systemClock,
+      silentLog,
+      () => undefined,
+    );
+    if (server === undefined) throw new Error('it is on');
+    const port = await eventually('it listens', () => server.address?.port);
+    return new PageServer(source, server, `http://127.0.0.1:${String(port)}/`);
+  }
+
+  /** Something changed: those who follow are told. */
+  touch(message = 'something changed'): void {
+    this.source.journal.record({ type: 'operator', message });
+  }
+
+  close(): void {
+    this.#server.close();
+  }
+}
