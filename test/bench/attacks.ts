@@ -1,9 +1,13 @@
 // What a bystander notices of HTTP/2 attacks, and what they leave behind: one of each kind that the border ends, repeated
 // by a process of its own that connects again as soon as it is cut off. The limits on connections are the usual ones; the
 // deadlines of the border are a second, so that the slow attacks are cut off within the few seconds that each is given.
+import { chownSync, mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startAttacker } from '../support/bench/attacker-process.js';
 import { withBroker, type BrokerBed } from '../support/bench/broker-bed.js';
+import { deadSockets } from '../support/dead-sockets.js';
+import { ANSWER_FLOODS, startHostile, type AnswerFlood } from '../support/bench/hostile-process.js';
 import { startCrowd } from '../support/bench/crowd.js';
 import { cpuMs, descriptors, residentMiB } from '../support/bench/process-cost.js';
 import { atMost, atMostTimes, now, quantile, say, spread, type Row } from '../support/bench/rows.js';
@@ -39,6 +43,10 @@ const NAMES = [
   'far more calls at once than the server allows',
   'another protocol',
 ] as const;
+
+/** A directory of the registry that is full of them. */
+const DEAD_SOCKETS = [1000, 9000] as const;
+const OTHER_UID = 4001;
 
 const crowd = startCrowd();
 
@@ -118,7 +126,86 @@ function sayAttack(name: string, attacks: readonly Attacked[], unloaded: readonl
   row('descriptors it left behind', 'descriptors', ({ descriptors }) => descriptors, 0);
 }
 
+/** What a bystander notices of a hostile process or directory, and the memory that is left when it is gone. */
+async function beside(bed: BrokerBed, name: string, begin: () => Promise<() => Promise<unknown>>): Promise<void> {
+  const each: (readonly number[])[] = [];
+  const unloaded: (readonly number[])[] = [];
+  const left: number[] = [];
+  const share: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    unloaded.push(await bystand(bed, ATTACKED));
+    const memory = residentMiB(bed.pid);
+    const end = await begin();
+    const [cpu, began] = [cpuMs(bed.pid), now()];
+    each.push(await bystand(bed, ATTACKED));
+    share.push((100 * (cpuMs(bed.pid) - cpu)) / (now() - began));
+    await end();
+    await pause(IDLE);
+    left.push(residentMiB(bed.pid) - memory);
+  }
+  for (const [words, part, most] of [
+    ['p50', 0.5, 1.5],
+    ['p99', 0.99, 2],
+  ] as const) {
+    const value = spread(each.map((one) => quantile(one, part)));
+    const alone = spread(unloaded.map((one) => quantile(one, part)));
+    say({
+      figure: `${name}: a bystander's Register, ${words}`,
+      unit: 'ms',
+      broker: value,
+      beside: [{ what: 'unloaded', value: alone }],
+      limit: atMostTimes(value, alone, most),
+    });
+  }
+  say({
+    figure: `${name}: CPU of the broker, bystander included`,
+    unit: '% of a core',
+    broker: spread(share),
+    beside: [],
+  });
+  const kept = spread(left);
+  say({ figure: `${name}: memory it left behind`, unit: 'MB', broker: kept, beside: [], limit: atMost(kept, 20) });
+}
+
+/** Plugins that answer with floods, readers of pages, and a directory of sockets on which nobody listens. */
+async function hostile(): Promise<void> {
+  const http = { listen: '127.0.0.1:0' };
+  for (const how of Object.keys(ANSWER_FLOODS) as AnswerFlood[]) {
+    await withBroker(crowd, {}, async (bed) => {
+      await bystand(bed, WARM_UP);
+      await beside(bed, how, async () => {
+        const worker = startHostile();
+        await worker.ask('answer', { ...bed.target, how });
+        return () => worker.end();
+      });
+    });
+  }
+  await withBroker(crowd, { http }, async (bed) => {
+    await bystand(bed, WARM_UP);
+    const port = Number(/served on 127\.0\.0\.1:(\d+)/.exec(bed.broker.log)?.[1]);
+    await beside(bed, 'GET /metrics from 20 connections without waiting', async () => {
+      const worker = startHostile();
+      await worker.ask('ask', { port, connections: 20 });
+      return () => worker.end();
+    });
+  });
+  // Only root can give a directory away; sockets of the broker's own user are trusted with more.
+  for (const count of process.getuid?.() === 0 ? DEAD_SOCKETS : []) {
+    await withBroker(crowd, {}, async (bed) => {
+      await bystand(bed, WARM_UP);
+      const folder = path.join(bed.broker.registry, 'hostile');
+      await beside(bed, `${String(count)} dead sockets of another user in the registry`, async () => {
+        mkdirSync(folder);
+        chownSync(folder, OTHER_UID, OTHER_UID);
+        deadSockets(folder, count, OTHER_UID);
+        return () => Promise.resolve(rmSync(folder, { recursive: true }));
+      });
+    });
+  }
+}
+
 async function main(): Promise<void> {
+  await hostile();
   const guard = { preface: DEADLINE, headers: DEADLINE, halfOpen: DEADLINE, unread: DEADLINE };
   const unloaded: (readonly number[])[] = [];
   const rounds: Attacked[] = [];
