@@ -98,7 +98,7 @@ export class Admission implements Admitter {
         }) ??
         this.#checkOwner(request, listener, plugin, socket) ??
         (await this.#checkDuplicate(request, handler, plugin, socket, signal)) ??
-        this.#checkCaps(request);
+        this.#checkCaps(request, listener.uid);
       // Whoever gave up has let its socket go.
       signal.throwIfAborted();
       if (wrong !== undefined) return refuse(wrong);
@@ -109,7 +109,7 @@ export class Admission implements Admitter {
         this.#checkIncarnation(request, endpoint) ??
         this.#checkOwner(request, listener, plugin, socket) ??
         this.#checkRejected(request, handler, plugin, socket) ??
-        this.#checkCaps(request);
+        this.#checkCaps(request, listener.uid);
       isTaken = true;
       const held = { socket: socket.retain(), endpoint };
       return { admitted: true, ...held, caller, listener: serving, policy: plugin, recheck };
@@ -267,13 +267,20 @@ export class Admission implements Admitter {
     return incumbent?.socketKey === incarnationKey(socket.incarnation) ? undefined : incumbent;
   }
 
-  #checkCaps(request: RegistrationRequest): Refusal | undefined {
-    const { roster, policy } = this.#ports;
+  /** Who is neither root nor the broker's user has a quarter of the room, and all of those together have three. */
+  #checkCaps({ type, name }: RegistrationRequest, uid: number): Refusal | undefined {
+    const { roster, policy, self } = this.#ports;
     const { maxPlugins } = policy.settings;
-    if (roster.isKnown(request.type, request.name) || roster.livePlugins < maxPlugins) return undefined;
-    return {
+    if (roster.isKnown(type, name)) return undefined;
+    const refuse = (who: string, has: number): Refusal => ({
       code: 'CAP_PLUGINS',
-      message: `${request.name}: the broker already holds ${String(maxPlugins)} plugins (admission.maxPlugins)`,
-    };
+      message: `${name}: ${who} already ${who === 'the broker' ? 'holds' : 'has'} ${String(has)} plugins (admission.maxPlugins)`,
+    });
+    if (roster.livePlugins >= maxPlugins) return refuse('the broker', maxPlugins);
+    if (uid === 0 || uid === self.uid) return undefined;
+    const share = Math.max(1, Math.floor(maxPlugins / 4));
+    const { own, strangers } = roster.livePluginsOf(uid, self.uid);
+    if (own >= share) return refuse(`uid ${String(uid)}, which may have a quarter of the room,`, own);
+    return strangers < 3 * share ? undefined : refuse('users other than root and the broker together', strangers);
   }
 }

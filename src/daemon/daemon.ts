@@ -13,6 +13,7 @@ import { Conditions } from '../journal/conditions.js';
 import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
+import { strangerOf } from '../model/instance.js';
 import { timeText, type BrokerView, type ReloadView, type StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
@@ -99,7 +100,12 @@ export class Daemon {
     this.#refusedAgain = new RefusedAgain(journal, clock);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
-    const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics });
+    const inventory = new Inventory({
+      decode: decodeList,
+      settings: () => live.admission,
+      metrics,
+      strangerOf: (id) => strangerOf(roster.get(id), parts.self.uid),
+    });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,

@@ -18,6 +18,8 @@ export interface InventoryPorts {
   readonly decode: ListDecoder;
   readonly settings: () => AdmissionSettings;
   readonly metrics: Metrics;
+  /** Whose an instance is, where that is neither root nor the broker's user. */
+  readonly strangerOf?: (instanceId: string) => number | undefined;
 }
 
 /** Holds lists by instance; bounded by admission.maxListBytesTotal. */
@@ -64,6 +66,8 @@ export class Inventory {
     const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.settings();
     const tooMuch = this.#checkRoom(resource, raw.length, before?.raw.length ?? 0, maxMessageBytes, maxListBytesTotal);
     if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch.code, tooMuch.sentence);
+    const unfair = this.#checkShare(instanceId, resource, raw.length, maxListBytesTotal);
+    if (unfair !== undefined) return this.#refuse(instanceId, resource, 'CAP_LIST_BYTES', unfair);
     this.#inWork += raw.length;
     try {
       return await this.#take(instanceId, resource, raw, maxDevices, signal);
@@ -135,6 +139,24 @@ export class Inventory {
     if (all <= total) return undefined;
     const sentence = `the list of ${resource} would bring all lists to ${String(all)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
     return { code: 'CAP_LIST_BYTES', sentence };
+  }
+
+  /** One user that is neither root nor the broker's has a quarter of the room, so that no list of others is kept out. */
+  #checkShare(instanceId: string, resource: string, bytes: number, total: number): string | undefined {
+    const { strangerOf } = this.#ports;
+    const uid = strangerOf?.(instanceId);
+    if (strangerOf === undefined || uid === undefined) return undefined;
+    const [share, most] = [Math.floor(total / 4), Math.floor((3 * total) / 4)];
+    let [own, strangers] = [bytes, bytes];
+    for (const holding of this.#holdings.values()) {
+      const whose = holding.instanceId === instanceId ? undefined : strangerOf(holding.instanceId);
+      if (whose !== undefined) strangers += holding.raw.length;
+      if (whose === uid) own += holding.raw.length;
+    }
+    if (own <= share && strangers <= most) return undefined;
+    return own > share
+      ? `the list of ${resource} would bring those of uid ${String(uid)} to ${String(own)} bytes; it may have ${String(share)}, a quarter of admission.maxListBytesTotal`
+      : `the list of ${resource} would bring those of users other than root and the broker to ${String(strangers)} bytes; they may have ${String(most)}, three quarters of admission.maxListBytesTotal`;
   }
 
   #refuse(instanceId: string, resource: string, code: ListRefusal, sentence: string): ListVerdict {

@@ -81,6 +81,12 @@ export function isReplaced(instance: Instance): boolean {
   return instance.state === 'held' && instance.reason === 'replaced';
 }
 
+/** The uid behind an instance, where that is neither root nor the broker's user: such users share what room there is. */
+export function strangerOf(instance: Instance | undefined, ownUid: number): number | undefined {
+  const uid = instance?.listener?.uid ?? instance?.caller?.uid;
+  return uid === 0 || uid === ownUid ? undefined : uid;
+}
+
 /** Confirmed and not over: its session is or was open. */
 export function isConnected(instance: Instance): boolean {
   return instance.state === 'ready' || instance.state === 'orphaned';

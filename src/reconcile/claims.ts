@@ -1,5 +1,6 @@
 // Who has a name, and who has a socket: what admission asks of the actual state.
-import { isConnected, isLive } from '../model/instance.js';
+import { pluginKey } from '../model/ids.js';
+import { isConnected, isLive, strangerOf } from '../model/instance.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
@@ -42,6 +43,17 @@ export class Claims implements NameClaims {
 
   get livePlugins(): number {
     return this.#roster.livePlugins;
+  }
+
+  livePluginsOf(uid: number, ownUid: number): { readonly own: number; readonly strangers: number } {
+    const [own, strangers] = [new Set<string>(), new Set<string>()];
+    for (const instance of this.#roster.all()) {
+      const stranger = isLive(instance) ? strangerOf(instance, ownUid) : undefined;
+      if (stranger === undefined) continue;
+      strangers.add(pluginKey(instance));
+      if (stranger === uid) own.add(pluginKey(instance));
+    }
+    return { own: own.size, strangers: strangers.size };
   }
 
   isKnown(type: string, name: string): boolean {

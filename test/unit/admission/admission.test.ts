@@ -36,6 +36,7 @@ class AdmissionBed {
     claimant: () => undefined,
     isDeregistered: () => false,
     livePlugins: 0,
+    livePluginsOf: () => ({ own: 0, strangers: 0 }),
     isKnown: () => false,
   };
   policy: PluginPolicy = loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', '');
@@ -379,6 +380,24 @@ describe('caps', () => {
     bed.sockets.put('/r/device-plugins/x.sock');
     bed.roster = { ...bed.roster, livePlugins: bed.settings.admission.maxPlugins, isKnown: () => true };
     assert.equal(await bed.verdict(), 'admitted');
+  });
+
+  it('leave room for others: one user who is neither root nor the broker has a quarter, and such users together three', async () => {
+    const bed = new AdmissionBed();
+    const socket = bed.sockets.put('/r/device-plugins/x.sock');
+    const caller = { uid: 4001, gid: 4001, pid: 5, startTime: '1', source: 'peercred' } as const;
+    socket.listener = { uid: 4001, pid: 5 };
+    const share = Math.floor(bed.settings.admission.maxPlugins / 4);
+    for (const [own, strangers, verdict] of [
+      [share - 1, 3 * share - 1, 'admitted'],
+      [share, share, 'CAP_PLUGINS'],
+      [0, 3 * share, 'CAP_PLUGINS'],
+    ] as const) {
+      bed.roster = { ...bed.roster, livePluginsOf: () => ({ own, strangers }) };
+      assert.equal(await bed.verdict({ caller }), verdict, `${String(own)} of ${String(strangers)}`);
+    }
+    socket.listener = { uid: 0, pid: 5 };
+    assert.equal(await bed.verdict(), 'admitted', 'root');
   });
 
   it('are asked again when the registration is entered: many at the same instant do not exceed them', async () => {

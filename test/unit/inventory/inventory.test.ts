@@ -19,6 +19,8 @@ class Bed {
   readonly refused: string[] = [];
   readonly updates: string[] = [];
   settings = loadDefaults('/r').settings.admission;
+  /** Users by instance. */
+  strangers: ReadonlyMap<string, number> = new Map();
   readonly inventory: Inventory;
 
   constructor() {
@@ -28,6 +30,7 @@ class Bed {
         return this.decode(raw, maxDevices, signal);
       },
       settings: () => this.settings,
+      strangerOf: (id) => this.strangers.get(id),
       metrics: { ...noMetrics, update: (resource, result) => void this.updates.push(`${resource} ${result}`) },
     };
     this.inventory = new Inventory(ports);
@@ -41,6 +44,25 @@ class Bed {
     return this.inventory.offer(id, `r-${id}`, raw, signal);
   }
 }
+
+describe('lists of a user who is neither root nor the broker', () => {
+  it('have a quarter of the room, and such users together three', async () => {
+    const bed = new Bed();
+    bed.settings = { ...bed.settings, maxListBytesTotal: 4 * list(10).length };
+    bed.strangers = new Map([
+      ['a', 1],
+      ['b', 1],
+      ['c', 2],
+      ['d', 3],
+      ['e', 4],
+    ]);
+    const kinds = [];
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'root']) kinds.push((await bed.offer(list(10), id)).kind);
+    assert.deepEqual(kinds, ['applied', 'refused', 'applied', 'applied', 'refused', 'applied']);
+    assert.deepEqual(bed.refused, ['CAP_LIST_BYTES', 'CAP_LIST_BYTES']);
+    assert.equal((await bed.offer(list(9), 'a')).kind, 'applied', 'in the place of its own');
+  });
+});
 
 describe('a list that is offered', () => {
   it('replaces the one before, and says what it replaced', async () => {
