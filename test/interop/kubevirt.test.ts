@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { Child, type Program } from '../support/child.js';
 import { eventually } from '../support/eventually.js';
@@ -75,6 +75,7 @@ describe('a plugin that behaves as KubeVirt does', { skip: missing('go') }, () =
 
   it('does not mind when kubelet.sock is made anew ten times', async () => {
     for (let at = 0; at < RESTARTS; at += 1) {
+      await eventually('kubelet.sock is there', () => existsSync(broker.kubeletSocket), { withinMs: 30_000 });
       rmSync(broker.kubeletSocket);
       await healthIsFollowed();
     }

@@ -20,6 +20,12 @@ const POLL_MS = 1000;
 /** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 const BROKER_SOCKET_MODE = 0o600;
+/**
+ * kubelet.sock is made again at most so often in such a time: plugins that take each new one for a restart of the kubelet
+ * register anew, and must not come to the limit of flood.register because somebody else removes it in a loop.
+ */
+const REMADE_AT_MOST = 5;
+const REMADE_WITHIN_MS = 10_000;
 
 /** What they need. */
 export interface SocketListenerPorts {
@@ -54,6 +60,11 @@ export class SocketListeners {
   #admin: UnixListener | undefined;
   #rebinding: Promise<void> | undefined;
   #rebindingAdmin: Promise<void> | undefined;
+  /** When kubelet.sock was made again last, oldest first. */
+  readonly #remadeAt: number[] = [];
+  /** It was to be made again more often than it may be, and has not stayed since. */
+  #isRestless = false;
+  #remaking: Alarm | undefined;
   #lookedAt = -Infinity;
   #nextLook: Alarm | undefined;
   #isClosed = false;
@@ -105,6 +116,7 @@ export class SocketListeners {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#nextLook?.cancel();
+    this.#remaking?.cancel();
     for (const alarm of this.#unwatched.values()) alarm.cancel();
     this.#discovery.stop();
     await Promise.all([this.#rebinding, this.#rebindingAdmin]);
@@ -158,9 +170,35 @@ export class SocketListeners {
     // Nothing at all is there: whoever put another socket in its place wants to be asked instead of us.
     if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
-    if (this.#kubelet?.isPublished !== true || this.#kubelet.isInPlace()) return;
-    this.#rebinding ??= this.#rebind().finally(() => (this.#rebinding = undefined));
+    if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
+    const mayRemake = this.#mayRemake();
+    if (this.#kubelet.isInPlace()) {
+      if (mayRemake && this.#isRestless) this.#ports.degraded(KUBELET_SOCKET, undefined);
+      this.#isRestless &&= !mayRemake;
+      return;
+    }
+    if (!mayRemake) return this.#tellRestless();
+    this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
   };
+
+  /** Not once more for the moment where somebody removes it again and again. */
+  #mayRemake(): boolean {
+    const now = this.#ports.clock.mono();
+    return this.#remadeAt.filter((at) => at + REMADE_WITHIN_MS > now).length < REMADE_AT_MOST;
+  }
+
+  /** It is made again when it may be; that it is not there is told until it has stayed. */
+  #tellRestless(): void {
+    const { clock, degraded, settings } = this.#ports;
+    this.#isRestless = true;
+    const waitMs = (this.#remadeAt.at(-REMADE_AT_MOST) ?? 0) + REMADE_WITHIN_MS - clock.mono();
+    this.#remaking?.cancel();
+    this.#remaking = clock.alarm(waitMs, () => this.#lookAround());
+    degraded(
+      KUBELET_SOCKET,
+      `${KUBELET_SOCKET} is removed from ${settings.paths.devicePlugins} again and again, so that plugins cannot always connect: find what removes it; in a directory with the sticky bit (chmod +t) only its owner could`,
+    );
+  }
 
   /** Somebody removed kubelet.sock or its directory: without it no plugin can register. */
   async #rebind(): Promise<void> {
@@ -179,9 +217,11 @@ export class SocketListeners {
       }
       void this.#kubelet?.close();
       this.#kubelet = fresh;
+      this.#remadeAt.splice(0, Math.max(0, this.#remadeAt.length + 1 - REMADE_AT_MOST));
+      this.#remadeAt.push(this.#ports.clock.mono());
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
-      degraded(KUBELET_SOCKET, undefined);
+      if (!this.#isRestless) degraded(KUBELET_SOCKET, undefined);
     } catch (failure) {
       const why = (failure as Error).message;
       degraded(KUBELET_SOCKET, `${lost} and cannot be made again, so no device plugin can register: ${why}`);

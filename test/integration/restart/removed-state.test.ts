@@ -91,4 +91,22 @@ void describe('what is removed while the broker runs', () => {
     await eventually('it answers', async () => (await one.status()).broker.pid === one.pid);
     assert.match(one.log, /broker\.sock is not in .* any more; it is made again/);
   });
+
+  void it('again and again is not made again each time where it was kubelet.sock, so that no plugin floods us for it', async () => {
+    const one = await withTwoPlugins();
+    const remade = (): number => one.log.match(/kubelet\.sock is not in .* it is made again/g)?.length ?? 0;
+    for (let nth = 1; nth <= 5; nth += 1) {
+      rmSync(one.kubeletSocket);
+      await eventually('it is there again', () => remade() === nth && existsSync(one.kubeletSocket));
+    }
+    rmSync(one.kubeletSocket);
+    await eventually('it is told', async () => {
+      const { phase, problems } = (await one.status()).broker;
+      return phase === 'degraded' && problems.join().includes('removed from');
+    });
+    assert.equal(existsSync(one.kubeletSocket), false);
+    await eventually('it is there again', () => existsSync(one.kubeletSocket), { withinMs: 30_000 });
+    await eventually('and stays', async () => (await one.status()).broker.phase === 'ready', { withinMs: 30_000 });
+    assert.equal(remade(), 6);
+  });
 });
