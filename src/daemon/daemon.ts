@@ -100,12 +100,8 @@ export class Daemon {
     this.#refusedAgain = new RefusedAgain(journal, clock);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
-    const inventory = new Inventory({
-      decode: decodeList,
-      settings: () => live.admission,
-      metrics,
-      strangerOf: (id) => strangerOf(roster.get(id), parts.self.uid),
-    });
+    const whose = (id: string): number | undefined => strangerOf(roster.get(id), parts.self.uid);
+    const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics, strangerOf: whose });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,

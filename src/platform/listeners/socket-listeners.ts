@@ -20,10 +20,7 @@ const POLL_MS = 1000;
 /** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 const BROKER_SOCKET_MODE = 0o600;
-/**
- * kubelet.sock is made again at most so often in such a time: plugins that take each new one for a restart of the kubelet
- * register anew, and must not come to the limit of flood.register because somebody else removes it in a loop.
- */
+/** kubelet.sock is made again at most so often in such a time: each new one has plugins register, who have a limit for that. */
 const REMADE_AT_MOST = 5;
 const REMADE_WITHIN_MS = 10_000;
 
