@@ -174,8 +174,8 @@ export class SocketListeners {
       this.#isRestless &&= !mayRemake;
       return;
     }
-    if (!mayRemake) return this.#tellRestless();
-    this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
+    if (!mayRemake) this.#tellRestless();
+    else this.#rebinding = this.#rebind().finally(() => (this.#rebinding = undefined));
   };
 
   /** Not once more for the moment where somebody removes it again and again. */
