@@ -1,7 +1,8 @@
 // What a bystander notices of HTTP/2 attacks, and what they leave behind: one of each kind that the border ends, repeated
 // by a process of its own that connects again as soon as it is cut off. The limits on connections are the usual ones; the
 // deadlines of the border are a second, so that the slow attacks are cut off within the few seconds that each is given.
-import { chownSync, mkdirSync, rmSync } from 'node:fs';
+import { chownSync, mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startAttacker } from '../support/bench/attacker-process.js';
@@ -198,7 +199,7 @@ async function hostile(): Promise<void> {
         mkdirSync(folder);
         chownSync(folder, OTHER_UID, OTHER_UID);
         deadSockets(folder, count, OTHER_UID);
-        return () => Promise.resolve(rmSync(folder, { recursive: true }));
+        return () => rm(folder, { recursive: true });
       });
     });
   }
