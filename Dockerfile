@@ -10,28 +10,24 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts ./scripts
 COPY proto ./proto
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+COPY config ./config
+COPY LICENSE ./
+RUN npm run build && node scripts/stage.mjs /stage
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production
 # An ordinary user's state is below this, root's below /var/lib: with this both use the same folder.
 ENV XDG_STATE_HOME=/var/lib
-WORKDIR /opt/plugin-broker
-COPY package.json LICENSE ./
-COPY proto ./proto
-COPY config ./config
-COPY deploy ./deploy
-COPY docs ./docs
-COPY --from=build /build/node_modules ./node_modules
-COPY --from=build /build/dist ./dist
+# What the daemon loads and nothing else: its bundles and one native module.
+COPY --from=build /stage /opt/plugin-broker
 RUN ln -s /opt/plugin-broker/dist/plugin-broker.cjs /usr/local/bin/plugin-broker \
     && ln -s /opt/plugin-broker/dist/csi-node-driver-registrar.cjs /usr/local/bin/csi-node-driver-registrar \
     && install -d -o node -g node -m 0755 /var/lib/plugin-broker
-# Enough for plugins that run as the same user. Most run as root, and only root may connect to their sockets: give the
-# container user 0 for those, as the manifests in deploy/ do.
-USER node
+# Root, as most plugins are, whose sockets are for root alone. Where plugins run as another user, `--user` names that one: a
+# plugin that may not be connected to is refused NOT_PERMITTED, which says who would have to run as whom.
 VOLUME /var/lib/plugin-broker
-HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["plugin-broker", "status"]
+# Unhealthy is what a start can mend: nobody answers. A daemon that is restoring or degraded answers and says so itself.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD plugin-broker status >/dev/null; test $? -eq 0 -o $? -eq 3
 # The daemon is the container's first process: it gets the signals itself.
 ENTRYPOINT ["plugin-broker"]
 CMD ["serve"]

@@ -23,8 +23,8 @@ function sources(folder) {
 
 const common = { platform: 'node', target: 'node20.19', logLevel: 'warning', absWorkingDir: root };
 
-// koffi is native, the Kubernetes client is large and optional: both are found in node_modules when they are needed.
-const external = ['koffi', '@kubernetes/client-node', './serve.cjs', './cli.cjs'];
+// koffi is native: it is found in node_modules when it is needed, or is not there.
+const external = ['koffi', './serve.cjs', './cli.cjs'];
 
 const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].filter((name) =>
   existsSync(under('src', `${name}.ts`)),
@@ -43,6 +43,7 @@ const onDemand = new Map([
   ['prom-client', { name: 'prom-client', gives: "export { Registry, collectDefaultMetrics } from 'prom-client'" }],
   // As it is written where it is imported, in platform/http/.
   ['../../generated/page.js', { name: 'page', gives: "export { page } from './src/generated/page.ts'" }],
+  ['@kubernetes/client-node', { name: 'kubernetes', gives: "export { KubeConfig } from '@kubernetes/client-node'" }],
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 

@@ -111,7 +111,8 @@ describe('a checkout', () => {
     assert.match(first.output, /npm ci && npm run build/);
     assert.ok(!existsSync(dist));
     mkdirSync(dist);
-    writeFileSync(path.join(dist, 'plugin-broker.cjs'), 'console.log("as it was")');
+    const program = path.join(dist, 'plugin-broker.cjs');
+    writeFileSync(program, '#!/usr/bin/env node\nconsole.log("as it was")\n', { mode: 0o755 });
     const second = await install();
     assert.equal(second.code, 0, second.output);
     assert.deepEqual(readdirSync(dist), ['plugin-broker.cjs']);

@@ -1,10 +1,12 @@
-import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { promisify } from 'node:util';
+import { debianBase, nodeBinary, toEnd } from '../../support/debian-base.js';
 import type { Buildah } from './buildah.js';
 
-const run = promisify(execFile);
+/** Each of these commands takes seconds. */
+const COMMAND_MS = 60_000;
+
+const run = (command: string, args: readonly string[]): Promise<string> => toEnd(command, args, COMMAND_MS);
 
 /** Where the images of a Dockerfile come from, by its FROM lines; stages of its own left out. */
 export function baseNames(dockerfile: string): readonly string[] {
@@ -15,23 +17,9 @@ export function baseNames(dockerfile: string): readonly string[] {
 
 /** What npm on this machine is set to: the stand-in reaches the same registry in the same way. */
 async function npmSetting(key: string): Promise<string | undefined> {
-  const { stdout } = await run('npm', ['config', 'get', key]);
+  const stdout = await run('npm', ['config', 'get', key]);
   const value = stdout.trim();
   return value === 'null' || value === 'undefined' || value === '' ? undefined : value;
-}
-
-/** The address that apt on this machine has the release from. */
-async function debianMirror(release: string): Promise<string> {
-  const { stdout } = await run('apt-get', ['indextargets', '--format', '$(RELEASE) $(SITE)', 'Created-By: Packages']);
-  const line = stdout.split('\n').find((candidate) => candidate.startsWith(`${release} `));
-  if (line === undefined) throw new Error(`apt has no source for ${release}`);
-  return line.slice(release.length + 1);
-}
-
-/** The binary of one line of Node.js, fetched once. */
-async function nodeBinary(repository: string, line: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [path.join(repository, 'scripts', 'on-node.mjs'), line, 'path']);
-  return stdout.trim();
 }
 
 /** Puts Node.js, npm and the user `node` where the official image has them. */
@@ -41,7 +29,7 @@ async function furnish(tree: string, binary: string): Promise<void> {
     mkdirSync(folder, { recursive: true });
   copyFileSync(binary, local('bin', 'node'));
   chmodSync(local('bin', 'node'), 0o755);
-  const { stdout: modules } = await run('npm', ['root', '--global']);
+  const modules = await run('npm', ['root', '--global']);
   await run('cp', ['-r', path.join(modules.trim(), 'npm'), local('lib', 'node_modules')]);
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', local('bin', 'npm'));
   await run('chroot', [tree, 'useradd', '--uid', '1000', '--user-group', '--create-home', 'node']);
@@ -64,7 +52,7 @@ async function furnish(tree: string, binary: string): Promise<void> {
 export async function standInFor(name: string, buildah: Buildah, repository: string, folder: string): Promise<void> {
   const [, line, release] = /^node:(\d+)-(\w+)-slim$/.exec(name) ?? [];
   if (line === undefined || release === undefined) throw new Error(`no stand-in is known for the image ${name}`);
-  await run('debootstrap', ['--variant=minbase', release, folder, await debianMirror(release)], { maxBuffer: 2 ** 26 });
+  await debianBase(repository, release, folder);
   await furnish(folder, await nodeBinary(repository, line));
   const container = await buildah.do('from', 'scratch');
   await buildah.do('add', '--quiet', container, folder, '/');

@@ -1,0 +1,43 @@
+// Puts together what a machine needs that runs the program and develops nothing: node scripts/stage.mjs FOLDER. The container
+// image and the Debian package hold exactly this; everything else that packages give is in the bundles of dist/.
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+/** Of koffi only what runs: not its sources, and not what was compiled for another libc. */
+const NEVER_RUN = [
+  'koffi/doc',
+  'koffi/src',
+  'koffi/vendor',
+  'koffi/lib',
+  'koffi/cnoke.cjs',
+  'koffi/CHANGELOG.md',
+  `@koromix/koffi-linux-${process.arch}/musl_${process.arch}`,
+];
+
+/** Copies it below a folder. */
+export function stage(folder) {
+  mkdirSync(folder, { recursive: true });
+  // What programs import, and maps of what was made small, are for those who develop.
+  cpSync(path.join(root, 'dist'), path.join(folder, 'dist'), {
+    recursive: true,
+    filter: (file) => !/\.(map|js|d\.ts)$/.test(file),
+  });
+  for (const name of ['proto', 'config', 'package.json', 'LICENSE'])
+    cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
+  for (const name of ['koffi', `@koromix/koffi-linux-${process.arch}`]) {
+    const from = path.join(root, 'node_modules', name);
+    if (existsSync(from)) cpSync(from, path.join(folder, 'node_modules', name), { recursive: true, dereference: true });
+  }
+  for (const name of NEVER_RUN) rmSync(path.join(folder, 'node_modules', name), { recursive: true, force: true });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [folder] = process.argv.slice(2);
+  if (folder === undefined) {
+    console.error('usage: node scripts/stage.mjs FOLDER');
+    process.exit(2);
+  }
+  stage(path.resolve(folder));
+}
