@@ -69,6 +69,8 @@ type PartialIn<V> = V extends object ? Partial<V> : V;
 
 /** One rule: globs that say for whom, and what differs for them from the defaults. */
 export interface RuleForm {
+  /** What limits, events and metrics call it. */
+  readonly name?: string;
   readonly match: {
     readonly type?: string;
     readonly name?: string;
@@ -110,6 +112,7 @@ export interface ConfigForm extends PlainSections {
   readonly admission: Omit<Written<AdmissionSettings>, 'allowUids'> & { readonly allowUids: 'any' | readonly number[] };
   readonly flood: FloodForm;
   readonly rules: readonly RuleForm[];
+  readonly shippedRules: 'on' | 'off';
   readonly allocator: Written<AllocatorSettings>;
   readonly cdi: { readonly dir: string; readonly kind: string };
   readonly podResources: { readonly enabled: boolean; readonly upstream: string };

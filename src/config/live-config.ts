@@ -39,7 +39,8 @@ export function makeGeneration(
 ): Generation {
   const { settings, problems } = resolveSettings(form, rootFlag, around);
   if (settings === undefined) throw new Error(`a form with ${problems.length} problems cannot be used`);
-  const parts = { flood: settings.flood, floodForm: form.flood, rules: form.rules, grace: settings.grace };
+  const { rules, shippedRules } = form;
+  const parts = { flood: settings.flood, floodForm: form.flood, rules, shippedRules, grace: settings.grace };
   return {
     form,
     settings,
@@ -77,6 +78,7 @@ export function takeWhileRunning(current: ConfigForm, next: ConfigForm): ConfigF
     ...current,
     flood: { ...next.flood, connections: { ...next.flood.connections, streams } },
     rules: next.rules,
+    shippedRules: next.shippedRules,
     admission: { ...next.admission, maxMessageBytes: current.admission.maxMessageBytes },
     grace: next.grace,
     liveness: next.liveness,

@@ -186,6 +186,14 @@ function orderProblems(form: ConfigForm): ConfigProblem[] {
 function ruleProblems(form: ConfigForm): ConfigProblem[] {
   return form.rules.flatMap((rule, index) => {
     const problems: ConfigProblem[] = [];
+    const { name } = rule;
+    if (name !== undefined && (name === 'flood' || form.rules.findIndex((other) => other.name === name) < index)) {
+      problems.push({
+        path: ['rules', index, 'name'],
+        message: `${name} is the name of ${name === 'flood' ? 'the limits that hold without a rule' : 'a rule before it'}`,
+        remedy: 'give it a name of its own',
+      });
+    }
     if (Object.keys(rule.match).length === 0) {
       problems.push({
         path: ['rules', index, 'match'],

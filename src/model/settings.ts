@@ -87,12 +87,12 @@ export interface AllocatePolicy {
   readonly env: ReadonlyMap<string, 'ids'>;
 }
 
-/** Everything that a rule can say about one plugin (first match wins: docs/specification.md#configuration). */
+/** Everything that rules can say about one plugin (docs/specification.md#configuration). */
 export interface PluginPolicy {
-  /** Index of the rule that matched, from 0; undefined when the defaults apply. */
-  readonly rule: number | undefined;
+  /** The rules that match, in their order, by name or place: `three-a-minute`, `rules[2]`, `shipped nvidia`. */
+  readonly rules: readonly string[];
   readonly flood: FloodPolicy;
-  /** Who set `flood`: `flood`, or `rules[2].flood` where the rule that matched says something about it. */
+  /** Who set `flood`: `flood`, or the first rule that says something about it, by its name or as `rules[2].flood`. */
   readonly floodSource: string;
   readonly duplicates: DuplicatePolicy;
   readonly reattach: ReattachPolicy;

@@ -124,13 +124,13 @@ export interface LimitView {
   readonly exceeded: number;
   /** Who is slowed by it now: a state word, or empty. */
   readonly slowing: string;
-  /** The rule that set it: `rules[2].flood` or `flood`. */
+  /** The rule that set it: its name, `rules[2].flood` or `flood`. */
   readonly source: string;
 }
 
 /** What one rule of the flood policy is doing, for dashboards: its buckets together. */
 export interface FloodRuleView {
-  /** `rules[2].flood` or `flood`. */
+  /** Its name, `rules[2].flood` or `flood`. */
   readonly source: string;
   readonly mode: string;
   /** Buckets under it now. */

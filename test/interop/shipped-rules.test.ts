@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { compileGlob } from '../../src/platform/config/globs.js';
-import { shippedRules } from '../../src/platform/config/shipped-rules.js';
+import { shippedRules } from '../../src/config/shipped-rules.js';
 import { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/eventually.js';
 import { MANNERS, NamedPlugin } from '../support/named-plugins.js';

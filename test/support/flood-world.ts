@@ -28,7 +28,7 @@ export type FloodRules = ReadonlyMap<string, Partial<FloodPolicy>>;
 function policyOf(flood: FloodPolicy, rule?: number): PluginPolicy {
   const { mode, register, updates, penalty } = flood;
   return {
-    rule,
+    rules: rule === undefined ? [] : [`rules[${String(rule)}]`],
     flood: { mode, register, updates, penalty },
     floodSource: rule === undefined ? 'flood' : `rules[${String(rule)}].flood`,
     duplicates: 'newest',

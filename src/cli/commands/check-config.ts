@@ -21,7 +21,7 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     .argument('<file>', 'YAML file with the settings')
     .summary('check a config file and print what it comes to')
     .description(
-      'Checks a config file: prints every problem with its place, or every key with the value it comes to. With --plugin, prints the policy of that plugin instead.',
+      'Checks a config file: prints every problem with its place, or every key with the value it comes to, and warns of what has no effect. With --plugin, prints the policy of that plugin instead.',
     )
     .option('--root <dir>', 'root directory, as given to serve')
     .option('--plugin <name>', 'print the policy that a plugin of this name gets')
@@ -33,6 +33,7 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
         for (const problem of read.problems) terminal.complain(problem);
         throw new CliError(EXIT.config, `${file} cannot be used: it has ${counted(read.problems.length, 'problem')}`);
       }
+      for (const warning of read.warnings) terminal.complain(`warning: ${warning}`);
       const { stringify } = await import('yaml');
       const shown =
         options.plugin === undefined
@@ -42,11 +43,11 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     });
 }
 
-/** The policy of one plugin, with the rule that gave it. */
+/** The policy of one plugin, with the rules that gave it. */
 function pluginPolicy(policy: PolicySource, options: CheckOptions & { readonly plugin: string }): object {
-  const { rule, ...rest } = policy.policyFor(options.type, options.plugin, options.socket);
+  const { rules, ...rest } = policy.policyFor(options.type, options.plugin, options.socket);
   const about = { plugin: options.plugin, type: options.type, socket: options.socket };
-  return { ...about, rule: rule === undefined ? 'none' : `rules[${rule}]`, ...(written(rest) as object) };
+  return { ...about, rules, ...(written(rest) as object) };
 }
 
 /** Settings as they are written in the file: milliseconds become durations, and lose the Ms of their name. */

@@ -61,7 +61,7 @@ async function examine(
     ? [finding('config', 'ok', `${name} can be used`)]
     : read.problems.map((problem) => finding('config', 'fail', problem));
   if (!usable.ok) return config;
-  if (read.ok && defaults.ok) config.push(...checkRules(read.written, defaults.written));
+  if (read.ok) config.push(...checkRules(read.warnings));
   return [...config, ...(await examineMachine(await scopeOf(usable.settings, terminal)))];
 }
 

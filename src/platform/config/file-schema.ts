@@ -12,6 +12,7 @@ import {
   glob,
   list,
   orOff,
+  ruleName,
   section,
   size,
   text,
@@ -19,7 +20,6 @@ import {
 } from './leaf-schemas.js';
 import { paths, socket } from './places-schema.js';
 import { STANDARD_PENALTY } from '../../model/standard-penalty.js';
-import { shippedRules } from './shipped-rules.js';
 
 const PERMITS = count(1, 1_000_000);
 const registerAction = choice('delay', 'reject', 'disconnect');
@@ -139,6 +139,7 @@ const flood = section({
 });
 
 const rule = section({
+  name: ruleName.exactOptional().describe('What limits, events and metrics call it'),
   match: section({
     type: glob.exactOptional().describe('DevicePlugin, CSIPlugin or DRAPlugin'),
     name: glob.exactOptional().describe('The resource or driver name; * matches slashes too'),
@@ -206,8 +207,13 @@ const fileSchema = section({
   discovery: discovery.prefault({}).describe('How sockets are found and tried again'),
   flood: flood.prefault({}).describe('The flood policy; a bucket is burst permits at once and one more each interval'),
   rules: list(rule, 'rules')
-    .default(shippedRules)
-    .describe('What differs for some plugins; the first match wins; a list of your own replaces this one'),
+    .default([])
+    .describe('What differs for some plugins; for each key the first rule that matches and says it'),
+  shippedRules: choice('on', 'off')
+    .default('on')
+    .describe(
+      'Whether the rules that are shipped come after your own: for plugins that do not bear a second ListAndWatch',
+    ),
   timeouts: section({
     register: duration.default('10s').describe('The whole of a Register call, the dial back included'),
     getInfo: duration.default('5s').describe('GetInfo at the watcher door'),

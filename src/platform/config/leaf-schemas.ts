@@ -110,3 +110,10 @@ export function section<T extends z.core.$ZodLooseShape>(shape: T): z.ZodObject<
 export function orOff<T extends z.ZodType>(form: T): z.ZodUnion<readonly [z.ZodLiteral<'off'>, T]> {
   return z.union([z.literal('off'), form], saying('off or a section of keys'));
 }
+
+const RULE_NAME = 'a name of letters, digits, dots, dashes and underscores, at most 63 of them, such as three-a-minute';
+
+/** What a rule is called. It stands in events, in labels of metrics and in tables. */
+export const ruleName = z
+  .string({ error: () => RULE_NAME })
+  .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i, { error: () => RULE_NAME });

@@ -59,7 +59,15 @@ async function parse(text: string): Promise<ReadResult> {
   }
   const { LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2' });
+  // Merge keys are of YAML 1.1, and people write them.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, version: '1.2', merge: true });
+  const second = document.errors.find(({ code }) => code === 'MULTIPLE_DOCS');
+  if (second !== undefined) {
+    const { line, col: column } = lines.linePos(second.pos[0]);
+    const message = 'it has several documents (---), and only one policy can be in force';
+    const problem = { ...whole(message, 'write one document, or several files'), line, column };
+    return { problems: [problem], locate: nowhere };
+  }
   const faults = [...document.errors, ...document.warnings];
   if (faults.length > 0) {
     const problems = faults.map(({ message, pos }) => syntaxProblem(message, lines, pos[0]));

@@ -7,11 +7,18 @@ import type { CompileGlob } from '../../../src/config/ports.js';
 import type { RuleForm } from '../../../src/config/file-form.js';
 import { formWith, somewhere } from '../../support/config.js';
 
-function policyWith(rules: readonly RuleForm[], compile: CompileGlob = compileGlob): RulePolicy {
+function policyWith(
+  rules: readonly RuleForm[],
+  compile: CompileGlob = compileGlob,
+  shippedRules: 'on' | 'off' = 'off',
+): RulePolicy {
   const form = formWith({ rules });
   const { settings } = resolveSettings(form, '/r', somewhere);
   assert.ok(settings);
-  return new RulePolicy({ flood: settings.flood, floodForm: form.flood, rules, grace: settings.grace }, compile);
+  return new RulePolicy(
+    { flood: settings.flood, floodForm: form.flood, rules, shippedRules, grace: settings.grace },
+    compile,
+  );
 }
 const SOCKET = '/r/device-plugins/x.sock';
 
@@ -23,11 +30,11 @@ describe('the policy of a plugin', () => {
       [of('DevicePlugin').graceMs, of('CSIPlugin').graceMs, of('DRAPlugin').graceMs],
       [30_000, 0, 30_000],
     );
-    const { rule, duplicates, reattach, uids } = of('DevicePlugin');
+    const { rules, duplicates, reattach, uids } = of('DevicePlugin');
     assert.deepEqual(
-      { rule, duplicates, reattach, uids },
+      { rules, duplicates, reattach, uids },
       {
-        rule: undefined,
+        rules: [],
         duplicates: 'newest',
         reattach: 'stream',
         uids: undefined,
@@ -41,25 +48,58 @@ describe('the policy of a plugin', () => {
     const { settings } = resolveSettings(form, '/r', somewhere);
     assert.ok(settings);
     const { flood, grace } = settings;
-    const policy = new RulePolicy({ flood, floodForm: form.flood, rules: [], grace }, compileGlob);
+    const policy = new RulePolicy({ flood, floodForm: form.flood, rules: [], shippedRules: 'off', grace }, compileGlob);
     const graces = ['DevicePlugin', 'CSIPlugin', 'DRAPlugin'].map(
       (type) => policy.policyFor(type, 'a.b/c', SOCKET).graceMs,
     );
     assert.deepEqual(graces, [1, 2, 3]);
   });
 
-  it('is that of the first rule whose globs all match, and later rules add nothing', () => {
+  it('is, for each key, that of the first rule whose globs all match and that says it', () => {
     const policy = policyWith([
       { match: { type: 'CSIPlugin', name: 'a.b/*' }, grace: '1s' },
       { match: { name: 'a.b/*', socket: '*.other' }, grace: '2s' },
-      { match: { name: 'a.b/*', socket: 'x.sock' }, uids: [7] },
-      { match: { name: '*' }, reattach: 'probe' },
+      { name: 'mine', match: { name: 'a.b/*', socket: 'x.sock' }, uids: [7], allocate: { max: 2 } },
+      { match: { name: '*' }, reattach: 'probe', uids: [8], allocate: { max: 9, uids: [9] } },
     ]);
     const found = policy.policyFor('DevicePlugin', 'a.b/c', SOCKET);
-    assert.deepEqual([found.rule, found.uids, found.reattach, found.graceMs], [2, [7], 'stream', 30_000]);
-    assert.equal(found.floodSource, 'flood', 'the rule says nothing about floods');
-    assert.equal(policy.policyFor('DevicePlugin', 'z.b/c', SOCKET).rule, 3);
+    assert.deepEqual(found.rules, ['mine', 'rules[3]']);
+    assert.deepEqual([found.uids, found.reattach, found.graceMs], [[7], 'probe', 30_000]);
+    assert.deepEqual([found.allocate.max, found.allocate.uids], [2, [9]]);
+    assert.equal(found.floodSource, 'flood', 'the rules say nothing about floods');
+    assert.deepEqual(policy.policyFor('DevicePlugin', 'z.b/c', SOCKET).rules, ['rules[3]']);
     assert.equal(policy.policyFor('CSIPlugin', 'a.b/c', SOCKET).graceMs, 1000);
+  });
+
+  it('has what the shipped rules say after the own ones, unless they are off', () => {
+    const own: readonly RuleForm[] = [
+      { match: { name: 'nvidia.com/*' }, grace: '1m', flood: { register: { burst: 9 } } },
+    ];
+    const { rules, reattach, graceMs, flood } = policyWith(own, compileGlob, 'on').policyFor(
+      'DevicePlugin',
+      'nvidia.com/gpu',
+      SOCKET,
+    );
+    assert.deepEqual(
+      [rules, reattach, graceMs, flood.register.burst],
+      [['rules[0]', 'shipped nvidia'], 'probe', 60_000, 9],
+    );
+    assert.equal(policyWith(own).policyFor('DevicePlugin', 'nvidia.com/gpu', SOCKET).reattach, 'stream');
+    const overruled = policyWith([{ match: { name: 'nvidia.com/*' }, reattach: 'stream' }], compileGlob, 'on');
+    assert.equal(overruled.policyFor('DevicePlugin', 'nvidia.com/gpu', SOCKET).reattach, 'stream');
+  });
+
+  it('takes each figure of the flood policy from the first rule that names it, and is called by the first of them', () => {
+    const policy = policyWith([
+      { match: { name: 'a.b/c' }, flood: { register: { burst: 3 }, penalty: { strikes: 4 } } },
+      { name: 'all', match: { name: '*' }, flood: { register: { burst: 50, interval: '20s' }, penalty: 'off' } },
+      { match: { name: '*' }, flood: { penalty: { strikes: 99 }, mode: 'observe' } },
+    ]);
+    const { flood, floodSource } = policy.policyFor('DevicePlugin', 'a.b/c', SOCKET);
+    assert.deepEqual([flood.register.burst, flood.register.intervalMs, flood.mode], [3, 20_000, 'observe']);
+    assert.deepEqual([flood.penalty.strikes, floodSource], [4, 'rules[0].flood']);
+    const other = policy.policyFor('DevicePlugin', 'a.b/d', SOCKET);
+    assert.deepEqual([other.flood.register.burst, other.flood.penalty.strikes, other.floodSource], [50, 0, 'all']);
   });
 
   it('has no quarantine where penalty is off, for all or for one, and a rule can give figures back', () => {
@@ -67,7 +107,10 @@ describe('the policy of a plugin', () => {
       const { settings } = resolveSettings(form, '/r', somewhere);
       assert.ok(settings);
       const { flood, grace } = settings;
-      const policy = new RulePolicy({ flood, floodForm: form.flood, rules: form.rules, grace }, compileGlob);
+      const policy = new RulePolicy(
+        { flood, floodForm: form.flood, rules: form.rules, shippedRules: 'off', grace },
+        compileGlob,
+      );
       const of = (name: string): number => policy.policyFor('DevicePlugin', name, SOCKET).flood.penalty.strikes;
       return [of('a.b/quiet'), of('a.b/loud'), of('a.b/other')];
     };
@@ -107,7 +150,7 @@ describe('the policy of a plugin', () => {
     const policy = policyWith([{ match: { name: '__proto__' }, grace: '7s' }]);
     for (let index = 0; index < 10_000; index++) policy.policyFor('DevicePlugin', `a.b/${index}`, SOCKET);
     assert.equal(policy.policyFor('DevicePlugin', '__proto__', SOCKET).graceMs, 7000);
-    assert.equal(policy.policyFor('DevicePlugin', 'a.b/1', SOCKET).rule, undefined);
+    assert.equal(policy.policyFor('DevicePlugin', 'a.b/1', SOCKET).rules.length, 0);
   });
 });
 
@@ -128,7 +171,7 @@ describe('globs', () => {
 });
 
 describe('the shipped rules', () => {
-  const policy = policyWith(formWith().rules);
+  const policy = policyWith([], compileGlob, 'on');
   const reattachOf = (resource: string, file: string, folder = 'device-plugins') =>
     policy.policyFor('DevicePlugin', resource, `/r/${folder}/${file}`).reattach;
 
