@@ -15,11 +15,12 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
   const { core } = daemon.broker;
   return {
     plugins: core.roster.all(),
-    devices: [...core.resources().values()].map(({ name, capacity, allocatable }) => ({
-      resource: name,
-      healthy: allocatable,
-      unhealthy: capacity - allocatable,
-    })),
+    devices: [...core.resources().values()].map(({ name, owner, capacity, allocatable }) => {
+      const isThere = owner.state === 'ready' || owner.state === 'restored';
+      const rest = capacity - allocatable;
+      return { resource: name, healthy: allocatable, unhealthy: isThere ? rest : 0, held: isThere ? 0 : rest };
+    }),
+    version: daemon.view().version,
     quarantined: daemon.flood.quarantines,
     floodRules: daemon.flood.rules(),
     front: daemon.front?.states(),

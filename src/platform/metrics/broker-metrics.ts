@@ -15,7 +15,15 @@ export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', '
 export interface MetricsSnapshot {
   /** One entry for each incarnation. */
   readonly plugins: Iterable<{ readonly type: string; readonly state: string }>;
-  readonly devices: Iterable<{ readonly resource: string; readonly healthy: number; readonly unhealthy: number }>;
+  readonly devices: Iterable<{
+    readonly resource: string;
+    readonly healthy: number;
+    readonly unhealthy: number;
+    /** Devices of a plugin that is lost. */
+    readonly held: number;
+  }>;
+  /** Of the broker. */
+  readonly version: string;
   readonly quarantined: number;
   /** One entry for each rule of the flood policy that has buckets; the number of rules bounds them. */
   readonly floodRules: readonly FloodRuleView[];
@@ -127,6 +135,7 @@ export class BrokerMetrics implements Metrics {
       ...block(METRICS.frontResources, frontSamples(snapshot)),
       ...block(METRICS.frontCalls, this.#frontCalls.samples()),
       ...histogram(METRICS.frontGateSeconds, this.#frontGate),
+      ...block(METRICS.buildInfo, [{ labels: [snapshot.version, process.versions.node], value: 1 }]),
       ...block(METRICS.degraded, degradedSamples(snapshot)),
       '',
     ].join('\n');
@@ -162,9 +171,10 @@ function pluginSamples({ plugins }: MetricsSnapshot): readonly Sample[] {
 
 function deviceSamples({ devices }: MetricsSnapshot): readonly Sample[] {
   const tally = new Tally();
-  for (const { resource, healthy, unhealthy } of devices) {
+  for (const { resource, healthy, unhealthy, held } of devices) {
     tally.add([resource, 'Healthy'], healthy);
     tally.add([resource, 'Unhealthy'], unhealthy);
+    tally.add([resource, 'Held'], held);
   }
   return tally.samples();
 }

@@ -29,7 +29,7 @@ export const METRICS = {
     name: `${P}_devices`,
     kind: 'gauge',
     labels: ['resource', 'health'],
-    help: 'Devices of a resource: Healthy, or Unhealthy for everything else',
+    help: 'Devices of a resource: Healthy, Unhealthy for everything else, or Held while its plugin is lost',
   },
   updates: {
     name: `${P}_updates_total`,
@@ -129,11 +129,17 @@ export const METRICS = {
     labels: [],
     help: 'How long containers waited at PreStartContainer until their plugin was there',
   },
+  buildInfo: {
+    name: `${P}_build_info`,
+    kind: 'gauge',
+    labels: ['version', 'node'],
+    help: 'Always 1: the version of the broker and of Node.js',
+  },
   degraded: {
     name: `${P}_degraded`,
     kind: 'gauge',
     labels: ['what'],
-    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors, allocation',
+    help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors, allocation, http',
   },
 } as const satisfies Record<string, MetricSpec>;
 

@@ -56,6 +56,7 @@ describe('what the kubelet gets wrong', () => {
     const snapshot = {
       plugins: [],
       devices: [],
+      version: '',
       quarantined: 0,
       openConnections: 0,
       floodRules: [],

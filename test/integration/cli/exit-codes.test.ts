@@ -164,10 +164,20 @@ describe('check-config', () => {
     assert.match(ended.stdout, /^ {2}device: 7s$/m);
   });
 
-  it('prints the policy of one plugin with the rule that gave it', async () => {
+  it('warns of what has no effect, and ends with 0', async () => {
+    writeFileSync(file, 'rules: [{match: {type: DevicePlugin, name: gpu}, grace: 90s}]\nshippedRules: off\n');
+    const ended = await runHere(['check-config', file]);
+    assert.equal(ended.code, 0);
+    const [glob = '', lost = '', ...more] = ended.stderr.trimEnd().split('\n');
+    assert.match(glob, /^warning: .*: rules\[0\]\.match\.name: it can match nothing: /);
+    assert.match(lost, /^warning: .*: shippedRules: plugins .* lose their rules: /);
+    assert.deepEqual(more, []);
+  });
+
+  it('prints the policy of one plugin with the rules that gave it', async () => {
     writeFileSync(file, 'rules: [{match: {name: "a.io/*"}, flood: {register: {burst: 77}}, grace: 90s}]\n');
     const ruled = await runHere(['check-config', file, '--plugin', 'a.io/x']);
-    assert.match(ruled.stdout, /^rule: rules\[0\]$/m);
+    assert.match(ruled.stdout, /^rules:\n {2}- rules\[0\]$/m);
     assert.match(ruled.stdout, /^ {4}burst: 77$/m);
     assert.match(ruled.stdout, /^grace: 1m30s$/m);
     const other = await runHere([
@@ -180,7 +190,7 @@ describe('check-config', () => {
       '--socket',
       '/x.sock',
     ]);
-    assert.match(other.stdout, /^rule: none$/m);
+    assert.match(other.stdout, /^rules: \[\]$/m);
     assert.match(other.stdout, /^type: CSIPlugin$/m);
   });
 });

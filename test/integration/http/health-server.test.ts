@@ -54,6 +54,7 @@ async function get(port: number, path: string, method = 'GET'): Promise<Got> {
 
 function brokerPages(phase: () => Phase): Routes {
   const snapshot = () => ({
+    version: '1.2.3',
     plugins: [],
     devices: [],
     quarantined: 0,

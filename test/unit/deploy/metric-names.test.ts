@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { PLUGIN_STATES } from '../../../src/model/plugin.js';
+import { DEGRADABLE } from '../../../src/platform/metrics/broker-metrics.js';
 import { METRICS, type MetricSpec } from '../../../src/platform/metrics/metric-names.js';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
@@ -52,7 +53,8 @@ const VALUES = new Map<string, readonly string[]>([
   ['plugin_broker_plugins state', PLUGIN_STATES],
   ['plugin_broker_registrations_total result', ['accepted', 'refused']],
   ['plugin_broker_checkpoint_writes_total result', ['ok', 'failed']],
-  ['plugin_broker_devices health', ['Healthy', 'Unhealthy']],
+  ['plugin_broker_devices health', ['Healthy', 'Unhealthy', 'Held']],
+  ['plugin_broker_degraded what', DEGRADABLE],
   ['plugin_broker_flood_rule_plugins state', ['counted', 'slowed', 'quarantined']],
   ['plugin_broker_flood_rule_plugins mode', ['enforce', 'observe']],
   ['plugin_broker_flood_exceeded_total limit', ['register', 'updates', 'connections', 'global.register']],

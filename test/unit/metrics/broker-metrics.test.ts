@@ -4,6 +4,7 @@ import { BrokerMetrics, type MetricsSnapshot } from '../../../src/platform/metri
 import { METRIC_NAMES } from '../../../src/platform/metrics/metric-names.js';
 
 const nothing: MetricsSnapshot = {
+  version: '1.2.3',
   plugins: [],
   devices: [],
   quarantined: 0,
@@ -84,7 +85,7 @@ describe('the metrics', () => {
         { type: 'DevicePlugin', state: 'ready' },
         { type: 'Martian', state: 'gone' },
       ],
-      devices: [{ resource: 'a.b/c', healthy: 7, unhealthy: 1 }],
+      devices: [{ resource: 'a.b/c', healthy: 7, unhealthy: 1, held: 0 }],
       quarantined: 2,
       floodRules: [{ source: 'rules[0].flood', mode: 'observe', buckets: 3, slowed: 1, quarantined: 0, strikes: 4 }],
       openConnections: 5,
@@ -96,6 +97,7 @@ describe('the metrics', () => {
       'plugin_broker_plugins{type="other",state="gone"} 1',
       'plugin_broker_devices{resource="a.b/c",health="Healthy"} 7',
       'plugin_broker_devices{resource="a.b/c",health="Unhealthy"} 1',
+      'plugin_broker_devices{resource="a.b/c",health="Held"} 0',
       'plugin_broker_quarantined 2',
       'plugin_broker_flood_rule_plugins{rule="rules[0].flood",mode="observe",state="counted"} 3',
       'plugin_broker_flood_rule_plugins{rule="rules[0].flood",mode="observe",state="slowed"} 1',
