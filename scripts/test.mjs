@@ -1,7 +1,7 @@
 // Runs the compiled tests of the named folders below test/ with node's own runner: node scripts/test.mjs unit contract
 // A single file may be named too: node scripts/test.mjs unit/kernel/backoff
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from './child-environment.mjs';
@@ -26,6 +26,28 @@ if (files.length === 0) {
   console.error(`no tests found for: ${process.argv.slice(2).join(' ')}`);
   process.exit(1);
 }
+/** How long these very suites took when they last passed, in seconds, beside the build. */
+const times = path.join(root, 'build', 'test-times.json');
+const suites = process.argv.slice(2).join(' ');
+const known = readTimes();
+const last = known[suites];
+console.log(
+  `${files.length} test files of ${suites}, two at a time; ` +
+    (last === undefined ? 'all of npm test takes some minutes' : `last time it took ${inWords(last)}`),
+);
+
+function readTimes() {
+  try {
+    return JSON.parse(readFileSync(times, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+function inWords(seconds) {
+  return seconds < 90 ? `${seconds} s` : `${Math.round(seconds / 60)} minutes`;
+}
+
 /** A file that takes longer hangs, and is ended as failed: without this one open handle would hold up everything. */
 const HANGS_AFTER_MS = process.argv.slice(2).every((name) => /^(unit|contract|integration)/.test(name))
   ? 120_000
@@ -37,9 +59,14 @@ const options = [
   '--test-reporter=spec',
   `--test-timeout=${HANGS_AFTER_MS}`,
 ];
+const startedAt = performance.now();
 const child = spawn(process.execPath, [...options, ...files], {
   stdio: 'inherit',
   cwd: root,
   env: childEnvironment,
 });
-child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
+child.on('exit', (code, signal) => {
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  if (code === 0) writeFileSync(times, JSON.stringify({ ...known, [suites]: seconds }));
+  process.exit(signal === null ? (code ?? 1) : 1);
+});
