@@ -44,6 +44,10 @@ const onDemand = new Map([
   // As it is written where it is imported, in platform/http/.
   ['../../generated/page.js', { name: 'page', gives: "export { page } from './src/generated/page.ts'" }],
   ['@kubernetes/client-node', { name: 'kubernetes', gives: "export { KubeConfig } from '@kubernetes/client-node'" }],
+  [
+    '../../generated/proto/descriptors.js',
+    { name: 'descriptors', gives: "export { fileDescriptors } from './src/generated/proto/descriptors.ts'" },
+  ],
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 

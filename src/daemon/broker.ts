@@ -5,12 +5,15 @@ import type { AdminPort } from '../admin/admin-port.js';
 import { asError, sleep } from '../kernel/clock.js';
 import type { Caller } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
+import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
 import { SocketListeners, type SocketListenerPorts } from '../platform/listeners/socket-listeners.js';
 import { servedAdmin } from '../platform/grpc/admin-server.js';
-import { acceptOperators, GrpcDoor } from '../platform/grpc/grpc-door.js';
+import { GrpcDoor } from '../platform/grpc/grpc-door.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
+import { operatorsAccept } from '../platform/grpc/operators-accept.js';
 import { serveRegister } from '../platform/grpc/register-service.js';
+import { StandardServices } from '../platform/grpc/standard-services.js';
 import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
 import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
@@ -73,6 +76,7 @@ export class Broker {
   /** Guards the connections to one socket. */
   readonly newGate: (count?: BrokerParts['countConnection']) => ConnectionGate<Socket, Border>;
   #podResources: ReturnType<typeof podResources> | undefined;
+  #standard: StandardServices | undefined;
   #isStopping = false;
 
   constructor({ faults, ...given }: BrokerParts) {
@@ -111,7 +115,7 @@ export class Broker {
     serveRegister(this.#plugins, registerDoor, recorder);
     this.#operators = new GrpcDoor({
       clock,
-      accept: acceptOperators,
+      accept: operatorsAccept(settings.guard, clock, log),
       streams: ADMIN_STREAMS,
       maxRequestBytes: MAX_ADMIN_REQUEST_BYTES,
     });
@@ -166,10 +170,17 @@ export class Broker {
   }
 
   /** Serves the admin API on broker.sock. */
-  async serveOperators(port: AdminPort): Promise<void> {
+  async serveOperators(port: AdminPort, phase: () => BrokerView['phase']): Promise<void> {
     const { definition, handlers } = servedAdmin(new AdminService(port), this.#parts.log);
     this.#operators.serve(definition, handlers);
+    this.#standard = new StandardServices(phase);
+    this.#standard.serve(this.#operators);
     await this.#listeners.openAdmin();
+  }
+
+  /** The phase may be another one: whoever watches the health of broker.sock is told. */
+  phaseChanged(): void {
+    this.#standard?.changed();
   }
 
   /** Serves who has which devices, once the leases of the checkpoint are known. */
@@ -227,6 +238,7 @@ export class Broker {
   /** Ends the admin API once its calls are answered, and lets all sockets go. */
   async closeOperators(): Promise<void> {
     this.#listeners.closeAdmin();
+    this.#standard?.close();
     await this.#operators.drain(LAST_ANSWERS_MS);
     this.core.dispose();
   }

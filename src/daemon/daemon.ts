@@ -207,7 +207,7 @@ export class Daemon {
     this.#isRestored = true;
     // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();
-    await this.broker.serveOperators(this.port);
+    await this.broker.serveOperators(this.port, () => this.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.front?.open();
     await this.broker.servePodResources(this.leases.allocations, this.front);
@@ -295,5 +295,6 @@ export class Daemon {
 
   #told(): void {
     this.#parts.phaseChanged(this.view());
+    this.broker.phaseChanged();
   }
 }

@@ -11,6 +11,7 @@ import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
 import { checkCdi, checkDirectories, checkPathLengths } from '../doctor/directories.js';
 import { finding, type Finding, type Verdict } from '../doctor/finding.js';
 import { checkFront } from '../doctor/front.js';
+import { checkHttp } from '../doctor/http.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
 import { checkRules } from '../doctor/rules.js';
@@ -74,6 +75,7 @@ export async function examineMachine(scope: Scope): Promise<readonly Finding[]> 
     ...checkPathLengths(scope),
     ...(await checkOwnSockets(scope)),
     ...checkAccess(scope),
+    ...checkHttp(scope),
     ...(await checkPluginSockets(scope)),
     ...checkMounts(scope),
     ...checkInotify(scope),

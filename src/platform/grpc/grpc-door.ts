@@ -36,14 +36,6 @@ export interface Connection {
 /** What happens before the library sees a connection. Undefined: it was refused and closed. */
 export type Accept = (socket: Socket) => Connection | undefined;
 
-/** Accepts operators on broker.sock: file permissions are its guard. */
-export const acceptOperators: Accept = (socket) => ({
-  caller: undefined,
-  stream: socket,
-  slowDown: () => undefined,
-  answered: () => undefined,
-});
-
 /** Settings of one door. */
 export interface DoorOptions {
   readonly accept: Accept;

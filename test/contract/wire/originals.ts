@@ -19,6 +19,24 @@ csi.v1.PluginCapability.VolumeExpansion: type=1:Type
 csi.v1.ProbeRequest:
 csi.v1.ProbeResponse: ready=1:google.protobuf.BoolValue
 csi.v1.Topology: segments=1:map<string,string>
+grpc.health.v1.HealthCheckRequest: service=1:string
+grpc.health.v1.HealthCheckResponse: status=1:ServingStatus
+grpc.reflection.v1.ErrorResponse: error_code=1:int32 error_message=2:string
+grpc.reflection.v1.ExtensionNumberResponse: base_type_name=1:string extension_number=2:repeated int32
+grpc.reflection.v1.ExtensionRequest: containing_type=1:string extension_number=2:int32
+grpc.reflection.v1.FileDescriptorResponse: file_descriptor_proto=1:repeated bytes
+grpc.reflection.v1.ListServiceResponse: service=1:repeated ServiceResponse
+grpc.reflection.v1.ServerReflectionRequest: host=1:string file_by_filename=3:string file_containing_symbol=4:string file_containing_extension=5:ExtensionRequest all_extension_numbers_of_type=6:string list_services=7:string
+grpc.reflection.v1.ServerReflectionResponse: valid_host=1:string original_request=2:ServerReflectionRequest file_descriptor_response=4:FileDescriptorResponse all_extension_numbers_response=5:ExtensionNumberResponse list_services_response=6:ListServiceResponse error_response=7:ErrorResponse
+grpc.reflection.v1.ServiceResponse: name=1:string
+grpc.reflection.v1alpha.ErrorResponse: error_code=1:int32 error_message=2:string
+grpc.reflection.v1alpha.ExtensionNumberResponse: base_type_name=1:string extension_number=2:repeated int32
+grpc.reflection.v1alpha.ExtensionRequest: containing_type=1:string extension_number=2:int32
+grpc.reflection.v1alpha.FileDescriptorResponse: file_descriptor_proto=1:repeated bytes
+grpc.reflection.v1alpha.ListServiceResponse: service=1:repeated ServiceResponse
+grpc.reflection.v1alpha.ServerReflectionRequest: host=1:string file_by_filename=3:string file_containing_symbol=4:string file_containing_extension=5:ExtensionRequest all_extension_numbers_of_type=6:string list_services=7:string
+grpc.reflection.v1alpha.ServerReflectionResponse: valid_host=1:string original_request=2:ServerReflectionRequest file_descriptor_response=4:FileDescriptorResponse all_extension_numbers_response=5:ExtensionNumberResponse list_services_response=6:ListServiceResponse error_response=7:ErrorResponse
+grpc.reflection.v1alpha.ServiceResponse: name=1:string
 k8s.io.kubelet.pkg.apis.dra.v1.Claim: namespace=1:string uid=2:string name=3:string
 k8s.io.kubelet.pkg.apis.dra.v1.Device: request_names=1:repeated string pool_name=2:string device_name=3:string cdi_device_ids=4:repeated string share_id=5:optional string
 k8s.io.kubelet.pkg.apis.dra.v1.NodePrepareResourceResponse: devices=1:repeated Device error=2:string
@@ -88,6 +106,10 @@ export const CALLS = `
 /csi.v1.Identity/Probe: csi.v1.ProbeRequest -> csi.v1.ProbeResponse
 /csi.v1.Node/NodeGetCapabilities: csi.v1.NodeGetCapabilitiesRequest -> csi.v1.NodeGetCapabilitiesResponse
 /csi.v1.Node/NodeGetInfo: csi.v1.NodeGetInfoRequest -> csi.v1.NodeGetInfoResponse
+/grpc.health.v1.Health/Check: grpc.health.v1.HealthCheckRequest -> grpc.health.v1.HealthCheckResponse
+/grpc.health.v1.Health/Watch: grpc.health.v1.HealthCheckRequest -> stream grpc.health.v1.HealthCheckResponse
+/grpc.reflection.v1.ServerReflection/ServerReflectionInfo: stream grpc.reflection.v1.ServerReflectionRequest -> stream grpc.reflection.v1.ServerReflectionResponse
+/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo: stream grpc.reflection.v1alpha.ServerReflectionRequest -> stream grpc.reflection.v1alpha.ServerReflectionResponse
 /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources: k8s.io.kubelet.pkg.apis.dra.v1.NodePrepareResourcesRequest -> k8s.io.kubelet.pkg.apis.dra.v1.NodePrepareResourcesResponse
 /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources: k8s.io.kubelet.pkg.apis.dra.v1.NodeUnprepareResourcesRequest -> k8s.io.kubelet.pkg.apis.dra.v1.NodeUnprepareResourcesResponse
 /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources: k8s.io.kubelet.pkg.apis.dra.v1beta1.NodePrepareResourcesRequest -> k8s.io.kubelet.pkg.apis.dra.v1beta1.NodePrepareResourcesResponse

@@ -30,11 +30,11 @@ function generate(file: string, flag: string, into: string): void {
 
 /**
  * The Go programs: a device plugin, one that behaves as KubeVirt's, a caller of Register, a kubelet as a registrar meets it,
- * and a client of PodResources.
+ * a client of PodResources, and one of health and reflection.
  */
 export type GoPrograms = Readonly<Record<(typeof GO_PROGRAMS)[number], Program>>;
 
-const GO_PROGRAMS = ['plugin', 'kubevirt', 'caller', 'kubelet', 'podresources'] as const;
+const GO_PROGRAMS = ['plugin', 'kubevirt', 'caller', 'kubelet', 'podresources', 'reflect'] as const;
 
 /** Builds the Go programs of test/interop/go against the installed grpc-go, in a folder of their own. Takes seconds. */
 export function buildGo(): GoPrograms {
@@ -76,6 +76,10 @@ export function python(name: string): Program {
   for (const file of files) generate(file, '--python_out=', work);
   for (const file of OWN_FOLDERS) {
     execFileSync('protoc', ['-I', proto(), `--python_out=${work}`, file]);
+  }
+  // Below a root of their own: a folder called grpc would stand before the library.
+  for (const file of ['health/v1/health.proto', 'reflection/v1/reflection.proto']) {
+    execFileSync('protoc', ['-I', proto('grpc'), `--python_out=${work}`, file]);
   }
   return {
     command: PYTHON ?? 'python3',

@@ -1,0 +1,17 @@
+// Who can see the status page and the metrics?
+import { isLoopback } from '../../model/http.js';
+import { finding, type Finding } from './finding.js';
+import type { Scope } from './scope.js';
+
+/** Where pages are served, and to whom. */
+export function checkHttp({ settings }: Scope): readonly Finding[] {
+  const { listen, page } = settings.http;
+  if (listen === undefined)
+    return [finding('http', 'ok', 'http.listen is off: there is no status page, and there are no metrics')];
+  const where = `http://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${String(listen.port)}/`;
+  const what = page === 'on' ? `the status page and metrics are at ${where}` : `metrics are at ${where}`;
+  if (isLoopback(listen.host)) return [finding('http', 'ok', `${what}, for this machine alone`)];
+  const seen = page === 'on' ? 'names of plugins, paths and uids' : 'names of plugins';
+  const remedy = 'keep strangers from the port, or set http.listen to 127.0.0.1:9720';
+  return [finding('http', 'warn', `${what}: whoever reaches that address sees ${seen}; ${remedy}`)];
+}

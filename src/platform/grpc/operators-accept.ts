@@ -1,0 +1,30 @@
+// How operators come in at broker.sock.
+import type { Socket } from 'node:net';
+import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import type { GuardSettings } from '../../model/settings.js';
+import { createBorder } from '../http2/border.js';
+import type { Accept } from './grpc-door.js';
+
+/** Bytes that an operator may leave unread: of large answers one page is out at a time. */
+const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Accepts operators: file permissions are their guard. The border stands there for what old clients send (a bare path as
+ * `:authority`) and against broken peers; whoever follows events for a week, or reads a long list slowly, is neither.
+ */
+export function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accept {
+  const patient = { ageMs: LONGEST_ALARM_MS, halfOpenMs: LONGEST_ALARM_MS, unreadMs: LONGEST_ALARM_MS };
+  const guard = { ...settings, ...patient, unreadBytes: Math.max(settings.unreadBytes, MOST_UNREAD_BYTES) };
+  return (socket: Socket) => ({
+    caller: undefined,
+    stream: createBorder(socket, {
+      guard,
+      clock,
+      onEnd: ({ code, message }) =>
+        log.info('admin.connection-ended', `a connection to broker.sock was ended: ${message}`, { code }),
+    }),
+    slowDown: () => undefined,
+    answered: () => undefined,
+  });
+}

@@ -1,0 +1,198 @@
+// The status page: what it costs the daemon while somebody looks and while nobody does, how soon a browser can be used with
+// 1,024 plugins, and how long a whole picture keeps another plugin's Register waiting.
+import { setTimeout as pause } from 'node:timers/promises';
+import { startCrowd } from '../support/bench/crowd.js';
+import { cpuMs, residentMiB } from '../support/bench/process-cost.js';
+import { atMost, now, quantile, say, spread } from '../support/bench/rows.js';
+import { BrokerProcess } from '../support/broker-process.js';
+import { browserOrReason } from '../support/browser.js';
+import { eventually } from '../support/eventually.js';
+import { FakePlugin, healthy } from '../support/fake-plugin.js';
+import { RegisterCaller } from '../support/register-caller.js';
+import { tempDir } from '../support/temp-dir.js';
+import { freePort } from '../support/troubled-broker.js';
+
+const RUNS = 3;
+const MANY = 1024;
+const READERS = 8;
+/** How long a load is measured. */
+const SPELL_MS = 8000;
+/** Register calls in each measurement of their time. */
+const CALLS = 300;
+const SHOWN_MS = 1500;
+const DELAY_MS = 5;
+
+const crowd = startCrowd();
+const port = await freePort();
+const url = `http://127.0.0.1:${String(port)}/`;
+const broker = new BrokerProcess(tempDir(), {
+  http: { listen: `127.0.0.1:${String(port)}` },
+  flood: { mode: 'observe' },
+  admission: { maxPlugins: 2 * MANY },
+});
+await broker.start();
+const few = { dir: broker.devicePlugins, name: 'few', count: 100 };
+const many = { dir: broker.devicePlugins, name: 'many', count: MANY - few.count - 1 };
+
+async function come(plugins: typeof few): Promise<void> {
+  await crowd.ask('serve', plugins);
+  await crowd.ask('registerAtOnce', { kubeletSocket: broker.kubeletSocket, crowd: plugins });
+  await crowd.ask('watched', plugins);
+}
+
+await come(few);
+const plugin = await FakePlugin.start({ socket: `${broker.devicePlugins}/one.sock`, resource: 'example.com/one' });
+await plugin.register(broker.kubeletSocket);
+
+/** Percent of a core that the daemon has, with one change a second. */
+async function load(): Promise<number> {
+  const before = cpuMs(broker.pid ?? 0);
+  const began = now();
+  for (let second = 0; second * 1000 < SPELL_MS; second += 1) {
+    plugin.setDevices(healthy(...Array.from({ length: 1 + (second % 4) }, (_, nth) => `d${String(nth)}`)));
+    await pause(1000);
+  }
+  return ((cpuMs(broker.pid ?? 0) - before) / (now() - began)) * 100;
+}
+
+/** Percent of a core that the daemon has while nothing happens. */
+async function idle(): Promise<number> {
+  const before = cpuMs(broker.pid ?? 0);
+  const began = now();
+  await pause(SPELL_MS);
+  return ((cpuMs(broker.pid ?? 0) - before) / (now() - began)) * 100;
+}
+
+/** Opens streams that are read; the returned function ends them. Each had its first picture. */
+async function readers(count: number): Promise<() => void> {
+  const halt = new AbortController();
+  for (let nth = 0; nth < count; nth += 1) {
+    const answer = await fetch(`${url}api/v1/stream`, { signal: halt.signal });
+    const stream = answer.body?.getReader();
+    await stream?.read();
+    const drain = async (): Promise<void> => {
+      while (stream !== undefined && !(await stream.read()).done);
+    };
+    drain().catch(() => undefined);
+  }
+  return () => halt.abort();
+}
+
+const [alone, watched, nobody, memory, memoryAfter] = [[], [], [], [], []] as [
+  number[],
+  number[],
+  number[],
+  number[],
+  number[],
+];
+for (let run = 0; run < RUNS; run += 1) {
+  nobody.push(await idle());
+  memory.push(residentMiB(broker.pid ?? 0));
+  alone.push(await load());
+  const leave = await readers(READERS);
+  await pause(1000);
+  watched.push(await load());
+  leave();
+  await pause(1000);
+  memoryAfter.push(residentMiB(broker.pid ?? 0));
+}
+const beside = [{ what: 'nobody looks', value: spread(alone) }];
+const costs = spread(watched.map((value, nth) => Math.max(0, value - (alone[nth] ?? 0))));
+say({
+  figure: '100 plugins, 8 readers, one change a second: daemon, beyond the change itself',
+  unit: '% of a core',
+  broker: costs,
+  beside,
+  limit: atMost(costs, 2),
+});
+say({
+  figure: '100 plugins, nobody looks, nothing happens: daemon',
+  unit: '% of a core',
+  broker: spread(nobody),
+  beside: [],
+});
+say({
+  figure: '100 plugins, after eight readers have left: resident',
+  unit: 'MB',
+  broker: spread(memoryAfter),
+  beside: [{ what: 'before they came', value: spread(memory) }],
+});
+
+await come(many);
+await eventually('all are there', async () => (await broker.plugins()).length >= MANY);
+
+/** Milliseconds of each of many Register calls of one plugin. */
+async function registers(): Promise<number[]> {
+  const caller = new RegisterCaller(broker.kubeletSocket, 'example.com/one', 'one.sock');
+  const times: number[] = [];
+  await caller.call();
+  for (let nth = 0; nth < CALLS; nth += 1) {
+    const began = now();
+    await caller.call();
+    times.push(now() - began);
+    await pause(5);
+  }
+  caller.close();
+  return times;
+}
+
+const delays: number[] = [];
+const [calm, busy] = [[], []] as [number[], number[]];
+for (let run = 0; run < RUNS; run += 1) {
+  const quiet = quantile(await registers(), 0.99);
+  const over = new AbortController();
+  const asking = (async () => {
+    while (!over.signal.aborted) {
+      const answer = await fetch(`${url}api/v1/status`, { headers: { 'accept-encoding': 'gzip' } });
+      await answer.arrayBuffer();
+      await pause(100);
+    }
+  })();
+  const loud = quantile(await registers(), 0.99);
+  over.abort();
+  await asking;
+  calm.push(quiet);
+  busy.push(loud);
+  delays.push(Math.max(0, loud - quiet));
+}
+say({
+  figure: '1,024 plugins, ten whole pictures a second: Register of another plugin, p99 later',
+  unit: 'ms',
+  broker: spread(delays),
+  beside: [
+    { what: 'p99 with pictures', value: spread(busy) },
+    { what: 'p99 without', value: spread(calm) },
+  ],
+  limit: atMost(spread(delays), DELAY_MS),
+});
+
+const { browser } = await browserOrReason();
+if (browser !== undefined) {
+  const usable: number[] = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    const page = await context.newPage();
+    const began = now();
+    await page.goto(url);
+    await page.waitForSelector('#plugins tbody tr');
+    await page.keyboard.press('/');
+    await page.keyboard.type('few-7');
+    await page.locator('#plugins tbody tr', { hasText: 'few' }).first().waitFor();
+    usable.push(now() - began);
+    await context.close();
+  }
+  const value = spread(usable);
+  say({
+    figure: '1,024 plugins: from the address to a filtered table in a browser',
+    unit: 'ms',
+    broker: value,
+    beside: [],
+    limit: atMost(value, SHOWN_MS),
+  });
+  await browser.close();
+}
+await plugin.stop();
+await broker.close();
+await crowd.ask('stop', few);
+await crowd.ask('stop', many);
+process.exit(0);
