@@ -84,7 +84,7 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
 export interface ResourceUse {
   /** Who has the devices of a resource, by device: leases, and pods of the kubelet, which have no lease. */
   takenOf(resource: string): ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
-  consumerOf(resource: string, socket: string): string;
+  consumerOf(resource: string): string;
   front(resource: string): FrontShown;
 }
 
@@ -113,7 +113,7 @@ export function resourceViews(
       capacity,
       allocatable,
       allocated: taken.size,
-      consumer: use.consumerOf(name, instance?.endpointPath ?? ''),
+      consumer: use.consumerOf(name),
       front: use.front(name),
       get devices() {
         return devicesOf(holding.raw).map(({ id, health, numaNodes }) => {

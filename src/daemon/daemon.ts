@@ -142,9 +142,12 @@ export class Daemon {
     });
     faults?.follow(this.broker.core);
     const { core } = this.broker;
-    if (live.settings.front.enabled) this.front = new FrontLine({ ...parts, core, events: journal });
+    if (live.settings.front.enabled) {
+      this.front = new FrontLine({ ...parts, core, events: journal, leases: this.leases });
+      this.leases.besides(this.front);
+    }
     const { allocations } = this.leases;
-    const use = resourceUse(live, allocations, this.front);
+    const use = resourceUse(this.leases, this.front);
     const ordered = { core, flood, persistence: this.#persistence, leases: allocations };
     const asked = { reload: async () => this.reload?.(), head: () => this.head() };
     this.port = adminPort({ ...ordered, clock, events: journal, use, ...asked });
@@ -216,7 +219,7 @@ export class Daemon {
       wipePlugins(paths.devicePlugins, log, journal);
     this.#storeChanged();
     await this.broker.open();
-    await this.leases.open(this.front);
+    await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     log.info('broker.started', `plugin-broker ${version} serves ${paths.root}`, { pid: self.pid });
     journal.record({

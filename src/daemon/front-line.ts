@@ -15,7 +15,7 @@ import type { EventSink } from '../model/event.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
-import { ownerText, type Lease } from '../model/lease.js';
+import { ownerText } from '../model/lease.js';
 import { NO_FRONT, timeText, type FrontShown } from '../model/views.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
@@ -24,7 +24,9 @@ import { KubeletSocket } from '../platform/kubelet/kubelet-socket.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { podResourcesClient } from '../platform/kubelet/pod-resources-client.js';
 import { frontWire } from '../platform/wire/front-wire.js';
+import type { Consumer } from '../model/settings.js';
 import type { Core } from './core.js';
+import type { Leases } from './leases.js';
 
 /** The kubelet dials us back before it answers Register, for up to ten seconds. */
 const REGISTER_MS = 15_000;
@@ -38,6 +40,7 @@ export interface FrontLineParts {
   readonly log: Log;
   readonly events: EventSink;
   readonly metrics: Metrics;
+  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changed'>;
   /** What connections that we open are guarded with. */
   readonly guarding: Guarding;
 }
@@ -49,6 +52,8 @@ export class FrontLine implements RosterListener, ListListener {
   readonly #owners: Owners;
   readonly #door: FrontDoor;
   readonly #kubelet: KubeletSocket;
+  /** With whom each resource was when it was looked at last. */
+  readonly #consumers = new Map<string, Consumer>();
   #ownersProblem: string | undefined;
 
   constructor(parts: FrontLineParts) {
@@ -76,7 +81,10 @@ export class FrontLine implements RosterListener, ListListener {
     this.#owners = new Owners({
       podResources: podResourcesClient(paths.podResources, guarding),
       clock,
-      changed: (resource) => this.#front.changed(resource),
+      changed: (resource) => {
+        this.#front.changed(resource);
+        this.#lookAtConsumers();
+      },
       usable: (resources) => this.#front.kubeletHas(resources),
       asked: (problem) => this.#ownersAsked(problem),
     });
@@ -111,6 +119,9 @@ export class FrontLine implements RosterListener, ListListener {
     this.#kubelet.open();
     this.#owners.open();
     this.#front.open();
+    const { live, leases } = this.#parts;
+    live.onChange(() => this.#lookAtConsumers());
+    leases.allocations.onChange(() => this.#lookAtConsumers());
   }
 
   /** Finishes calls, then lets the kubelet go. Plugins must still be reachable. */
@@ -160,14 +171,11 @@ export class FrontLine implements RosterListener, ListListener {
   }
 
   #resources(): FrontedResources {
-    const { core, live } = this.#parts;
+    const { core } = this.#parts;
     return {
       names: () => {
         const names = new Set([...core.inventory.all()].map(({ resource }) => resource));
-        return [...names].filter((name) => {
-          const socket = core.roster.primaryOf(DEVICE_PLUGIN, name)?.endpointPath ?? '';
-          return live.consumerOf(DEVICE_PLUGIN, name, socket) === 'kubelet' && live.current.isFronted(name);
-        });
+        return [...names].filter((name) => this.#isTheirs(name));
       },
       now: (name) => this.#now(name),
       call: (instanceId, method, request, limitMs, signal) =>
@@ -176,7 +184,25 @@ export class FrontLine implements RosterListener, ListListener {
     };
   }
 
+  #isTheirs(name: string): boolean {
+    const { live, leases } = this.#parts;
+    return live.current.isFronted(name) && leases.consumers.of(name) === 'kubelet';
+  }
+
+  /** Whose a resource is may change with the configuration, and when the last lease or pod that has some of it ends. */
+  #lookAtConsumers(): void {
+    const { core, leases } = this.#parts;
+    for (const { resource } of core.inventory.all()) {
+      const consumer = leases.consumers.of(resource);
+      if (this.#consumers.get(resource) === consumer) continue;
+      this.#consumers.set(resource, consumer);
+      this.#front.changed(resource);
+      leases.changed();
+    }
+  }
+
   #now(name: string): ResourceNow | undefined {
+    if (!this.#isTheirs(name)) return undefined;
     const { roster, inventory } = this.#parts.core;
     const holdings = roster.ofPlugin(DEVICE_PLUGIN, name).flatMap(({ id }) => inventory.holding(id) ?? []);
     const resource = resourcesOf(holdings, (id) => roster.get(id)).get(name);
@@ -208,8 +234,7 @@ export class FrontLine implements RosterListener, ListListener {
 
 /** What becomes of devices, for views. */
 export function resourceUse(
-  live: LiveConfig,
-  leases: { allocatedOf(resource: string): ReadonlyMap<string, Pick<Lease, 'id' | 'owner'>> },
+  { consumers, allocations }: Pick<Leases, 'consumers' | 'allocations'>,
   front: FrontLine | undefined,
 ): ResourceUse {
   return {
@@ -218,12 +243,16 @@ export function resourceUse(
       for (const [device, { namespace, pod, container }] of front?.ownersOf(name) ?? []) {
         taken.set(device, { lease: '', owner: ownerText({ namespace, name: pod, part: container }) });
       }
-      for (const [device, { id, owner }] of leases.allocatedOf(name))
+      for (const [device, { id, owner }] of allocations.allocatedOf(name))
         taken.set(device, { lease: id, owner: ownerText(owner) });
       return taken;
     },
-    consumerOf: (name, socket) => live.consumerOf(DEVICE_PLUGIN, name, socket),
-    front: (name) => front?.shown(name) ?? NO_FRONT,
+    consumerOf: (name) => consumers.of(name),
+    front: (name) => {
+      const shown = front?.shown(name) ?? NO_FRONT;
+      const why = consumers.why(name);
+      return why === '' ? shown : { ...shown, reason: why };
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 // Wires the allocator: what plugins offer, the ledger in the checkpoint, and alloc.sock.
+import { Consumers } from '../allocation/consumers.js';
 import { Allocations } from '../allocation/allocations.js';
 import type { AllocationMetrics, CdiFiles, Offer } from '../allocation/ports.js';
 import type { LiveConfig } from '../config/live-config.js';
@@ -48,14 +49,17 @@ export interface LeaseParts {
 }
 
 /** Pods of a kubelet that have devices. */
-type PodSource = Pick<FrontLine, 'pods'>;
-const noPods: PodSource = { pods: () => [] };
+type PodSource = Pick<FrontLine, 'pods' | 'ownersOf'>;
+const noPods: PodSource = { pods: () => [], ownersOf: () => new Map() };
 
 /** The allocator and its socket. */
 export class Leases implements RosterListener, ListListener {
   readonly allocations: Allocations;
+  /** For whom the devices of each resource are. */
+  readonly consumers: Consumers;
   readonly #parts: LeaseParts;
   readonly #decoded = new DecodedLists(devicesOf);
+  #front: PodSource = noPods;
   #socket: AllocatorSocket | undefined;
   #isChanging = false;
   #isStopping = false;
@@ -65,10 +69,15 @@ export class Leases implements RosterListener, ListListener {
     const { live, store, clock, random, metrics } = parts;
     const { settings } = live.current;
     const policy = (resource: string): AllocatePolicy => live.policyFor(DEVICE_PLUGIN, resource, '').allocate;
+    this.consumers = new Consumers({
+      wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
+      hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
+      heldByPods: (resource) => this.#front.ownersOf(resource).size,
+    });
     this.allocations = new Allocations({
       offer: (resource) => this.#offer(resource),
       policy,
-      consumer: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
+      consumer: (resource) => this.consumers.of(resource),
       settings: settings.allocator,
       timeouts: settings.timeouts,
       flood: (uid) => parts.flood.allocations.ask(uid),
@@ -94,6 +103,11 @@ export class Leases implements RosterListener, ListListener {
     });
   }
 
+  /** There are pods that have devices. */
+  besides(front: PodSource): void {
+    this.#front = front;
+  }
+
   /** What `status` shows. */
   view(): LedgerView {
     const { keeper, waiting } = this.allocations;
@@ -106,7 +120,7 @@ export class Leases implements RosterListener, ListListener {
   }
 
   /** Serves alloc.sock. A socket that cannot be made costs new leases, never the daemon. */
-  async open(front: PodSource = noPods): Promise<void> {
+  async open(): Promise<void> {
     const { broker, live, ownUid, log, clock, peers, degraded } = this.#parts;
     const { settings } = live.current;
     if (!settings.allocator.enabled || this.#isStopping) return;
@@ -118,7 +132,7 @@ export class Leases implements RosterListener, ListListener {
       ownUid,
       isExact: peers.isExact === true,
       allocations: this.allocations,
-      pods: (resource) => front.pods(resource),
+      pods: (resource) => this.#front.pods(resource),
       accept: broker.newGate().accept,
       acceptFailed: broker.acceptFailed,
       degraded,

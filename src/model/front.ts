@@ -15,6 +15,9 @@ export const FRONT_STATES = [
  * kubelet is told the list of before a reboot. */
 export type FrontState = (typeof FRONT_STATES)[number];
 
+/** A reason that begins so says that a resource is not (yet) with whom the configuration says. */
+export const STAYS_WITH = 'it stays with';
+
 /** How one resource stands. */
 export interface FrontView {
   readonly state: FrontState;

@@ -1,5 +1,6 @@
 // `status`
 import type { Command } from 'commander';
+import { STAYS_WITH } from '../../model/front.js';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -79,8 +80,11 @@ function leaseLine({ ledger: { leases, waiting } }: StatusView): readonly string
 
 /** What the kubelet does not get although it should. */
 function frontProblems({ resources }: StatusView): readonly string[] {
-  const wrong = resources.filter(({ front }) => front.state === 'refused' || front.state === 'too-large');
-  const told = wrong.slice(0, MOST_LISTED).map(({ name, front }) => `${name} is ${front.state}: ${front.reason}`);
+  const isWrong = (state: string): boolean => state === 'refused' || state === 'too-large';
+  const wrong = resources.filter(({ front }) => isWrong(front.state) || front.reason.startsWith(STAYS_WITH));
+  const told = wrong
+    .slice(0, MOST_LISTED)
+    .map(({ name, front }) => `${name}${isWrong(front.state) ? ` is ${front.state}` : ''}: ${front.reason}`);
   return wrong.length > told.length
     ? [...told, `and ${wrong.length - told.length} more: plugin-broker resources`]
     : told;

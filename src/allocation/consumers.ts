@@ -1,0 +1,40 @@
+// For whom the devices of a resource are: owners of leases, or pods of the kubelet. The configuration says, and may say
+// otherwise at any time; as long as one side holds devices the resource stays with it, because the other side does not know
+// of them and would give them a second time.
+import { STAYS_WITH } from '../model/front.js';
+import type { Consumer } from '../model/settings.js';
+
+/** What is asked. */
+export interface ConsumerPorts {
+  /** As the configuration says now. */
+  wanted(resource: string): Consumer;
+  /** Whether a lease, or a request that is being served, has a device of it. */
+  hasLeases(resource: string): boolean;
+  /** How many devices of it pods have, as far as it is known. */
+  heldByPods(resource: string): number;
+}
+
+/** One consumer for each resource. */
+export class Consumers {
+  readonly #ports: ConsumerPorts;
+
+  constructor(ports: ConsumerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Whose the devices are now. */
+  of(resource: string): Consumer {
+    const wanted = this.#ports.wanted(resource);
+    if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
+    return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
+  }
+
+  /** Why a resource is not with whom the configuration says; empty when it is. */
+  why(resource: string): string {
+    const wanted = this.#ports.wanted(resource);
+    if (this.of(resource) === wanted) return '';
+    return wanted === 'kubelet'
+      ? `${STAYS_WITH} owners of leases until those have ended, and goes to the kubelet then`
+      : `${STAYS_WITH} the kubelet until the ${String(this.#ports.heldByPods(resource))} devices that pods have are free, and is for leases then`;
+  }
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import type { ResourceView } from '../../../src/model/views.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
+import { eventually } from '../../support/eventually.js';
+import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+
+describe('for whom a resource is, when the configuration changes', { timeout: 90_000 }, () => {
+  const world = new FrontWorld({ rules: [{ match: { name: RESOURCE }, allocate: { consumer: 'local' } }] });
+  after(() => world.close());
+
+  const say = (consumer: 'local' | 'kubelet'): void => {
+    const front = { enabled: true, kubeletDir: world.kubelet.root };
+    const rules = [{ match: { name: RESOURCE }, allocate: { consumer } }];
+    writeFileSync(
+      path.join(world.broker.root, 'config.yaml'),
+      JSON.stringify({ http: { listen: 'off' }, front, rules }),
+    );
+  };
+  const shown = async (): Promise<ResourceView | undefined> => (await world.broker.admin.resources('', true))[0];
+
+  it('it stays with a lease until that has ended, and with a pod until that is gone, and is never of both', async () => {
+    await world.kubelet.start();
+    await world.broker.start();
+    world.plugin();
+    await eventually('it is there', async () => (await world.broker.allocatable(RESOURCE)) === 2);
+    const client = new AllocClient(path.join(world.broker.root, 'alloc.sock'));
+    await client.one(RESOURCE, { key: 'held' });
+    say('kubelet');
+    await eventually('it is said why it stays', async () =>
+      /stays with owners of leases/.test((await shown())?.front.reason ?? ''),
+    );
+    assert.equal((await shown())?.consumer, 'local');
+    assert.equal(world.kubelet.of('registered', RESOURCE).length, 0);
+    assert.equal(await refusalOf(client.one(RESOURCE, { key: 'more' })), 'given', 'until then it is for leases');
+    await client.release({ key: 'held' });
+    await client.release({ key: 'more' });
+    await world.listed(2);
+    assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
+    await world.pod('p');
+    await eventually('the pod is known', async () => (await shown())?.allocated === 1, { withinMs: 25_000 });
+    say('local');
+    await eventually('it is said why it stays', async () =>
+      /stays with the kubelet/.test((await shown())?.front.reason ?? ''),
+    );
+    assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
+    assert.equal(world.kubelet.listed(RESOURCE)?.healthy, 2);
+    client.close();
+  });
+});
