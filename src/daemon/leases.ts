@@ -18,13 +18,13 @@ import type { RosterListener } from '../model/instance.js';
 import type { LedgerView } from '../model/views.js';
 import type { AllocatePolicy, Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
+import type { PodOwner } from '../front/pods.js';
 import { isThere } from '../platform/fs/directories.js';
 import { owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
 import type { Broker } from './broker.js';
-import type { FrontLine } from './front-line.js';
 
 /** What it is made of. */
 export interface LeaseParts {
@@ -49,7 +49,11 @@ export interface LeaseParts {
 }
 
 /** Pods of a kubelet that have devices. */
-type PodSource = Pick<FrontLine, 'pods' | 'ownersOf'>;
+interface PodSource {
+  pods(resource: string): readonly PodOwner[];
+  /** By device. */
+  ownersOf(resource: string): ReadonlyMap<string, unknown>;
+}
 const noPods: PodSource = { pods: () => [], ownersOf: () => new Map() };
 
 /** The allocator and its socket. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
 import { BrokerProcess } from '../../support/broker-process.js';
+import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { FrontWorld, RESOURCE } from '../../support/front-world.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { RunningSim } from '../sim/running-sim.js';
@@ -138,6 +140,32 @@ describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
     await world.broker.start();
     world.plugin();
     await world.listed(2);
+  });
+
+  it('a kubelet whose PodResources never answers: pods have their devices all the same, and it is said', async () => {
+    const world = newWorld({ upstream: true });
+    const faults = ['List', 'Get', 'GetAllocatableResources'].flatMap((method) => ['--fault', `${method}=never`]);
+    await world.start({}, ...faults);
+    await world.pod('p');
+    await world.pod('q');
+    const caller = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources', 'kubelet.sock'));
+    assert.deepEqual((await caller.list()).podResources, []);
+    caller.close();
+    await eventually('it is said', async () => {
+      return (await world.broker.status()).broker.problems.some((problem) => problem.includes('PodResources'));
+    });
+  });
+
+  it('a plugin that ends in the middle of PreStartContainer: the container starts when it is back', async () => {
+    const world = newWorld();
+    const fault = [{ method: 'PreStartContainer', first: 1, act: { kind: 'never' } }] as const;
+    const plugin = await world.start({ preStart: true, fault }, '--start-retry', '200ms');
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    await eventually('it is asked', () => plugin.of('called').some(({ method }) => method === 'PreStartContainer'));
+    await plugin.stop();
+    world.plugin({ preStart: true });
+    await world.kubelet.saw('container-started', 'p');
+    assert.equal(world.kubelet.of('rejected', 'p').length, 0);
   });
 
   it('a kubelet that is frozen for a while has everything when it goes on', async () => {

@@ -178,6 +178,14 @@ describe('the front, whoever restarts', { timeout: 180_000 }, () => {
       },
       { withinMs: 60_000 },
     );
+    // No dip but the kubelet's own: each list of its new life has all devices, and nothing it had was taken away again.
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
+    const since = world.kubelet.lines.slice(world.kubelet.lines.findLastIndex(({ event }) => event === 'listening'));
+    assert.deepEqual(
+      since.filter(({ event }) => event === 'disconnected'),
+      [],
+    );
+    assert.ok(since.filter(({ event }) => event === 'list').every((line) => line['healthy'] === 2));
   });
 
   it('a kubelet that comes long after the broker: it has the devices at once', async () => {

@@ -6,7 +6,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 /** A kubelet that takes every Register and opens a stream at once. */
 function world() {
   const clock = new FakeClock();
-  const facts = { incarnation: 'k1' as string | undefined, streams: 0, registers: 0, refuse: 0 };
+  const facts = { incarnation: 'k1' as string | undefined, streams: 0, registers: 0, refuse: 0, never: false };
   const states: RegistrarState[] = [];
   const registrar = new Registrar({
     resource: 'example.com/a',
@@ -16,6 +16,7 @@ function world() {
       incarnation: () => facts.incarnation,
       register: () => {
         facts.registers++;
+        if (facts.never) return new Promise<void>(() => undefined);
         if (facts.refuse > 0) {
           facts.refuse--;
           return Promise.reject(new Error('busy'));
@@ -82,6 +83,24 @@ describe('the registrar of the front', () => {
     await clock.advance(2_000);
     await settle();
     assert.equal(facts.registers, before + 1);
+    registrar.close();
+  });
+
+  it('gives a Register that is never answered up after 15 s, says so, and calls again', async () => {
+    const { clock, facts, registrar, settle, states } = world();
+    facts.never = true;
+    registrar.isWanted = true;
+    await settle();
+    assert.equal(facts.registers, 1);
+    await clock.advance(14_999);
+    assert.equal(facts.registers, 1);
+    facts.never = false;
+    await clock.advance(2000);
+    await settle();
+    assert.equal(facts.registers, 2);
+    registrar.look();
+    await settle();
+    assert.equal(states.at(-1), 'fronted');
     registrar.close();
   });
 
