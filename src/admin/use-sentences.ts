@@ -7,7 +7,10 @@ const NAMED = 8;
 /** What `explain` adds about a resource; nothing where nobody uses it. */
 export function useSentences(resource: string, use: ResourceUse): readonly string[] {
   const { state, reason } = use.front(resource);
-  const front = state === 'off' && reason === '' ? [] : [`Towards the kubelet it is ${state}${reason === '' ? '' : `: ${reason}`}.`];
+  const front =
+    state === 'off' && reason === ''
+      ? []
+      : [`Towards the kubelet it is ${state}${reason === '' ? '' : `: ${reason}`}.`];
   const taken = [...use.takenOf(resource)];
   if (taken.length === 0) return front;
   const holders = new Map<string, string[]>();
