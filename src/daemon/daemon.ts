@@ -142,10 +142,8 @@ export class Daemon {
     });
     faults?.follow(this.broker.core);
     const { core } = this.broker;
-    if (live.settings.front.enabled) {
-      this.front = new FrontLine({ ...parts, core, events: journal, leases: this.leases });
-      this.leases.besides(this.front);
-    }
+    const { leases } = this;
+    if (live.settings.front.enabled) this.front = new FrontLine({ ...parts, core, events: journal, leases });
     const { allocations } = this.leases;
     const use = resourceUse(this.leases, this.front);
     const ordered = { core, flood, persistence: this.#persistence, leases: allocations };

@@ -40,7 +40,7 @@ export interface FrontLineParts {
   readonly log: Log;
   readonly events: EventSink;
   readonly metrics: Metrics;
-  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changed'>;
+  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changed' | 'besides'>;
   /** What connections that we open are guarded with. */
   readonly guarding: Guarding;
 }
@@ -112,6 +112,7 @@ export class FrontLine implements RosterListener, ListListener {
       called: (method, result) => metrics.frontCall(method, result),
       gateWaited: (seconds) => metrics.frontGate(seconds),
     });
+    parts.leases.besides(this);
   }
 
   /** Begins, once what the checkpoint knows was put back. */
