@@ -186,7 +186,7 @@ describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
     world.kubelet.create('p', { [RESOURCE]: 1 });
     await eventually('Allocate has arrived', () => plugin.of('called').some(({ method }) => method === 'Allocate'));
     await world.kubelet.end('SIGKILL');
-    await world.kubelet.start('--admit-after', '300ms');
+    await world.kubelet.start('--admit-after', '3s');
     await world.kubelet.saw('container-started', 'p');
   });
 

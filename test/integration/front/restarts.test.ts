@@ -147,7 +147,7 @@ describe('the front, whoever restarts', { timeout: 180_000 }, () => {
     await world.start();
     await world.kubelet.end();
     for (const folder of ['device-plugins', 'plugins', 'plugins_registry']) {
-      rmSync(path.join(world.kubelet.root, folder), { recursive: true, force: true });
+      rmSync(path.join(world.kubelet.root, folder), { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
     }
     mkdirSync(world.kubelet.devicePlugins, { recursive: true });
     await world.kubelet.start();
