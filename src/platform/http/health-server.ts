@@ -19,6 +19,8 @@ const IDLE_MS = 5000;
 const MOST_SOCKETS = 512;
 /** Connections that wait to be accepted: no more in one turn than there are places to read from. */
 const BACKLOG = 64;
+/** A connection that asks before it was answered is closed after this. */
+const CUT_OFF_AFTER_MS = 1000;
 const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
@@ -53,6 +55,8 @@ class PageServer implements HealthServer {
   readonly #router: Router;
   readonly #pace = new PeerPace();
   readonly #places = new Places();
+  /** Connections that asked before they were answered. */
+  readonly #cutOff = new WeakSet<Socket>();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -111,7 +115,7 @@ class PageServer implements HealthServer {
     const { socket, method = '', url = '', headers } = request;
     const answered = this.#places.begin(socket);
     if (answered === undefined) {
-      socket.destroy();
+      this.#cutOffLater(socket);
       return;
     }
     const gone = new AbortController();
@@ -137,6 +141,17 @@ class PageServer implements HealthServer {
     if (socket.destroyed) return;
     if ('open' in answer) sendStream(request, response, answer);
     else await sendAnswer(request, response, answer);
+  }
+
+  /** One that asks before it was answered is read no more, and closed after a while: at once, it would be here again at once. */
+  #cutOffLater(socket: Socket): void {
+    socket.pause();
+    // What was read already holds a thousand requests, each of which would be made: the parser leaves off here.
+    (socket as { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
+    if (this.#cutOff.has(socket)) return;
+    this.#cutOff.add(socket);
+    const alarm = this.#clock.alarm(CUT_OFF_AFTER_MS, () => socket.destroy());
+    socket.once('close', () => alarm.cancel());
   }
 
   /** The answer, in its turn; a probe has none to wait for. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin, healthy } from '../../support/fake-plugin.js';
@@ -112,5 +113,13 @@ void describe('out of file descriptors', { concurrency: true }, () => {
     await eventually('the list is taken', async () => (await broker.allocatable('example.com/inside')) === 3);
     assert.deepEqual([inside.streams, inside.count('ListAndWatch')], [1, 1], 'who was in has lost nothing');
     assert.equal((await broker.status()).broker.pid, pid);
+  });
+
+  void it('a call that we make is BUSY with a time: nothing is said of the plugin', async () => {
+    const one = await FakePlugin.start({ socket: path.join(tempDir(), 'living.sock') });
+    cleanup.push(() => one.stop());
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'scarce-dialler.js');
+    const { stdout } = await promisify(execFile)('prlimit', ['--nofile=64:64', process.execPath, file, one.socket]);
+    assert.deepEqual(JSON.parse(stdout), ['BUSY 1000', 'answered']);
   });
 });
