@@ -4,7 +4,7 @@ import path from 'node:path';
 import { before, describe, it } from 'node:test';
 import { exampleOf } from '../support/examples.js';
 import { tempDir } from '../support/temp-dir.js';
-import { operate } from './support/as-an-operator.js';
+import { CONFIG, operate } from './support/as-an-operator.js';
 import { done, must, NPM, pack, repository } from './support/install.js';
 
 /** The runners of the examples: the newest that run on every Node.js that we do. */
@@ -89,7 +89,9 @@ describe('the package', () => {
     };
     await install();
     const program = path.join(prefix, 'bin', 'plugin-broker');
-    await operate({ program: [program], root: path.join(tempDir(), 'r') }, install);
+    const config = path.join(tempDir(), 'c.yaml');
+    writeFileSync(config, CONFIG);
+    await operate({ program: [program], root: path.join(tempDir(), 'r'), config }, install);
     await must('npm', ['uninstall', ...global, 'plugin-broker'], { env: NPM });
     assert.ok(!existsSync(program));
     assert.deepEqual(

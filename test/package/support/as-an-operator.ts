@@ -8,11 +8,16 @@ import { done } from './install.js';
 const RESOURCE = 'vendor.example/gpu';
 const PATIENT = { withinMs: 60_000, everyMs: 100 };
 
+/** What its config file holds. */
+export const CONFIG = 'http: { listen: 127.0.0.1:0 }\n';
+
 /** How the program is started in one installation. */
 export interface Installation {
   /** The command and what stands before its arguments. */
   readonly program: readonly string[];
   readonly root: string;
+  /** A config file as the program sees it: a port of its own, because an address in use is a trouble that `status` names. */
+  readonly config: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +26,10 @@ export interface Installation {
  *
  * @param upgrade installs the same version once more, under the daemon that runs
  */
-export async function operate({ program, root, env = {} }: Installation, upgrade: () => Promise<void>): Promise<void> {
+export async function operate(
+  { program, root, config, env = {} }: Installation,
+  upgrade: () => Promise<void>,
+): Promise<void> {
   const [command = '', ...before] = program;
   const ask = (...args: readonly string[]): ReturnType<typeof done> =>
     done(command, [...before, ...args, '--root', root], { env });
@@ -49,7 +57,7 @@ export async function operate({ program, root, env = {} }: Installation, upgrade
     return one;
   };
   try {
-    const first = begun(start('serve'));
+    const first = begun(start('serve', '--config', config));
     await ready(first);
     const plugin = begun(start('sim', 'device', '--resource', RESOURCE, '--devices', '2'));
     await eventually('the plugin is in', async () => (await served()) === 2, PATIENT).catch((error: unknown) => {
@@ -58,7 +66,7 @@ export async function operate({ program, root, env = {} }: Installation, upgrade
     const { code, output } = await ask('status');
     assert.equal(code, 0, output);
     await upgrade();
-    const second = begun(start('serve', '--takeover'));
+    const second = begun(start('serve', '--takeover', '--config', config));
     assert.equal((await first.ended).code, 0, first.stderr());
     await ready(second);
     assert.equal(await eventually('it is there as before', served, PATIENT), 2);
