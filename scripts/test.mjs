@@ -1,7 +1,7 @@
 // Runs the compiled tests of the named folders below test/ with node's own runner: node scripts/test.mjs unit contract
 // A single file may be named too: node scripts/test.mjs unit/kernel/backoff
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from './child-environment.mjs';
@@ -26,8 +26,8 @@ if (files.length === 0) {
   console.error(`no tests found for: ${process.argv.slice(2).join(' ')}`);
   process.exit(1);
 }
-/** How long these very suites took when they last passed, in seconds, beside the build. */
-const times = path.join(root, 'build', 'test-times.json');
+/** How long these very suites took when they last passed, in seconds. A build empties its own folder. */
+const times = path.join(root, 'node_modules', '.cache', 'plugin-broker', 'test-times.json');
 const suites = process.argv.slice(2).join(' ');
 const known = readTimes();
 const last = known[suites];
@@ -41,6 +41,16 @@ function readTimes() {
     return JSON.parse(readFileSync(times, 'utf8'));
   } catch {
     return {};
+  }
+}
+
+/** Where it cannot be written it is not known next time. */
+function keepTimes(all) {
+  try {
+    mkdirSync(path.dirname(times), { recursive: true });
+    writeFileSync(times, JSON.stringify(all));
+  } catch {
+    // somebody else's folder
   }
 }
 
@@ -67,6 +77,6 @@ const child = spawn(process.execPath, [...options, ...files], {
 });
 child.on('exit', (code, signal) => {
   const seconds = Math.round((performance.now() - startedAt) / 1000);
-  if (code === 0) writeFileSync(times, JSON.stringify({ ...known, [suites]: seconds }));
+  if (code === 0) keepTimes({ ...known, [suites]: seconds });
   process.exit(signal === null ? (code ?? 1) : 1);
 });
