@@ -87,7 +87,7 @@ function problems({ head, place }: NeedFacts): Need[] {
     say('checkpoint', sentence(checkpoint.reason), remedy, command.replace('STATE', quoted(place.state)));
   }
   if (policy.error !== '') {
-    const what = `The policy is not in force, the one before it is: ${policy.error}`;
+    const what = `A newer policy is not in force, the one before it stays: ${policy.error}`;
     const remedy = 'Correct the file; it is read again as soon as it changes. This says what is wrong, line by line:';
     say('policy', sentence(what), remedy, `plugin-broker check-config ${quoted(policy.source)}`);
   }

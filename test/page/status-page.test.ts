@@ -275,7 +275,7 @@ void describe('the status page', { skip: opened.reason, concurrency: false }, ()
         const needs = await open.page.locator('.need').allInnerTexts();
         const [disk, policy, loud, named, lost] = needs.map((need) => need.replaceAll(/\s+/g, ' '));
         assert.match(disk ?? '', /no space left on device.*served from memory.*df -h/);
-        assert.match(policy ?? '', /policy is not in force.*flood\.register\.burst.*plugin-broker check-config/);
+        assert.match(policy ?? '', /newer policy is not in force.*flood\.register\.burst.*plugin-broker check-config/);
         assert.match(
           loud ?? '',
           /^kept out example\.com\/loud DevicePlugin let in again in \d+ min.*too many strikes.*plugin-broker pardon example\.com\/loud/,

@@ -77,6 +77,20 @@ describe('doctor', () => {
     );
   });
 
+  it('says who can see the status page', async () => {
+    const { scope } = await machine();
+    const at = (host: string, page: 'on' | 'off'): Scope => ({
+      ...scope,
+      settings: { ...scope.settings, http: { listen: { host, port: 9720 }, page, allowedHosts: [] } },
+    });
+    assert.match(
+      (await found(at('127.0.0.1', 'on'), 'http')).join(),
+      /^ok: .*http:\/\/127\.0\.0\.1:9720\/.*this machine alone/,
+    );
+    assert.match((await found(at('::', 'on'), 'http')).join(), /^warn: .*\[::\].*names of plugins, paths and uids; /);
+    assert.match((await found(at('10.0.0.1', 'off'), 'http')).join(), /^warn: metrics are at/);
+  });
+
   it('finds nothing to fail on a root as serve makes it', async () => {
     const { scope } = await machine();
     const failed = (await examineMachine(scope)).filter(({ verdict }) => verdict === 'fail');
