@@ -8,9 +8,8 @@ import type { Timeouts } from '../model/settings.js';
 import type { PluginInfo, RegistrationClient } from './ports.js';
 import type { Attempt, Enroller } from '../model/registration.js';
 
-/** A socket that refuses right after it appeared (bind before listen) is tried again this soon, this often. */
-const SOON_MS = 5;
-const SOON_TRIES = 40;
+/** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones. */
+const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
 /** Waits between tries to deliver a status that did not arrive. */
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
@@ -94,15 +93,15 @@ export class WatcherDoor {
 
   async #getInfo(socket: PinnedSocket, signal: AbortSignal): Promise<PluginInfo | Refusal> {
     const limit = this.#ports.timeouts().getInfoMs;
-    for (let tries = 1; ; tries += 1) {
+    for (let tries = 0; ; tries += 1) {
       try {
         return await this.#ports.client.getInfo(socket, limit, signal);
       } catch (failure) {
         signal.throwIfAborted();
         const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
-        if (refusal.code !== 'NO_LISTENER' || tries >= SOON_TRIES) return refusal;
+        if (refusal.code !== 'NO_LISTENER' || tries >= SOON_MS.length) return refusal;
       }
-      await sleep(this.#ports.clock, SOON_MS, signal);
+      await sleep(this.#ports.clock, SOON_MS[tries] ?? 0, signal);
     }
   }
 

@@ -110,7 +110,7 @@ describe('an attempt at the watcher door', () => {
     const bed = new Bed();
     bed.info = () => (bed.asked < 5 ? Promise.reject(REFUSED_CONNECT) : Promise.resolve(INFO));
     const attempt = bed.attempt();
-    await bed.clock.advance(20);
+    await bed.clock.advance(30);
     assert.deepEqual(await attempt, { done: true });
     assert.deepEqual(bed.failed, []);
   });
