@@ -7,7 +7,7 @@ import { needsOf } from './needs.js';
 import type { PageSource } from './ports.js';
 
 /** Rows between two pauses. */
-const SLICE = 48;
+const SLICE = 12;
 const LISTS = ['plugins', 'resources', 'limits', 'leases'] as const satisfies readonly (keyof PageRows)[];
 const HEADS = [
   'broker',

@@ -60,6 +60,8 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
     [
       '/api/v1/status',
       {
+        // One picture is for all who ask within this: a large one costs tens of milliseconds.
+        freshMs: 1000,
         make: async () => {
           const { version } = api;
           return { status: 200, type: JSON_TYPE, body: await api.status(), isLarge: true, version };
