@@ -112,12 +112,12 @@ export class Daemon {
       onStateChange: () => this.#storeChanged(),
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
-    const { openLimiter, bootMs, self } = parts;
-    const ownUid = self.uid;
+    const { openLimiter, bootMs } = parts;
+    const ownUid = parts.self.uid;
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
     this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid, crowded });
-    live.onChange(() => this.flood.reload(live));
     const { store, flood } = this;
+    live.onChange(() => flood.reload(live));
     this.#persistence = new Persistence({ store, roster, lists: inventory, flood, countHealthy });
     this.broker = new Broker({
       ...parts,
@@ -132,9 +132,7 @@ export class Daemon {
     });
     this.leases = new Leases({
       ...parts,
-      ownUid,
-      store,
-      flood,
+      ...{ ownUid, store, flood },
       cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,

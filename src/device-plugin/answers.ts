@@ -9,7 +9,7 @@ import { asError } from '../kernel/clock.js';
 import type { CallContext, ContainerAllocation, DevicePluginOptions } from './plugin-api.js';
 
 /** A call is refused with a status. */
-export class CallRefused extends Error {
+class CallRefused extends Error {
   readonly code: status;
   constructor(code: status, message: string) {
     super(message);

@@ -2,12 +2,13 @@
 import { Option, type Command } from 'commander';
 import type { DeviceView, ResourceView } from '../../model/views.js';
 import { HEALTHY } from '../../model/device.js';
+import type { Terminal } from '../terminal.js';
+import { isGlob, matching } from '../names.js';
+import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { table, type Column } from '../output/table.js';
 import { documentText, isForPrograms, namesText, type OutputFormat } from '../output/format.js';
 import { visible } from '../output/text.js';
-import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
-import { isGlob, matching } from '../names.js';
 import {
   clientOf,
   LIST_FORMATS,
@@ -17,7 +18,6 @@ import {
   type AddressOptions,
   type WatchOptions,
 } from '../options.js';
-import type { Terminal } from '../terminal.js';
 import { stateList } from './plugins.js';
 
 interface ResourcesOptions extends AddressOptions, WatchOptions<OutputFormat> {
