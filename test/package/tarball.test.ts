@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
+import { nodeBinary } from '../support/debian-base.js';
 import { exampleOf } from '../support/examples.js';
 import { tempDir } from '../support/temp-dir.js';
 import { CONFIG, operate } from './support/as-an-operator.js';
@@ -73,10 +74,7 @@ describe('the package', () => {
     const flags = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck', 'false'];
     await must(process.execPath, [tool('typescript', 'bin', 'tsc'), ...flags, 'types.ts'], here);
     for (const line of ['22', '24']) {
-      const newer = (
-        await must(process.execPath, [path.join(repository, 'scripts', 'on-node.mjs'), line, 'path'])
-      ).trim();
-      await must(newer, ['--test', 'plugin.test.mjs'], here);
+      await must(await nodeBinary(repository, line), ['--test', 'plugin.test.mjs'], here);
     }
     await must(process.execPath, ['-e', "require('plugin-broker/device-plugin').serveDevicePlugin.call"], here);
   });
