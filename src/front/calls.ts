@@ -11,6 +11,8 @@ import { standingOf, type Speculation } from './standing.js';
 const GATE_MS = 25_000;
 /** After a call that timed out the plugin is asked for a sign of life this often. */
 const PROBE_EVERY_MS = 1000;
+/** A call that was cut off may fail before the list stream of the same plugin: its end is told within this time. */
+const LOSS_TOLD_MS = 500;
 
 /** Deadlines, in milliseconds. */
 export interface FrontLimits {
@@ -100,6 +102,7 @@ export class FrontCalls {
           return await this.#pass(instanceId, 'Allocate', request, limits().allocateMs, signal);
         } catch (failure) {
           // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
+          if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
           if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
         }
       }
@@ -164,13 +167,14 @@ export class FrontCalls {
       return await answer;
     } catch (thrown) {
       if (thrown instanceof FrontFailure) throw thrown;
-      const { status, message } = thrown as FailedCall;
+      const { status, message, fault } = thrown as FailedCall;
       if (status === GRPC_STATUS.DEADLINE_EXCEEDED && !signal.aborted) {
         this.#fellSilent(instanceId);
         throw this.#failure('UNAVAILABLE', `its plugin did not answer ${method} within ${String(limitMs)} ms`);
       }
       const { resource } = this.#ports;
-      throw new FrontFailure(status, `${resource}: its plugin failed ${method}: ${message}`);
+      const isCutOff = fault !== undefined && fault !== 'no-answer' && fault !== 'given-up';
+      throw new FrontFailure(status, `${resource}: its plugin failed ${method}: ${message}`, isCutOff);
     }
   }
 
@@ -191,6 +195,13 @@ export class FrontCalls {
     } while (this.#silent === instanceId && resources.now(resource)?.instanceId === instanceId);
     if (this.#silent === instanceId) this.#silent = undefined;
     this.changed();
+  }
+
+  /** Resolves when an instance is not ready any more, or is so after all. */
+  async #lossOf(instanceId: string, until: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#ports;
+    const told = Math.min(until, clock.mono() + LOSS_TOLD_MS);
+    while (this.#isReady(instanceId) && clock.mono() < told) await this.#nextChange(told - clock.mono(), signal);
   }
 
   #isReady(instanceId: string): boolean {

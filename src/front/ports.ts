@@ -126,8 +126,11 @@ export class FrontFailure extends Error {
   override readonly name = 'FrontFailure';
   /** gRPC status number. */
   readonly status: number;
-  constructor(status: number, message: string) {
+  /** The connection ended before the plugin answered: what ends with it is told in the same moment, before or after. */
+  readonly isCutOff: boolean;
+  constructor(status: number, message: string, isCutOff = false) {
     super(message);
     this.status = status;
+    this.isCutOff = isCutOff;
   }
 }
