@@ -15,6 +15,7 @@ limiterSuite(
       stepWall: (ms) => clock.stepWall(ms),
       pending: () => clock.pending,
       lateMs: 80,
+      lateUnseenMs: 2_100,
     };
   },
   300,

@@ -18,6 +18,8 @@ export interface LimiterWorld {
   pending(): number;
   /** How much later than its permit a turn of the line may come; milliseconds. */
   readonly lateMs: number;
+  /** The same after the wall clock was set back and forth between two looks, which no look can see; milliseconds. */
+  readonly lateUnseenMs: number;
 }
 
 type Deed =
@@ -63,9 +65,11 @@ async function live(world: LimiterWorld, first: BucketSettings, deeds: readonly 
     grants.push({ givenMs: world.now(), atMs: world.now() });
     ideal.spend(world.now());
   };
+  let steps = 0;
+  const lateMs = (): number => (steps > 1 ? world.lateUnseenMs : world.lateMs);
   const heldBack = (): void => {
     const held = ideal.permits(world.now());
-    const most = waiting.size === 0 ? 0 : Math.ceil(world.lateMs / limiter.settings.intervalMs);
+    const most = waiting.size === 0 ? 0 : Math.ceil(lateMs() / limiter.settings.intervalMs);
     assert.ok(held <= most, `${held} permits were earned and none was given`);
   };
   const join = (): void => {
@@ -80,8 +84,10 @@ async function live(world: LimiterWorld, first: BucketSettings, deeds: readonly 
     for (const deed of deeds) {
       if (deed.do === 'pass')
         await world.advance(Math.max(1, Math.round(deed.intervals * limiter.settings.intervalMs)));
-      else if (deed.do === 'step') world.stepWall(deed.wallMs);
-      else if (deed.do === 'reload') {
+      else if (deed.do === 'step') {
+        steps += 1;
+        world.stepWall(deed.wallMs);
+      } else if (deed.do === 'reload') {
         limiter.reload(deed.settings);
         ideal.resize(deed.settings, world.now());
         regimes.push({ ...deed.settings, fromMs: world.now() });
@@ -102,7 +108,7 @@ async function live(world: LimiterWorld, first: BucketSettings, deeds: readonly 
       }
       assert.equal(limiter.waiting, waiting.size);
     }
-    await world.advance(waiting.size * limiter.settings.intervalMs + world.lateMs);
+    await world.advance(waiting.size * limiter.settings.intervalMs + lateMs());
     assert.equal(waiting.size, 0, 'everybody had a turn');
     assert.equal(firstExcess(grants, regimes), undefined);
   } finally {
@@ -267,6 +273,17 @@ export function limiterSuite(kind: string, newWorld: () => LimiterWorld, runs: n
         await world.advance(500);
         assert.equal(world.pending(), 0);
       }));
+
+    it('forgets nobody when the wall clock is set back and forth while a turn is being waited for', () =>
+      live(newWorld(), { burst: 1, intervalMs: 5 }, [
+        { do: 'take', times: 1 },
+        { do: 'join', leaves: false },
+        { do: 'pass', intervals: 0.01 },
+        { do: 'step', wallMs: -49 * DAY_MS },
+        { do: 'pass', intervals: 0.01 },
+        { do: 'step', wallMs: 49 * DAY_MS },
+        { do: 'take', times: 1 },
+      ]));
 
     it('never exceeds burst and rate in any window, holds nothing back, and forgets nobody who waits', async () => {
       await fc.assert(

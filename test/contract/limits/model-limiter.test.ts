@@ -13,6 +13,7 @@ limiterSuite(
       stepWall: (ms) => clock.stepWall(ms),
       pending: () => clock.pending,
       lateMs: 0,
+      lateUnseenMs: 0,
     };
   },
   300,
