@@ -168,11 +168,16 @@ export class Rig {
 
   /** Waits until everything is served. @returns whether it is, within the time */
   async served(withinMs: number): Promise<boolean> {
-    const found = await this.changes.until(
-      () => this.subject.problem !== undefined || this.isServed(),
-      Math.max(0, withinMs),
-    );
-    return found !== undefined && this.isServed();
+    const untilMs = Date.now() + Math.max(0, withinMs);
+    for (;;) {
+      const found = await this.changes.until(
+        () => this.subject.problem !== undefined || this.isServed(),
+        Math.max(0, untilMs - Date.now()),
+      );
+      // What was served for an instant, and is not by the time somebody looks, is waited for further.
+      if (found === undefined || this.subject.problem !== undefined || this.isServed()) break;
+    }
+    return this.isServed();
   }
 
   /** Whether each of these is served now by another socket than the one it had then. */
