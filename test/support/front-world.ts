@@ -4,7 +4,7 @@ import { BrokerProcess } from './broker-process.js';
 import { eventually } from './eventually.js';
 import { KubeletProcess } from './kubelet-process.js';
 import { tempDir } from './temp-dir.js';
-import { RunningSim } from '../integration/sim/running-sim.js';
+import { RunningSim } from './running-sim.js';
 
 /** The resource that plugins of this world have unless told otherwise. */
 export const RESOURCE = 'example.com/sim';

@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.js';
 import { RESOURCE } from '../../support/front-world.js';
 import { run } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from '../sim/running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 
 describe('a broker in front of another broker', { timeout: 60_000 }, () => {
   const closing: (() => Promise<unknown>)[] = [];

@@ -10,7 +10,7 @@ import { eventually } from '../../support/eventually.js';
 import { FakeLeases, lease } from '../../support/leases.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startTestBroker } from '../../support/test-broker.js';
-import { RunningSim } from '../sim/running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 
 const { List, Get, GetAllocatableResources } = podResourcesListerService;
 

@@ -7,7 +7,7 @@ import { devicePluginService } from '../../../src/generated/proto/deviceplugin/v
 import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from './running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 import { TestRegistry } from './test-registry.js';
 
 const { GetDevicePluginOptions } = devicePluginService;

@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
 import { KubeletProcess } from '../../support/kubelet-process.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from './running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 
 const RESOURCE = 'example.com/sim';
 

@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { DEVICE_SIM_OPTIONS, type DeviceSimOptions } from '../../../src/sim/device/options.js';
 import { devicePluginService } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from './running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 import { TestRegistry } from './test-registry.js';
 
 const { Allocate, GetPreferredAllocation, PreStartContainer } = devicePluginService;

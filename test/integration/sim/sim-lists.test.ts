@@ -6,7 +6,7 @@ import type { DeviceSimOptions } from '../../../src/sim/device/options.js';
 import { parseFault } from '../../../src/sim/device/faults.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from './running-sim.js';
+import { RunningSim } from '../../support/running-sim.js';
 import { TestRegistry, type SeenStream } from './test-registry.js';
 
 const { GetDevicePluginOptions, Allocate } = devicePluginService;

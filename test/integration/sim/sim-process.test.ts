@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { DeviceSimOptions } from '../../../src/sim/device/options.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
-import type { SimLine } from './running-sim.js';
+import type { SimLine } from '../../support/running-sim.js';
 import { TestRegistry } from './test-registry.js';
 
 const PROGRAM = fileURLToPath(new URL('../../support/sim-process.js', import.meta.url));

@@ -143,7 +143,7 @@ describe('the schema and its compiled form', () => {
           else assert.ok(explainForm(document).length > 0);
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 

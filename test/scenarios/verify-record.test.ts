@@ -4,12 +4,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { run } from '../../support/program.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { inShell, simCommand } from '../../support/verifying.js';
+import { run } from '../support/program.js';
+import { tempDir } from '../support/temp-dir.js';
+import { inShell, simCommand } from '../support/verifying.js';
 
 const beside = (name: string): object =>
-  JSON.parse(readFileSync(path.join(import.meta.dirname, '../../../../config', name), 'utf8')) as object;
+  JSON.parse(readFileSync(path.join(import.meta.dirname, '../../../config', name), 'utf8')) as object;
 
 interface Line {
   readonly kind: string;

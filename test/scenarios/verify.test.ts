@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { eventually } from '../../support/eventually.js';
-import { junitProblems } from '../../support/junit-schema.js';
-import { start } from '../../support/program.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { inShell, simCommand, verified, VerifyRun } from '../../support/verifying.js';
-import { LARGEST_REPORT } from '../../../src/verify/report/html.js';
-import { STYLES, WELL_BEHAVED } from '../../support/verify-styles.js';
+import { eventually } from '../support/eventually.js';
+import { junitProblems } from '../support/junit-schema.js';
+import { start } from '../support/program.js';
+import { tempDir } from '../support/temp-dir.js';
+import { inShell, simCommand, verified, VerifyRun } from '../support/verifying.js';
+import { LARGEST_REPORT } from '../../src/verify/report/html.js';
+import { STYLES, WELL_BEHAVED } from '../support/verify-styles.js';
 
 const words = (...lines: readonly string[]): string => lines.join('\n');
 

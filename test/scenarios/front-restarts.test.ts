@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { eventually } from '../../support/eventually.js';
-import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { eventually } from '../support/eventually.js';
+import { FrontWorld, RESOURCE } from '../support/front-world.js';
 
 describe('the front, whoever restarts', { timeout: 180_000 }, () => {
   const worlds: FrontWorld[] = [];

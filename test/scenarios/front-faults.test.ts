@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { eventually } from '../../support/eventually.js';
-import { BrokerProcess } from '../../support/broker-process.js';
-import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
-import { FrontWorld, RESOURCE } from '../../support/front-world.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { RunningSim } from '../sim/running-sim.js';
+import { eventually } from '../support/eventually.js';
+import { BrokerProcess } from '../support/broker-process.js';
+import { PodResourcesCaller } from '../support/pod-resources-caller.js';
+import { FrontWorld, RESOURCE } from '../support/front-world.js';
+import { tempDir } from '../support/temp-dir.js';
+import { RunningSim } from '../support/running-sim.js';
 
 describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
   const open: { close(): Promise<void> }[] = [];
