@@ -45,7 +45,7 @@ export class Asking {
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
     const choice = (): Map<string, GrantedDevice> => {
       const now = this.#ports.offer(resource);
-      const free = now === undefined ? [] : freeOf(resource, now, this.#ledger);
+      const free = now === undefined ? [] : freeOf(now, this.#ledger.takenOf(resource));
       return new Map(
         [...marked.devices, ...free].filter(({ id }) => !this.isAvoided(resource, id)).map((one) => [one.id, one]),
       );

@@ -29,9 +29,8 @@ export function available(
   return { ok: true, value: granted };
 }
 
-/** The devices of a resource that may be given out now, in the order of its list. */
-export function freeOf(resource: string, offer: Offer, ledger: Ledger): readonly GrantedDevice[] {
-  const taken = ledger.takenOf(resource);
+/** The devices of a resource that may be given out now, in the order of its list. `taken`: those in leases, from the ledger. */
+export function freeOf(offer: Offer, taken: ReadonlyMap<string, Lease>): readonly GrantedDevice[] {
   return (offer.devices ?? []).filter(({ id, health }) => health === HEALTHY && !taken.has(id));
 }
 
@@ -60,7 +59,7 @@ function chooseFor(
     }
   }
   const named = new Set(ids);
-  const free = freeOf(resource, offer, ledger);
+  const free = freeOf(offer, taken);
   const figures = `${String(count)} of ${resource} are wanted, and ${String(free.length)} of ${String(offer.devices.length)} are free`;
   if (!offer.isReady) {
     return free.length < count ? later('NO_DEVICES', `${figures}; ${away}`) : later('PLUGIN_NOT_READY', away);

@@ -116,7 +116,7 @@ export class Keeper {
   }
 
   /**
-   * Makes a marked lease a real one: on the disk first, then in what others see, then its CDI file.
+   * Makes a marked lease a real one: on the disk first, then in what others see, then its CDI file gets its name.
    *
    * @returns why not; then it is as if it had never been
    */
@@ -124,7 +124,9 @@ export class Keeper {
     const { store, cdi, log } = this.#ports;
     this.#begin(entry);
     const { id } = entry.lease;
-    if (!(await store.put(recordOf(entry)))) {
+    const isRecorded = store.put(recordOf(entry));
+    const file = cdi.write(entry.lease, isRecorded);
+    if (!(await isRecorded)) {
       // A write that hangs may still bring it to the disk: the next one takes it away again.
       void store.remove(id);
       const message =
@@ -133,7 +135,7 @@ export class Keeper {
     }
     entry.lease = { ...entry.lease, state: 'active' };
     this.#telling.changed();
-    entry.cdi = await cdi.write(entry.lease);
+    entry.cdi = await file;
     if (entry.cdi !== undefined && 'problem' in entry.cdi) {
       log.warn('allocation.no-cdi', `lease ${id} has no CDI name: ${entry.cdi.problem}`, { lease: id });
     }

@@ -33,11 +33,12 @@ export type CdiResult =
  */
 export interface CdiFiles {
   /**
-   * Writes the file of a lease, after its record is on the disk and before its owner is told.
+   * Writes the file of a lease, while its record is on its way to the disk and before its owner is told.
    *
+   * @param isRecorded gives whether the record is there; until it does no engine finds the file, and on false there is none
    * @returns the qualified CDI name of the lease, or why it has none (undefined: CDI is off)
    */
-  write(lease: Lease): Promise<CdiResult | undefined>;
+  write(lease: Lease, isRecorded: Promise<boolean>): Promise<CdiResult | undefined>;
   /** Removes the file of a lease, after its release is on the disk. */
   remove(leaseId: string): Promise<void>;
   /** The name that `write` gave, or would give; undefined when CDI is off or its file could not be written. */

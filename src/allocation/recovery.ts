@@ -17,14 +17,16 @@ type Needs = Pick<AllocationPorts, 'owners' | 'clock' | 'bootId' | 'bootMs'>;
  * Takes up a lease of the checkpoint. After a reboot processes and control groups are dead by definition, and keys keep
  * their devices until their owner confirms them; else an owner that is seen is as before.
  */
-export function revived({ renewed, ...record }: LeaseRecord, ports: Needs): Revived {
-  const { owner, ttlMs, bootId } = record;
+export function revived(record: LeaseRecord, ports: Needs): Revived {
+  const { id, owner, uid, key, wants, granted, answer, createdAt, ttlMs, renewed, bootId } = record;
   const isSameBoot = bootId === ports.bootId;
   const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
   const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
-  const lease: Lease = { ...record, state: 'unconfirmed', reason: 'owner-unseen', expiresAt };
+  const lease = (state: Lease['state'], reason: Lease['reason']): Lease => {
+    return { id, state, reason, owner, uid, key, wants, granted, answer, createdAt, ttlMs, expiresAt, bootId };
+  };
   const entry: Entry = {
-    lease,
+    lease: lease('unconfirmed', 'owner-unseen'),
     renewed,
     endsAt: leftMs === undefined ? undefined : ports.clock.mono() + leftMs,
     cdi: undefined,
@@ -33,7 +35,7 @@ export function revived({ renewed, ...record }: LeaseRecord, ports: Needs): Revi
   if (owner.bind === 'key') return { kind: 'lives', entry };
   if (!isSameBoot) return { kind: 'over', entry, reason: 'boot-over' };
   if (hasEnded(owner, ports.owners)) return { kind: 'over', entry, reason: 'owner-ended' };
-  entry.lease = { ...lease, state: 'active', reason: undefined };
+  entry.lease = lease('active', undefined);
   return { kind: 'lives', entry };
 }
 

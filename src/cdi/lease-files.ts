@@ -36,16 +36,29 @@ export class LeaseFiles {
     this.#ports = ports;
   }
 
-  /** Writes the file of a lease. Gives its CDI name, or in one sentence why it has none. Never rejects. */
-  async write(lease: Lease): Promise<WriteResult> {
+  /**
+   * Writes the file of a lease. Gives its CDI name, or in one sentence why it has none. Never rejects.
+   *
+   * @param isRecorded the file has its name, by which engines find it, only once this gives true; on false there is none
+   */
+  async write(lease: Lease, isRecorded?: Promise<boolean>): Promise<WriteResult> {
     const { directory, kind, origin } = this.#ports;
+    const draft = writtenAs(lease.id, origin.root);
     try {
-      const written = await this.#soon(() => this.#textOf(lease));
+      const written = await this.#soon(async () => {
+        const made = await this.#textOf(lease);
+        if (made.ok) await directory.write(draft, made.text);
+        return made;
+      });
       if (!written.ok) {
         const problem = `the lease has no CDI name: ${written.problem}`;
         return written.reason === undefined ? { problem } : { problem, reason: written.reason };
       }
-      await this.#soon(() => directory.put(fileOf(lease.id), writtenAs(lease.id, origin.root), written.text));
+      if ((await isRecorded) === false) {
+        await this.#soon(() => directory.remove(draft));
+        return { problem: 'the lease was not made' };
+      }
+      await this.#soon(() => directory.rename(draft, fileOf(lease.id)));
     } catch (failure) {
       return { problem: this.#cannot('written', failure) };
     }

@@ -21,8 +21,10 @@ export interface CdiDirectory {
   names(): Promise<readonly string[]>;
   /** The text of a file; undefined when it is gone or cannot be read. */
   text(name: string): Promise<string | undefined>;
-  /** Puts a file into place whole: written under the other name first, which no engine reads, then renamed. */
-  put(name: string, writtenAs: string, text: string): Promise<void>;
+  /** Writes a file whole, under a name that no engine reads. */
+  write(name: string, text: string): Promise<void>;
+  /** Gives a file that was written its name. */
+  rename(from: string, to: string): Promise<void>;
   /** Removes a file. Fine when it is gone. */
   remove(name: string): Promise<void>;
 }

@@ -23,6 +23,8 @@ export class DeviceLists {
   /** Files there are: written or named by what was read, or found lying about and not to be relied on. */
   readonly #present = new Map<string, 'whole' | 'found'>();
   #hasLooked = false;
+  /** The entries whose files were all there when it was looked last. */
+  #whole: readonly PluginEntry[] | undefined;
   #namedBefore: ReadonlySet<string> = new Set<string>();
 
   /** @param inlineBytes lists up to this size stand in the checkpoint itself */
@@ -71,19 +73,27 @@ export class DeviceLists {
     const known = [...named].filter((sha256) => this.#present.get(sha256) === 'whole');
     if (known.length === 0) return new Set();
     const there = new Set(await this.#files.hashes());
-    return new Set(known.filter((sha256) => !there.has(sha256)));
+    const missing = new Set(known.filter((sha256) => !there.has(sha256)));
+    if (missing.size > 0) this.#whole = undefined;
+    return missing;
   }
 
   /**
    * Writes again what entries name and somebody has removed from the disk since. What is not in memory any more is
-   * unknown from now on.
+   * unknown from now on. Looks only where the entries are others than before, or `missing` found something: a generation in
+   * which only leases are new says nothing new of lists.
    *
    * @param plugins the entries in memory
    * @param newest the newest list of an entry that is in memory, by entryKey
    */
   async putBack(plugins: ReadonlyMap<string, PluginEntry>, newest: NewestList): Promise<void> {
+    const entries = [...plugins.values()];
+    if (this.#whole?.length === entries.length && this.#whole.every((entry, at) => entry === entries[at])) return;
     const missing = await this.missing(plugins);
-    if (missing.size === 0) return;
+    if (missing.size === 0) {
+      this.#whole = entries;
+      return;
+    }
     const lost = new Map<string, Buffer>();
     for (const key of plugins.keys()) {
       const list = newest(key);

@@ -3,21 +3,36 @@ import type { LeaseBinding, LeaseOwner, LedgerState, PluginAnswer, Want } from '
 import type { LeaseEntry } from './document.js';
 import { LEASE_MEMBERS } from './format.js';
 import { Malformed, type Members } from './members.js';
+import { MAX_LEVELS, nestsDeeper, TOO_DEEP } from './nesting.js';
 
 const leaseMembers: ReadonlySet<string> = new Set(LEASE_MEMBERS);
+/** A lease is an object in a list of the document. */
+const LEASE_LEVELS = 2;
+const NO_TEXTS: ReadonlyMap<string, string> = new Map();
 const BINDINGS: ReadonlySet<string> = new Set<LeaseBinding>(['process', 'cgroup', 'key']);
 const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknown']);
 
 /** The line of a lease. Names that plugins chose become members of objects, whatever they are. */
 export function leaseText(entry: LeaseEntry): string {
-  const { answer, extra, createdAt, ...rest } = entry;
-  const written: Readonly<Record<string, unknown>> = {
-    ...rest,
+  const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, renewed, bootId, extra } = entry;
+  const { mounts, devices, cdiDevices } = answer;
+  const envs = Object.fromEntries(answer.envs);
+  const annotations = Object.fromEntries(answer.annotations);
+  // What is undefined is not written. The order is that of the format.
+  const members: Readonly<Record<(typeof LEASE_MEMBERS)[number], unknown>> = {
+    id,
+    uid,
+    key,
+    owner,
+    wants,
+    granted,
+    answer: { envs, mounts, devices, annotations, cdiDevices },
     createdAt: new Date(createdAt).toISOString(),
-    answer: { ...answer, envs: Object.fromEntries(answer.envs), annotations: Object.fromEntries(answer.annotations) },
+    ttlMs,
+    renewed,
+    bootId,
   };
-  const members = LEASE_MEMBERS.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]);
-  return JSON.stringify(Object.fromEntries([...members, ...(extra ?? [])]));
+  return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
 }
 
 /** @throws Malformed */
@@ -30,6 +45,7 @@ export function decodeLedger(ledger: Members): LedgerState {
 /** @throws Malformed when it is not what the format says */
 export function decodeLease(lease: Members): LeaseEntry {
   const extra = lease.others(leaseMembers);
+  if (extra.size > 0 && nestsDeeper([...extra.values()], MAX_LEVELS - LEASE_LEVELS)) throw new Malformed(TOO_DEEP);
   const createdAt = Date.parse(lease.text('createdAt'));
   if (Number.isNaN(createdAt)) throw new Malformed('createdAt of a lease must be a time');
   const renewed = lease.has('renewed') ? lease.object('renewed') : undefined;
@@ -99,6 +115,8 @@ function decodeAnswer(answer: Members): PluginAnswer {
 }
 
 function texts(answer: Members, name: string): ReadonlyMap<string, string> {
+  const names = Object.keys(answer.record(name));
+  if (names.length === 0) return NO_TEXTS;
   const members = answer.object(name);
-  return new Map(Object.keys(answer.record(name)).map((key) => [key, members.text(key)]));
+  return new Map(names.map((key) => [key, members.text(key)]));
 }

@@ -8,14 +8,32 @@ export class Malformed extends Error {
   override readonly name = 'Malformed';
 }
 
+const NONE: UnknownFields = new Map();
+
 /** One JSON object whose members are asked for by name. All methods throw Malformed. */
 export class Members {
   readonly #values: Readonly<Record<string, unknown>>;
-  readonly #path: string;
+  /** Where it stands: put together only for a message, because a document has tens of thousands of them. */
+  readonly #parent: Members | undefined;
+  readonly #name: string;
+  readonly #index: number | undefined;
 
-  constructor(value: unknown, path: string) {
-    this.#values = asRecord(value, path);
-    this.#path = path;
+  /**
+   * @param parent the object in which it stands; none for the document itself
+   * @param name its member there
+   * @param index its place, where that member is a list
+   */
+  constructor(value: unknown, parent?: Members, name = '', index?: number) {
+    if (!isRecord(value)) throw new Malformed(`${placeOf(parent, name, index)} must be an object`);
+    this.#values = value;
+    this.#parent = parent;
+    this.#name = name;
+    this.#index = index;
+  }
+
+  /** How messages call it; empty for the document itself. */
+  get path(): string {
+    return this.#parent === undefined ? '' : pathOf(this.#parent, this.#name, this.#index);
   }
 
   has(name: string): boolean {
@@ -23,7 +41,9 @@ export class Members {
   }
 
   text(name: string): string {
-    return asText(this.#get(name), this.#at(name));
+    const value = this.#get(name);
+    if (typeof value !== 'string') throw new Malformed(`${this.#at(name)} must be text`);
+    return value;
   }
 
   flag(name: string): boolean {
@@ -35,10 +55,8 @@ export class Members {
   /** A whole number, not negative. */
   count(name: string): number {
     const value = this.#get(name);
-    if (!Number.isSafeInteger(value) || (value as number) < 0) {
-      throw new Malformed(`${this.#at(name)} must be a whole number that is not negative`);
-    }
-    return value as number;
+    if (isCount(value)) return value;
+    throw new Malformed(`${this.#at(name)} must be a whole number that is not negative`);
   }
 
   /** A count that goes on from here; one that nobody can have reached starts again at 0. */
@@ -48,11 +66,17 @@ export class Members {
 
   /** Whole numbers, none negative. */
   counts(name: string): readonly number[] {
-    return this.list(name).map((value, index) => new Members({ value }, `${this.#at(name)}[${index}]`).count('value'));
+    return this.list(name).map((value, index) => {
+      if (isCount(value)) return value;
+      throw new Malformed(`${pathOf(this, name, index)} must be a whole number that is not negative`);
+    });
   }
 
   texts(name: string): readonly string[] {
-    return this.list(name).map((value, index) => asText(value, `${this.#at(name)}[${index}]`));
+    return this.list(name).map((value, index) => {
+      if (typeof value === 'string') return value;
+      throw new Malformed(`${pathOf(this, name, index)} must be text`);
+    });
   }
 
   list(name: string): readonly unknown[] {
@@ -62,24 +86,28 @@ export class Members {
   }
 
   record(name: string): Readonly<Record<string, unknown>> {
-    return asRecord(this.#get(name), this.#at(name));
+    const value = this.#get(name);
+    if (isRecord(value)) return value;
+    throw new Malformed(`${this.#at(name)} must be an object`);
   }
 
   /** The object under a name, to be asked in turn. */
   object(name: string): Members {
-    return new Members(this.#get(name), this.#at(name));
+    return new Members(this.#get(name), this, name);
   }
 
   /** The objects of a list. */
   objects(name: string): readonly Members[] {
-    return this.list(name).map((value, index) => new Members(value, `${this.#at(name)}[${index}]`));
+    return this.list(name).map((value, index) => new Members(value, this, name, index));
   }
 
   /** The members that are not among `known`. */
   others(known: ReadonlySet<string>): UnknownFields {
-    const others = new Map<string, unknown>();
-    for (const name of Object.keys(this.#values)) if (!known.has(name)) others.set(name, this.#values[name]);
-    return others;
+    let others: Map<string, unknown> | undefined;
+    for (const name of Object.keys(this.#values)) {
+      if (!known.has(name)) (others ??= new Map()).set(name, this.#values[name]);
+    }
+    return others ?? NONE;
   }
 
   #get(name: string): unknown {
@@ -87,18 +115,24 @@ export class Members {
   }
 
   #at(name: string): string {
-    return this.#path === '' ? name : `${this.#path}.${name}`;
+    return pathOf(this, name);
   }
 }
 
-function asText(value: unknown, path: string): string {
-  if (typeof value !== 'string') throw new Malformed(`${path} must be text`);
-  return value;
+function pathOf(parent: Members, name: string, index?: number): string {
+  const { path } = parent;
+  const member = path === '' ? name : `${path}.${name}`;
+  return index === undefined ? member : `${member}[${index}]`;
 }
 
-function asRecord(value: unknown, path: string): Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Malformed(`${path === '' ? 'the document' : path} must be an object`);
-  }
-  return value as Readonly<Record<string, unknown>>;
+function placeOf(parent: Members | undefined, name: string, index: number | undefined): string {
+  return parent === undefined ? 'the document' : pathOf(parent, name, index);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,8 @@
 
 /** Levels of objects and lists that a checkpoint may have. The formats need eight; the rest is for newer versions. */
 export const MAX_LEVELS = 64;
+/** Continues the sentence "checkpoint.json cannot be used: …". */
+export const TOO_DEEP = `it nests more than ${String(MAX_LEVELS)} levels deep`;
 
 /** Whether a parsed value has more than `levels` objects and lists within each other. Looks no deeper than that. */
 export function nestsDeeper(value: unknown, levels: number): boolean {

@@ -196,7 +196,7 @@ export class CheckpointStore {
   async look(): Promise<boolean> {
     const isQuiet = this.mayWrite && this.#failure === undefined && !this.#commit.isWriting;
     if (!isQuiet || this.#durable.generation === 0) return false;
-    const isWhole = (await this.#ports.file.isThere()) && (await this.#lists.missing(this.#draft.plugins)).size === 0;
+    const isWhole = (await this.#lists.missing(this.#draft.plugins)).size === 0 && (await this.#ports.file.isThere());
     if (isWhole) return false;
     await this.update(() => undefined);
     return true;

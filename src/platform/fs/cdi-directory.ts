@@ -1,7 +1,15 @@
 // The directory of CDI files. Engines read it at any moment, so a file is whole or not there.
-import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import fs from 'node:fs';
+import { mkdir, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import type { CdiDirectory } from '../../cdi/ports.js';
+
+// Each lease has a file of its own: descriptors cost less than file handles.
+const opened = promisify(fs.open);
+const written = promisify(fs.write);
+const moded = promisify(fs.fchmod);
+const closed = promisify(fs.close);
 
 /** Everybody who starts containers reads it. */
 const DIRECTORY_MODE = 0o755;
@@ -17,19 +25,20 @@ export function cdiDirectory(directory: string): CdiDirectory {
     },
     names: () => readdir(directory),
     text: (name) => readFile(at(name), 'utf8').catch(() => undefined),
-    put: async (name, writtenAs, text) => {
+    write: async (name, text) => {
+      const bytes = Buffer.from(text);
       try {
-        await write(at(writtenAs), text);
+        await write(at(name), bytes);
       } catch (failure) {
         const { code } = failure as NodeJS.ErrnoException;
         // Left by a broker that was killed, or the directory was removed meanwhile.
-        if (code === 'EEXIST') await unlink(at(writtenAs));
+        if (code === 'EEXIST') await unlink(at(name));
         else if (code === 'ENOENT') await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
         else throw failure;
-        await write(at(writtenAs), text);
+        await write(at(name), bytes);
       }
-      await rename(at(writtenAs), at(name));
     },
+    rename: (from, to) => rename(at(from), at(to)),
     remove: async (name) => {
       try {
         await unlink(at(name));
@@ -41,15 +50,15 @@ export function cdiDirectory(directory: string): CdiDirectory {
 }
 
 /** A new file; a link of that name is not followed. The mode is what it says, whatever the umask is. */
-async function write(file: string, text: string): Promise<void> {
-  const handle = await open(file, 'wx', FILE_MODE);
+async function write(file: string, bytes: Buffer): Promise<void> {
+  const fd = await opened(file, 'wx', FILE_MODE);
   try {
-    await handle.writeFile(text);
-    await handle.chmod(FILE_MODE);
+    for (let at = 0; at < bytes.length;) at += (await written(fd, bytes, at)).bytesWritten;
+    await moded(fd, FILE_MODE);
   } catch (failure) {
     await unlink(file).catch(() => undefined);
     throw failure;
   } finally {
-    await handle.close();
+    await closed(fd);
   }
 }

@@ -16,7 +16,8 @@ describe('CDI files on a file system that hangs', () => {
       names: () => Promise.resolve([]),
       text: () => Promise.resolve(undefined),
       remove: () => Promise.resolve(),
-      put: () => {
+      rename: () => Promise.resolve(),
+      write: () => {
         puts += 1;
         return puts > 1 ? Promise.resolve() : new Promise((resolve) => (answer = resolve));
       },

@@ -39,6 +39,7 @@ const TOO_DEEP: readonly (readonly [place: string, from: string, to: string])[] 
   ['an unknown member', '"leases":[]', `"leases":[],\n"future":${nested(8000)}`],
   ['an unknown member of a plugin', '"uid":0', `"uid":0,"future":${nested(8000)}`],
   ['the facts of a plugin', '"facts":{}', `"facts":{"a":${nested(8000)}}`],
+  ['an unknown member of a lease', '"leases":[]', `"leases":[{"future":${nested(8000)}}]`],
   ['the limits', '"limits":[]', `"limits":${nested(8000)}`],
   ['the node facts of CSI drivers', '"csi":{}', `"csi":{"a":${nested(8000)}}`],
 ];
