@@ -65,7 +65,7 @@ export class Asking {
   /** Asks every plugin of a lease at once, and merges what they say. */
   async ask(granted: readonly Granted[], signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
     const failed = new AbortController();
-    const both = AbortSignal.any([signal, failed.signal]);
+    const both = granted.length === 1 ? signal : AbortSignal.any([signal, failed.signal]);
     const answers = await Promise.all(
       granted.map(async (one) => {
         const answer = await this.#inLine(one, both);

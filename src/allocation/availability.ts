@@ -58,13 +58,13 @@ function chooseFor(
       return later('NO_DEVICES', `${id} of ${resource} is ${device.health}`);
     }
   }
-  const named = new Set(ids);
   const free = freeOf(offer, taken);
-  const figures = `${String(count)} of ${resource} are wanted, and ${String(free.length)} of ${String(offer.devices.length)} are free`;
+  const listed = offer.devices.length;
+  const figures = `${String(count)} of ${resource} are wanted, and ${String(free.length)} of ${String(listed)} are free`;
   if (!offer.isReady) {
     return free.length < count ? later('NO_DEVICES', `${figures}; ${away}`) : later('PLUGIN_NOT_READY', away);
   }
-  const usable = free.filter(({ id }) => named.has(id) || !isAvoided(resource, id));
+  const usable = free.filter(({ id }) => !isAvoided(resource, id) || ids.includes(id));
   const devices = offer.plugin === undefined ? undefined : choose(want, usable);
   if (devices !== undefined) {
     const plain = devices.map(({ id, numaNodes }) => ({ id, numaNodes }));

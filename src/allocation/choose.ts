@@ -16,6 +16,9 @@ export function choose(want: Want, free: readonly GrantedDevice[]): readonly Gra
   const named = new Set(want.ids);
   const must = named.size === 0 ? [] : free.filter(({ id }) => named.has(id));
   const rest = named.size === 0 ? free : free.filter(({ id }) => !named.has(id));
+  // Most machines: nothing to weigh, so nothing is counted.
+  if (free.every(({ numaNodes }) => numaNodes.length === 0))
+    return [...must, ...rest.slice(0, want.count - must.length)];
   const onOne = singleNode(want.count, must, rest);
   if (onOne !== undefined) return onOne;
   return want.numa === 'single' ? undefined : spread(want.count, must, rest);

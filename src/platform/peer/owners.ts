@@ -16,9 +16,10 @@ export const owners: OwnerPort = {
     return fields === undefined || ENDED.has(fields[0] ?? '') ? undefined : fields[19];
   },
   cgroupOf: (pid) => {
-    // The line of version 2 has no controllers: `0::/path`.
-    const [, group] = /^0::(\/.*)$/m.exec(text(`/proc/${String(pid)}/cgroup`) ?? '') ?? [];
-    return group === undefined ? undefined : lifeOf(group);
+    // Who asks a hundred times at once is looked at once.
+    if (groups.size === 0) setImmediate(() => groups.clear());
+    if (!groups.has(pid)) groups.set(pid, groupOf(pid));
+    return groups.get(pid);
   },
   isPopulated: (cgroup) => {
     if (lifeOf(cgroup.path)?.inode !== cgroup.inode) return false;
@@ -29,6 +30,15 @@ export const owners: OwnerPort = {
     return events === undefined || !/^populated 0$/m.test(events);
   },
 };
+
+/** Control groups that were looked at in this turn of the event loop, by process. */
+const groups = new Map<number, CgroupLife | undefined>();
+
+function groupOf(pid: number): CgroupLife | undefined {
+  // The line of version 2 has no controllers: `0::/path`.
+  const [, group] = /^0::(\/.*)$/m.exec(text(`/proc/${String(pid)}/cgroup`) ?? '') ?? [];
+  return group === undefined ? undefined : lifeOf(group);
+}
 
 /** The fields of /proc/PID/stat from the third on; the second is the name of the program, which may contain anything. */
 function statFields(pid: number): readonly string[] | undefined {

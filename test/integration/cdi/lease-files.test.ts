@@ -18,6 +18,7 @@ import { lookAtHost } from '../../../src/platform/fs/host-node.js';
 import { rootIdentity } from '../../../src/platform/fs/root-identity.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { cdiFile } from '../../support/cdi-schema.js';
+import { eventually } from '../../support/eventually.js';
 import { lease, type GivenLease } from '../../support/leases.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -111,6 +112,20 @@ describe('CDI files on a disk', () => {
     rmSync(path.join(folder, 'cdi'));
     assert.ok('name' in (await files.write(lease({ id: IDS[0] }))));
     assert.equal(told.at(-1), undefined);
+  });
+
+  it('have a name that engines read once their lease is on the disk, and leave nothing where it never is', async () => {
+    const { directory, files } = bed();
+    let recorded = (_: boolean): void => undefined;
+    const given = files.write(lease({ id: IDS[0] }), new Promise((resolve) => (recorded = resolve)));
+    const draft = writtenAs(IDS[0], ROOT);
+    await eventually('it is written', () => existsSync(directory) && readdirSync(directory).join() === draft);
+    recorded(true);
+    assert.ok('name' in (await given));
+    assert.deepEqual(readdirSync(directory), [fileOf(IDS[0])]);
+    assert.ok('problem' in (await files.write(lease({ id: IDS[1] }), Promise.resolve(false))));
+    assert.deepEqual(readdirSync(directory), [fileOf(IDS[0])]);
+    assert.equal(files.nameOf(IDS[1]), undefined);
   });
 
   it('are made again at a start: missing ones written, changed ones put right, ours without a lease removed', async () => {
