@@ -37,8 +37,7 @@ export function decodeCheckpoint(
   try {
     const parsed = JSON.parse(bytes.toString('utf8')) as RawDocument;
     // Leases are most of it, and of what is in them only what this version does not know can nest: see decodeLease.
-    const { leases: _, ...others } = parsed;
-    if (nestsDeeper(others, MAX_LEVELS)) return damaged(bytes, TOO_DEEP);
+    if (nestsDeeper({ ...parsed, leases: undefined }, MAX_LEVELS)) return damaged(bytes, TOO_DEEP);
     const raw = upgrade(parsed, envelope.format, newest, steps);
     if (raw === undefined) return damaged(bytes, `nothing upgrades its format ${envelope.format}`);
     return { kind: 'document', document: decodeDocument(raw) };

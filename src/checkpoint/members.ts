@@ -8,7 +8,7 @@ export class Malformed extends Error {
   override readonly name = 'Malformed';
 }
 
-const NONE: UnknownFields = new Map();
+const NONE: UnknownFields = new Map<string, unknown>([]);
 
 /** One JSON object whose members are asked for by name. All methods throw Malformed. */
 export class Members {

@@ -20,7 +20,7 @@ import type { AllocatePolicy, Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { PodOwner } from '../front/pods.js';
 import { isThere } from '../platform/fs/directories.js';
-import { owners } from '../platform/peer/owners.js';
+import { onceATurn, owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
@@ -93,7 +93,7 @@ export class Leases implements RosterListener, ListListener {
         remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',
         setLedger: async (state) => (await store.update((draft) => draft.setLedger(state))) === 'durable',
       },
-      owners,
+      owners: onceATurn(owners, nextTurn),
       cdi: parts.cdi,
       clock,
       random,

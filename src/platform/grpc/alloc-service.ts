@@ -73,8 +73,10 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     ) =>
     (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
-      call.once('cancelled', () => gone.abort(new Error('the caller went away')));
+      const left = (): void => gone.abort(new Error('the caller went away'));
+      call.on('cancelled', left);
       const settle: Settle = (failure, bytes) => {
+        call.off('cancelled', left); // the library says it of every call that is over
         const connection = door.connectionOf(call.metadata);
         connection?.answered(failure === undefined);
         if (failure === undefined) reply(null, bytes);

@@ -101,8 +101,14 @@ export class FrontDoor {
     const passed = (method: FrontMethod): Unary => {
       return async (call, { service }) => {
         const gone = new AbortController();
-        call.on('cancelled', () => gone.abort());
-        return service.call(method, call.request, gone.signal);
+        const left = (): void => gone.abort();
+        call.on('cancelled', left);
+        try {
+          return await service.call(method, call.request, gone.signal);
+        } finally {
+          // The library says it of every call that is over.
+          call.off('cancelled', left);
+        }
       };
     };
     const { GetDevicePluginOptions, ListAndWatch } = devicePluginService;

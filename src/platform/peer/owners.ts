@@ -16,10 +16,9 @@ export const owners: OwnerPort = {
     return fields === undefined || ENDED.has(fields[0] ?? '') ? undefined : fields[19];
   },
   cgroupOf: (pid) => {
-    // Who asks a hundred times at once is looked at once.
-    if (groups.size === 0) setImmediate(() => groups.clear());
-    if (!groups.has(pid)) groups.set(pid, groupOf(pid));
-    return groups.get(pid);
+    // The line of version 2 has no controllers: `0::/path`.
+    const [, group] = /^0::(\/.*)$/m.exec(text(`/proc/${String(pid)}/cgroup`) ?? '') ?? [];
+    return group === undefined ? undefined : lifeOf(group);
   },
   isPopulated: (cgroup) => {
     if (lifeOf(cgroup.path)?.inode !== cgroup.inode) return false;
@@ -31,13 +30,21 @@ export const owners: OwnerPort = {
   },
 };
 
-/** Control groups that were looked at in this turn of the event loop, by process. */
-const groups = new Map<number, CgroupLife | undefined>();
-
-function groupOf(pid: number): CgroupLife | undefined {
-  // The line of version 2 has no controllers: `0::/path`.
-  const [, group] = /^0::(\/.*)$/m.exec(text(`/proc/${String(pid)}/cgroup`) ?? '') ?? [];
-  return group === undefined ? undefined : lifeOf(group);
+/**
+ * The same, but that the control group of a process that asks many times at once is looked at once.
+ *
+ * @param nextTurn resolves after the event loop has looked at its sockets once
+ */
+export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): OwnerPort {
+  const groups = new Map<number, CgroupLife | undefined>();
+  return {
+    ...port,
+    cgroupOf: (pid) => {
+      if (groups.size === 0) void nextTurn().then(() => groups.clear());
+      if (!groups.has(pid)) groups.set(pid, port.cgroupOf(pid));
+      return groups.get(pid);
+    },
+  };
 }
 
 /** The fields of /proc/PID/stat from the third on; the second is the name of the program, which may contain anything. */
