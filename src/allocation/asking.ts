@@ -4,6 +4,7 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
 import type { Granted, GrantedDevice, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
+import { AnswerRoom } from './answer-room.js';
 import { answerProblem, mergeAnswers } from './answers.js';
 import { freeOf } from './availability.js';
 import { shareNode } from './choose.js';
@@ -19,6 +20,7 @@ const AVOID_MS = 10_000;
 export class Asking {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
+  readonly #room: AnswerRoom;
   readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
   /** Until when devices are avoided, by resource and id. */
   readonly #avoided = new Map<string, number>();
@@ -26,6 +28,7 @@ export class Asking {
   constructor(ports: AllocationPorts, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
+    this.#room = new AnswerRoom(ledger);
   }
 
   /** Whether a device is better not given now. */
@@ -83,7 +86,8 @@ export class Asking {
     const cause = refusals.find(({ code }) => code !== 'ALLOCATOR_STOPPING') ?? refusals[0];
     if (cause !== undefined) return cause;
     const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
-    return 'problem' in merged ? { code: 'RESPONSE_CONFLICT', message: merged.problem } : merged;
+    if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
+    return this.#room.refusalOf(merged) ?? merged;
   }
 
   async #inLine(granted: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {

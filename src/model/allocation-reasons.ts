@@ -123,7 +123,7 @@ export const ALLOCATION_REFUSALS = {
   QUEUE_FULL: refusal('RESOURCE_EXHAUSTED', 'As many requests wait for devices as may wait.', 'Try again later.'),
   LEASES_FULL: refusal(
     'RESOURCE_EXHAUSTED',
-    'There are as many leases as allocator.maxLeases allows.',
+    'There are as many leases as allocator.maxLeases allows, or what plugins answered takes all the room that the checkpoint has.',
     'Release leases that nobody needs, or raise allocator.maxLeases.',
   ),
   ALLOCATOR_STOPPING: refusal('UNAVAILABLE', 'The broker is stopping.', 'Ask its successor again, with the same key.'),

@@ -66,6 +66,26 @@ describe('answers of several plugins', () => {
   });
 });
 
+describe('answers of plugins', () => {
+  it('that take all the room of the checkpoint are refused as LEASES_FULL, and have room again after a release', async () => {
+    const ids = Array.from({ length: 200 }, (_, nth) => `g${String(nth)}`);
+    const machine = new FakeMachine();
+    // Control characters take six times their bytes on the disk.
+    const envs = new Map([['LARGE', '\u0001'.repeat(60 * 1024)]]);
+    machine.offer(GPU, ...ids).allocate = () => Promise.resolve({ ...NO_ANSWER, envs: new Map(envs) });
+    const { allocations } = await allocationWorld(machine, {});
+    let last = await outcome(allocations, request(GPU, { key: 'k0' }));
+    const first = last.message;
+    for (let nth = 1; last.code === 'given'; nth += 1) {
+      last = await outcome(allocations, request(GPU, { key: `k${String(nth)}` }));
+    }
+    assert.equal(last.code, 'LEASES_FULL');
+    assert.equal(allocations.leases().length, Math.floor((32 * 1024) / 360));
+    assert.ok((await allocations.release({ id: first, key: '' }, ROOT)).ok);
+    assert.equal((await outcome(allocations, request(GPU, { key: 'again' }))).code, 'given');
+  });
+});
+
 describe('those who wait', () => {
   it('are 256 at most; the next one is told QUEUE_FULL, and the broker that stops sends all away', async () => {
     const { allocations } = await allocationWorld(machineWith());
