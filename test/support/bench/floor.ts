@@ -132,7 +132,8 @@ async function register(directory: string, count: number): Promise<void> {
   for (let nth = 0; nth < count; nth += 1) {
     const server = new Server({ 'grpc.enable_channelz': 0 });
     server.addService(devicePluginService, {
-      GetDevicePluginOptions: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
+      // Else the front would answer PreStartContainer itself, and the bench compare a call with none.
+      GetDevicePluginOptions: (_: unknown, done: sendUnaryData<object>) => done(null, { preStartRequired: true }),
       ListAndWatch: (call: { write: (list: object) => void }) => call.write({ devices }),
       GetPreferredAllocation: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
       Allocate: (_: unknown, done: sendUnaryData<object>) => done(null, {}),
@@ -150,6 +151,7 @@ async function register(directory: string, count: number): Promise<void> {
         version: 'v1beta1',
         endpoint: `bare/${String(nth)}.sock`,
         resourceName: `example.com/r${String(nth)}`,
+        options: { preStartRequired: true },
       };
       const { path: method, requestSerialize } = registrationService.Register;
       client.makeUnaryRequest(method, requestSerialize, asItIs, request, () => undefined);
