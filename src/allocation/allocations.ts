@@ -1,7 +1,7 @@
 // Gives devices to owners: choose and mark in memory, ask the plugins, record on the disk, write the
 // CDI file, tell the owner. Until the record is on the disk nobody was told, and a fault anywhere undoes the mark.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import { type Granted, type Lease, type LeaseOwner, type LeaseSource, type PluginAnswer } from '../model/lease.js';
+import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource, PluginAnswer } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { available } from './availability.js';
 import { LeaseIds } from './ids.js';
@@ -45,7 +45,7 @@ export class Allocations implements LeaseSource {
     return [...this.#ledger.all()].map(({ lease }) => lease).filter(({ state }) => state !== 'asking');
   }
 
-  onChange(listener: () => void): void {
+  onChange(listener: LeaseListener): void {
     this.keeper.onChange(listener);
   }
 

@@ -1,6 +1,7 @@
 // For whom the devices of a resource are: owners of leases, or pods of the kubelet. The configuration says, and may say
 // otherwise at any time; as long as one side holds devices the resource stays with it, because the other side does not know
 // of them and would give them a second time.
+import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
 import type { Consumer } from '../model/settings.js';
 
@@ -16,7 +17,10 @@ export interface ConsumerPorts {
 
 /** One consumer for each resource. */
 export class Consumers {
+  /** Told of each resource that is with another side than when it was looked at last. */
+  readonly moved = new Listeners<(resource: string) => void>();
   readonly #ports: ConsumerPorts;
+  readonly #seen = new Map<string, Consumer>();
 
   constructor(ports: ConsumerPorts) {
     this.#ports = ports;
@@ -27,6 +31,16 @@ export class Consumers {
     const wanted = this.#ports.wanted(resource);
     if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
     return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
+  }
+
+  /** Looks whose these resources are: the configuration changed, or the last lease or pod that had some of one ended. */
+  look(resources: Iterable<string>): void {
+    for (const resource of resources) {
+      const consumer = this.of(resource);
+      if (this.#seen.get(resource) === consumer) continue;
+      this.#seen.set(resource, consumer);
+      this.moved.tell((told) => told(resource));
+    }
   }
 
   /** Why a resource is not with whom the configuration says; empty when it is. */

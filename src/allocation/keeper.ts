@@ -1,7 +1,7 @@
 // What becomes of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
 import type { Alarm } from '../kernel/clock.js';
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
-import type { LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
 import { Impairments } from './impairments.js';
 import { recordOf, type Entry, type Ledger } from './ledger.js';
@@ -45,7 +45,7 @@ export class Keeper {
     return this.#state;
   }
 
-  onChange(listener: () => void): void {
+  onChange(listener: LeaseListener): void {
     this.#telling.onChange(listener);
   }
 
@@ -134,7 +134,7 @@ export class Keeper {
       return { code: 'LEDGER_NOT_WRITABLE', message };
     }
     entry.lease = { ...entry.lease, state: 'active' };
-    this.#telling.changed();
+    this.#telling.changed(entry);
     entry.cdi = await file;
     if (entry.cdi !== undefined && 'problem' in entry.cdi) {
       log.warn('allocation.no-cdi', `lease ${id} has no CDI name: ${entry.cdi.problem}`, { lease: id });
@@ -153,7 +153,7 @@ export class Keeper {
     const isNews = lease.bootId !== bootId || lease.ttlMs !== undefined;
     if (lease.state === 'unconfirmed') {
       entry.lease = { ...lease, state: 'active', reason: undefined, bootId };
-      this.#telling.changed();
+      this.#telling.changed(entry);
       this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
       this.lookAtDevices();
     }
@@ -166,7 +166,7 @@ export class Keeper {
   /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
     if (!this.#ledger.remove(entry.lease.id)) return;
-    this.#telling.changed();
+    this.#telling.changed(entry);
     this.#freed();
     await this.#forget(entry, reason);
   }

@@ -4,16 +4,9 @@ import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 import type { Device } from '../model/device.js';
+import type { PreferredQuestion } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';
-import type {
-  CgroupLife,
-  GrantedDevice,
-  Lease,
-  LeaseRecord,
-  LedgerState,
-  PluginAnswer,
-  ProcessLife,
-} from '../model/lease.js';
+import type { CgroupLife, GrantedDevice, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
 
 /** Devices that a CDI file of an earlier life of the broker names. */
@@ -62,13 +55,6 @@ export const noCdi: CdiFiles = {
   claims: () => Promise.resolve([]),
 };
 
-/** What GetPreferredAllocation is asked. */
-export interface PreferredQuestion {
-  readonly available: readonly string[];
-  readonly mustInclude: readonly string[];
-  readonly size: number;
-}
-
 /** Calls to the plugin that serves a resource now. All reject with FailedCall. */
 export interface AllocatingPlugin {
   /** What its options offered. */
@@ -99,17 +85,6 @@ export interface OwnerPort {
   cgroupOf(pid: number): CgroupLife | undefined;
   /** Whether that very group is there and not empty. */
   isPopulated(cgroup: CgroupLife): boolean;
-}
-
-/** The ledger on the disk. Changes are made in memory at once. */
-export interface LedgerStore {
-  /** Whether anything that changes now can reach the disk. */
-  readonly mayWrite: boolean;
-  /** Records a lease; false when it was not on the disk in time. */
-  put(record: LeaseRecord): Promise<boolean>;
-  /** Forgets a lease; false when that is not on the disk yet: it is written later. */
-  remove(id: string): Promise<boolean>;
-  setLedger(state: LedgerState): Promise<boolean>;
 }
 
 /** What is counted. */

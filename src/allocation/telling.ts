@@ -1,7 +1,7 @@
 // Who hears of leases: operators by events, those who follow one lease, and those who show all of them.
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import type { EventSink, EventType } from '../model/event.js';
-import { ownerText } from '../model/lease.js';
+import { ownerText, type LeaseListener } from '../model/lease.js';
 import type { Entry } from './ledger.js';
 import type { LeaseNews } from './ports.js';
 
@@ -17,7 +17,7 @@ const EVENTS: ReadonlyMap<LeaseNews['type'], EventType> = new Map([
 /** Tells. */
 export class Telling {
   readonly #events: EventSink;
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners: LeaseListener[] = [];
   readonly #followers = new Map<string, Set<(news: LeaseNews) => void>>();
 
   constructor(events: EventSink) {
@@ -25,13 +25,13 @@ export class Telling {
   }
 
   /** Adds a listener for changes of what leases there are. */
-  onChange(listener: () => void): void {
+  onChange(listener: LeaseListener): void {
     this.#listeners.push(listener);
   }
 
-  /** Leases changed. */
-  changed(): void {
-    for (const listener of this.#listeners) listener();
+  /** A lease changed, or without one all of them. */
+  changed(entry?: Entry): void {
+    for (const listener of this.#listeners) listener(entry?.lease);
   }
 
   /** Tells the news of one lease from now on, until the returned function is called. */

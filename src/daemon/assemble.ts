@@ -20,7 +20,7 @@ import { nodeFiles } from '../platform/store/node-files.js';
 import { uptimeMs } from '../platform/time/boot.js';
 import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
-import { guardPlugins } from './guarding.js';
+import { guardPlugins } from '../platform/grpc/guarding.js';
 
 /** What is decided before. */
 export interface AssembleParts {

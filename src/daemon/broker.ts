@@ -21,6 +21,7 @@ import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import { createBorder, type Border } from '../platform/http2/border.js';
 import { Core, type CorePorts, type PluginSide } from './core.js';
 import { openDiscovery } from './discovering.js';
+import type { FrontLine } from './front-line.js';
 import type { Interference } from './interference.js';
 import { pluginSide, type PeerQuestions } from './outside.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
@@ -56,12 +57,6 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   ) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
   readonly faults?: Interference | undefined;
-}
-
-/** What PodResources asks of the front. */
-interface FrontNow {
-  readonly isAllocating: boolean;
-  shown(resource: string): { readonly state: string } | undefined;
 }
 
 /** Core and listeners together. */
@@ -184,11 +179,11 @@ export class Broker {
   }
 
   /** Serves who has which devices, once the leases of the checkpoint are known. */
-  async servePodResources(leases: LeaseSource, front?: FrontNow): Promise<void> {
+  async servePodResources(leases: LeaseSource, line?: FrontLine): Promise<void> {
     const { live, clock, log, metrics, degraded, guarding } = this.#parts;
     // What the front has given to the kubelet is in the kubelet's answer.
     const isTheirs = (name: string): boolean =>
-      live.settings.podResources.upstream !== undefined && front?.shown(name)?.state === 'fronted';
+      live.settings.podResources.upstream !== undefined && line?.front.view(name)?.state === 'fronted';
     if (!live.settings.podResources.enabled) return;
     this.#podResources = podResources({
       settings: live.settings,
@@ -201,7 +196,7 @@ export class Broker {
       resources: () => [...this.core.resources().values()].filter(({ name }) => !isTheirs(name)),
       degraded,
       guarding,
-      isAllocating: () => front?.isAllocating === true,
+      isAllocating: () => line?.owners.isAllocating === true,
     });
     await this.#podResources.open();
   }

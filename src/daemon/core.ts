@@ -10,8 +10,10 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { Inventory } from '../inventory/inventory.js';
-import { resourcesOf, type Resource } from '../inventory/resources.js';
+import { OfferedResources } from '../inventory/offered.js';
+import type { Resource } from '../inventory/resources.js';
 import { EventRecorder } from '../journal/event-recorder.js';
+import type { DevicePlugins } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';
 import type { ListPacing, RegistrationLimits } from '../model/flood.js';
 import type { PluginHandler } from '../model/plugin.js';
@@ -87,10 +89,12 @@ const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
 export class Core {
   readonly roster: Roster;
   readonly inventory: Inventory;
+  /** What plugins offer. */
+  readonly offered: OfferedResources;
   readonly recorder: EventRecorder;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   /** The handler of device plugins, for calls about using devices. */
-  readonly devicePlugins: DevicePluginHandler;
+  readonly devicePlugins: DevicePlugins;
   readonly reconciler: Reconciler;
   readonly enrolments: Enrolments;
   readonly lifecycle: Lifecycle;
@@ -106,6 +110,7 @@ export class Core {
     const { timeouts, discovery, paths } = live.settings;
     this.roster = roster;
     this.inventory = inventory;
+    this.offered = new OfferedResources(inventory, roster);
     this.recorder = new EventRecorder({ roster, events, log, metrics });
     const endpoints = new Endpoints(sockets);
     const device = new DevicePluginHandler({
@@ -222,7 +227,7 @@ export class Core {
 
   /** Resources as the node would report them. */
   resources(): Map<string, Resource> {
-    return resourcesOf(this.inventory.all(), (id) => this.roster.get(id));
+    return this.offered.all();
   }
 
   /** Stops working on pending registrations and closes sessions. The roster stays as it is, for those who look. */

@@ -1,5 +1,6 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
 import { Persistence } from '../checkpoint/persistence.js';
+import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
@@ -7,30 +8,33 @@ import { sleep, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
+import { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
 import type { AdminPort } from '../admin/admin-port.js';
+import { OperatorCommands } from '../admin/operator-commands.js';
+import { Standing } from '../admin/standing.js';
 import { Conditions } from '../journal/conditions.js';
+import { LifeNews } from '../journal/life-news.js';
 import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
 import { strangerOf } from '../model/instance.js';
-import { timeText, type BrokerView, type ReloadView, type StatusView } from '../model/views.js';
+import type { BrokerView, ReloadView, StatusView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
 import type { RestartOutcome } from '../reconcile/restart.js';
-import { countHealthy, decodeList } from '../platform/wire/list-decoder.js';
+import { wipePlugins } from '../platform/fs/plugin-sockets.js';
+import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
+import { countHealthy, decodeList, devicesOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
-import { adminPort } from './admin.js';
+import { resourceUse } from '../admin/device-holders.js';
 import type { Drivers } from './drivers.js';
 import { Leases } from './leases.js';
 import { cdiFiles } from './cdi.js';
 import { Broker, type BrokerParts } from './broker.js';
-import { FrontLine, resourceUse } from './front-line.js';
-import { StateLook } from './state-look.js';
+import { FrontLine } from './front-line.js';
 import { subscribe } from './subscriptions.js';
-import { WayOut } from './way-out.js';
-import { wipePlugins } from './wipe.js';
 
 /** How often a broker that is being replaced looks whether it is. */
 const LINGER_LOOK_MS = 5;
@@ -70,7 +74,7 @@ export class Daemon {
   readonly store: CheckpointStore;
   readonly stateLook: StateLook;
   /** Towards the kubelet, where `front.enabled`. */
-  readonly front: FrontLine | undefined;
+  readonly frontLine: FrontLine | undefined;
   readonly leases: Leases;
   /** What is wrong now with the broker itself. */
   readonly conditions: Conditions;
@@ -81,21 +85,20 @@ export class Daemon {
   reload: (() => Promise<ReloadView>) | undefined;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
+  readonly #standing: Standing<Conditions['areas'][number]>;
   readonly #refusals: RefusalSummary;
   readonly #refusedAgain: RefusedAgain;
-  readonly #startedAt: number;
-  readonly #startedMono: number;
+  readonly #news: LifeNews;
   #starting: Promise<void> | undefined;
-  #isStopping = false;
-  #wayOut: WayOut | undefined;
-  #isRestored = false;
+  #stopBudgets: StopBudgets | undefined;
 
   constructor(parts: DaemonParts) {
     const { live, clock, random, log, metrics, journal, bootId, faults } = parts;
     this.#parts = parts;
     this.journal = journal;
-    this.#startedAt = clock.wall();
-    this.#startedMono = clock.mono();
+    const { version } = parts;
+    const { pid } = parts.self;
+    this.#news = new LifeNews({ log, journal, clock, version, pid });
     this.#refusals = parts.refusals;
     this.#refusedAgain = new RefusedAgain(journal, clock);
     this.conditions = new Conditions(log, journal, () => this.#told());
@@ -141,35 +144,38 @@ export class Daemon {
     faults?.follow(this.broker.core);
     const { core } = this.broker;
     const { leases } = this;
-    if (live.settings.front.enabled) this.front = new FrontLine({ ...parts, core, events: journal, leases });
-    const { allocations } = this.leases;
-    const use = resourceUse(this.leases, this.front);
-    const ordered = { core, flood, persistence: this.#persistence, leases: allocations };
-    const asked = { reload: async () => this.reload?.(), head: () => this.head() };
-    this.port = adminPort({ ...ordered, clock, events: journal, use, ...asked });
-    subscribe({ core, flood, persistence: this.#persistence, leases: this.leases, front: this.front, faults });
+    if (live.settings.front.enabled) this.frontLine = new FrontLine({ ...parts, core, events: journal, leases });
+    const { allocations, consumers, changes } = leases;
+    const use = resourceUse({ leases: allocations, consumers, kubelet: this.frontLine });
+    this.#standing = new Standing({
+      version,
+      pid,
+      bootId,
+      clock,
+      ...{ conditions: this.conditions, policy: live, restart: core.restart },
+    });
+    this.port = new OperatorCommands({
+      known: core,
+      devicesOf,
+      actions: core.operatorActions,
+      tombstones: this.#persistence,
+      leases: allocations,
+      events: journal,
+      ...{ flood, clock, use },
+      reload: async () => this.reload?.(),
+      head: () => this.head(),
+    });
+    subscribe({ core, flood, persistence: this.#persistence, leases: changes, front: this.frontLine?.front, faults });
   }
 
   /** The broker's own facts. */
   view(): BrokerView {
-    const problems = [...this.conditions.sentences, ...this.#policyProblems()];
-    const settled = this.#isRestored && this.broker.core.restart.isSettled;
-    const phase = this.#isStopping ? 'stopping' : !settled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
-    return {
-      version: this.#parts.version,
-      pid: this.#parts.self.pid,
-      phase,
-      startedAt: timeText(this.#startedAt),
-      bootId: this.#parts.bootId,
-      restoredPlugins: this.broker.core.restart.restored,
-      problems,
-    };
+    return this.#standing.view();
   }
 
   /** What does not work, as metrics name it. */
-  get degraded(): readonly ('checkpoint' | 'discovery' | 'descriptors' | 'policy' | 'allocation' | 'http')[] {
-    const policy = this.#policyProblems().map(() => 'policy' as const);
-    return [...this.conditions.areas, ...policy];
+  get degraded(): Standing<Conditions['areas'][number]>['degraded'] {
+    return this.#standing.degraded;
   }
 
   /** Everything that `status` shows beside plugins and resources. */
@@ -194,7 +200,7 @@ export class Daemon {
   }
 
   async #start(): Promise<void> {
-    const { live, clock, log, journal, version, self } = this.#parts;
+    const { live, clock, log, journal } = this.#parts;
     const { paths, restart } = live.current.settings;
     const opened = await this.store.open();
     await journal.open(opened.eventSeq);
@@ -203,48 +209,41 @@ export class Daemon {
     await this.leases.restore(opened);
     this.#parts.drivers.restore(core);
     const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
-    this.#isRestored = true;
+    this.#standing.isRestored = true;
     // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();
     await this.broker.serveOperators(this.port, () => this.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
-    this.front?.open();
-    await this.broker.servePodResources(this.leases.allocations, this.front);
+    this.frontLine?.open();
+    await this.broker.servePodResources(this.leases.allocations, this.frontLine);
     const isCold = opened.view.state === 'empty';
     if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
-      wipePlugins(paths.devicePlugins, log, journal);
+      wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     this.#storeChanged();
     await this.broker.open();
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
-    log.info('broker.started', `plugin-broker ${version} serves ${paths.root}`, { pid: self.pid });
-    journal.record({
-      type: 'broker',
-      message: `plugin-broker ${version} started with pid ${String(self.pid)}`,
-      facts: { start: opened.rebooted ? 'rebooted' : journal.before, restored: core.restart.restored },
-    });
+    this.#news.started(paths.root, opened.rebooted, core.restart.restored);
     this.#told();
     await journal.restore();
   }
 
   /** Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`. */
   async stop(why: string): Promise<void> {
-    if (this.#isStopping) return;
-    this.#isStopping = true;
-    const wayOut = (this.#wayOut = new WayOut(this.#parts.clock));
-    const { log, journal } = this.#parts;
+    if (this.#standing.isStopping) return;
+    this.#standing.isStopping = true;
+    const budgets = (this.#stopBudgets = new StopBudgets(this.#parts.clock));
     this.#told();
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
-    log.info('broker.stopping', `the broker is stopping: ${why}`);
-    journal.record({ type: 'broker', message: `the broker is stopping: ${why}` });
+    this.#news.stopping(why);
     await this.#starting.catch(() => undefined); // its caller has the error
     await Promise.all([this.broker.stop(), this.leases.stop()]);
     await this.#persistence.writePenalties();
-    await this.store.flush(wayOut.flushMs());
-    await journal.close(wayOut.eventsMs());
+    await this.store.flush(budgets.flushMs());
+    await this.journal.close(budgets.eventsMs());
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await this.front?.close();
+    await this.frontLine?.close();
     await this.#parts.drivers.stop();
     await this.broker.closeSessions();
     this.flood.close();
@@ -254,7 +253,7 @@ export class Daemon {
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
   async linger(limitMs: number): Promise<void> {
     const { clock } = this.#parts;
-    const until = clock.mono() + (this.#wayOut?.lingerMs(limitMs) ?? limitMs);
+    const until = clock.mono() + (this.#stopBudgets?.lingerMs(limitMs) ?? limitMs);
     while (this.broker.isAnsweringOperators && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
   }
 
@@ -264,17 +263,10 @@ export class Daemon {
   }
 
   #settled({ confirmed, settling, total }: RestartOutcome): void {
-    const seconds = (this.#parts.clock.mono() - this.#startedMono) / 1000;
-    this.#parts.metrics.restored(seconds);
+    this.#parts.metrics.restored(this.#news.seconds);
     this.#parts.drivers.settle();
     this.leases.settled();
-    if (total > 0) {
-      const away = settling === 0 ? '' : `, ${String(settling)} are restarting themselves`;
-      const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${seconds.toFixed(2)} s${away}`;
-      this.#parts.log.info('broker.restored', message);
-      const facts = { settled: Math.round(seconds * 1000), confirmed, settling, total };
-      this.#parts.journal.record({ type: 'broker', message, facts });
-    }
+    this.#news.restored(confirmed, settling, total);
     this.#told();
   }
 
@@ -285,11 +277,6 @@ export class Daemon {
     if (isWrong) return;
     this.#persistence.caughtUp();
     this.leases.allocations.keeper.caughtUp();
-  }
-
-  #policyProblems(): string[] {
-    const { error, source } = this.#parts.live.view();
-    return error === '' ? [] : [`the policy file ${source} is not in force: ${error}`];
   }
 
   #told(): void {

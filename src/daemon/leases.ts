@@ -1,29 +1,28 @@
 // Wires the allocator: what plugins offer, the ledger in the checkpoint, and alloc.sock.
 import { Consumers } from '../allocation/consumers.js';
 import { Allocations } from '../allocation/allocations.js';
-import type { AllocationMetrics, CdiFiles, Offer } from '../allocation/ports.js';
+import { Changes } from '../allocation/changes.js';
+import { Offers } from '../allocation/offers.js';
+import type { AllocationMetrics, CdiFiles } from '../allocation/ports.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { LeaseRecords } from '../checkpoint/lease-records.js';
 import type { CheckpointStore, OpenedCheckpoint } from '../checkpoint/store.js';
 import type { FloodGate } from '../flood/flood-gate.js';
 import { DecodedLists } from '../inventory/decoded-lists.js';
-import { resourcesOf } from '../inventory/resources.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
-import type { ListListener } from '../model/device-list.js';
 import type { EventSink } from '../model/event.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { RosterListener } from '../model/instance.js';
 import type { LedgerView } from '../model/views.js';
 import type { AllocatePolicy, Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
-import type { PodOwner } from '../front/pods.js';
+import type { Owners } from '../front/owners.js';
 import { isThere } from '../platform/fs/directories.js';
 import { onceATurn, owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesOf } from '../platform/wire/list-decoder.js';
-import { DevicePluginHandler } from '../session/device-plugin-handler.js';
 import type { Broker } from './broker.js';
 
 /** What it is made of. */
@@ -49,50 +48,45 @@ export interface LeaseParts {
 }
 
 /** Pods of a kubelet that have devices. */
-interface PodSource {
-  pods(resource: string): readonly PodOwner[];
-  /** By device. */
-  ownersOf(resource: string): ReadonlyMap<string, unknown>;
-}
-const noPods: PodSource = { pods: () => [], ownersOf: () => new Map() };
+type PodSource = Pick<Owners, 'pods' | 'of'>;
+const noPods: PodSource = { pods: () => [], of: () => new Map() };
 
 /** The allocator and its socket. */
-export class Leases implements RosterListener, ListListener {
+export class Leases {
   readonly allocations: Allocations;
   /** For whom the devices of each resource are. */
   readonly consumers: Consumers;
+  /** What changes of plugins mean for those who wait. */
+  readonly changes: Changes;
   readonly #parts: LeaseParts;
-  readonly #decoded = new DecodedLists(devicesOf);
-  #front: PodSource = noPods;
+  #pods: PodSource = noPods;
   #socket: AllocatorSocket | undefined;
-  #isChanging = false;
   #isStopping = false;
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
     const { live, store, clock, random, metrics } = parts;
     const { settings } = live.current;
+    const { core } = parts.broker;
+    const offers = new Offers({
+      resources: core.offered,
+      plugins: core.devicePlugins,
+      decoded: new DecodedLists(devicesOf),
+    });
     const policy = (resource: string): AllocatePolicy => live.policyFor(DEVICE_PLUGIN, resource, '').allocate;
     this.consumers = new Consumers({
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
       hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
-      heldByPods: (resource) => this.#front.ownersOf(resource).size,
+      heldByPods: (resource) => this.#pods.of(resource).size,
     });
     this.allocations = new Allocations({
-      offer: (resource) => this.#offer(resource),
+      offer: (resource) => offers.of(resource),
       policy,
       consumer: (resource) => this.consumers.of(resource),
       settings: settings.allocator,
       timeouts: settings.timeouts,
       flood: (uid) => parts.flood.allocations.ask(uid),
-      store: {
-        get mayWrite() {
-          return store.mayWrite;
-        },
-        put: async (record) => (await store.update((draft) => draft.putLease(record))) === 'durable',
-        remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',
-        setLedger: async (state) => (await store.update((draft) => draft.setLedger(state))) === 'durable',
-      },
+      store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
       cdi: parts.cdi,
       clock,
@@ -105,11 +99,12 @@ export class Leases implements RosterListener, ListListener {
       metrics,
       nextTurn,
     });
+    this.changes = new Changes(nextTurn, () => this.allocations.changed());
   }
 
   /** There are pods that have devices. */
-  besides(front: PodSource): void {
-    this.#front = front;
+  besides(pods: PodSource): void {
+    this.#pods = pods;
   }
 
   /** What `status` shows. */
@@ -136,7 +131,7 @@ export class Leases implements RosterListener, ListListener {
       ownUid,
       isExact: peers.isExact === true,
       allocations: this.allocations,
-      pods: (resource) => this.#front.pods(resource),
+      pods: (resource) => this.#pods.pods(resource),
       accept: broker.newGate().accept,
       acceptFailed: broker.acceptFailed,
       degraded,
@@ -149,47 +144,12 @@ export class Leases implements RosterListener, ListListener {
     this.allocations.keeper.settled();
   }
 
-  changed(): void {
-    this.#changed();
-  }
-
-  listApplied(): void {
-    this.#changed();
-  }
-
   /** Sends everybody away who waits, lets what is being given end, and stops serving. */
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.changes.stop();
     this.allocations.stop();
     await this.#socket?.close();
     this.allocations.close();
-  }
-
-  /** Many changes of one turn are one. */
-  #changed(): void {
-    if (this.#isChanging || this.#isStopping) return;
-    this.#isChanging = true;
-    void nextTurn().then(() => {
-      this.#isChanging = false;
-      if (!this.#isStopping) this.allocations.changed();
-    });
-  }
-
-  #offer(resource: string): Offer | undefined {
-    const { roster, inventory, handlers } = this.#parts.broker.core;
-    const lists = roster.ofPlugin(DEVICE_PLUGIN, resource).flatMap(({ id }) => inventory.holding(id) ?? []);
-    const found = resourcesOf(lists, (id) => roster.get(id)).get(resource);
-    const instance = found === undefined ? roster.primaryOf(DEVICE_PLUGIN, resource) : roster.get(found.owner.id);
-    if (instance === undefined) return undefined;
-    const handler = handlers.get(DEVICE_PLUGIN);
-    const calls = handler instanceof DevicePluginHandler ? handler.callsOf(instance.id) : undefined;
-    const isPreferredAvailable = instance.facts['preferredAllocationAvailable'] === true;
-    return {
-      isReady: found !== undefined && instance.state === 'ready',
-      state: `${instance.state} (${instance.reason})`,
-      instanceId: instance.id,
-      devices: found === undefined ? undefined : this.#decoded.of(resource, found.holding.raw),
-      plugin: calls === undefined ? undefined : { isPreferredAvailable, ...calls },
-    };
   }
 }

@@ -1,12 +1,10 @@
-// What the daemon shows to those who watch it: metrics and health over HTTP, and systemd.
+// What the daemon shows to those who watch it: metrics and health over HTTP, and its page.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
-import type { BrokerView } from '../model/views.js';
 import type { Settings } from '../model/settings.js';
 import { healthPages } from '../platform/http/health-pages.js';
 import { startHealthServer, type HealthServer } from '../platform/http/health-server.js';
 import { processMetrics, type BrokerMetrics, type MetricsSnapshot } from '../platform/metrics/broker-metrics.js';
-import type { Notifier } from '../platform/systemd/notifier.js';
 import type { Daemon } from './daemon.js';
 import { openPage } from './page.js';
 
@@ -15,15 +13,11 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
   const { core } = daemon.broker;
   return {
     plugins: core.roster.all(),
-    devices: [...core.resources().values()].map(({ name, owner, capacity, allocatable }) => {
-      const isThere = owner.state === 'ready' || owner.state === 'restored';
-      const rest = capacity - allocatable;
-      return { resource: name, healthy: allocatable, unhealthy: isThere ? rest : 0, held: isThere ? 0 : rest };
-    }),
+    devices: core.offered.health(),
     version: daemon.view().version,
     quarantined: daemon.flood.quarantines,
     floodRules: daemon.flood.rules(),
-    front: daemon.front?.states(),
+    front: daemon.frontLine?.front.states(),
     leases: daemon.leases.allocations
       .leases()
       .flatMap(({ state, granted }) => granted.map(({ resource }) => ({ resource, state }))),
@@ -62,21 +56,4 @@ export function serveHealth(
       },
     }
   );
-}
-
-/** Tells systemd each phase once, and what is degraded. */
-export function tellSystemd(notifier: Notifier): (view: BrokerView) => void {
-  let isReady = false;
-  let said = '';
-  return ({ phase, problems }) => {
-    const line = problems.length > 0 ? `${phase}: ${problems.join('; ')}` : phase;
-    if (phase === 'stopping') notifier.stopping();
-    if (!isReady && (phase === 'ready' || phase === 'degraded')) {
-      isReady = true;
-      notifier.ready(line);
-    } else if (line !== said) {
-      notifier.status(line);
-    }
-    said = line;
-  };
 }

@@ -104,13 +104,9 @@ export class Discovery {
   #examine(path: string): void {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
-    const owner = key === undefined ? 0 : this.#port.ownerOf(path);
-    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) {
-      // A directory can be given away after its sockets were counted.
-      if (known !== undefined && this.#owners.get(path) !== owner) this.#countFor(path, owner);
-      return;
-    }
+    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) return;
     this.#unusable.delete(path);
+    const owner = key === undefined ? 0 : this.#port.ownerOf(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
     const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key);
     if (known !== undefined) this.#forget(path, known, found);
@@ -142,10 +138,17 @@ export class Discovery {
   #hasRoom(path: string, owner: number): boolean {
     const { maxSockets, isTrusted } = this.#space();
     const share = Math.max(1, Math.floor(maxSockets / 4));
-    let others = 0;
-    for (const [uid, count] of this.#byOwner) if (!isTrusted(uid)) others += count;
-    const isEntitled = isTrusted(owner) || ((this.#byOwner.get(owner) ?? 0) < share && others < 3 * share);
-    if (isEntitled && (this.#known.size < maxSockets || this.#giveWay(share, isTrusted))) return true;
+    // What an owner has beyond its share counts against nobody else: it gives way where the room is needed.
+    let [others, withExcess] = [0, 0];
+    for (const [uid, count] of this.#byOwner) {
+      if (isTrusted(uid)) continue;
+      others += Math.min(count, share);
+      withExcess += count;
+    }
+    const isStranger = !isTrusted(owner);
+    const isEntitled = !isStranger || ((this.#byOwner.get(owner) ?? 0) < share && others < 3 * share);
+    const isFull = this.#known.size >= maxSockets || (isStranger && withExcess >= 3 * share);
+    if (isEntitled && (!isFull || this.#giveWay(share, isTrusted))) return true;
     if (isEntitled)
       this.#crowd(
         'all',
@@ -211,7 +214,9 @@ export class Discovery {
     if (this.#stopped) return;
     this.#crowded.clear();
     for (const path of [...this.#known.keys(), ...this.#unusable.keys()]) this.#examine(path);
-    for (const path of this.#port.list()) this.#examine(path);
+    // A directory can be given away after its sockets were counted.
+    for (const path of this.#known.keys()) this.#countFor(path, this.#port.ownerOf(path));
+    for (const path of this.#port.list()) if (!this.#known.has(path)) this.#examine(path);
     this.#tellCrowded();
   };
 

@@ -2,9 +2,10 @@
 // an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
 // nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
 import { abortable, sleep, type Clock } from '../kernel/clock.js';
+import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
-import { FrontFailure, type FrontedResources, type FrontMethod, type FrontOwners, type FrontWire } from './ports.js';
+import { FrontFailure, type FrontedResources, type FrontOwners, type FrontWire } from './ports.js';
 import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: what waits at the gate is answered before. */
@@ -57,14 +58,14 @@ export class FrontCalls {
   }
 
   /** Passes a call on. @throws FrontFailure */
-  async call(method: FrontMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
+  async call(method: DeviceMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
     const signal = AbortSignal.any([outer, this.#halt.signal]);
     if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
     const ids = this.#idsOf(method, request);
     return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
   }
 
-  #idsOf(method: FrontMethod, request: Buffer): readonly string[] {
+  #idsOf(method: DeviceMethod, request: Buffer): readonly string[] {
     try {
       return this.#ports.wire.idsOf(method, request);
     } catch {
@@ -156,7 +157,7 @@ export class FrontCalls {
 
   async #pass(
     instanceId: string,
-    method: FrontMethod,
+    method: DeviceMethod,
     request: Buffer,
     limitMs: number,
     signal: AbortSignal,

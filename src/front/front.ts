@@ -1,6 +1,9 @@
 // The front: every resource that is for the pods of the kubelet, before that kubelet.
 import type { Alarm } from '../kernel/clock.js';
+import type { Holding, ListListener } from '../model/device-list.js';
 import type { FrontState, FrontView } from '../model/front.js';
+import { DEVICE_PLUGIN } from '../model/ids.js';
+import type { Change, Instance, RosterListener } from '../model/instance.js';
 import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
 import type { Speculation } from './standing.js';
 
@@ -16,7 +19,7 @@ export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation'> {
 }
 
 /** All fronted resources. */
-export class Front {
+export class Front implements RosterListener, ListListener {
   readonly #ports: FrontPorts;
   readonly #resources = new Map<string, FrontedResource>();
   #speculation: Speculation;
@@ -39,11 +42,11 @@ export class Front {
       });
     }
     const held = (name: string): number => owners.idsOf(name).length;
-    for (const name of resources.names().sort((a, b) => held(b) - held(a))) this.changed(name);
+    for (const name of resources.names().sort((a, b) => held(b) - held(a))) this.refresh(name);
   }
 
   /** What is known of a resource changed: its plugin, its list, or who has its devices. */
-  changed(name: string): void {
+  refresh(name: string): void {
     if (!this.#isOpen) return;
     const known = this.#resources.get(name);
     if (known !== undefined) {
@@ -51,11 +54,23 @@ export class Front {
       return;
     }
     const { resources, maxResources } = this.#ports;
-    if (resources.now(name) === undefined || !resources.names().includes(name)) return;
+    if (resources.now(name) === undefined) return;
     if (this.#resources.size >= maxResources()) return;
     const fronted = new FrontedResource(name, { ...this.#ports, speculation: () => this.#speculation });
     this.#resources.set(name, fronted);
     fronted.refresh();
+  }
+
+  changed({ instance }: Change): void {
+    if (instance.type === DEVICE_PLUGIN) this.refresh(instance.name);
+  }
+
+  removed(instance: Instance): void {
+    if (instance.type === DEVICE_PLUGIN) this.refresh(instance.name);
+  }
+
+  listApplied({ resource }: Holding): void {
+    this.refresh(resource);
   }
 
   /** kubelet.sock is another one, or gone. */

@@ -1,6 +1,7 @@
 // One resource in front of the kubelet: what it is told, on however many streams it has, and its calls.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import type { DeviceMethod, DeviceOptions } from '../model/device-use.js';
 import type { FrontState, FrontView } from '../model/front.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { FrontCalls, type FrontLimits } from './calls.js';
@@ -10,8 +11,6 @@ import {
   type FrontAnswer,
   type FrontedResources,
   type FrontedService,
-  type FrontMethod,
-  type FrontOptions,
   type FrontOwners,
   type FrontPlace,
   type FrontWire,
@@ -41,7 +40,7 @@ export interface FrontedResourcePorts {
   readonly usesRegistry: boolean;
   /** Told of each change of the state. */
   readonly changed: (resource: string, view: FrontView) => void;
-  readonly called: (method: FrontMethod, result: CallResult) => void;
+  readonly called: (method: DeviceMethod, result: CallResult) => void;
   readonly gateWaited: (seconds: number) => void;
 }
 
@@ -106,7 +105,7 @@ export class FrontedResource implements FrontedService {
   }
 
   /** The gate is announced where the plugin wants to be called anyway, and where it was not reached yet. */
-  options(): FrontOptions {
+  options(): DeviceOptions {
     const now = this.#now();
     const { isConfirmed } = standingOf(now, this.#ports.speculation());
     return {
@@ -132,7 +131,7 @@ export class FrontedResource implements FrontedService {
     };
   }
 
-  async call(method: FrontMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer> {
+  async call(method: DeviceMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer> {
     const { called } = this.#ports;
     this.#callsUnderWay++;
     try {

@@ -3,6 +3,7 @@
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners } from './ports.js';
 
 /** The kubelet is asked at most this often. */
@@ -29,17 +30,6 @@ export interface PodResources {
   get(namespace: string, pod: string, limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[] | undefined>;
   /** Resources of which the kubelet has healthy devices. */
   usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
-}
-
-/** What is known of one device. */
-export interface DeviceOwner {
-  readonly namespace: string;
-  readonly pod: string;
-  readonly container: string;
-  /** Epoch milliseconds of the first answer that named it. */
-  readonly since: number;
-  /** Answers in a row that did not name it. */
-  absent: number;
 }
 
 /** What owners need. */
@@ -78,9 +68,9 @@ export class Owners implements FrontOwners {
     return this.#byResource.get(resource) ?? new Map();
   }
 
-  /** All owners, by resource. */
-  all(): ReadonlyMap<string, ReadonlyMap<string, DeviceOwner>> {
-    return this.#byResource;
+  /** Containers of pods that have devices; with a resource only those that have some of it. */
+  pods(resource: string): readonly PodOwner[] {
+    return podOwners(this.#byResource, resource);
   }
 
   /** Whether the kubelet waits for an Allocate of ours: List is not to be asked then, by anybody. */

@@ -1,5 +1,15 @@
 // Pods as owners of devices: what was learned device by device, put together again. Pure.
-import type { DeviceOwner } from './owners.js';
+
+/** What is known of one device. */
+export interface DeviceOwner {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** Epoch milliseconds of the first answer that named it. */
+  readonly since: number;
+  /** Answers in a row that did not name it. */
+  absent: number;
+}
 
 /** One container of a pod with all that it has. */
 export interface PodOwner {

@@ -1,15 +1,7 @@
 // What the front needs of the rest of the house, and what it gives to those who serve its sockets.
+import type { DeviceMethod, DeviceOptions, DevicePlugins } from '../model/device-use.js';
 import type { PluginState } from '../model/plugin.js';
 import type { Reason } from '../model/reasons.js';
-
-/** The calls of a kubelet that are passed on to the plugin. */
-export type FrontMethod = 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer';
-
-/** What GetDevicePluginOptions answers. */
-export interface FrontOptions {
-  readonly preStartRequired: boolean;
-  readonly preferredAllocationAvailable: boolean;
-}
 
 /** What the broker knows of a resource at this moment: the instance that speaks for it, and its last list. */
 export interface ResourceNow {
@@ -25,31 +17,29 @@ export interface ResourceNow {
   readonly devices: number;
   readonly healthy: number;
   /** As the plugin said, now or before the restart. */
-  readonly options: FrontOptions;
+  readonly options: DeviceOptions;
 }
 
 /** The resources of the broker. */
-export interface FrontedResources {
-  /** Names that are to be fronted now: known, matched by the settings, and for the pods of the kubelet. */
+export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
+  /** Resources that are to be fronted now: known, matched by the settings, and for the pods of the kubelet. */
   names(): string[];
-  /** Undefined when nothing is known of it, or nothing any more. */
+  /** Undefined when it is none of those, or nothing is known of it any more. */
   now(resource: string): ResourceNow | undefined;
   /** Passes a call on over the open session of an instance. Rejects with FailedCall; undefined without a session. */
   call(
     instanceId: string,
-    method: FrontMethod,
+    method: DeviceMethod,
     request: Buffer,
     limitMs: number,
     signal: AbortSignal,
   ): Promise<Buffer> | undefined;
-  /** Whether the plugin answers GetDevicePluginOptions within a second. */
-  isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
 }
 
 /** Lists and requests as bytes: the front compares and composes them and never needs their form. */
 export interface FrontWire {
   /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
-  idsOf(method: FrontMethod, request: Buffer): readonly string[];
+  idsOf(method: DeviceMethod, request: Buffer): readonly string[];
   /** The devices of a list by id, with whether they are healthy. */
   healthOf(list: Buffer): ReadonlyMap<string, boolean>;
   /** The list with all its devices unhealthy, if that is wanted, and with further unhealthy ones at its end. */
@@ -65,7 +55,7 @@ export interface Kubelet {
   /** The incarnation of kubelet.sock now; undefined when there is none. */
   incarnation(): string | undefined;
   /** Calls Register. Rejects with FailedCall. */
-  register(resource: string, endpoint: string, options: FrontOptions, signal: AbortSignal): Promise<void>;
+  register(resource: string, endpoint: string, options: DeviceOptions, signal: AbortSignal): Promise<void>;
 }
 
 /** A ListAndWatch stream of a kubelet. */
@@ -78,11 +68,11 @@ export interface ListOut {
 
 /** What is served on the sockets of one resource. */
 export interface FrontedService {
-  options(): FrontOptions;
+  options(): DeviceOptions;
   /** A stream was opened. Returns what to call when it has ended. */
   watch(stream: ListOut): () => void;
   /** Never rejects. */
-  call(method: FrontMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer>;
+  call(method: DeviceMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer>;
 }
 
 /** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */

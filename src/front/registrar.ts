@@ -4,7 +4,8 @@
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
-import type { FrontOptions, FrontPlace, Kubelet } from './ports.js';
+import type { DeviceOptions } from '../model/device-use.js';
+import type { FrontPlace, Kubelet } from './ports.js';
 
 const RETRY: BackoffBounds = { firstMs: 20, maxMs: 1000 };
 /** The kubelet answers Register after it has called us back. Beyond this it hangs, and is called again. */
@@ -26,7 +27,7 @@ export interface RegistrarPorts {
   readonly place: FrontPlace;
   readonly clock: Clock;
   readonly random: Random;
-  readonly options: () => FrontOptions;
+  readonly options: () => DeviceOptions;
   /** Streams that the kubelet has open. */
   readonly openStreams: () => number;
   /** Whether there is an entry in the registry to be made (front.doors). */

@@ -123,6 +123,17 @@ export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
   readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
 };
 
+/** The ledger on the disk. Changes are made in memory at once. The checkpoint keeps it. */
+export interface LedgerStore {
+  /** Whether anything that changes now can reach the disk. */
+  readonly mayWrite: boolean;
+  /** Records a lease; false when it was not on the disk in time. */
+  put(record: LeaseRecord): Promise<boolean>;
+  /** Forgets a lease; false when that is not on the disk yet: it is written later. */
+  remove(id: string): Promise<boolean>;
+  setLedger(state: LedgerState): Promise<boolean>;
+}
+
 /** Names of the two variables that every lease has. */
 const LEASE_ENV = 'PLUGIN_BROKER_LEASE';
 export const DEVICES_ENV = 'PLUGIN_BROKER_DEVICES';
@@ -170,11 +181,14 @@ export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace
   return part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`;
 }
 
+/** Hears of a change of a lease; without one, of many at once. */
+export type LeaseListener = (lease?: Lease) => void;
+
 /**
  * Where others read who holds what (PodResources, views). `leases` are those on the disk, oldest first: a lease is among
  * them before its owner is told, and is not any more once it was released. Listeners are called after each change.
  */
 export interface LeaseSource {
   leases(): readonly Lease[];
-  onChange(listener: () => void): void;
+  onChange(listener: LeaseListener): void;
 }

@@ -1,11 +1,12 @@
 // The handler of type DevicePlugin: one session per instance.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import type { DeviceCalls, DevicePlugins } from '../model/device-use.js';
 import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import { type Reason, type Refusal } from '../model/reasons.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
-import type { DeviceCalls, ListSink, PluginDialler, SocketRemover } from './ports.js';
+import type { ListSink, PluginDialler, SocketRemover } from './ports.js';
 import { Recycling } from './recycling.js';
 import { checkResourceName } from './resource-name.js';
 import { Session, type SessionPorts } from './session.js';
@@ -33,7 +34,7 @@ export interface DevicePluginPorts {
 }
 
 /** Validate → Register → DeRegister for device plugins. */
-export class DevicePluginHandler implements PluginHandler {
+export class DevicePluginHandler implements PluginHandler, DevicePlugins {
   readonly type = DEVICE_PLUGIN;
   readonly coexist = false;
   readonly serialBy = 'incarnation';

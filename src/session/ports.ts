@@ -1,7 +1,7 @@
 // What a session needs of the rest of the house.
 import type { ListVerdict } from '../model/device-list.js';
+import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import type { StreamEnd } from '../model/failed-call.js';
-import type { PluginAnswer } from '../model/lease.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
 /** A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. */
@@ -12,39 +12,10 @@ export interface ListStream {
   cancel(): void;
 }
 
-/** What GetDevicePluginOptions answers. */
-export interface PluginOptions {
-  readonly preStartRequired: boolean;
-  readonly preferredAllocationAvailable: boolean;
-}
-
-/** What GetPreferredAllocation is asked. */
-export interface PreferredQuestion {
-  readonly available: readonly string[];
-  readonly mustInclude: readonly string[];
-  readonly size: number;
-}
-
-/** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
-export interface DeviceCalls {
-  /** Passes a request on as bytes, for whoever stands between a kubelet and the plugin. */
-  call(
-    method: 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer',
-    request: Buffer,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Buffer>;
-  /** Allocate for one container. An answer for no container is a failure. */
-  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
-  /** What the plugin would choose; not checked, and empty where it has no opinion. */
-  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
-  preStart(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<void>;
-}
-
 /** One connection to one incarnation of a device plugin. */
 export interface PluginConnection {
   /** @throws FailedCall */
-  options(limitMs: number, signal: AbortSignal): Promise<PluginOptions>;
+  options(limitMs: number, signal: AbortSignal): Promise<DeviceOptions>;
   listAndWatch(): ListStream;
   readonly calls: DeviceCalls;
   /** Calls back once when the established connection is gone. */

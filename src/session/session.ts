@@ -2,11 +2,12 @@
 // whoever wants the plugin again registers it again, through admission.
 import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
-import type { DeviceCalls, ListSink, PluginConnection, PluginDialler, PluginOptions } from './ports.js';
+import type { ListSink, PluginConnection, PluginDialler } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
 import type { ListPacer as UpdatePacer } from '../model/flood.js';
 
@@ -60,7 +61,7 @@ export class Session {
    *
    * @throws Refused with what to answer
    */
-  async open(signal: AbortSignal): Promise<PluginOptions> {
+  async open(signal: AbortSignal): Promise<DeviceOptions> {
     const { name, endpointAsSent } = this.#enrolment;
     try {
       const both = AbortSignal.any([signal, this.#halt.signal]);

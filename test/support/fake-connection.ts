@@ -1,10 +1,5 @@
-import type {
-  DeviceCalls,
-  ListStream,
-  PluginConnection,
-  PluginDialler,
-  PluginOptions,
-} from '../../src/session/ports.js';
+import type { ListStream, PluginConnection, PluginDialler } from '../../src/session/ports.js';
+import type { DeviceCalls, DeviceOptions } from '../../src/model/device-use.js';
 import type { TransportFault } from '../../src/model/failed-call.js';
 import type { PinnedSocket } from '../../src/model/plugin.js';
 import type { StreamEnd } from '../../src/model/failed-call.js';
@@ -104,7 +99,7 @@ export class FakeConnection implements PluginConnection {
   isClosed = false;
   lost: (() => void) | undefined;
   /** Answers GetDevicePluginOptions. */
-  answer: (limitMs: number, signal: AbortSignal) => Promise<PluginOptions> = () =>
+  answer: (limitMs: number, signal: AbortSignal) => Promise<DeviceOptions> = () =>
     Promise.resolve({ preStartRequired: false, preferredAllocationAvailable: false });
 
   /** Calls about using devices: none is answered. */
@@ -115,7 +110,7 @@ export class FakeConnection implements PluginConnection {
     preStart: () => Promise.reject(new Error('not served')),
   };
 
-  options(limitMs: number, signal: AbortSignal): Promise<PluginOptions> {
+  options(limitMs: number, signal: AbortSignal): Promise<DeviceOptions> {
     this.asked += 1;
     return this.answer(limitMs, signal);
   }

@@ -1,4 +1,6 @@
 // Removing plugin sockets, as the kubelet does at its start: sockets only, and never a living daemon's.
+import type { Log } from '../../kernel/log.js';
+import type { EventSink } from '../../model/event.js';
 import { PinnedDirectory } from './pinned-directory.js';
 
 /**
@@ -17,4 +19,16 @@ export function wipeSockets(directory: string, keep: ReadonlySet<string>): strin
   } finally {
     pinned.close();
   }
+}
+
+/**
+ * As the kubelet at its start: plugins that watch for the loss of their own socket register again. Removes their sockets,
+ * and says so.
+ */
+export function wipePlugins(directory: string, keep: ReadonlySet<string>, log: Log, events: EventSink): void {
+  const removed = wipeSockets(directory, keep);
+  if (removed.length === 0) return;
+  const message = `${String(removed.length)} plugin sockets were removed, so that their plugins register again (restart.wipeSockets)`;
+  log.info('broker.sockets-wiped', message, { sockets: removed.slice(0, 32) });
+  events.record({ type: 'broker', message });
 }

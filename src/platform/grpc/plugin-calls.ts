@@ -1,7 +1,7 @@
 // The calls to a device plugin about using its devices: typed for the ledger, as bytes for whoever passes them on.
 import type { PluginAnswer } from '../../model/lease.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
-import type { DeviceCalls } from '../../session/ports.js';
+import type { DeviceCalls } from '../../model/device-use.js';
 import {
   AllocateRequest,
   AllocateResponse,

@@ -9,8 +9,9 @@ import type {
   ServiceDefinition,
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import type { FrontAnswer, FrontedService, FrontMethod, ListOut } from '../../front/ports.js';
+import type { FrontAnswer, FrontedService, ListOut } from '../../front/ports.js';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import type { DeviceMethod } from '../../model/device-use.js';
 import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { GuardSettings } from '../../model/settings.js';
@@ -98,7 +99,7 @@ export class FrontDoor {
   }
 
   #serve(): void {
-    const passed = (method: FrontMethod): Unary => {
+    const passed = (method: DeviceMethod): Unary => {
       return async (call, { service }) => {
         const gone = new AbortController();
         const left = (): void => gone.abort();

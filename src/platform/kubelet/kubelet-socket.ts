@@ -1,6 +1,7 @@
 // The kubelet's kubelet.sock, as its plugins see it: whether it is there, whether it is another one, and Register.
 import path from 'node:path';
-import type { FrontOptions, Kubelet } from '../../front/ports.js';
+import type { Kubelet } from '../../front/ports.js';
+import type { DeviceOptions } from '../../model/device-use.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
@@ -60,7 +61,7 @@ export class KubeletSocket implements Kubelet {
     return incarnation === undefined ? undefined : incarnationKey(incarnation);
   }
 
-  async register(resource: string, endpoint: string, options: FrontOptions, signal: AbortSignal): Promise<void> {
+  async register(resource: string, endpoint: string, options: DeviceOptions, signal: AbortSignal): Promise<void> {
     const request = RegisterRequest.encode({
       version: DEVICE_PLUGIN_VERSION,
       endpoint,

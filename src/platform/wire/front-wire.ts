@@ -1,6 +1,7 @@
 // Lists and requests between the kubelet and a plugin, as far as the front looks into them.
-import type { FrontMethod, FrontWire } from '../../front/ports.js';
+import type { FrontWire } from '../../front/ports.js';
 import { HEALTHY, type Device } from '../../model/device.js';
+import type { DeviceMethod } from '../../model/device-use.js';
 import { readDevices } from './device-list-reader.js';
 import {
   AllocateRequest,
@@ -15,7 +16,7 @@ const UNHEALTHY = 'Unhealthy';
 
 /** Reads and composes. */
 export const frontWire: FrontWire = {
-  idsOf: (method: FrontMethod, request: Buffer): readonly string[] => {
+  idsOf: (method: DeviceMethod, request: Buffer): readonly string[] => {
     if (method === 'PreStartContainer') return PreStartContainerRequest.decode(request).devicesIds;
     return AllocateRequest.decode(request).containerRequests.flatMap((container) => container.devicesIds);
   },

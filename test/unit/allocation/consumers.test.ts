@@ -33,4 +33,26 @@ describe('for whom the devices of a resource are', () => {
     state.pods = 0;
     assert.equal(consumers.of('r'), 'local');
   });
+
+  it('is told of each resource that has moved when it is looked at, and looks at no other', () => {
+    const asked: string[] = [];
+    const told: string[] = [];
+    const wanted = new Map<string, Consumer>();
+    const looked = new Consumers({
+      wanted: (resource) => {
+        asked.push(resource);
+        return wanted.get(resource) ?? 'local';
+      },
+      hasLeases: () => false,
+      heldByPods: () => 0,
+    });
+    looked.moved.follow((resource) => told.push(resource));
+    looked.look(['a', 'b']);
+    wanted.set('a', 'kubelet');
+    wanted.set('b', 'kubelet');
+    [told.length, asked.length] = [0, 0];
+    looked.look(['b']);
+    looked.look(['b']);
+    assert.deepEqual([told, asked], [['b'], ['b', 'b']]);
+  });
 });

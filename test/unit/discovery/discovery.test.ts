@@ -280,6 +280,40 @@ describe('discovery', () => {
     assert.equal(bed.discovery.size, 16);
   });
 
+  it('lets another stranger in although a directory that was given away has more than the share of its owner', () => {
+    for (const count of [13, 16]) {
+      const bed = new Bed();
+      let owner = 0;
+      bed.maxSockets = 16;
+      bed.owner = (path) => (path.startsWith('/r/given/') ? owner : 8);
+      for (let at = 0; at < count; at++) bed.sockets.put(`/r/given/${at}.sock`);
+      bed.discovery.start();
+      owner = 7;
+      bed.discovery.rescan();
+      bed.news();
+      for (let at = 0; at < 5; at++) {
+        bed.sockets.put(`/r/8/${at}.sock`);
+        bed.discovery.look(`/r/8/${at}.sock`);
+      }
+      const came = bed.news().filter((one) => one.startsWith('+/r/8/')).length;
+      assert.equal(came, 4, 'its share, and no more');
+      assert.equal(bed.discovery.size, count, 'the excess gave way, one for one');
+    }
+  });
+
+  it('asks for the owner of a socket that it knows only when it looks at everything', () => {
+    const bed = new Bed();
+    let asked = 0;
+    bed.owner = () => (asked += 1) * 0;
+    for (let at = 0; at < 10; at++) bed.sockets.put(`/r/${at}.sock`);
+    bed.discovery.start();
+    asked = 0;
+    for (let at = 0; at < 10; at++) bed.discovery.look(`/r/${at}.sock`);
+    assert.equal(asked, 0);
+    bed.discovery.rescan();
+    assert.equal(asked, 10);
+  });
+
   it('says once that there is no room, however often and whoever has none', () => {
     const bed = new Bed();
     bed.maxSockets = 8;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { DeviceOwner } from '../../../src/front/owners.js';
+import type { DeviceOwner } from '../../../src/front/pods.js';
 import { podOwners } from '../../../src/front/pods.js';
 
 const owner = (pod: string, container: string, since: number): DeviceOwner => ({

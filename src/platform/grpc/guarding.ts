@@ -1,9 +1,9 @@
 // What stands before plugins that we call: the same budgets as before those that call us, and who exceeds them is told.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { EventSink } from '../model/event.js';
-import type { GuardSettings } from '../model/settings.js';
-import type { Guarding } from '../platform/grpc/owned-sockets.js';
+import type { Clock } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import type { EventSink } from '../../model/event.js';
+import type { GuardSettings } from '../../model/settings.js';
+import type { Guarding } from './owned-sockets.js';
 
 /** What is needed. */
 export interface GuardingPorts {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { WayOut } from '../../../src/daemon/way-out.js';
+import { StopBudgets } from '../../../src/kernel/stop-budgets.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 describe('the way out', () => {
   it('takes less than the 15 s that a DaemonSet grants, however long each step takes', async () => {
     const clock = new FakeClock();
-    const way = new WayOut(clock);
+    const way = new StopBudgets(clock);
     await clock.advance(5000 + 2000); // calls in flight, and a write that cannot be made
     await clock.advance(way.flushMs());
     await clock.advance(way.eventsMs());
@@ -16,7 +16,7 @@ describe('the way out', () => {
 
   it('waits for a disk that hangs once, and leaves the process time to end within 5 s', async () => {
     const clock = new FakeClock();
-    const way = new WayOut(clock);
+    const way = new StopBudgets(clock);
     await clock.advance(way.flushMs());
     await clock.advance(way.eventsMs());
     assert.equal(clock.mono(), 3000);

@@ -1,7 +1,7 @@
 // How long each step of a stop may take. A DaemonSet grants 15 s in all, of which the process needs two for its last
 // answers and lines.
-import { Budget } from '../kernel/budget.js';
-import type { Clock } from '../kernel/clock.js';
+import { Budget } from './budget.js';
+import type { Clock } from './clock.js';
 
 /** Calls in flight, the last write and the last events share this. */
 const STOP_MS = 10_000;
@@ -13,7 +13,7 @@ const FLUSH_MS = 2500;
 const LINGER_UNTIL_MS = 12_500;
 
 /** The budgets of one stop, from the moment it began. */
-export class WayOut {
+export class StopBudgets {
   readonly #steps: Budget;
   readonly #lingering: Budget;
   readonly #clock: Clock;

@@ -1,0 +1,117 @@
+// The admin commands on the running broker: what operators see, and what their orders do and are told as.
+import type { Clock } from '../kernel/clock.js';
+import type { EventSink } from '../model/event.js';
+import { pluginKey, type PluginId } from '../model/ids.js';
+import type { Instance } from '../model/instance.js';
+import type { Device } from '../model/device.js';
+import type { LimitView, ReloadView, StatusView } from '../model/views.js';
+import type { AdminPort, EventQuery } from './admin-port.js';
+import { pluginViews, resourceViews, type FloodFacts, type KnownPlugins, type ResourceUse } from './plugin-views.js';
+
+/** What the commands act on. */
+export interface CommandPorts {
+  readonly known: KnownPlugins;
+  /** Decodes a list that was accepted. */
+  readonly devicesOf: (raw: Buffer) => readonly Device[];
+  /** Orders about plugins; each returns what it touched. */
+  readonly actions: {
+    closeAll(type: string, name: string): readonly Instance[];
+    forget(type: string, name: string): number;
+  };
+  readonly flood: {
+    limits(): readonly LimitView[];
+    pardon(type: string, name: string): number;
+  };
+  /** Keeps incarnations out. Resolves when that is on disk or cannot be written. */
+  readonly tombstones: { addTombstones(instances: readonly Instance[], wallMs: number): Promise<void> };
+  readonly clock: Clock;
+  readonly leases: { reset(): ReturnType<AdminPort['resetLedger']> };
+  readonly events: EventSink & Pick<AdminPort, 'events'>;
+  /** What becomes of the devices. */
+  readonly use: ResourceUse;
+  readonly reload: () => Promise<ReloadView | undefined>;
+  /** Everything that `status` shows beside plugins and resources. */
+  readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
+}
+
+/** Strikes and quarantines as `limits` shows them, by plugin and uid. */
+function floodFacts(limits: readonly LimitView[]): FloodFacts {
+  const records = new Map<string, { strikes: number; quarantinedUntil: number | undefined }>();
+  for (const limit of limits) {
+    if (limit.limit !== 'register' || (limit.strikes === 0 && limit.quarantinedUntil === '')) continue;
+    const until = limit.quarantinedUntil === '' ? undefined : Date.parse(limit.quarantinedUntil);
+    records.set(`${limit.plugin} ${String(limit.uid)}`, { strikes: limit.strikes, quarantinedUntil: until });
+  }
+  const none = { strikes: 0, quarantinedUntil: undefined };
+  return (instance) => records.get(`${pluginKey(instance)} ${String(instance.caller?.uid ?? -1)}`) ?? none;
+}
+
+/** The commands. */
+export class OperatorCommands implements AdminPort {
+  readonly use: ResourceUse;
+  readonly #ports: CommandPorts;
+
+  constructor(ports: CommandPorts) {
+    this.#ports = ports;
+    this.use = ports.use;
+  }
+
+  reload(): ReturnType<AdminPort['reload']> {
+    return this.#ports.reload();
+  }
+
+  status(): StatusView {
+    return { ...this.#ports.head(), plugins: this.plugins(), resources: this.resources() };
+  }
+
+  plugins(): StatusView['plugins'] {
+    return pluginViews(this.#ports.known, floodFacts(this.limits()));
+  }
+
+  resources(): StatusView['resources'] {
+    const { known, devicesOf, use } = this.#ports;
+    return resourceViews(known, devicesOf, use);
+  }
+
+  limits(): readonly LimitView[] {
+    return this.#ports.flood.limits();
+  }
+
+  events(query: EventQuery, signal: AbortSignal): ReturnType<AdminPort['events']> {
+    return this.#ports.events.events(query, signal);
+  }
+
+  async resetLedger(): ReturnType<AdminPort['resetLedger']> {
+    const { leases, events } = this.#ports;
+    const before = await leases.reset();
+    if (before === 'stale' || before === 'unknown') {
+      events.record({ type: 'operator', message: `an operator reset the ledger, which was ${before}` });
+    }
+    return before;
+  }
+
+  pardon(plugin: PluginId): Promise<number> {
+    const pardoned = this.#ports.flood.pardon(plugin.type, plugin.name);
+    const what = pardoned > 0 ? 'strikes and quarantine are gone' : 'it had neither strikes nor a quarantine';
+    this.#tell(plugin, `an operator pardoned ${plugin.name}: ${what}`);
+    return Promise.resolve(pardoned);
+  }
+
+  async deregister(plugin: PluginId): Promise<number> {
+    const { actions, tombstones, clock } = this.#ports;
+    this.#tell(plugin, `an operator deregistered ${plugin.name}: its present incarnations are closed and kept out`);
+    const closed = actions.closeAll(plugin.type, plugin.name);
+    await tombstones.addTombstones(closed, clock.wall());
+    return closed.length;
+  }
+
+  forget(plugin: PluginId): Promise<number> {
+    const forgotten = this.#ports.actions.forget(plugin.type, plugin.name);
+    this.#tell(plugin, `an operator dropped ${String(forgotten)} entries of ${plugin.name}`);
+    return Promise.resolve(forgotten);
+  }
+
+  #tell(plugin: PluginId, message: string): void {
+    this.#ports.events.record({ type: 'operator', plugin: pluginKey(plugin), message });
+  }
+}

@@ -1,0 +1,50 @@
+// How the broker itself is: its phase, and what is wrong with it now.
+import type { Clock } from '../kernel/clock.js';
+import { timeText, type BrokerView, type PolicyView } from '../model/views.js';
+
+/** What it is worked out from. */
+export interface StandingPorts<Area> {
+  readonly version: string;
+  readonly pid: number;
+  readonly bootId: string;
+  readonly clock: Clock;
+  /** What is wrong now: sentences, and the areas they belong to. */
+  readonly conditions: { readonly sentences: readonly string[]; readonly areas: readonly Area[] };
+  readonly policy: { view(): PolicyView };
+  /** The plugins of the checkpoint: how many, and whether all have been heard of. */
+  readonly restart: { readonly restored: number; readonly isSettled: boolean };
+}
+
+/** The broker's own facts, as of its start. */
+export class Standing<Area> {
+  /** What the checkpoint knows was put back. */
+  isRestored = false;
+  isStopping = false;
+  readonly #ports: StandingPorts<Area>;
+  readonly #startedAt: number;
+
+  constructor(ports: StandingPorts<Area>) {
+    this.#ports = ports;
+    this.#startedAt = ports.clock.wall();
+  }
+
+  /** As `status` shows them. */
+  view(): BrokerView {
+    const { version, pid, bootId, conditions, restart } = this.#ports;
+    const problems = [...conditions.sentences, ...this.#policyProblems()];
+    const isSettled = this.isRestored && restart.isSettled;
+    const phase = this.isStopping ? 'stopping' : !isSettled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
+    const startedAt = timeText(this.#startedAt);
+    return { version, pid, phase, startedAt, bootId, restoredPlugins: restart.restored, problems };
+  }
+
+  /** What does not work, as metrics name it. */
+  get degraded(): readonly (Area | 'policy')[] {
+    return [...this.#ports.conditions.areas, ...this.#policyProblems().map(() => 'policy' as const)];
+  }
+
+  #policyProblems(): string[] {
+    const { error, source } = this.#ports.policy.view();
+    return error === '' ? [] : [`the policy file ${source} is not in force: ${error}`];
+  }
+}

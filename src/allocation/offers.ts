@@ -1,0 +1,38 @@
+// What a resource has to offer: the newest list of who speaks for it, and the calls to its plugin.
+import type { Device } from '../model/device.js';
+import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
+import type { Offer } from './ports.js';
+
+/** What is asked. */
+export interface OfferPorts {
+  readonly resources: Pick<ServedResources, 'of'>;
+  readonly plugins: Pick<DevicePlugins, 'callsOf'>;
+  /** The devices of the newest list of a resource. */
+  readonly decoded: { of(resource: string, list: Buffer): readonly Device[] };
+}
+
+/** Offers of all resources. */
+export class Offers {
+  readonly #ports: OfferPorts;
+
+  constructor(ports: OfferPorts) {
+    this.#ports = ports;
+  }
+
+  /** Undefined: nobody has ever offered it, or it is gone. */
+  of(resource: string): Offer | undefined {
+    const { resources, plugins, decoded } = this.#ports;
+    const served = resources.of(resource);
+    if (served === undefined) return undefined;
+    const { instance, list } = served;
+    const calls = plugins.callsOf(instance.id);
+    const isPreferredAvailable = optionsOf(instance.facts).preferredAllocationAvailable;
+    return {
+      isReady: list !== undefined && instance.state === 'ready',
+      state: `${instance.state} (${instance.reason})`,
+      instanceId: instance.id,
+      devices: list === undefined ? undefined : decoded.of(resource, list.raw),
+      plugin: calls === undefined ? undefined : { isPreferredAvailable, ...calls },
+    };
+  }
+}

@@ -1,0 +1,34 @@
+// What operators are told of the front: each state of a resource towards the kubelet, and whether the kubelet says who has what.
+import type { Log } from '../kernel/log.js';
+import type { EventSink } from '../model/event.js';
+import type { FrontView } from '../model/front.js';
+import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
+
+/** Tells, by events and log. */
+export class FrontNews {
+  readonly #events: EventSink;
+  readonly #log: Log;
+  #isOwnersUnknown = false;
+
+  constructor(events: EventSink, log: Log) {
+    this.#events = events;
+    this.#log = log;
+  }
+
+  /** A resource has another state. */
+  readonly resourceChanged = (resource: string, { state, reason }: FrontView): void => {
+    const message = `${resource} towards the kubelet: ${state}${reason === '' ? '' : `, ${reason}`}`;
+    this.#events.record({ type: 'front', plugin: pluginKey({ type: DEVICE_PLUGIN, name: resource }), message });
+    const isBad = state === 'refused' || state === 'too-large';
+    if (isBad) this.#log.warn('front.state', message, { resource, state });
+    else this.#log.info('front.state', message, { resource, state });
+  };
+
+  /** The kubelet was asked who has what. Only a change of whether it answers is told. */
+  readonly ownersAsked = (problem: string | undefined): void => {
+    if ((problem !== undefined) === this.#isOwnersUnknown) return;
+    this.#isOwnersUnknown = problem !== undefined;
+    if (problem === undefined) this.#log.info('front.owners', 'the kubelet says which pods have which devices');
+    else this.#log.warn('front.owners', `the kubelet does not say which pods have which devices: ${problem}`);
+  };
+}

@@ -1,0 +1,58 @@
+// What is told of the life of the broker itself: that it started, that the plugins of the checkpoint were heard of, that it stops.
+import type { Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { Journal } from './journal.js';
+
+/** What it is told with. */
+export interface LifeNewsPorts {
+  readonly log: Log;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly version: string;
+  readonly pid: number;
+}
+
+/** Tells, by log and events. */
+export class LifeNews {
+  readonly #ports: LifeNewsPorts;
+  readonly #startedMono: number;
+
+  constructor(ports: LifeNewsPorts) {
+    this.#ports = ports;
+    this.#startedMono = ports.clock.mono();
+  }
+
+  /** Seconds since the start of the broker. */
+  get seconds(): number {
+    return (this.#ports.clock.mono() - this.#startedMono) / 1000;
+  }
+
+  /** Everything is open. */
+  started(root: string, isRebooted: boolean, restored: number): void {
+    const { log, journal, version, pid } = this.#ports;
+    log.info('broker.started', `plugin-broker ${version} serves ${root}`, { pid });
+    journal.record({
+      type: 'broker',
+      message: `plugin-broker ${version} started with pid ${String(pid)}`,
+      facts: { start: isRebooted ? 'rebooted' : journal.before, restored },
+    });
+  }
+
+  /** The plugins of the checkpoint were heard of: those that answered, and those that are restarting themselves. */
+  restored(confirmed: number, settling: number, total: number): void {
+    if (total === 0) return;
+    const { log, journal } = this.#ports;
+    const away = settling === 0 ? '' : `, ${String(settling)} are restarting themselves`;
+    const message = `${String(confirmed)} of ${String(total)} plugins of the checkpoint are confirmed after ${this.seconds.toFixed(2)} s${away}`;
+    log.info('broker.restored', message);
+    const facts = { settled: Math.round(this.seconds * 1000), confirmed, settling, total };
+    journal.record({ type: 'broker', message, facts });
+  }
+
+  /** It stops. */
+  stopping(why: string): void {
+    const { log, journal } = this.#ports;
+    log.info('broker.stopping', `the broker is stopping: ${why}`);
+    journal.record({ type: 'broker', message: `the broker is stopping: ${why}` });
+  }
+}

@@ -1,0 +1,63 @@
+// How devices are used: what plugins offer under the name of a resource, and the calls to them, for the two who give
+// devices out (leases, and the front of a kubelet).
+import type { Holding } from './device-list.js';
+import type { Instance } from './instance.js';
+import type { PluginAnswer } from './lease.js';
+
+/** What GetDevicePluginOptions answers. */
+export interface DeviceOptions {
+  readonly preStartRequired: boolean;
+  readonly preferredAllocationAvailable: boolean;
+}
+
+/** What a plugin answered when it was asked for its options, now or before a restart: its handler keeps it as facts. */
+export function optionsOf({ preStartRequired, preferredAllocationAvailable }: Instance['facts']): DeviceOptions {
+  return {
+    preStartRequired: preStartRequired === true,
+    preferredAllocationAvailable: preferredAllocationAvailable === true,
+  };
+}
+
+/** The calls of a kubelet that are passed on to a plugin. */
+export type DeviceMethod = 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer';
+
+/** What GetPreferredAllocation is asked. */
+export interface PreferredQuestion {
+  readonly available: readonly string[];
+  readonly mustInclude: readonly string[];
+  readonly size: number;
+}
+
+/** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
+export interface DeviceCalls {
+  /** Passes a request on as bytes, for whoever stands between a kubelet and the plugin. */
+  call(method: DeviceMethod, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer>;
+  /** Allocate for one container. An answer for no container is a failure. */
+  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
+  /** What the plugin would choose; not checked, and empty where it has no opinion. */
+  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
+  preStart(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Plugins that are connected now. The handler of device plugins has them. */
+export interface DevicePlugins {
+  /** Calls over the open session of an instance; undefined without one. */
+  callsOf(instanceId: string): DeviceCalls | undefined;
+  /** Whether the plugin answers GetDevicePluginOptions within a second. */
+  isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Who speaks for a resource. */
+export interface Served {
+  readonly instance: Instance;
+  /** Its newest list; undefined while it has not said which devices it has. */
+  readonly list: Holding | undefined;
+}
+
+/** What plugins offer now. The inventory knows. */
+export interface ServedResources {
+  /** Resources of which a list is held. */
+  names(): ReadonlySet<string>;
+  /** Undefined: nobody has ever offered it, or it is gone. */
+  of(resource: string): Served | undefined;
+}
