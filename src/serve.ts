@@ -227,7 +227,7 @@ class Stopping {
   /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
   holder(): { readonly pid: number; readonly phase: string } {
     if (this.signal.aborted) this.#isAwaited = true;
-    return { pid: process.pid, phase: this.#daemon.view().phase };
+    return { pid: process.pid, phase: this.#daemon.standing.view().phase };
   }
 
   /** A successor waits for our lock. */

@@ -1,6 +1,6 @@
 // How the broker itself is: its phase, and what is wrong with it now.
 import type { Clock } from '../kernel/clock.js';
-import { timeText, type BrokerView, type PolicyView } from '../model/views.js';
+import { timeText, type BrokerView, type StatusView } from '../model/views.js';
 
 /** What it is worked out from. */
 export interface StandingPorts<Area> {
@@ -10,7 +10,11 @@ export interface StandingPorts<Area> {
   readonly clock: Clock;
   /** What is wrong now: sentences, and the areas they belong to. */
   readonly conditions: { readonly sentences: readonly string[]; readonly areas: readonly Area[] };
-  readonly policy: { view(): PolicyView };
+  readonly policy: { view(): StatusView['policy'] };
+  readonly checkpoint: { view(): StatusView['checkpoint'] };
+  readonly ledger: () => StatusView['ledger'];
+  /** Those who were refused of late. */
+  readonly refused: { views(): StatusView['refused'] };
   /** The plugins of the checkpoint: how many, and whether all have been heard of. */
   readonly restart: { readonly restored: number; readonly isSettled: boolean };
 }
@@ -36,6 +40,18 @@ export class Standing<Area> {
     const phase = this.isStopping ? 'stopping' : !isSettled ? 'restoring' : problems.length > 0 ? 'degraded' : 'ready';
     const startedAt = timeText(this.#startedAt);
     return { version, pid, phase, startedAt, bootId, restoredPlugins: restart.restored, problems };
+  }
+
+  /** Everything that `status` shows beside plugins and resources. */
+  head(): Omit<StatusView, 'plugins' | 'resources'> {
+    const { checkpoint, policy, ledger, refused } = this.#ports;
+    return {
+      broker: this.view(),
+      checkpoint: checkpoint.view(),
+      policy: policy.view(),
+      ledger: ledger(),
+      refused: refused.views(),
+    };
   }
 
   /** What does not work, as metrics name it. */

@@ -60,6 +60,12 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
   return path.join(base, clean);
 }
 
+/** Where the endpoint of a request is, or as the plugin wrote it where that is no path. */
+export function endpointPathOrText(request: RegistrationRequest, paths: Paths): string {
+  const found = endpointPath(request, paths);
+  return typeof found === 'string' ? found : request.endpoint;
+}
+
 /** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */
 export function checkRoots(
   request: RegistrationRequest,

@@ -1,12 +1,13 @@
 // Options of the commands that talk to the allocator, and how its answers become exit codes.
 import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { durationMs } from '../kernel/duration.js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AllocationFailure, AllocatorClient } from '../platform/grpc/allocator-client.js';
 import { Unreachable } from '../platform/grpc/admin-failure.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
-import { rootOf, type AddressOptions } from './options.js';
+import { rootOf, withRoot, type AddressOptions } from './options.js';
 import { visible } from './output/text.js';
 import { deviceOption, idOption } from './wants.js';
 
@@ -26,17 +27,14 @@ export interface CliOwner {
   readonly part: string;
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const LONGEST_WAIT_MS = 3_600_000;
 
 /** Adds --root and --address. */
 export function withAllocator(command: Command): Command {
-  return command
-    .option(
-      '--root <dir>',
-      'root directory of the daemon (default: /var/lib/plugin-broker, or the state directory of the user)',
-    )
-    .option('--address <socket>', 'allocator socket of the daemon (default: alloc.sock in the root directory)');
+  return withRoot(command).option(
+    '--address <socket>',
+    'allocator socket of the daemon (default: alloc.sock in the root directory)',
+  );
 }
 
 /** Adds what says which devices, for whom and how long to wait. */
@@ -102,10 +100,9 @@ function exitOf({ code }: AllocationFailure): number {
 
 /** A duration such as 250ms, 30s, 5m or 1h, in milliseconds. */
 export function durationOption(text: string): number {
-  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
-  const factor = UNITS[unit];
-  if (factor === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
-  return Math.round(Number(number) * factor);
+  const ms = durationMs(text);
+  if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
+  return Math.round(ms);
 }
 
 function waitOption(text: string): number {

@@ -30,14 +30,20 @@ export interface WatchOptions<T extends string = (typeof OUTPUTS)[number]> exten
   readonly interval: number;
 }
 
+/** Adds --root. */
+export function withRoot(command: Command): Command {
+  return command.option(
+    '--root <dir>',
+    'root directory of the daemon (default: $PLUGIN_BROKER_ROOT, /var/lib/plugin-broker, or the state directory of the user)',
+  );
+}
+
 /** Adds --root and --address. */
 export function withAddress(command: Command): Command {
-  return command
-    .option(
-      '--root <dir>',
-      'root directory of the daemon (default: $PLUGIN_BROKER_ROOT, /var/lib/plugin-broker, or the state directory of the user)',
-    )
-    .option('--address <socket>', 'admin socket of the daemon (default: broker.sock in the root directory)');
+  return withRoot(command).option(
+    '--address <socket>',
+    'admin socket of the daemon (default: broker.sock in the root directory)',
+  );
 }
 
 /** Adds -o. */

@@ -1,16 +1,12 @@
 // Durations and sizes as they are written, and the one walk that turns a written section into settings.
 import { LONGEST_ALARM_MS } from '../kernel/clock.js';
+import { durationMs as anyDurationMs } from '../kernel/duration.js';
 import type { Written } from './file-form.js';
 import type { ConfigProblem, KeyPath } from './problem.js';
 
-const DURATION = /^([0-9]+)(ms|s|m|h)$/;
+/** The configuration has whole numbers and no days. */
+const DURATION = /^[0-9]+(ms|s|m|h)$/;
 const SIZE = /^([0-9]+)(KiB|MiB|GiB)$/;
-const MILLISECONDS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-]);
 const BYTES: ReadonlyMap<string, number> = new Map([
   ['KiB', 2 ** 10],
   ['MiB', 2 ** 20],
@@ -19,8 +15,7 @@ const BYTES: ReadonlyMap<string, number> = new Map([
 
 /** Milliseconds of `250ms`, `2s`, `5m` or `1h`; undefined for any other text. */
 export function durationMs(text: string): number | undefined {
-  const [, digits, unit] = DURATION.exec(text) ?? [];
-  return digits === undefined ? undefined : Number(digits) * (MILLISECONDS.get(unit ?? '') ?? 1);
+  return DURATION.test(text) ? anyDurationMs(text) : undefined;
 }
 
 /** Bytes of a number or of `64KiB`, `16MiB`, `1GiB`; undefined for any other text. */

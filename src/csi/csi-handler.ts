@@ -1,8 +1,10 @@
 // The handler of type CSIPlugin: asks a driver what it says of the node, and has that published for as
 // long as the driver's registration socket stands.
+import { sleep } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
 import { CSI_PLUGIN } from '../model/ids.js';
-import type { Accepted, Enrolment, InstanceHandle, PluginHandler } from '../model/plugin.js';
+import type { Instance } from '../model/instance.js';
+import type { Accepted, Enrolment, InstanceHandle, InstanceReport, PluginHandler } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { CsiInstance, type CsiInstancePorts } from './csi-instance.js';
 import { nodeInfoFrom } from './node-info.js';
@@ -12,6 +14,15 @@ import { chooseVersion } from './version-rule.js';
 /** What the handler is given. */
 export interface CsiHandlerPorts extends Pick<CsiInstancePorts, 'openClient' | 'clock' | 'random' | 'nodeGetInfoMs'> {
   readonly publisher: NodeInfoPublisher;
+}
+
+/** What is being published may take this long to come to an end, milliseconds. */
+const STOP_MS = 300;
+
+/** Where what is said of a driver of the checkpoint goes. */
+interface RestoredReports {
+  readonly report: (instanceId: string, report: InstanceReport) => void;
+  readonly serving: (instanceId: string) => void;
 }
 
 /** Why a driver is let go of for good. Every other end leaves what is published. */
@@ -82,6 +93,14 @@ export class CsiHandler implements PluginHandler {
     this.#enter(new CsiInstance(name, handle, this.#instancePorts, info));
   }
 
+  /** Takes all drivers of the checkpoint out of it. */
+  restoreAll(instances: Iterable<Instance>, { report, serving }: RestoredReports): void {
+    for (const { id, type, name, version, facts, state } of instances) {
+      if (type !== CSI_PLUGIN || state !== 'restored') continue;
+      this.restore(name, { version, facts }, { id, report: (told) => report(id, told), serving: () => serving(id) });
+    }
+  }
+
   async isAlive(instanceId: string, signal: AbortSignal): Promise<boolean> {
     return (await this.#instances.get(instanceId)?.isAlive(signal)) ?? false;
   }
@@ -105,12 +124,12 @@ export class CsiHandler implements PluginHandler {
     return Promise.resolve();
   }
 
-  /** Closes all connections; what is published stays. */
+  /** Closes all connections; what is published stays, and a file that is being written may hang on its disk. */
   async stop(): Promise<void> {
     for (const instance of this.#instances.values()) instance.close();
     this.#instances.clear();
     this.#fallbacks.clear();
-    await this.#publisher.stop();
+    await Promise.race([this.#publisher.stop(), sleep(this.#instancePorts.clock, STOP_MS)]);
   }
 
   #enter(instance: CsiInstance): void {

@@ -1,14 +1,11 @@
 // Gives the daemon its packages and disks: the only place that knows all adapters.
 import path from 'node:path';
-import { decodeCheckpoint } from '../checkpoint/decode.js';
+import { checkpointCodec } from '../checkpoint/codec.js';
 import { emptyDocument } from '../checkpoint/document.js';
-import { CheckpointEncoder } from '../checkpoint/encode.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { RefusalSummary } from '../flood/refusal-summary.js';
 import { Journal } from '../journal/journal.js';
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Random } from '../kernel/random.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
 import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
@@ -23,15 +20,12 @@ import { Drivers } from './drivers.js';
 import { guardPlugins } from '../platform/grpc/guarding.js';
 
 /** What is decided before. */
-export interface AssembleParts {
+export interface AssembleParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: DaemonParts['self'];
   /** Identifies this boot of the machine; a checkpoint of another one holds hints. */
   readonly bootId: string;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly metrics: BrokerMetrics;
   readonly phaseChanged: DaemonParts['phaseChanged'];
   readonly faults: DaemonParts['faults'];
@@ -42,11 +36,6 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const { settings } = live.current;
   const { state } = settings.paths;
   const files = oneAtATime(nodeFiles);
-  const encoder = new CheckpointEncoder();
-  const codec = {
-    encode: (document: Parameters<CheckpointEncoder['encode']>[0]) => encoder.encode(document),
-    decode: (bytes: Buffer) => decodeCheckpoint(bytes),
-  };
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
   const refusals = new RefusalSummary(log, clock);
   const guarding = guardPlugins({
@@ -69,7 +58,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     bootId,
     bootMs: uptimeMs,
     openLimiter: bottleneckLimiters(clock),
-    file: new LowdbFile(files, path.join(state, 'checkpoint.json'), codec, clock, emptyDocument(bootId)),
+    file: new LowdbFile(files, path.join(state, 'checkpoint.json'), checkpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
     drivers: new Drivers({ settings, clock, random, log, guarding }),

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
-import { asError, sleep } from '../kernel/clock.js';
+import { sleep } from '../kernel/clock.js';
 import type { Caller } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
@@ -19,11 +19,10 @@ import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import { createBorder, type Border } from '../platform/http2/border.js';
-import { Core, type CorePorts, type PluginSide } from './core.js';
+import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
-import type { FrontLine } from './front-line.js';
 import type { Interference } from './interference.js';
-import { pluginSide, type PeerQuestions } from './outside.js';
+import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
@@ -35,6 +34,8 @@ const DRAIN_MS = 5000;
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
  */
 const CALLERS_FIRST_MS = 25;
+/** How often a broker that is being replaced looks whether it is. */
+const LINGER_LOOK_MS = 5;
 /** Concurrent calls of one operator connection. */
 const ADMIN_STREAMS = 64;
 /** Calls of operators that are under way at the very end are given this long. */
@@ -85,7 +86,10 @@ export class Broker {
         return 'uid' in found || found.error === 'EAGAIN';
       },
     });
-    const ports: CorePorts = { ...parts, ...pluginSide(live, peers, parts.guarding, this.#kept) };
+    const ports: CorePorts = {
+      ...parts,
+      ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept),
+    };
     this.core = new Core(faults?.disturb(ports) ?? ports);
     const { registerDoor, recorder, lifecycle } = this.core;
     this.#reserve = new DescriptorReserve({
@@ -131,7 +135,6 @@ export class Broker {
             looked();
             parts.rescanned?.();
           },
-          isTrusted: (uid) => uid === 0 || uid === parts.self.uid,
           full: (why) => parts.degraded('sockets', why),
         }),
       lookAtPaths: () => {
@@ -155,13 +158,9 @@ export class Broker {
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const restored = new Set([...this.core.roster.all()].map(({ endpointKey }) => endpointKey));
-    const { devicePlugins } = this.#parts.live.settings.paths;
-    try {
-      this.#kept.adopt(devicePlugins, (key) => restored.has(key));
-    } catch (failure) {
-      const why = asError(failure).message;
-      this.#parts.log.warn('broker.kept-sockets', `what was kept of sockets in ${devicePlugins} is left there: ${why}`);
-    }
+    const { live, log } = this.#parts;
+    const why = this.#kept.adopt(live.settings.paths.devicePlugins, (key) => restored.has(key));
+    if (why !== undefined) log.warn('broker.kept-sockets', why);
   }
 
   /** Serves the admin API on broker.sock. */
@@ -179,24 +178,15 @@ export class Broker {
   }
 
   /** Serves who has which devices, once the leases of the checkpoint are known. */
-  async servePodResources(leases: LeaseSource, line?: FrontLine): Promise<void> {
-    const { live, clock, log, metrics, degraded, guarding } = this.#parts;
-    // What the front has given to the kubelet is in the kubelet's answer.
-    const isTheirs = (name: string): boolean =>
-      live.settings.podResources.upstream !== undefined && line?.front.view(name)?.state === 'fronted';
-    if (!live.settings.podResources.enabled) return;
+  async servePodResources(leases: LeaseSource, kubelet: PodResourcesParts['kubelet']): Promise<void> {
+    const { settings } = this.#parts.live;
+    if (!settings.podResources.enabled) return;
     this.#podResources = podResources({
-      settings: live.settings,
-      clock,
-      log,
-      metrics,
+      ...this.#parts,
+      ...{ settings, leases, kubelet },
       accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
-      leases,
-      resources: () => [...this.core.resources().values()].filter(({ name }) => !isTheirs(name)),
-      degraded,
-      guarding,
-      isAllocating: () => line?.owners.isAllocating === true,
+      resources: () => this.core.resources().values(),
     });
     await this.#podResources.open();
   }
@@ -225,9 +215,11 @@ export class Broker {
     this.#kept.close();
   }
 
-  /** Whether broker.sock still leads to us. */
-  get isAnsweringOperators(): boolean {
-    return this.#listeners.isAdminInPlace;
+  /** Answers operators, as things were, until a successor does or so many milliseconds have passed. Never rejects. */
+  async linger(limitMs: number): Promise<void> {
+    const { clock } = this.#parts;
+    const until = clock.mono() + limitMs;
+    while (this.#listeners.isAdminInPlace && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
   }
 
   /** Ends the admin API once its calls are answered, and lets all sockets go. */

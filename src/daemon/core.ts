@@ -1,14 +1,10 @@
 // Wires the stages on the way of a registration: doors → enrolment → admission → handler → roster. Everything that touches
 // disk, sockets or packages is handed in. Who hears of changes is in subscriptions.ts.
 import { Admission } from '../admission/admission.js';
-import { endpointPath } from '../admission/endpoint.js';
-import type { SocketPort } from '../admission/ports.js';
-import type { Clock } from '../kernel/clock.js';
+import { endpointPathOrText } from '../admission/endpoint.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import { FairSlots } from '../kernel/fair-slots.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
 import type { Inventory } from '../inventory/inventory.js';
 import { OfferedResources } from '../inventory/offered.js';
 import type { Resource } from '../inventory/resources.js';
@@ -29,11 +25,10 @@ import { Reconciler } from '../reconcile/reconciler.js';
 import { pendingNotices, RegistrySockets } from '../reconcile/registry-sockets.js';
 import { Restart, type RestartPorts } from '../reconcile/restart.js';
 import type { Roster } from '../reconcile/roster.js';
-import type { RegistrationClient } from '../registration/ports.js';
 import { RegisterDoor } from '../registration/register-door.js';
 import { WatcherDoor } from '../registration/watcher-door.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
-import type { PluginDialler, SocketRemover } from '../session/ports.js';
+import type { PluginSide } from '../platform/peer/plugin-side.js';
 
 /** What is read again at each decision, because it can be reloaded. */
 export interface LiveSettings {
@@ -44,31 +39,11 @@ export interface LiveSettings {
   policyFor(type: string, name: string, socket: string): PluginPolicy;
 }
 
-/** Sockets of plugins, and calls to them. */
-export interface PluginSide {
-  readonly sockets: SocketPort & {
-    /** The key of the incarnation at a path now. */
-    keyAt(path: string): string | undefined;
-    /** A bare connect: whether somebody accepts at a path. */
-    answers(path: string): Promise<boolean>;
-  };
-  readonly dialler: PluginDialler;
-  readonly registrationClient: RegistrationClient;
-  /** Removes plugins' sockets and puts them back. */
-  readonly kept: SocketRemover & RestartPorts['kept'];
-  /** Resolves after the event loop has looked at its sockets once. */
-  readonly nextTurn: () => Promise<void>;
-}
-
 /** What the core is made of. */
-export interface CorePorts extends PluginSide {
+export interface CorePorts extends PluginSide, Surroundings {
   readonly live: LiveSettings;
   /** The broker's own process, so that it never dials itself. */
   readonly self: { readonly uid: number; readonly pid: number };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly events: EventSink;
   readonly roster: Roster;
   readonly inventory: Inventory;
@@ -123,12 +98,7 @@ export class Core {
       nextTurn: ports.nextTurn,
       openPacer: (enrolment) => flood.openPacer(enrolment),
       settings: () => ({ timeouts, liveness: live.liveness }),
-      count: (id, what, by) => {
-        const instance = roster.get(id);
-        if (instance === undefined) return;
-        instance.counters[what] += by;
-        if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by);
-      },
+      count: (id, what, by) => this.recorder.counted(id, what, by),
     });
     this.devicePlugins = device;
     // The table of handlers: a further plugin type is a further row.
@@ -166,10 +136,7 @@ export class Core {
       log,
       metrics,
       clock,
-      whereIs: (request) => {
-        const found = endpointPath(request, paths);
-        return typeof found === 'string' ? found : request.endpoint;
-      },
+      whereIs: (request) => endpointPathOrText(request, paths),
       // Lifecycle needs the enrolments for its pulls, so that it is made after them.
       report: (id, report) => this.lifecycle.report(id, report),
       serving: (id) => this.lifecycle.serving(id),
@@ -234,13 +201,7 @@ export class Core {
   async stop(): Promise<void> {
     this.reconciler.stop();
     this.restart.stop();
-    this.lifecycle.stop();
-    for (const instance of [...this.roster.all()]) {
-      await this.handlers
-        .get(instance.type)
-        ?.deregister(instance.id, 'broker-stopping')
-        .catch(() => undefined);
-    }
+    await this.lifecycle.stop();
   }
 
   /** Lets all sockets go. */

@@ -4,12 +4,10 @@ import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
-import { sleep, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
+import { ledgerView } from '../allocation/ledger-view.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { OperatorCommands } from '../admin/operator-commands.js';
 import { Standing } from '../admin/standing.js';
@@ -19,7 +17,7 @@ import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
 import { strangerOf } from '../model/instance.js';
-import type { BrokerView, ReloadView, StatusView } from '../model/views.js';
+import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
@@ -36,21 +34,14 @@ import { Broker, type BrokerParts } from './broker.js';
 import { FrontLine } from './front-line.js';
 import { subscribe } from './subscriptions.js';
 
-/** How often a broker that is being replaced looks whether it is. */
-const LINGER_LOOK_MS = 5;
-
 /** What the daemon is made of. */
-export interface DaemonParts {
+export interface DaemonParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: { readonly uid: number; readonly pid: number };
   readonly bootId: string;
   /** Milliseconds since the machine started. */
   readonly bootMs: () => number;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly journal: Journal;
   readonly openLimiter: OpenLimiter;
   readonly file: DocumentFile<CheckpointDocument>;
@@ -78,6 +69,8 @@ export class Daemon {
   readonly leases: Leases;
   /** What is wrong now with the broker itself. */
   readonly conditions: Conditions;
+  /** How the broker itself is. */
+  readonly standing: Standing<Conditions['areas'][number]>;
   /** What operators ask and order. */
   readonly port: AdminPort;
   readonly journal: Journal;
@@ -85,7 +78,6 @@ export class Daemon {
   reload: (() => Promise<ReloadView>) | undefined;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
-  readonly #standing: Standing<Conditions['areas'][number]>;
   readonly #refusals: RefusalSummary;
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
@@ -147,12 +139,9 @@ export class Daemon {
     if (live.settings.front.enabled) this.frontLine = new FrontLine({ ...parts, core, events: journal, leases });
     const { allocations, consumers, changes } = leases;
     const use = resourceUse({ leases: allocations, consumers, kubelet: this.frontLine });
-    this.#standing = new Standing({
-      version,
-      pid,
-      bootId,
-      clock,
-      ...{ conditions: this.conditions, policy: live, restart: core.restart },
+    this.standing = new Standing({
+      ...{ version, pid, bootId, clock, conditions: this.conditions, restart: core.restart },
+      ...{ policy: live, checkpoint: store, ledger: () => ledgerView(leases.allocations), refused: this.#refusedAgain },
     });
     this.port = new OperatorCommands({
       known: core,
@@ -163,30 +152,9 @@ export class Daemon {
       events: journal,
       ...{ flood, clock, use },
       reload: async () => this.reload?.(),
-      head: () => this.head(),
+      head: () => this.standing.head(),
     });
     subscribe({ core, flood, persistence: this.#persistence, leases: changes, front: this.frontLine?.front, faults });
-  }
-
-  /** The broker's own facts. */
-  view(): BrokerView {
-    return this.#standing.view();
-  }
-
-  /** What does not work, as metrics name it. */
-  get degraded(): Standing<Conditions['areas'][number]>['degraded'] {
-    return this.#standing.degraded;
-  }
-
-  /** Everything that `status` shows beside plugins and resources. */
-  head(): Omit<StatusView, 'plugins' | 'resources'> {
-    return {
-      broker: this.view(),
-      checkpoint: this.store.view(),
-      policy: this.#parts.live.view(),
-      ledger: this.leases.view(),
-      refused: this.#refusedAgain.views(),
-    };
   }
 
   /**
@@ -209,10 +177,10 @@ export class Daemon {
     await this.leases.restore(opened);
     this.#parts.drivers.restore(core);
     const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
-    this.#standing.isRestored = true;
+    this.standing.isRestored = true;
     // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();
-    await this.broker.serveOperators(this.port, () => this.view().phase);
+    await this.broker.serveOperators(this.port, () => this.standing.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.frontLine?.open();
     await this.broker.servePodResources(this.leases.allocations, this.frontLine);
@@ -230,8 +198,8 @@ export class Daemon {
 
   /** Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`. */
   async stop(why: string): Promise<void> {
-    if (this.#standing.isStopping) return;
-    this.#standing.isStopping = true;
+    if (this.standing.isStopping) return;
+    this.standing.isStopping = true;
     const budgets = (this.#stopBudgets = new StopBudgets(this.#parts.clock));
     this.#told();
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
@@ -251,10 +219,8 @@ export class Daemon {
   }
 
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
-  async linger(limitMs: number): Promise<void> {
-    const { clock } = this.#parts;
-    const until = clock.mono() + (this.#stopBudgets?.lingerMs(limitMs) ?? limitMs);
-    while (this.broker.isAnsweringOperators && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
+  linger(limitMs: number): Promise<void> {
+    return this.broker.linger(this.#stopBudgets?.lingerMs(limitMs) ?? limitMs);
   }
 
   /** Ends the admin API. */
@@ -280,7 +246,7 @@ export class Daemon {
   }
 
   #told(): void {
-    this.#parts.phaseChanged(this.view());
+    this.#parts.phaseChanged(this.standing.view());
     this.broker.phaseChanged();
   }
 }

@@ -4,10 +4,7 @@ import { Front } from '../front/front.js';
 import { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
@@ -23,14 +20,10 @@ import type { Leases } from './leases.js';
 const REGISTER_MS = 15_000;
 
 /** What it is made of. */
-export interface FrontLineParts {
+export interface FrontLineParts extends Surroundings {
   readonly live: LiveConfig;
   readonly core: Core;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
   readonly events: EventSink;
-  readonly metrics: Metrics;
   readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes' | 'besides'>;
   /** What connections that we open are guarded with. */
   readonly guarding: Guarding;
@@ -55,19 +48,14 @@ export class FrontLine {
     this.#door = new FrontDoor({
       clock,
       guard: () => guard,
-      ended: (resource, { code, message }) =>
-        log.warn('front.connection-ended', `a connection of the kubelet to ${resource} was ended: ${message}`, {
-          code,
-        }),
+      ended: news.connectionEnded,
     });
     this.#kubelet = new KubeletSocket(paths.socket, {
       clock,
       guarding,
       limitMs: REGISTER_MS,
       changed: () => this.front.kubeletChanged(),
-      unwatched: (why) => {
-        if (why !== undefined) log.warn('front.unwatched', why);
-      },
+      unwatched: news.unwatched,
     });
     this.owners = new Owners({
       podResources: podResourcesClient(paths.podResources, guarding),

@@ -9,13 +9,9 @@ import { LeaseRecords } from '../checkpoint/lease-records.js';
 import type { CheckpointStore, OpenedCheckpoint } from '../checkpoint/store.js';
 import type { FloodGate } from '../flood/flood-gate.js';
 import { DecodedLists } from '../inventory/decoded-lists.js';
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { LedgerView } from '../model/views.js';
 import type { AllocatePolicy, Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { Owners } from '../front/owners.js';
@@ -26,19 +22,16 @@ import { devicesOf } from '../platform/wire/list-decoder.js';
 import type { Broker } from './broker.js';
 
 /** What it is made of. */
-export interface LeaseParts {
+export interface LeaseParts extends Surroundings {
   readonly live: Pick<LiveConfig, 'policyFor' | 'consumerOf'> & { readonly current: { readonly settings: Settings } };
   readonly ownUid: number;
   readonly store: CheckpointStore;
   readonly flood: Pick<FloodGate, 'allocations'>;
   readonly cdi: CdiFiles;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly bootId: string;
   readonly bootMs: () => number;
   readonly events: EventSink;
-  readonly log: Log;
-  readonly metrics: Metrics & AllocationMetrics;
+  readonly metrics: Surroundings['metrics'] & AllocationMetrics;
   /** Has the doors and their guard. */
   readonly broker: Pick<Broker, 'core' | 'newGate' | 'acceptFailed'>;
   /** Whether the kernel says who calls. */
@@ -105,12 +98,6 @@ export class Leases {
   /** There are pods that have devices. */
   besides(pods: PodSource): void {
     this.#pods = pods;
-  }
-
-  /** What `status` shows. */
-  view(): LedgerView {
-    const { keeper, waiting } = this.allocations;
-    return { state: keeper.state, leases: this.allocations.leases().length, waiting };
   }
 
   /** Puts the leases of the checkpoint back, before anything is served. */

@@ -1,18 +1,14 @@
 // The status page on a running daemon: what it shows is what the commands answer and what the journal keeps.
-import path from 'node:path';
 import { AdminService } from '../admin/admin-service.js';
 import { explain } from '../admin/explain.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
-import type { Lease } from '../model/lease.js';
-import { isLoopback } from '../model/http.js';
-import type { LeaseRow, PagePlace } from '../model/page-views.js';
-import { defaultRoot } from '../model/root.js';
 import type { Settings } from '../model/settings.js';
-import { timeText, type PluginView } from '../model/views.js';
+import type { PluginView } from '../model/views.js';
 import { PageApi } from '../page/api.js';
 import { Audience } from '../page/audience.js';
 import type { PageSource } from '../page/ports.js';
+import { leaseRow, placeOf } from '../page/rows.js';
 import { pageFiles, pageNames } from '../platform/http/page-files.js';
 import { pageRoutes } from '../platform/http/page-routes.js';
 import type { Routes } from '../platform/http/router.js';
@@ -20,48 +16,18 @@ import { hostName } from '../platform/process/host-name.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import type { Daemon } from './daemon.js';
 
-/** Where the broker is. */
-function placeOf({ paths, http }: Settings): PagePlace {
-  const usual = path.join(defaultRoot({ uid: 0, home: '', xdgStateHome: undefined }), 'broker.sock');
-  const host = http.listen?.host ?? '';
-  return {
-    host: hostName(),
-    root: paths.root,
-    state: paths.state,
-    address: paths.brokerSocket === usual ? '' : paths.brokerSocket,
-    devicePlugins: paths.devicePlugins,
-    registry: paths.pluginsRegistry,
-    isOpen: !isLoopback(host),
-  };
-}
-
-function leaseRow({ id, state, reason, owner, granted, createdAt, expiresAt }: Lease): LeaseRow {
-  return {
-    key: id,
-    state,
-    reason: reason ?? '',
-    owner: owner.bind,
-    devices: granted.map(({ resource, devices }) => ({ resource, count: devices.length })),
-    since: timeText(createdAt),
-    expires: timeText(expiresAt ?? 0),
-  };
-}
-
 /** What the page shows of a daemon. */
 function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSource {
   const { port, journal } = daemon;
   const service = new AdminService(port);
-  const { core } = daemon.broker;
-  const keptUntil = ({ type, name, state, socket }: PluginView): number | undefined => {
-    if (state !== 'held') return undefined;
-    const instance = core.roster.ofPlugin(type, name).find((one) => one.state === 'held' && one.socketPath === socket);
-    const endsAt = instance === undefined ? undefined : core.lifecycle.keptUntil(instance.id);
+  const keptUntil = ({ type, name, socket }: PluginView): number | undefined => {
+    const endsAt = daemon.broker.core.lifecycle.keptUntil(type, name, socket);
     return endsAt === undefined ? undefined : clock.wall() + endsAt - clock.mono();
   };
   return {
-    place: placeOf(settings),
+    place: placeOf(settings, hostName()),
     seq: () => journal.seq,
-    head: () => daemon.head(),
+    head: () => daemon.standing.head(),
     plugins: () => port.plugins(),
     keptUntil,
     resources: () => port.resources(),

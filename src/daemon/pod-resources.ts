@@ -1,8 +1,8 @@
 // Wires PodResources: what plugins offer, leases, and what a kubelet says.
 import type { Resource } from '../inventory/resources.js';
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
+import type { Front } from '../front/front.js';
+import type { Owners } from '../front/owners.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
@@ -14,16 +14,14 @@ import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers } from '../podresources/lease-answers.js';
+import { usableLists } from '../podresources/usable.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** What is needed. */
-export interface PodResourcesParts extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed'> {
+export interface PodResourcesParts
+  extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed'>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly leases: LeaseSource;
-  /** Resources whose devices are ours to tell. */
   readonly resources: () => Iterable<Resource>;
   /** The socket cannot be opened, or an answer is not complete (one sentence); undefined: that is over. */
   readonly degraded: (
@@ -32,21 +30,21 @@ export interface PodResourcesParts extends Pick<PodResourcesSocketPorts, 'accept
   ) => void;
   /** What connections to a kubelet are guarded with. */
   readonly guarding: Guarding;
-  /** Whether a kubelet waits for an Allocate of ours. */
-  readonly isAllocating: () => boolean;
+  /** What stands towards a kubelet. */
+  readonly kubelet?: { readonly front: Pick<Front, 'view'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */
 export function podResources(parts: PodResourcesParts): { open(): Promise<void>; close(): Promise<void> } {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
+  // What the front has given to the kubelet is in the kubelet's answer.
+  const isTheirs = (name: string): boolean =>
+    kubelet !== undefined && parts.kubelet?.front.view(name)?.state === 'fronted';
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,
-    usable: () =>
-      [...parts.resources()]
-        .filter(({ allocatable }) => allocatable > 0)
-        .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => devicesOf(holding.raw) })),
+    usable: () => usableLists(parts.resources(), isTheirs, devicesOf),
     encoder: podEncoder,
     nextTurn,
     incomplete,
@@ -57,7 +55,7 @@ export function podResources(parts: PodResourcesParts): { open(): Promise<void>;
       : new UpstreamAnswers(own, {
           kubelet: kubeletAnswers(kubelet, guarding),
           clock,
-          mayList: () => !parts.isAllocating(),
+          mayList: () => parts.kubelet?.owners.isAllocating !== true,
           unanswered: (why) => degraded('pod-resources-upstream', why),
           incomplete: (count) => incomplete('upstream', count),
         });

@@ -14,7 +14,7 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
   return {
     plugins: core.roster.all(),
     devices: core.offered.health(),
-    version: daemon.view().version,
+    version: daemon.standing.view().version,
     quarantined: daemon.flood.quarantines,
     floodRules: daemon.flood.rules(),
     front: daemon.frontLine?.front.states(),
@@ -23,7 +23,7 @@ function snapshotOf(daemon: Daemon): MetricsSnapshot {
       .flatMap(({ state, granted }) => granted.map(({ resource }) => ({ resource, state }))),
     allocateWaiting: daemon.leases.allocations.waiting,
     openConnections: daemon.broker.connections,
-    degraded: daemon.degraded,
+    degraded: daemon.standing.degraded,
   };
 }
 
@@ -36,7 +36,7 @@ export function serveHealth(
   log: Log,
 ): HealthServer | undefined {
   const pages = healthPages({
-    phase: () => daemon.view(),
+    phase: () => daemon.standing.view(),
     metrics,
     snapshot: () => snapshotOf(daemon),
     process: processMetrics(),

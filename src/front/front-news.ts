@@ -24,6 +24,17 @@ export class FrontNews {
     else this.#log.info('front.state', message, { resource, state });
   };
 
+  /** A connection of the kubelet was over its budget. */
+  readonly connectionEnded = (resource: string, { code, message }: { code: string; message: string }): void => {
+    const sentence = `a connection of the kubelet to ${resource} was ended: ${message}`;
+    this.#log.warn('front.connection-ended', sentence, { code });
+  };
+
+  /** kubelet.sock of the kubelet cannot be watched; undefined when it can be again. */
+  readonly unwatched = (why: string | undefined): void => {
+    if (why !== undefined) this.#log.warn('front.unwatched', why);
+  };
+
   /** The kubelet was asked who has what. Only a change of whether it answers is told. */
   readonly ownersAsked = (problem: string | undefined): void => {
     if ((problem !== undefined) === this.#isOwnersUnknown) return;

@@ -83,7 +83,13 @@ export class FrontedResource implements FrontedService {
     this.#calls = new FrontCalls({
       ...ports,
       resource: name,
-      resources: { ...ports.resources, now: () => this.#now() },
+      // What is remembered of before a reboot counts as known.
+      resources: {
+        names: () => ports.resources.names(),
+        now: () => this.#now(),
+        call: (...asked) => ports.resources.call(...asked),
+        isAlive: (...asked) => ports.resources.isAlive(...asked),
+      },
     });
     this.#place = ports.openPlace(name, this);
     this.#registrar = new Registrar({

@@ -49,6 +49,15 @@ export class EventRecorder implements RosterListener, ListListener {
     log[level]('plugin.state-changed', message, { plugin, socket, state, reason, pid: instance.caller?.pid });
   }
 
+  /** So many lists or losses more of an instance. Unknown instances are ignored. */
+  counted(id: string, what: 'updates' | 'coalesced' | 'disconnects', by: number): void {
+    const { roster, metrics } = this.#ports;
+    const instance = roster.get(id);
+    if (instance === undefined) return;
+    instance.counters[what] += by;
+    if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by);
+  }
+
   /** A list counts. */
   listApplied(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void {
     const plugin = this.#plugin(holding.instanceId);

@@ -7,6 +7,8 @@ import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
+/** What mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
+const TEMPORARY_NAME_BYTES = '/pb-XXXXXX'.length;
 
 /** Where a broker of the library lives. */
 export interface BrokerRoot {
@@ -23,7 +25,7 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
     mkdirSync(root, { recursive: true });
     return { root, isTemporary: false, configFile: path.join(root, '.library-config.json') };
   }
-  const base = Buffer.byteLength(tmpdir()) <= LONGEST_ROOT - '/pb-XXXXXX'.length ? tmpdir() : '/tmp';
+  const base = Buffer.byteLength(tmpdir()) <= LONGEST_ROOT - TEMPORARY_NAME_BYTES ? tmpdir() : '/tmp';
   const root = mkdtempSync(path.join(base, 'pb-'));
   return { root, isTemporary: true, configFile: path.join(root, 'config.json') };
 }

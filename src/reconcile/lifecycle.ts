@@ -126,9 +126,16 @@ export class Lifecycle implements RosterListener {
   }
 
   /** Cancels all alarms. */
-  stop(): void {
+  async stop(): Promise<void> {
     this.#stopped = true;
     this.#graces.stop();
+    const { roster, handlers } = this.#ports;
+    for (const { id, type } of [...roster.all()]) {
+      await handlers
+        .get(type)
+        ?.deregister(id, 'broker-stopping')
+        .catch(() => undefined);
+    }
   }
 
   async #pullOnce(id: string, signal: AbortSignal): Promise<Attempt> {
@@ -269,9 +276,12 @@ export class Lifecycle implements RosterListener {
     this.#ports.dropLists(instance.id);
   }
 
-  /** When a held instance is given up, monotonic milliseconds; undefined where no clock runs for it. */
-  keptUntil(id: string): number | undefined {
-    return this.#graces.endsAt(id);
+  /** When a held instance of a socket is given up, monotonic milliseconds; undefined where no clock runs for it. */
+  keptUntil(type: string, name: string, socket: string): number | undefined {
+    const held = this.#ports.roster
+      .ofPlugin(type, name)
+      .find((one) => one.state === 'held' && one.socketPath === socket);
+    return held === undefined ? undefined : this.#graces.endsAt(held.id);
   }
 
   #policyOf({ type, name, socketPath }: Instance): PluginPolicy {

@@ -1,4 +1,5 @@
 // Options of simulated plugins, as data: the command line is made from them, and tests take their defaults.
+import { durationMs } from '../kernel/duration.js';
 
 /** One option. */
 export interface SimOption<Key extends string = string> {
@@ -13,18 +14,11 @@ export interface SimOption<Key extends string = string> {
   readonly parse?: (text: string, before: unknown) => unknown;
 }
 
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['s', 1_000],
-  ['m', 60_000],
-]);
-
 /** A duration such as 250ms, 2s or 5m, in milliseconds. */
 export function duration(text: string): number {
-  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m)$/.exec(text) ?? [];
-  const factor = UNITS.get(unit);
-  if (factor === undefined) throw new Error(`${text} is no duration: write it as 250ms, 2s or 5m`);
-  return Number(number) * factor;
+  const ms = durationMs(text);
+  if (ms === undefined) throw new Error(`${text} is no duration: write it as 250ms, 2s or 5m`);
+  return ms;
 }
 
 /** A whole number from 0. */

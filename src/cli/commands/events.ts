@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { EVENT_TYPES, type BrokerEvent } from '../../model/event.js';
+import { durationMs } from '../../kernel/duration.js';
 import { compileGlob } from '../../platform/config/globs.js';
 import { Unreachable } from '../../platform/grpc/admin-failure.js';
 import { untilInterrupted } from '../exit.js';
@@ -108,9 +109,8 @@ function filterOf(options: EventOptions, now: number): (event: BrokerEvent) => b
 }
 
 function since(text: string): Since {
-  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(text) ?? [];
-  const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit];
-  if (unitMs !== undefined) return { agoMs: Number(number) * unitMs };
+  const agoMs = durationMs(text);
+  if (agoMs !== undefined) return { agoMs };
   const seq = Number(text);
   if (text !== '' && Number.isSafeInteger(seq) && seq >= 0) return { seq };
   throw new InvalidArgumentError('It must be a whole number from 0, or a time such as 30s, 10m or 2h.');

@@ -102,9 +102,26 @@ export class KeptSockets {
    * nobody that is known any more, sockets on which somebody listens get their names back.
    *
    * @param isKnown whether somebody will ask for the incarnation with this key
-   * @throws NodeJS.ErrnoException when the directory cannot be read or written
+   * @returns why what is kept there stays as it is: the directory cannot be read or written
    */
-  adopt(directory: string, isKnown: (key: string) => boolean): void {
+  adopt(directory: string, isKnown: (key: string) => boolean): string | undefined {
+    try {
+      this.#adoptAll(directory, isKnown);
+      return undefined;
+    } catch (failure) {
+      return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
+    }
+  }
+
+  /** Lets the directories go; what is kept stays for the next life of the broker. */
+  close(): void {
+    for (const { place } of this.#kept.values()) closePlace(place);
+    for (const place of this.#places.values()) closePlace(place);
+    this.#kept.clear();
+    this.#places.clear();
+  }
+
+  #adoptAll(directory: string, isKnown: (key: string) => boolean): void {
     const real = realDirectory(directory);
     if (real === undefined) return;
     inDirectory(real, (pinned) => {
@@ -119,14 +136,6 @@ export class KeptSockets {
       }
     });
     for (const place of new Set(this.#places.values())) if (place.kept === 0) this.#forget(place);
-  }
-
-  /** Lets the directories go; what is kept stays for the next life of the broker. */
-  close(): void {
-    for (const { place } of this.#kept.values()) closePlace(place);
-    for (const place of this.#places.values()) closePlace(place);
-    this.#kept.clear();
-    this.#places.clear();
   }
 
   #adopt(place: Place, folder: PrivateFolder, isKnown: (key: string) => boolean): void {

@@ -8,7 +8,7 @@ import { PinnedDirectory } from './pinned-directory.js';
  *
  * @returns the names that were removed
  */
-export function wipeSockets(directory: string, keep: ReadonlySet<string>): string[] {
+function wipeSockets(directory: string, keep: ReadonlySet<string>): string[] {
   const pinned = PinnedDirectory.openConfigured(directory);
   try {
     return pinned.names().filter((name) => {

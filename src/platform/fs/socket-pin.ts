@@ -2,7 +2,7 @@
 // inode cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and
 // cost microseconds, where a trip through the thread pool costs a hundred.
 import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
-import type { Incarnation } from '../../model/ids.js';
+import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 
 /** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
@@ -31,6 +31,12 @@ export function incarnationAt(path: string): Incarnation | undefined {
   } catch {
     return undefined; // a loop of links, a directory we may not enter: no socket for us
   }
+}
+
+/** The key of the incarnation at a path now. */
+export function keyAt(path: string): string | undefined {
+  const incarnation = incarnationAt(path);
+  return incarnation === undefined ? undefined : incarnationKey(incarnation);
 }
 
 class Pin implements PinnedSocket {

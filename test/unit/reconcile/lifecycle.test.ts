@@ -391,7 +391,7 @@ describe('a broker that stops', () => {
     await world.register(b, { name: 'example.com/y' });
     world.lose(a, { reason: 'not-answering' });
     world.reconciler.stop();
-    world.lifecycle.stop();
+    await world.lifecycle.stop();
     world.lose(b, {}, 'example.com/y');
     await world.clock.advance(100_000);
     assert.equal(world.stateOf(a), 'held not-answering');

@@ -1,0 +1,30 @@
+// The registry directory, as discovery looks at it.
+import type { RegistryPort, Unusable } from '../../discovery/discovery.js';
+import { isHidden, listFiles } from './directory-watch.js';
+import { ownerOf } from './owner.js';
+import { keyAt, pinSocket, type PinProblem } from './socket-pin.js';
+
+/** What it is told. */
+export interface RegistryDirectoryPorts {
+  readonly directory: string;
+  /** Whose sockets and directories are no strangers'. */
+  readonly isTrusted: (uid: number) => boolean;
+  /** What a socket that cannot be opened means to its plugin. */
+  readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];
+}
+
+/** The real directory. */
+export function registryDirectory({ directory, isTrusted, refusal }: RegistryDirectoryPorts): RegistryPort {
+  return {
+    list: () => listFiles(directory),
+    pin: (file) => {
+      const pinned = pinSocket(file);
+      if (!('problem' in pinned)) return pinned;
+      const isGone = pinned.problem === 'missing' || pinned.problem === 'not-a-socket';
+      return isGone ? undefined : { refusal: refusal(file, pinned) };
+    },
+    keyAt,
+    ownerOf: (file) => ownerOf(file, isTrusted),
+    isHidden: (file) => isHidden(directory, file),
+  };
+}

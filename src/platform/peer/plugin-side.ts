@@ -1,0 +1,63 @@
+// Sockets of plugins on this machine, and calls to them: what the stages on the way of a registration ask of the outside.
+import type { SocketPort } from '../../admission/ports.js';
+import type { Listener } from '../../model/ids.js';
+import type { PinnedSocket } from '../../model/plugin.js';
+import type { RestartPorts } from '../../reconcile/restart.js';
+import type { RegistrationClient } from '../../registration/ports.js';
+import type { PluginDialler, SocketRemover } from '../../session/ports.js';
+import { realDirectory } from '../fs/directories.js';
+import { keyAt, pinSocket } from '../fs/socket-pin.js';
+import type { Guarding } from '../grpc/owned-sockets.js';
+import { pluginDialler, registrationClient } from '../grpc/plugin-dialler.js';
+import { answers } from '../grpc/unix-listener.js';
+import { nextTurn } from '../time/next-turn.js';
+
+/** Sockets of plugins, and calls to them. */
+export interface PluginSide {
+  readonly sockets: SocketPort & {
+    /** The key of the incarnation at a path now. */
+    keyAt(path: string): string | undefined;
+    /** A bare connect: whether somebody accepts at a path. */
+    answers(path: string): Promise<boolean>;
+  };
+  readonly dialler: PluginDialler;
+  readonly registrationClient: RegistrationClient;
+  /** Removes plugins' sockets and puts them back. */
+  readonly kept: SocketRemover & RestartPorts['kept'];
+  /** Resolves after the event loop has looked at its sockets once. */
+  readonly nextTurn: () => Promise<void>;
+}
+
+/** Who listens on sockets, as the kernel says it where it can be asked. */
+export interface PeerQuestions {
+  listenerOf(socket: PinnedSocket): Listener;
+  /** Undefined where the kernel cannot be asked. */
+  isListening(path: string): boolean | undefined;
+}
+
+/**
+ * The plugins' side, on real sockets.
+ *
+ * @param maxMessageBytes the largest answer of a plugin that is taken, asked at each connection
+ */
+export function pluginSide(
+  maxMessageBytes: () => number,
+  peers: PeerQuestions,
+  guarding: Guarding,
+  kept: PluginSide['kept'],
+): PluginSide {
+  const { clock } = guarding;
+  return {
+    sockets: {
+      pin: pinSocket,
+      keyAt,
+      realDirectory,
+      listenerOf: (socket) => peers.listenerOf(socket),
+      answers: async (path) => peers.isListening(path) ?? answers(path, clock),
+    },
+    dialler: pluginDialler(maxMessageBytes, guarding),
+    registrationClient: registrationClient(guarding, (socket) => peers.listenerOf(socket)),
+    kept,
+    nextTurn,
+  };
+}
