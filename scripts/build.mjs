@@ -51,6 +51,19 @@ const onDemand = new Map([
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 
+/** PB_WITHOUT leaves one of the mechanisms out that make a start short: scripts/start-parts.mjs measures what each gains. */
+const without = process.env.PB_WITHOUT;
+
+/** The daemon as it would be without a mechanism: the package that it stands for is in the bundle and does its work. */
+const instead = {
+  'own schema check':
+    "import { parseForm } from './src/platform/config/file-schema.ts'; parseForm({}); import './src/serve.ts';",
+  'own metrics':
+    "import { Counter, Gauge, Histogram, Registry } from 'prom-client'; const registers = [new Registry()];" +
+    "for (const Kind of [Counter, Gauge, Histogram]) for (const nr of [0, 1, 2, 3, 4, 5, 6, 7]) new Kind({ name: Kind.name + nr, help: 'h', labelNames: ['a', 'b'], registers });" +
+    "import './src/serve.ts';",
+}[without];
+
 /** What each start of the daemon needs that has a configuration: in its bundle it is in the code cache, too. */
 const NEEDED_BY_SERVE = ['yaml'];
 
@@ -81,7 +94,9 @@ const bundle = (name, input, alias = {}) =>
     sourcesContent: false,
     external,
     alias,
-    plugins: [leaveOutOnDemand(name === 'serve' ? NEEDED_BY_SERVE : [])],
+    plugins: [
+      leaveOutOnDemand(name !== 'serve' ? [] : without === 'lazy bundles' ? [...onDemand.keys()] : NEEDED_BY_SERVE),
+    ],
     define: { 'import.meta.url': '__bundleUrl' },
     banner: { js: "const __bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
   });
@@ -93,7 +108,13 @@ await buildConfigSchema();
 rmSync(out('build'), { recursive: true, force: true });
 await Promise.all([
   ...entries.map((name) =>
-    bundle(name, { entryPoints: [under('src', `${name}.ts`)] }, name === 'serve' ? withoutProtoLoader : {}),
+    bundle(
+      name,
+      name === 'serve' && instead !== undefined
+        ? { stdin: { contents: instead, resolveDir: root } }
+        : { entryPoints: [under('src', `${name}.ts`)] },
+      name === 'serve' && without !== 'stub of proto-loader' ? withoutProtoLoader : {},
+    ),
   ),
   ...[...onDemand.values()].map(({ name, gives }) =>
     bundle(`lazy/${name}`, { stdin: { contents: gives, resolveDir: root } }),
@@ -124,4 +145,4 @@ for (const name of ['plugin-broker', 'csi-node-driver-registrar']) {
   const file = out('dist', `${name}.cjs`);
   if (existsSync(file)) chmodSync(file, 0o755);
 }
-await buildCodeCache(out());
+if (without !== 'code cache') await buildCodeCache(out());

@@ -74,6 +74,16 @@ const VIOLATIONS = [
     text: "import type { Port } from '../admission/port.js';\nexport type Bad = Port;\n",
   },
   {
+    rule: 'stages-do-not-know-each-other',
+    file: 'src/front/bad-neighbour.ts',
+    text: "import { session } from '../session/session.js';\nexport const bad = session;\n",
+  },
+  {
+    rule: 'stages-know-only-model-and-kernel',
+    file: 'src/front/bad-daemon.ts',
+    text: "import { daemon } from '../daemon/daemon.js';\nexport const bad = daemon;\n",
+  },
+  {
     rule: 'stages-know-only-model-and-kernel',
     file: 'src/session/bad-platform.ts',
     text: "import { open } from '../platform/grpc/server.js';\nexport const bad = open;\n",

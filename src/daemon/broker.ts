@@ -178,7 +178,7 @@ export class Broker {
   }
 
   /** Serves who has which devices, once the leases of the checkpoint are known. */
-  async servePodResources(leases: LeaseSource, kubelet: PodResourcesParts['kubelet']): Promise<void> {
+  async servePodResources(leases: LeaseSource, kubelet?: PodResourcesParts['kubelet']): Promise<void> {
     const { settings } = this.#parts.live;
     if (!settings.podResources.enabled) return;
     this.#podResources = podResources({

@@ -85,11 +85,10 @@ export class Daemon {
   #stopBudgets: StopBudgets | undefined;
 
   constructor(parts: DaemonParts) {
-    const { live, clock, random, log, metrics, journal, bootId, faults } = parts;
+    const { live, clock, random, log, metrics, journal, bootId, faults, version, openLimiter, bootMs } = parts;
+    const { pid, uid: ownUid } = parts.self;
     this.#parts = parts;
     this.journal = journal;
-    const { version } = parts;
-    const { pid } = parts.self;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
     this.#refusals = parts.refusals;
     this.#refusedAgain = new RefusedAgain(journal, clock);
@@ -107,8 +106,6 @@ export class Daemon {
       onStateChange: () => this.#storeChanged(),
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
-    const { openLimiter, bootMs } = parts;
-    const ownUid = parts.self.uid;
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
     this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid, crowded });
     const { store, flood } = this;
