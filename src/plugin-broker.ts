@@ -5,7 +5,9 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { commandFirst } from './cli/global-options.js';
 import { openBundle } from './platform/process/code-cache.js';
+import { endWithNpx } from './platform/process/npx.js';
 
+endWithNpx();
 const load = createRequire(import.meta.url);
 // Whoever is loaded reads the command from there.
 process.argv.splice(2, Infinity, ...commandFirst(process.argv.slice(2)));
