@@ -129,9 +129,13 @@ export interface Broker extends AsyncDisposable {
 
   /** Stops it for good and removes what is temporary. Idempotent, and safe while it starts. */
   stop(): Promise<void>;
-  /** SIGKILL; `start` brings it back. */
+  /** SIGKILL at this instant, which may be before a first list is on disk; `start` brings it back. */
   kill(): Promise<void>;
   start(options?: Pick<BrokerOptions, 'bootId' | 'config'>): Promise<void>;
+  /**
+   * Ends it and starts it again. `kill` is SIGKILL as soon as what is served is on disk, at most 2.5 s later: what was
+   * promised to plugins is what a restart is tested for.
+   */
   restart(how?: 'clean' | 'kill', options?: RestartOptions): Promise<void>;
   /** kubelet.sock goes and comes. */
   recreateKubeletSocket(): Promise<void>;

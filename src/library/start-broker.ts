@@ -26,6 +26,7 @@ import { BrokerQuestions, meant } from './broker-questions.js';
 import { makeRoot, pathsBelow } from './broker-root.js';
 import { BrokerWatch } from './broker-watch.js';
 import { DEFAULT_TIMEOUT_MS, Lives } from './lives.js';
+import { whenOnDisk } from './on-disk.js';
 import { waitFor } from './waiting.js';
 
 /** A list has to come on a stream that was broken. */
@@ -195,6 +196,7 @@ class StartedBroker implements Broker {
 
   async restart(how: 'clean' | 'kill' = 'clean', options: RestartOptions = {}): Promise<void> {
     const { wipeSockets = false, bootId, downMs = 0 } = options;
+    if (how === 'kill') await whenOnDisk(this);
     await this.#lives.end(how === 'clean' ? 'SIGTERM' : 'SIGKILL');
     if (wipeSockets) removePluginSockets(this.paths, true);
     if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
@@ -202,9 +204,8 @@ class StartedBroker implements Broker {
   }
 
   async recreateKubeletSocket(): Promise<void> {
-    const { kubeletSocket } = this.paths;
-    const before = incarnationAt(kubeletSocket)?.birthNs;
-    rmSync(kubeletSocket, { force: true });
+    const before = incarnationAt(this.paths.kubeletSocket)?.birthNs;
+    rmSync(this.paths.kubeletSocket, { force: true });
     await this.#socketAfter(before);
   }
 
@@ -238,8 +239,8 @@ class StartedBroker implements Broker {
     return this.#rule({ plugin, holdMs: 0, reason, ...again, ...bounds(times, forMs) });
   }
 
-  delayAnswers(ms: number, plugin?: PluginRef): Disposable {
-    const name = plugin === undefined ? '' : meant(plugin).name;
+  delayAnswers(ms: number, plugin: PluginRef = ''): Disposable {
+    const { name } = meant(plugin);
     return this.#rule({ plugin: name, holdMs: ms, reason: 'FLOOD_REGISTER', ...bounds(undefined, undefined) });
   }
 

@@ -135,7 +135,7 @@ export class Session {
       await this.#take(turn.newest);
       if (turn.exceeded) {
         this.#ports.count('disconnects', 1);
-        this.#end('update-flood', 'sent lists faster than flood.updates allows');
+        this.#end('update-flood', 'sent lists faster than its limit allows');
         return;
       }
     }

@@ -11,6 +11,10 @@ import type { Terminal } from '../terminal.js';
 /** A simulator: its options, and how it runs. */
 interface Simulator {
   readonly about: string;
+  /** What else its help says. */
+  readonly more?: string;
+  /** What --root is, where it is no broker's. */
+  readonly rootIs?: string;
   readonly options: readonly SimOption[];
   /** Runs until the signal aborts or it ends by itself; gives the exit code. */
   run(options: Record<string, unknown>, signal: AbortSignal): Promise<number>;
@@ -58,6 +62,8 @@ const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
     ]);
     return {
       about: "a kubelet's side of device plugins, with pods given on standard input",
+      more: 'Pods are lines of JSON: {"create": {"name": "p", "containers": [{"name": "c", "limits": {"vendor.example/gpu": 1}}]}}, {"delete": "default/p"}, {"restart": "default/p/c"}.',
+      rootIs: 'directory that stands for /var/lib/kubelet',
       options: KUBELET_SIM_OPTIONS,
       run: (options, signal) => runKubeletSim(options as unknown as Parameters<typeof runKubeletSim>[0], signal),
     };
@@ -84,8 +90,10 @@ function addSimulator(sim: Command, name: string, simulator: Simulator, terminal
   const command = sim
     .command(name)
     .summary(simulator.about)
-    .description(`Runs ${simulator.about}, until Ctrl-C. Durations are written 250ms, 2s or 5m.`)
-    .option('--root <dir>', 'root directory of the broker whose doors it uses');
+    .description(
+      `Runs ${simulator.about}, until Ctrl-C. Durations are written 250ms, 2s or 5m. ${simulator.more ?? ''}`.trimEnd(),
+    )
+    .option('--root <dir>', simulator.rootIs ?? 'root directory of the broker whose doors it uses');
   for (const option of simulator.options) command.addOption(commanderOption(option));
   command.action(async (given: AddressOptions & Record<string, unknown>) => {
     const base = rootOf(given);

@@ -17,16 +17,17 @@ export function zshCompletion(tree: readonly CompletedCommand[]): string {
     const offered = [
       ...subcommands.map(({ name, about }) => described(name, about)),
       ...choices.map((choice) => described(choice, '')),
-      ...options.flatMap(({ flags, about }) => flags.map((flag) => described(flag, about))),
     ];
+    const flagged = options.flatMap(({ flags, about }) => flags.map((flag) => described(flag, about)));
     const live = names === undefined ? '' : ` \${(f)"$(plugin-broker __names ${names} 2>/dev/null)"}`;
-    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}${live}) ;;`;
+    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}${live}) options=(${flagged.map(quoted).join(' ')}) ;;`;
   });
   return `#compdef plugin-broker
 # zsh completion of plugin-broker
 _plugin_broker() {
   local at='' word
-  local -a offered
+  local -a offered options
+  local -i found=1
   for word in \${words[2,CURRENT-1]}; do
     case "$at|$word" in
 ${walk.join('\n')}
@@ -38,9 +39,13 @@ ${values.join('\n')}
   case "$at" in
 ${words.join('\n')}
   esac
-  _describe -o plugin-broker offered || _files
+  # As options (-o) only what begins with a hyphen is offered.
+  (( $#offered )) && _describe plugin-broker offered && found=0
+  _describe -o option options && found=0
+  (( found )) && _files
 }
-if [ "$funcstack[1]" = _plugin_broker ]; then _plugin_broker "$@"; else compdef _plugin_broker plugin-broker; fi
+# A file in $fpath is called by its own name, the first time with a completion that is wanted; a sourced one is not.
+if [[ "$funcstack[1]" = _plugin-broker ]]; then _plugin_broker "$@"; else compdef _plugin_broker plugin-broker; fi
 `;
 }
 

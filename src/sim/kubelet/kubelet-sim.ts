@@ -42,6 +42,8 @@ export class KubeletSim {
     this.#checkpoint = path.join(options.dir, KUBELET_CHECKPOINT);
     const node = options.node ?? path.join(path.dirname(options.dir), 'node.json');
     mkdirSync(path.dirname(node), { recursive: true });
+    // A kubelet makes it at its start, before anybody needs it.
+    mkdirSync(path.join(path.dirname(options.dir), 'plugins'), { recursive: true, mode: 0o750 });
     this.#pods = new NodePods(node, options.reboot);
     this.#clients = new PluginClients({
       devices: this.#devices,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, describe, it } from 'node:test';
 import { runHere } from '../../support/captured-terminal.js';
@@ -11,7 +11,11 @@ const missing = (shell: string): string | false =>
   existsSync(`/usr/bin/${shell}`) || existsSync(`/bin/${shell}`) ? false : `NOT TESTED: there is no ${shell}`;
 
 function shell(program: string, script: string): string {
-  const { status, stdout, stderr } = spawnSync(program, ['-c', script], { encoding: 'utf8', cwd: folder });
+  const { status, stdout, stderr } = spawnSync(program, ['-c', script], {
+    encoding: 'utf8',
+    cwd: folder,
+    timeout: 60_000,
+  });
   assert.deepEqual([status, stderr], [0, '']);
   return stdout;
 }
@@ -55,6 +59,28 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
     writeFileSync(file, (await runHere(['completion', 'zsh'])).stdout);
     shell('zsh', `zsh -n '${file}'`);
   });
+
+  it('completes what is typed: commands, their subcommands, options, and values of both', () => {
+    const ran = path.join(folder, 'zsh-ran');
+    const typed = ['plug\t--wat\t', 'sim dev\t--reso\t', 'completion fi\t', 'plugins -o ya\t'];
+    const script = [
+      'zmodload zsh/zpty && zpty z zsh -f -i',
+      `zpty -w z "fpath=('${folder}' \\$fpath); autoload -U compinit; compinit -u -d '${folder}/zsh-dump'"`,
+      // Only a line editor that runs gets a tab: what is typed before it is in place is read as it stands.
+      `zpty -w z 'plugin-broker() { [[ $1 = __names ]] || print -r -- "$@" >> "${ran}" }'`,
+      `zpty -w z 'zle-line-init() { print RE""ADY }; zle -N zle-line-init'`,
+      ...typed.flatMap((words) => ["zpty -r z out '*READY*'", `zpty -w z $'plugin-broker ${words}'`]),
+      "zpty -r z out '*READY*' && zpty -w z 'exit'",
+      'while zpty -r z out; do :; done',
+    ];
+    shell('zsh', script.join('\n'));
+    assert.deepEqual(readFileSync(ran, 'utf8').trim().split('\n'), [
+      'plugins --watch',
+      'sim device --resource',
+      'completion fish',
+      'plugins -o yaml',
+    ]);
+  });
 });
 
 describe('completion fish', { skip: missing('fish') }, () => {
@@ -62,6 +88,23 @@ describe('completion fish', { skip: missing('fish') }, () => {
     const file = path.join(folder, 'plugin-broker.fish');
     writeFileSync(file, (await runHere(['completion', 'fish'])).stdout);
     shell('fish', `fish -n '${file}'`);
+  });
+
+  it('completes what is typed: commands, their subcommands, options, and values of both', () => {
+    const file = path.join(folder, 'plugin-broker.fish');
+    const offered = (typed: string): readonly string[] =>
+      shell('fish', `function plugin-broker; end; source '${file}'; complete -C 'plugin-broker ${typed}'`)
+        .split('\n')
+        .flatMap((line) => line.split('\t')[0] ?? []);
+    const rows = {
+      plug: 'plugins',
+      'sim dev': 'device',
+      'plugins --wat': '--watch',
+      'plugins -o ya': 'yaml',
+      'completion z': 'zsh',
+    };
+    for (const [typed, word] of Object.entries(rows))
+      assert.ok(offered(typed).includes(word), `${word} after ${typed}`);
   });
 });
 

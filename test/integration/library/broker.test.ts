@@ -65,6 +65,18 @@ describe('a broker that a program started', () => {
     assert.ok(seen.includes('ready'), seen.join());
   });
 
+  it('restarted by a kill as soon as devices are there, keeps them: what it serves is on its disk by then', async () => {
+    const one = await broker();
+    for (const resource of ['vendor.example/a', 'vendor.example/b', 'vendor.example/c']) {
+      await plugin(one, { resource });
+      await one.waitForResource(resource, { allocatable: 2 });
+      const recording = one.record(resource);
+      await one.restart('kill');
+      await one.waitForPlugin(resource);
+      assert.equal(recording.lowest, 2, JSON.stringify(recording.samples));
+    }
+  });
+
   it('does to plugins what registries do: sockets, directories and streams go and come, calls are refused and held', async () => {
     const one = await broker();
     const told: string[] = [];
