@@ -14,6 +14,8 @@ const RETRY = { firstMs: 250, maxMs: 5000 };
  */
 const GATHER_MS = 5;
 const CROWD_MS = 50;
+/** How long a change that nobody waits for may wait for one that somebody waits for: the two share a write then. */
+const COMPANY_MS = 20;
 
 /** What a GroupCommit needs. */
 export interface CommitPorts {
@@ -48,6 +50,8 @@ export class GroupCommit {
   #running: Group | undefined;
   #next: Group | undefined;
   #pause: Alarm | undefined;
+  /** The pause is for company alone: whoever waits for a write ends it. */
+  #pausesForCompany = false;
   #endedAt = -Infinity;
   #crowdedUntil = -Infinity;
   #failure: string | undefined;
@@ -76,15 +80,15 @@ export class GroupCommit {
     }
     const group = (this.#next ??= this.#newGroup(this.#ports.deadlineMs));
     group.callers += 1;
-    this.#begin();
+    this.#begin(true);
     return group.fate;
   }
 
-  /** Counts a change that nobody waits for; it is written with the next ones, or by itself. */
+  /** Counts a change that nobody waits for; it is written with the next ones, or by itself a moment later. */
   touch(): void {
     this.#changes += 1;
     if (this.#failure !== undefined) this.#owed = this.#changes;
-    else if (!this.#isClosed) this.#begin();
+    else if (!this.#isClosed) this.#begin(false);
   }
 
   /** Tries at once to make everything durable, also while writes fail. Never rejects. */
@@ -108,15 +112,22 @@ export class GroupCommit {
     this.#next = undefined;
   }
 
-  #begin(): void {
-    if (this.#running !== undefined || this.#pause !== undefined) return;
+  #begin(isAwaited: boolean): void {
+    if (this.#running !== undefined) return;
+    if (this.#pause !== undefined) {
+      if (!isAwaited || !this.#pausesForCompany) return;
+      this.#pause.cancel();
+      this.#pause = undefined;
+    }
     const now = this.#ports.clock.mono();
-    const waitMs = now < this.#crowdedUntil ? this.#endedAt + GATHER_MS - now : 0;
-    if (waitMs > 0) this.#runIn(waitMs);
+    const gatherMs = now < this.#crowdedUntil ? this.#endedAt + GATHER_MS - now : 0;
+    const waitMs = isAwaited ? gatherMs : COMPANY_MS;
+    if (waitMs > 0) this.#runIn(waitMs, !isAwaited);
     else void this.#run();
   }
 
-  #runIn(waitMs: number): void {
+  #runIn(waitMs: number, forCompany = false): void {
+    this.#pausesForCompany = forCompany;
     this.#pause = this.#ports.clock.alarm(waitMs, () => {
       this.#pause = undefined;
       void this.#run();
@@ -170,7 +181,7 @@ export class GroupCommit {
   #goOn(isWritten: boolean): void {
     if (this.#isClosed || (this.#written === this.#changes && this.#next === undefined)) return;
     const { random } = this.#ports;
-    if (this.#failure === undefined) this.#begin();
+    if (this.#failure === undefined) this.#begin(this.#next !== undefined);
     else if (isWritten || this.#next !== undefined) void this.#run();
     else this.#runIn(backoffMs(this.#failures, RETRY, 0.5 + random.next() / 2));
   }

@@ -29,6 +29,11 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     this.#store = ports.store;
   }
 
+  /** A registration may be made durable in a moment. */
+  expect(): void {
+    this.#store.expect();
+  }
+
   /** Makes a registration durable; false when it could not be written in time. It is written later then. */
   async persist(instance: Instance): Promise<boolean> {
     const { flood, lists } = this.#ports;
@@ -80,7 +85,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined) return;
     this.#ports.flood.unpin(entry);
-    void this.#store.update((draft) => draft.remove(id));
+    this.#store.note((draft) => draft.remove(id));
   }
 
   /** Whether an operator has kept an incarnation out. */
@@ -122,12 +127,12 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
   #sentAway({ id, isAway }: Instance): void {
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined || (entry.sentAway === true) === isAway) return;
-    void this.#store.update((draft) => draft.change(id, { sentAway: isAway }));
+    this.#store.note((draft) => draft.change(id, { sentAway: isAway }));
   }
 
   /** Its successor serves: from now on, and not before, it is a fallback. */
   #replaced({ id }: Instance): void {
     if (this.#store.contents.plugins.get(id)?.primary !== true) return;
-    void this.#store.update((draft) => draft.change(id, { primary: false }));
+    this.#store.note((draft) => draft.change(id, { primary: false }));
   }
 }

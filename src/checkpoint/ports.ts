@@ -1,4 +1,6 @@
 // What the store needs of the disk: one document with generations, and a folder of device lists.
+import type { LedgerState } from '../model/lease.js';
+import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
 
 /** Between documents and bytes. */
@@ -30,6 +32,8 @@ export interface DocumentFile<T> {
   isThere(): Promise<boolean>;
   /** Takes the newest generation that is whole into `data`, and moves damaged ones aside. */
   read(): Promise<void>;
+  /** A write comes soon: does what it needs whatever it writes. Never rejects: what is wrong is found at the write. */
+  expect(): Promise<void>;
   /** Resolves when `data`, as it was at the call, survives a power cut as a whole; on rejection the old one does. */
   write(): Promise<void>;
 }
@@ -43,4 +47,17 @@ export interface ListFiles {
   /** The hashes of all files there are. */
   hashes(): Promise<readonly string[]>;
   remove(sha256: string): Promise<void>;
+}
+
+/** What a start found. */
+export interface OpenedCheckpoint {
+  readonly view: CheckpointView;
+  /** The highest event number that the checkpoint knows. */
+  readonly eventSeq: number;
+  /** There are plugins, and all of them only count once they were probed: the machine was booted since, or the checkpoint is an older generation. */
+  readonly hints: boolean;
+  /** The checkpoint was written in another boot. */
+  readonly rebooted: boolean;
+  /** What is known of the leases; `unread`: the disk did not give the checkpoint, or it has a newer format. */
+  readonly ledger: LedgerState | 'unread';
 }

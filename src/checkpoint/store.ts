@@ -5,7 +5,6 @@ import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Random } from '../kernel/random.js';
 import type { EventSink } from '../model/event.js';
-import type { LedgerState } from '../model/lease.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { CheckpointView } from '../model/views.js';
 import { DeviceLists, type NewestList } from './device-lists.js';
@@ -14,7 +13,7 @@ import { Draft, type Contents } from './draft.js';
 import { judge } from './findings.js';
 import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
-import type { DocumentFile, Found, ListFiles } from './ports.js';
+import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.js';
 
 /** What the store needs. */
 export interface StorePorts {
@@ -33,19 +32,6 @@ export interface StorePorts {
   readonly metrics: Metrics;
   /** Called after each change of state. */
   readonly onStateChange: (view: CheckpointView) => void;
-}
-
-/** What a start found. */
-export interface OpenedCheckpoint {
-  readonly view: CheckpointView;
-  /** The highest event number that the checkpoint knows. */
-  readonly eventSeq: number;
-  /** There are plugins, and all of them only count once they were probed: the machine was booted since, or the checkpoint is an older generation. */
-  readonly hints: boolean;
-  /** The checkpoint was written in another boot. */
-  readonly rebooted: boolean;
-  /** What is known of the leases; `unread`: the disk did not give the checkpoint, or it has a newer format. */
-  readonly ledger: LedgerState | 'unread';
 }
 
 /** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
@@ -69,6 +55,8 @@ export class CheckpointStore {
   #start: 'ok' | 'recovered' | 'empty' = 'empty';
   #startReason = '';
   #failure: string | undefined;
+  #preparing = 0;
+  #isClosed = false;
   #durable: Pick<CheckpointDocument, 'generation' | 'writtenAt'> = { generation: 0, writtenAt: '' };
 
   constructor(ports: StorePorts) {
@@ -92,9 +80,9 @@ export class CheckpointStore {
     return this.#draft;
   }
 
-  /** Whether a write has begun and not ended: then the lock must not be given away before the process ends. */
+  /** Whether a write, or what goes before one, has begun and not ended: then the lock must not be given away while the process lives. */
   get isWriting(): boolean {
-    return this.#commit.isWriting;
+    return this.#commit.isWriting || this.#preparing > 0;
   }
 
   /** What `status` shows. */
@@ -165,15 +153,25 @@ export class CheckpointStore {
     return this.mayWrite ? this.#commit.save() : Promise.resolve('not-durable');
   }
 
+  /** Changes the contents at once; it is on the disk with the next change that somebody waits for, or a moment later. */
+  note(mutate: (draft: Draft) => void): void {
+    mutate(this.#draft);
+    if (this.mayWrite) this.#commit.touch();
+  }
+
+  /** A change that somebody waits for comes soon. */
+  expect(): void {
+    if (!this.mayWrite || this.#failure !== undefined || this.#isClosed) return;
+    this.#preparing += 1;
+    void this.#ports.file.expect().finally(() => (this.#preparing -= 1));
+  }
+
   /**
    * Changes the contents now, or within `checkpoint.listInterval` of the last such change of the same key; of several
    * changes that wait only the last is made.
    */
   updateSoon(key: string, mutate: (draft: Draft) => void): void {
-    this.#pacer.soon(key, () => {
-      mutate(this.#draft);
-      if (this.mayWrite) this.#commit.touch();
-    });
+    this.#pacer.soon(key, () => this.note(mutate));
   }
 
   /** Makes all changes, waiting ones too, and tries to have everything on the disk within `limitMs`. Never rejects. */
@@ -204,6 +202,7 @@ export class CheckpointStore {
 
   /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */
   close(): void {
+    this.#isClosed = true;
     this.#pacer.stop();
     this.#commit.close();
   }

@@ -81,6 +81,7 @@ export class FaultPort implements Interference {
       },
       dialler: this.#dialler(ports.dialler),
       store: {
+        expect: () => ports.store.expect(),
         persist: async (instance) => {
           const isDurable = await ports.store.persist(instance);
           this.changed();

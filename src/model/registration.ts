@@ -91,6 +91,8 @@ export interface NameClaims {
 
 /** What is durable of registrations. Persistence (checkpoint/persistence) keeps it. */
 export interface RegistrationStore {
+  /** A plugin is being asked: if it answers, its registration is made durable. */
+  expect(): void;
   /** Makes a registration durable; false when it could not be written in time. It is written later then. */
   persist(instance: Instance): Promise<boolean>;
   /** Whether an operator has kept an incarnation out. */

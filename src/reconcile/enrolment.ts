@@ -28,7 +28,7 @@ export interface EnrolmentPorts {
   readonly roster: Roster;
   readonly lane: KeyedLane;
   /** Where a registration is made durable; what cannot be written now is written later, and the plugin serves meanwhile. */
-  readonly store: Pick<RegistrationStore, 'persist'>;
+  readonly store: Pick<RegistrationStore, 'expect' | 'persist'>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -121,7 +121,9 @@ export class Enrolments implements Enroller {
     const told: InstanceReport[] = [];
     try {
       const handle = this.#handle(id, (report) => void told.splice(0, 1, report));
-      const accepted = await handler.register(this.#held(instance), handle, signal);
+      const answer = handler.register(this.#held(instance), handle, signal);
+      this.#ports.store.expect();
+      const accepted = await answer;
       const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
       if (over !== undefined) {
         void handler.deregister(id, instance.reason).catch(() => undefined);

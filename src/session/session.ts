@@ -80,10 +80,17 @@ export class Session {
     }
   }
 
-  /** Opens ListAndWatch and follows it until it or the session ends. */
+  /**
+   * Opens ListAndWatch and follows it until it or the session ends. A turn of the loop later: what the plugin's answer
+   * makes durable is on its way to the disk by then.
+   */
   watch(): void {
     this.#ask();
-    void this.#follow().catch((failure: unknown) => {
+    const following = async (): Promise<void> => {
+      await this.#ports.nextTurn();
+      if (!this.isClosed) await this.#follow();
+    };
+    void following().catch((failure: unknown) => {
       if (!this.isClosed) this.#end('stream-failed', asError(failure).message);
     });
   }

@@ -11,7 +11,7 @@ import { startCrowd, type Crowd } from '../support/bench/crowd.js';
 import { FloorProcess } from '../support/bench/floor-process.js';
 import { cpuMs } from '../support/bench/process-cost.js';
 import { RegisterClient } from '../support/bench/register-client.js';
-import { atMost, now, say, spread, type Row, type Spread } from '../support/bench/rows.js';
+import { atMostTimes, now, say, spread, type Row, type Spread } from '../support/bench/rows.js';
 import { BrokerProcess } from '../support/broker-process.js';
 import { tempDir } from '../support/temp-dir.js';
 
@@ -143,7 +143,7 @@ async function repeated<T>(times: number, once: () => Promise<T>): Promise<T[]> 
 
 type Beside = Row['beside'];
 
-function sayStarts(what: string, starts: readonly Start[], count: number, beside: Beside, hasLimit: boolean): void {
+function sayStarts(what: string, starts: readonly Start[], count: number, beside: Beside, floor?: Spread): void {
   const of = (value: (start: Start) => number): Spread => spread(starts.map(value));
   const served = of((start) => start.served);
   const confirmed = of((start) => start.confirmed ?? NaN);
@@ -153,14 +153,14 @@ function sayStarts(what: string, starts: readonly Start[], count: number, beside
     unit: 'ms',
     broker: served,
     beside,
-    ...(hasLimit ? { limit: atMost(served, 130) } : {}),
+    ...(floor === undefined ? {} : { limit: atMostTimes(served, floor, 1.5) }),
   });
   say({
     figure: `${what}: start → all confirmed`,
     unit: 'ms',
     broker: confirmed,
     beside,
-    ...(hasLimit ? { limit: atMost(confirmed, 400) } : {}),
+    ...(floor === undefined ? {} : { limit: atMostTimes(confirmed, floor, 3) }),
   });
   say({ figure: `${what}: CPU time until confirmed`, unit: 'ms of CPU', broker: of((start) => start.cpu), beside: [] });
   const least = of((start) => start.least);
@@ -194,7 +194,7 @@ async function main(): Promise<void> {
   }
   const answered = spread(alone.map((start) => start.answered));
   say({ figure: 'no plugins: start → first answered call', unit: 'ms', broker: answered, beside: floor() });
-  sayStarts('100 that never act', still, 100, floor(), true);
+  sayStarts('100 that never act', still, 100, floor(), spread(floors));
 
   await crowd.ask('restartOnCue', { kubeletSocket: hundred.broker.kubeletSocket, crowd: hundred.plugins });
   const cued = await repeated(10, () => startOnce(hundred.broker, 100, 'cued'));
@@ -207,12 +207,12 @@ async function main(): Promise<void> {
   const cold: Beside = [
     { what: 'without a checkpoint: start → all served again', value: spread(without.map((start) => start.served)) },
   ];
-  sayStarts('100 that restart when kubelet.sock is re-created', cued, 100, cold, true);
+  sayStarts('100 that restart when kubelet.sock is re-created', cued, 100, [...floor(), ...cold], spread(floors));
   await crowd.ask('stop', hundred.plugins);
 
   const many = await checkpointed(500);
   const large = await repeated(4, () => startOnce(many.broker, 500, 'still'));
-  sayStarts('500 that never act', large, 500, floor(), false);
+  sayStarts('500 that never act', large, 500, floor());
   await crowd.ask('stop', many.plugins);
 
   await empty.close();

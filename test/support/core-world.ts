@@ -324,7 +324,11 @@ export class CoreWorld {
       kept: this.kept,
       nextTurn: () => Promise.resolve(),
       handlers: [],
-      store: { persist: () => Promise.resolve(true), isDeregistered: (key) => this.tombstones.has(key) },
+      store: {
+        expect: () => undefined,
+        persist: () => Promise.resolve(true),
+        isDeregistered: (key) => this.tombstones.has(key),
+      },
       restartSettled: (outcome) => void this.settled.push(outcome),
     };
   }

@@ -113,7 +113,7 @@ export class ReconcileWorld {
       handlers,
       roster: this.roster,
       lane: new KeyedLane(),
-      store: { persist: options.persist ?? (() => Promise.resolve(true)) },
+      store: { expect: () => undefined, persist: options.persist ?? (() => Promise.resolve(true)) },
       events: this.events,
       log: {
         ...silentLog,

@@ -78,6 +78,7 @@ export async function startTestBroker(
       isListening: () => undefined,
     },
     store: {
+      expect: () => undefined,
       persist: (instance) => {
         instance.isDurable = true;
         return Promise.resolve(true);

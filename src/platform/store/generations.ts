@@ -1,17 +1,26 @@
 // A file with a previous generation: replaced whole or not at all, and moved aside when it is damaged.
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
-import type { FilePort } from '../../checkpoint/file-port.js';
-import { writeWhole } from './write-whole.js';
+import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 /** Damaged files kept beside it, for whoever wants to know what happened. */
 const MAX_ASIDE = 5;
+
+/** What the next generation needs whatever it holds. */
+interface Prepared {
+  /** The new file, empty; undefined when it could not be made. */
+  readonly file: Promise<OpenFile | undefined>;
+  /** Whether the current generation has a second name. */
+  readonly isLinked: Promise<boolean>;
+}
 
 /** The bytes of a file on the disk, in two generations. */
 export class Generations {
   readonly #files: FilePort;
   readonly #clock: Clock;
   readonly #folder: string;
+  #prepared: Prepared | undefined;
+  #isReplacing = false;
   readonly current: string;
   readonly previous: string;
 
@@ -34,37 +43,82 @@ export class Generations {
   }
 
   /**
+   * Begins what the next `replace` does whatever its bytes are, while they are not known yet. Nothing, while one is under
+   * way or when it was done already. What cannot be done is done by `replace`, which says what is wrong. Never rejects.
+   */
+  async prepare(): Promise<void> {
+    if (this.#prepared !== undefined || this.#isReplacing) return;
+    const file = this.#files.create(this.#fresh).catch(() => undefined);
+    const isLinked = this.#files.link(this.current, this.#second).then(
+      () => true,
+      () => false,
+    );
+    this.#prepared = { file, isLinked };
+    await Promise.all([file, isLinked]);
+  }
+
+  /**
    * Makes `bytes` the current generation and the current one the previous. Resolves when that survives a power cut;
-   * cut short at any point, the old or the new generation is there, whole. Makes the folder where it is missing.
+   * cut short at any point, the old or the new generation is there, whole. Makes the folder where it is missing. Only one
+   * at a time.
    */
   async replace(bytes: Uint8Array): Promise<void> {
-    const fresh = `${this.current}.tmp`;
+    this.#isReplacing = true;
+    const prepared = this.#prepared;
+    this.#prepared = undefined;
     try {
-      await writeWhole(this.#files, fresh, bytes);
+      await this.#replace(bytes, prepared);
     } catch (failure) {
       if (!isMissing(failure)) throw failure;
+      // The folder is gone, or what was made in it.
       await this.#files.makeDirectory(this.#folder);
       await this.#files.syncDirectory(path.dirname(this.#folder));
-      await writeWhole(this.#files, fresh, bytes);
+      await this.#replace(bytes, undefined);
+    } finally {
+      this.#isReplacing = false;
     }
-    await this.#keepPrevious();
-    await this.#files.rename(fresh, this.current);
-    await this.#files.syncDirectory(this.#folder);
+  }
+
+  async #replace(bytes: Uint8Array, prepared: Prepared | undefined): Promise<void> {
+    const file = (await prepared?.file) ?? (await this.#files.create(this.#fresh));
+    try {
+      await file.write(bytes);
+      await file.sync();
+      await this.#keepPrevious((await prepared?.isLinked) === true);
+      await this.#files.rename(this.#fresh, this.current);
+      await this.#files.syncDirectory(this.#folder);
+    } catch (failure) {
+      // What could be written may be what fills the disk.
+      await this.#files.remove(this.#fresh).catch(() => undefined);
+      throw failure;
+    } finally {
+      // Nobody waits for it: the bytes are on the disk.
+      void file.close().catch(() => undefined);
+    }
+  }
+
+  get #fresh(): string {
+    return `${this.current}.tmp`;
+  }
+
+  get #second(): string {
+    return `${this.previous}.tmp`;
   }
 
   /** By a second name, so that the current one is never missing. */
-  async #keepPrevious(): Promise<void> {
-    const second = `${this.previous}.tmp`;
-    try {
-      await this.#files.link(this.current, second);
-    } catch (failure) {
-      if (isMissing(failure)) return;
-      if (!isTaken(failure)) throw failure;
-      // Left over from a write that was cut short.
-      await this.#files.remove(second);
-      await this.#files.link(this.current, second);
+  async #keepPrevious(isLinked: boolean): Promise<void> {
+    if (!isLinked) {
+      try {
+        await this.#files.link(this.current, this.#second);
+      } catch (failure) {
+        if (isMissing(failure)) return;
+        if (!isTaken(failure)) throw failure;
+        // Left over from a write that was cut short.
+        await this.#files.remove(this.#second);
+        await this.#files.link(this.current, this.#second);
+      }
     }
-    await this.#files.rename(second, this.previous);
+    await this.#files.rename(this.#second, this.previous);
   }
 
   /**

@@ -77,6 +77,10 @@ class GenerationsAdapter<T> implements Adapter<T> {
     return this.#generations.isThere();
   }
 
+  async expect(): Promise<void> {
+    if (this.#inTheWay.size === 0) await this.#generations.prepare();
+  }
+
   async #look(file: string): Promise<Look<T>> {
     const name = path.basename(file);
     let bytes: Buffer | undefined;
@@ -137,6 +141,10 @@ export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
 
   isThere(): Promise<boolean> {
     return this.#adapter.isThere();
+  }
+
+  expect(): Promise<void> {
+    return this.#adapter.expect();
   }
 
   get found(): Found {

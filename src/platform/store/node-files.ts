@@ -93,7 +93,8 @@ export const nodeFiles: FilePort = {
     try {
       await finish((done) => fs.fsync(fd, done));
     } finally {
-      await close(fd);
+      // Nobody waits for it: a directory that is only read has nothing to write when it is closed.
+      void close(fd).catch(() => undefined);
     }
   },
 };

@@ -229,7 +229,7 @@ describe('a fault of the disk', () => {
       store.update((draft) => draft.put(one)),
     );
     store.updateSoon('a.b/one', (draft) => draft.setList(entryKey(one), list(9000, 9)));
-    await clock.settle();
+    await clock.advance(20);
     assert.deepEqual([views.at(-1)?.state, store.view().state], ['not-writable', 'not-writable']);
     void store.update((draft) => draft.put(two));
     await clock.advance(6000);

@@ -109,6 +109,29 @@ describe('group commit', () => {
     bench.commit.close();
   });
 
+  it('lets a change that nobody waits for wait for one that somebody waits for, or for a moment', async () => {
+    const bench = new Bench();
+    bench.commit.touch();
+    await bench.clock.advance(19);
+    bench.commit.touch();
+    assert.equal(bench.writes, 0);
+    await bench.clock.advance(1);
+    assert.equal(bench.writes, 1);
+    await bench.end();
+    bench.commit.touch();
+    bench.save('a');
+    assert.equal(bench.writes, 2, 'a waits for nobody, and takes it along');
+    bench.commit.touch();
+    await bench.end();
+    await bench.clock.advance(10);
+    assert.equal(bench.writes, 2);
+    bench.save('b');
+    assert.equal(bench.writes, 3);
+    await bench.end();
+    assert.deepEqual(bench.fates, ['a durable', 'b durable']);
+    assert.equal(bench.clock.pending, 0);
+  });
+
   it('flushes a crowd at once', async () => {
     const bench = new Bench();
     for (const name of ['a', 'b', 'c']) bench.save(name);

@@ -123,11 +123,11 @@ describe('a power cut', () => {
       `create ${file}.tmp`,
       `write ${file}.tmp`,
       `sync ${file}.tmp`,
-      `close ${file}.tmp`,
       `link ${file} ${file}.previous.tmp`,
       `rename ${file}.previous.tmp ${file}.previous`,
       `rename ${file}.tmp ${file}`,
       `syncDirectory ${STATE}`,
+      `close ${file}.tmp`,
     ]);
     store.close();
   });
