@@ -1,6 +1,7 @@
 // The admin commands on the running broker: what operators see, and what their orders do and are told as.
 import type { Clock } from '../kernel/clock.js';
 import type { EventSink } from '../model/event.js';
+import type { FloodKey } from '../model/flood.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { Device } from '../model/device.js';
@@ -20,6 +21,8 @@ export interface CommandPorts {
   };
   readonly flood: {
     limits(): readonly LimitView[];
+    /** What a caller has to bear in a plugin's name. */
+    penaltyOf(key: FloodKey): ReturnType<FloodFacts>;
     pardon(type: string, name: string): number;
   };
   /** Keeps incarnations out. Resolves when that is on disk or cannot be written. */
@@ -34,16 +37,9 @@ export interface CommandPorts {
   readonly head: () => Omit<StatusView, 'plugins' | 'resources'>;
 }
 
-/** Strikes and quarantines as `limits` shows them, by plugin and uid. */
-function floodFacts(limits: readonly LimitView[]): FloodFacts {
-  const records = new Map<string, { strikes: number; quarantinedUntil: number | undefined }>();
-  for (const limit of limits) {
-    if (limit.limit !== 'register' || (limit.strikes === 0 && limit.quarantinedUntil === '')) continue;
-    const until = limit.quarantinedUntil === '' ? undefined : Date.parse(limit.quarantinedUntil);
-    records.set(`${limit.plugin} ${String(limit.uid)}`, { strikes: limit.strikes, quarantinedUntil: until });
-  }
-  const none = { strikes: 0, quarantinedUntil: undefined };
-  return (instance) => records.get(`${pluginKey(instance)} ${String(instance.caller?.uid ?? -1)}`) ?? none;
+/** Strikes and quarantine of an instance's caller. */
+export function floodFacts(flood: Pick<CommandPorts['flood'], 'penaltyOf'>): FloodFacts {
+  return ({ type, name, caller }) => flood.penaltyOf({ type, name, uid: caller?.uid ?? -1 });
 }
 
 /** The commands. */
@@ -65,7 +61,7 @@ export class OperatorCommands implements AdminPort {
   }
 
   plugins(): StatusView['plugins'] {
-    return pluginViews(this.#ports.known, floodFacts(this.limits()));
+    return pluginViews(this.#ports.known, floodFacts(this.#ports.flood));
   }
 
   resources(): StatusView['resources'] {

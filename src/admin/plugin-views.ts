@@ -35,7 +35,11 @@ export type FloodFacts = (instance: Instance) => {
 
 /** All incarnations by name, then by type; newest first within a plugin. */
 export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[] {
-  const views: PluginView[] = [];
+  return [...eachPluginView(known, flood)];
+}
+
+/** The same one by one, each of the moment when it is taken: a thousand at once keep others waiting. */
+export function* eachPluginView(known: KnownPlugins, flood: FloodFacts): Generator<PluginView> {
   const seen = new Set<string>();
   for (const { type, name } of [...known.roster.all()].sort(byName)) {
     const key = pluginKey({ type, name });
@@ -43,12 +47,10 @@ export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[
     seen.add(key);
     const primary = known.roster.primaryOf(type, name);
     for (const instance of known.roster.ofPlugin(type, name)) {
-      views.push(
-        pluginView(instance, instance === primary, known.inventory.holding(instance.id)?.resource ?? '', flood),
-      );
+      const resource = known.inventory.holding(instance.id)?.resource ?? '';
+      yield pluginView(instance, instance === primary, resource, flood);
     }
   }
-  return views;
 }
 
 function byName(a: Instance, b: Instance): number {
@@ -102,11 +104,20 @@ export function resourceViews(
   devicesOf: (raw: Buffer) => readonly Device[],
   use: ResourceUse = UNUSED,
 ): ResourceView[] {
+  return [...eachResourceView(known, devicesOf, use)];
+}
+
+/** The same one by one, each of the moment when it is taken. */
+export function* eachResourceView(
+  known: KnownPlugins,
+  devicesOf: (raw: Buffer) => readonly Device[],
+  use: ResourceUse,
+): Generator<ResourceView> {
   const resources = [...known.resources().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return resources.map(({ name, owner, holding, capacity, allocatable }) => {
+  for (const { name, owner, holding, capacity, allocatable } of resources) {
     const instance = known.roster.get(owner.id);
     const taken = use.takenOf(name);
-    return {
+    yield {
       name,
       plugin: instance === undefined ? '' : pluginKey(instance),
       state: owner.state,
@@ -122,5 +133,5 @@ export function resourceViews(
         });
       },
     };
-  });
+  }
 }

@@ -46,6 +46,7 @@ const leases = new Leases(store);
 const flood = new Flood(store);
 const events = new Events(store);
 const starts = new Starts(store);
+const below = [resources, leases, flood, events, starts];
 
 function show(): void {
   pace.timer = undefined;
@@ -53,9 +54,21 @@ function show(): void {
   bar.show(store, link);
   if (store.head === undefined) return;
   for (const part of [needs, tiles]) part.show(store);
-  for (const part of [plugins, resources, leases, flood, events, starts]) part.show();
+  plugins.show();
   tick(document, store.now());
   document.body.classList.add('ready');
+  showNext(0);
+}
+
+/** What stands further down, each in a turn of its own: of a thousand plugins the first can be used before the last is drawn. */
+function showNext(nth: number): void {
+  const part = below[nth];
+  if (part === undefined) return;
+  setTimeout(() => {
+    part.show();
+    tick(part.element, store.now());
+    showNext(nth + 1);
+  });
 }
 
 function pause(): void {
@@ -98,7 +111,7 @@ document.body.append(
     {},
     needs.element,
     tiles.element,
-    ...[plugins, resources, leases, flood, events, starts].map(({ element }) => element),
+    ...[plugins, ...below].map(({ element }) => element),
   ),
   needs.live,
   help,
@@ -115,4 +128,6 @@ setInterval(() => {
   resources.drawLines();
 }, BARS_MS);
 show();
+// The first picture is waited for.
+pace.shownAt = 0;
 link.open();

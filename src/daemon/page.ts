@@ -1,6 +1,8 @@
 // The status page on a running daemon: what it shows is what the commands answer and what the journal keeps.
 import { AdminService } from '../admin/admin-service.js';
 import { explain } from '../admin/explain.js';
+import { floodFacts } from '../admin/operator-commands.js';
+import { eachPluginView, eachResourceView } from '../admin/plugin-views.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';
@@ -13,24 +15,26 @@ import { pageFiles, pageNames } from '../platform/http/page-files.js';
 import { pageRoutes } from '../platform/http/page-routes.js';
 import type { Routes } from '../platform/http/router.js';
 import { hostName } from '../platform/process/host-name.js';
-import { nextTurn } from '../platform/time/next-turn.js';
+import { slices } from '../platform/time/slices.js';
+import { devicesOf } from '../platform/wire/list-decoder.js';
 import type { Daemon } from './daemon.js';
 
 /** What the page shows of a daemon. */
 function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSource {
   const { port, journal } = daemon;
+  const { core } = daemon.broker;
   const service = new AdminService(port);
   const keptUntil = ({ type, name, socket }: PluginView): number | undefined => {
-    const endsAt = daemon.broker.core.lifecycle.keptUntil(type, name, socket);
+    const endsAt = core.lifecycle.keptUntil(type, name, socket);
     return endsAt === undefined ? undefined : clock.wall() + endsAt - clock.mono();
   };
   return {
     place: placeOf(settings, hostName()),
     seq: () => journal.seq,
     head: () => daemon.standing.head(),
-    plugins: () => port.plugins(),
+    plugins: () => eachPluginView(core, floodFacts(daemon.flood)),
     keptUntil,
-    resources: () => port.resources(),
+    resources: () => eachResourceView(core, devicesOf, port.use),
     limits: () => port.limits(),
     leases: () => daemon.leases.allocations.leases().map(leaseRow),
     timeline: (plugin) => journal.of(plugin),
@@ -50,8 +54,8 @@ export function openPage(
   log: Log,
 ): { readonly routes: Routes; readonly close: () => void } {
   const source = pageSource(daemon, settings, clock);
-  const audience = new Audience({ source, clock, log, nextTurn });
-  const api = new PageApi({ source, now: () => clock.wall(), nextTurn });
+  const audience = new Audience({ source, clock, log, rest: slices() });
+  const api = new PageApi({ source, now: () => clock.wall(), rest: slices() });
   return {
     routes: pageRoutes({ api, audience, files: pageFiles, names: pageNames }),
     close: () => audience.close(),

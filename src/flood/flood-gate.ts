@@ -9,7 +9,7 @@ import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
-import { globalView, registerView, ruleViews } from './limit-views.js';
+import { globalView, penaltyView, registerView, ruleViews, type PenaltyView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
@@ -162,6 +162,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
       ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
       ...this.#pacers.views(),
     ];
+  }
+
+  /** What a plugin's caller has to bear. */
+  penaltyOf(key: FloodKey): PenaltyView {
+    return penaltyView(this.#buckets.find(key), this.#ports.clock);
   }
 
   /** What each rule does, for dashboards. */

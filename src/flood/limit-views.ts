@@ -1,4 +1,5 @@
 // The buckets as an operator sees them.
+import type { Clock } from '../kernel/clock.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
 import type { Bucket } from './bucket.js';
@@ -6,18 +7,35 @@ import type { Limiter } from './limiter.js';
 import { quarantineLeftMs } from './penalty.js';
 import type { UpdatePacer } from './update-pacer.js';
 
+/** What a plugin's caller has to bear. */
+export interface PenaltyView {
+  readonly strikes: number;
+  readonly quarantinedUntil: number | undefined;
+}
+
+const UNPUNISHED: PenaltyView = { strikes: 0, quarantinedUntil: undefined };
+
 /** Both times: differences are of one, what is shown is of the other. */
 export interface Moment {
   readonly nowMs: number;
   readonly wallMs: number;
 }
 
+/** Strikes of a bucket, and until when it is in quarantine in epoch milliseconds, if it is. */
+export function penaltyView(bucket: Bucket | undefined, clock: Clock): PenaltyView {
+  if (bucket === undefined) return UNPUNISHED;
+  const nowMs = clock.mono();
+  const penalty = bucket.penalty(nowMs);
+  const leftMs = quarantineLeftMs(penalty, nowMs);
+  const quarantinedUntil = leftMs > 0 ? clock.wall() + leftMs : undefined;
+  return { strikes: penalty.strikesAtMs.length, quarantinedUntil };
+}
+
 /** The row of a bucket of `register`. */
 export function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitView {
   const penalty = bucket.penalty(nowMs);
   const leftMs = quarantineLeftMs(penalty, nowMs);
-  return {
-    ...limiterView('register', bucket.limiter),
+  return limiterView('register', bucket.limiter, {
     plugin: bucket.plugin,
     uid: bucket.uid,
     mode: bucket.policy.mode,
@@ -26,14 +44,13 @@ export function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitVi
     exceeded: bucket.exceeded,
     slowing: slowingOf(bucket, leftMs, nowMs),
     source: bucket.source,
-  };
+  });
 }
 
 /** The row of a session's bucket of `updates`. */
 export function updatesView(pacer: UpdatePacer): LimitView {
   const { session, policy } = pacer;
-  return {
-    ...limiterView('updates', pacer.limiter),
+  return limiterView('updates', pacer.limiter, {
     plugin: `${session.type}/${session.name}`,
     uid: session.uid,
     mode: policy.flood.mode,
@@ -42,13 +59,12 @@ export function updatesView(pacer: UpdatePacer): LimitView {
     exceeded: pacer.exceeded,
     slowing: pacer.isSlowed ? policy.flood.updates.onExceed : '',
     source: pacer.source,
-  };
+  });
 }
 
 /** The row of `global.register`. */
 export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: number): LimitView {
-  return {
-    ...limiterView('global.register', limiter),
+  return limiterView('global.register', limiter, {
     plugin: '',
     uid: -1,
     mode,
@@ -57,7 +73,7 @@ export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: 
     exceeded,
     slowing: limiter.permits() > 0 || exceeded === 0 ? '' : 'everybody',
     source: 'flood',
-  };
+  });
 }
 
 /** All buckets by the rule that set them, in the order in which they are met; the defaults come first, even unused. */
@@ -85,11 +101,26 @@ function slowingOf(bucket: Bucket, leftMs: number, nowMs: number): string {
   return bucket.slowing !== undefined && bucket.slowing.untilMs > nowMs ? bucket.slowing.word : '';
 }
 
-function limiterView(
-  limit: string,
-  limiter: Limiter,
-): Pick<LimitView, 'limit' | 'permits' | 'burst' | 'intervalMs' | 'nextInMs'> {
+type OfLimiter = 'limit' | 'permits' | 'burst' | 'intervalMs' | 'nextInMs';
+
+/** One literal: a view that is spread into another costs ten times as much, and there are thousands. */
+function limiterView(limit: string, limiter: Limiter, rest: Omit<LimitView, OfLimiter>): LimitView {
   const { burst, intervalMs } = limiter.settings;
-  // Above one permit the next one is of no interest; and views have whole numbers.
-  return { limit, permits: limiter.permits(), burst, intervalMs, nextInMs: Math.ceil(limiter.nextInMs()) };
+  const { plugin, uid, mode, strikes, quarantinedUntil, exceeded, slowing, source } = rest;
+  return {
+    limit,
+    permits: limiter.permits(),
+    burst,
+    intervalMs,
+    // Above one permit the next one is of no interest; and views have whole numbers.
+    nextInMs: Math.ceil(limiter.nextInMs()),
+    plugin,
+    uid,
+    mode,
+    strikes,
+    quarantinedUntil,
+    exceeded,
+    slowing,
+    source,
+  };
 }

@@ -1,4 +1,5 @@
 // What is asked of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
+import { Buffer } from 'node:buffer';
 import type { BrokerEvent } from '../model/event.js';
 import type { DevicePage } from '../model/page-views.js';
 import { describeReason } from '../model/reasons.js';
@@ -27,12 +28,11 @@ export class PageApi {
     return `${String(Date.parse(startedAt))}-${String(source.seq())}-${phase}`;
   }
 
-  /** The whole picture (a PageSnapshot). */
-  async status(): Promise<string> {
-    const picture = new Picture(this.#ports);
-    const history = await picture.history();
-    await picture.refresh();
-    return picture.text(history);
+  /** The whole picture (a PageSnapshot), as JSON. */
+  async status(): Promise<Buffer> {
+    let whole: Buffer = Buffer.alloc(0);
+    await new Picture(this.#ports).whole((_change, snapshot) => (whole = snapshot));
+    return whole;
   }
 
   /** Devices of a resource, those that cannot be given out first. */
@@ -40,7 +40,7 @@ export class PageApi {
     const from = numberOf(query, 'from', 0);
     const limit = numberOf(query, 'limit', PAGE);
     if (from === undefined || limit === undefined) return invalid('from and limit are whole numbers');
-    const resource = this.#ports.source.resources().find((one) => one.name === name);
+    const resource = [...this.#ports.source.resources()].find((one) => one.name === name);
     if (resource === undefined) return notFound(`no resource is called ${name}`);
     const { devices } = resource;
     const isWell = ({ health }: DeviceView): boolean => health === 'Healthy';
@@ -61,7 +61,8 @@ export class PageApi {
     const { source } = this.#ports;
     const plugin = query.get('plugin') ?? '';
     const found: BrokerEvent[] = [];
-    if (since === 0 && plugin === '') found.push(...source.recent());
+    // The newest of all are at hand; those that are older need not be looked for where so few are told.
+    if (plugin === '') found.push(...source.recent().filter(({ seq }) => seq >= since));
     else for await (const event of source.events({ since, plugin, follow: false }, signal)) found.push(event);
     const events = found.slice(-Math.min(Math.max(limit, 1), MOST_EVENTS)).map(overHttp);
     return { ok: true, value: { events } };

@@ -1,5 +1,6 @@
 // Those who follow the broker on open streams: one picture for all of them, sent as it changes and at most twice a second.
 // Without them nothing is computed and nothing is kept.
+import { Buffer } from 'node:buffer';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent } from '../model/event.js';
@@ -18,12 +19,13 @@ const MOST_EVENTS = 500;
 /** Bytes that a reader may leave unread beside its first picture. */
 const MOST_UNREAD = 1024 * 1024;
 /** How soon a reader that was cut off should come back. */
-const RETRY = 'retry: 2000\n\n';
-const BYE = 'event: bye\ndata: {}\n\n';
+const RETRY = Buffer.from('retry: 2000\n\n');
+const BYE = Buffer.from('event: bye\ndata: {}\n\n');
+const ALIVE = Buffer.from(':\n\n');
 
 /** One open stream. */
 export interface Stream {
-  write(text: string): void;
+  write(bytes: Buffer): void;
   /** Bytes that were written and did not leave. */
   readonly unread: number;
   /** Ends it after what was written. */
@@ -37,7 +39,8 @@ export interface AudiencePorts {
   readonly source: PageSource;
   readonly clock: Clock;
   readonly log: Log;
-  readonly nextTurn: () => Promise<void>;
+  /** See PicturePorts. */
+  readonly rest: () => Promise<void> | undefined;
 }
 
 interface Member {
@@ -45,12 +48,19 @@ interface Member {
   readonly allowed: number;
 }
 
+/** One that waits for its first picture. */
+interface Newcomer {
+  readonly stream: Stream;
+  readonly since: number | undefined;
+}
+
 /** Everybody who follows. */
 export class Audience {
   readonly #ports: AudiencePorts;
-  readonly #members = new Set<Member>();
-  /** Streams that wait for their first picture count, too. */
-  #joining = 0;
+  readonly #members = new Map<Stream, Member>();
+  /** All get the same picture: one is made for as many as come until it is there. */
+  readonly #newcomers = new Map<Stream, Newcomer>();
+  #isWelcoming = false;
   #picture: Picture | undefined;
   #following: AbortController | undefined;
   #events: BrokerEvent[] = [];
@@ -66,7 +76,7 @@ export class Audience {
   /** Why nobody can join now, and after how many seconds it is worth trying again; undefined: somebody can. */
   get refusal(): { readonly message: string; readonly retryAfterS: number } | undefined {
     if (this.#isOver) return { message: 'the broker is stopping', retryAfterS: 2 };
-    if (this.#members.size + this.#joining < MOST_STREAMS) return undefined;
+    if (this.#members.size + this.#newcomers.size < MOST_STREAMS) return undefined;
     const message = `${String(MOST_STREAMS)} pages follow already; ask api/v1/status each 5 s instead`;
     return { message, retryAfterS: 5 };
   }
@@ -82,57 +92,65 @@ export class Audience {
    * @param since events with a higher number are told again; undefined: none of the past
    */
   join(stream: Stream, since: number | undefined): () => void {
-    let member: Member | undefined;
-    let isGone = false;
-    this.#joining += 1;
     stream.write(RETRY);
+    this.#newcomers.set(stream, { stream, since });
     this.#follow();
-    const begin = async (): Promise<void> => {
-      const picture = (this.#picture ??= new Picture({ ...this.#ports, now: () => this.#ports.clock.wall() }));
-      const history = await picture.history();
-      const change = await picture.refresh();
-      this.#lastTick = this.#ports.clock.mono();
-      const past = since === undefined ? [] : await this.#past(since);
-      if (isGone || this.#isOver) return;
-      // The others have the picture of before: what this look found is news to them.
-      this.#tell([], change);
-      const text = framed('snapshot', picture.text(history));
-      member = { stream, allowed: MOST_UNREAD + text.length };
-      this.#members.add(member);
-      stream.write(text + past.map(eventMessage).join(''));
-    };
-    void begin()
-      .catch((failure: unknown) => {
-        this.#ports.log.error('http.stream-failed', `a stream could not begin: ${asError(failure).message}`);
-        stream.destroy();
-      })
-      .finally(() => {
-        this.#joining -= 1;
-        if (this.#isOver) stream.end();
-        else this.#schedule();
-        this.#restIfAlone();
-      });
+    if (!this.#isWelcoming) void this.#welcome();
     return () => {
-      isGone = true;
-      if (member !== undefined) this.#members.delete(member);
+      this.#newcomers.delete(stream);
+      this.#members.delete(stream);
       this.#restIfAlone();
     };
+  }
+
+  /** Makes the first picture of those who wait for it. Never rejects. */
+  async #welcome(): Promise<void> {
+    this.#isWelcoming = true;
+    const picture = (this.#picture ??= new Picture({ ...this.#ports, now: () => this.#ports.clock.wall() }));
+    try {
+      await picture.whole((change, snapshot) => {
+        // The others have the picture of before: what this look found is news to them.
+        this.#tell([], change);
+        const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), snapshot, Buffer.from('\n\n')]);
+        for (const { stream, since } of this.#newcomers.values()) {
+          this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length });
+          stream.write(first);
+          if (since !== undefined) stream.write(Buffer.from(this.#past(since).map(eventMessage).join('')));
+        }
+        this.#newcomers.clear();
+        // It was let go where those for whom it was begun have left.
+        this.#picture = picture;
+        this.#lastTick = this.#ports.clock.mono();
+      });
+    } catch (failure) {
+      this.#ports.log.error('http.stream-failed', `a stream could not begin: ${asError(failure).message}`);
+      for (const stream of this.#newcomers.keys()) stream.destroy();
+      this.#newcomers.clear();
+    } finally {
+      this.#isWelcoming = false;
+      this.#restIfAlone();
+      if (this.#members.size > 0) this.#schedule();
+      // They came when others of their kind had just left.
+      if (this.#newcomers.size > 0) void this.#welcome();
+    }
   }
 
   /** Says goodbye to everybody. */
   close(): void {
     this.#isOver = true;
-    for (const { stream } of this.#members) {
+    for (const stream of this.#members.keys()) {
       stream.write(BYE);
       stream.end();
     }
+    for (const stream of this.#newcomers.keys()) stream.end();
     this.#members.clear();
+    this.#newcomers.clear();
     this.#restIfAlone();
   }
 
   /** Nobody listens any more: nothing is kept. */
   #restIfAlone(): void {
-    if (this.#members.size > 0 || this.#joining > 0) return;
+    if (this.#members.size > 0 || this.#newcomers.size > 0) return;
     this.#following?.abort(new Error('nobody listens'));
     this.#following = undefined;
     this.#alarm?.cancel();
@@ -161,7 +179,7 @@ export class Audience {
       if (signal.aborted) return;
       log.warn('http.stream-behind', `streams left events out: ${asError(failure).message}`);
       this.#following = undefined;
-      if (this.#members.size > 0) this.#follow();
+      if (this.#members.size + this.#newcomers.size > 0) this.#follow();
     });
   }
 
@@ -179,8 +197,7 @@ export class Audience {
     this.#isTicking = true;
     this.#lastTick = this.#ports.clock.mono();
     try {
-      const change = await this.#picture.refresh();
-      this.#tell(this.#events.splice(0), change);
+      await this.#picture.refresh((change) => this.#tell(this.#events.splice(0), change));
       if (this.#ports.source.head().broker.phase === 'stopping') this.close();
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `streams miss a change: ${asError(failure).message}`);
@@ -191,24 +208,23 @@ export class Audience {
   }
 
   #tell(events: readonly BrokerEvent[], change: string | undefined): void {
-    const news = (change === undefined ? '' : framed('change', change)) + events.map(eventMessage).join('');
-    for (const member of [...this.#members]) {
-      const { stream, allowed } = member;
+    const text = (change === undefined ? '' : framed('change', change)) + events.map(eventMessage).join('');
+    const news = text === '' ? ALIVE : Buffer.from(text);
+    for (const { stream, allowed } of [...this.#members.values()]) {
       if (stream.unread > allowed) {
-        this.#members.delete(member);
+        this.#members.delete(stream);
         this.#ports.log.info('http.stream-slow', 'a reader of the status page was too slow and is cut off');
         stream.destroy();
-      } else stream.write(news === '' ? ':\n\n' : news);
+      } else stream.write(news);
     }
   }
 
-  async #past(since: number): Promise<readonly BrokerEvent[]> {
-    const past: BrokerEvent[] = [];
-    const { signal } = new AbortController();
-    for await (const event of this.#ports.source.events({ since: since + 1, plugin: '', follow: false }, signal)) {
-      past.push(event);
-    }
-    return past.slice(-MOST_EVENTS);
+  /** The newest events after one. */
+  #past(since: number): readonly BrokerEvent[] {
+    return this.#ports.source
+      .recent()
+      .filter(({ seq }) => seq > since)
+      .slice(-MOST_EVENTS);
   }
 }
 

@@ -1,7 +1,7 @@
 // What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason } from '../model/reasons.js';
-import type { LeaseRow, Need, PagePlace, PluginRow } from '../model/page-views.js';
+import type { LeaseRow, Need, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 
 /** So many of one kind and reason one by one; the rest is counted. */
@@ -26,7 +26,9 @@ const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphane
 export interface NeedFacts {
   readonly place: PagePlace;
   readonly head: Omit<StatusView, 'plugins' | 'resources'>;
-  readonly plugins: readonly PluginRow[];
+  readonly plugins: readonly PluginView[];
+  /** When a held one is given up, RFC 3339; empty where no clock runs for it. */
+  readonly keptUntil: (plugin: PluginView) => string;
   readonly resources: readonly Pick<ResourceView, 'name' | 'front'>[];
   readonly limits: readonly LimitView[];
   readonly leases: readonly LeaseRow[];
@@ -46,10 +48,18 @@ interface Found {
   readonly plugins: readonly PluginView[];
 }
 
+/** What is asked again and again, by plugin (`type/name`). */
+interface ByPlugin {
+  readonly entries: ReadonlyMap<string, readonly PluginView[]>;
+  /** Until when each is in quarantine, RFC 3339. */
+  readonly keptOut: ReadonlyMap<string, string>;
+}
+
 /** Everything that needs somebody, the worst first. */
 export function needsOf(facts: NeedFacts): Need[] {
+  const by = { entries: byKey(facts.plugins), keptOut: keptOut(facts) };
   const groups = new Map<string, { readonly shown: Need[]; more: number }>();
-  for (const found of [...quarantines(facts), ...states(facts), ...refusals(facts)]) {
+  for (const found of [...quarantines(by), ...states(facts, by), ...refusals(facts, by)]) {
     const key = `${found.kind} ${found.reason}`;
     const group = groups.get(key) ?? { shown: [], more: 0 };
     groups.set(key, group);
@@ -123,37 +133,39 @@ function isAbout(problem: string, part: string): boolean {
   return part !== '' && problem.includes(part);
 }
 
-function quarantines({ limits, plugins }: NeedFacts): Found[] {
+function keptOut({ limits }: NeedFacts): Map<string, string> {
   const until = new Map<string, string>();
   for (const { plugin, quarantinedUntil: at } of limits) {
     if (at !== '' && plugin !== '' && at > (until.get(plugin) ?? '')) until.set(plugin, at);
   }
+  return until;
+}
+
+function quarantines({ entries, keptOut: until }: ByPlugin): Found[] {
   return [...until].map(([subject, at]) => {
-    const own = plugins.filter((plugin) => keyOf(plugin) === subject);
-    return { kind: 'quarantined', reason: '', subject, until: at, plugins: own };
+    return { kind: 'quarantined', reason: '', subject, until: at, plugins: entries.get(subject) ?? [] };
   });
 }
 
-function states({ plugins, head, limits }: NeedFacts): Found[] {
+function states({ head, keptUntil }: NeedFacts, { entries, keptOut: until }: ByPlugin): Found[] {
   const found: Found[] = [];
   const isRestoring = head.broker.phase === 'restoring';
-  const keptOut = new Set(limits.filter(({ quarantinedUntil }) => quarantinedUntil !== '').map(({ plugin }) => plugin));
-  for (const [subject, own] of byKey(plugins)) {
+  for (const [subject, own] of entries) {
     const top = topOf(own);
-    if (top === undefined || keptOut.has(subject)) continue;
-    const { state, reason, keptUntil: until } = top;
+    if (top === undefined || until.has(subject)) continue;
+    const { state, reason } = top;
     const isHeld = state === 'held' && reason !== 'replaced';
     const isTroubled = TROUBLED.has(reason) && !isRestoring && (state === 'ready' || state === 'restored');
     if (isHeld || state === 'rejected' || state === 'orphaned' || state === 'quarantined' || isTroubled) {
-      found.push({ kind: isTroubled ? 'held' : state, reason, subject, until, plugins: own });
+      const kind = isTroubled ? 'held' : state;
+      found.push({ kind, reason, subject, until: keptUntil(top), plugins: own });
     }
   }
   return found;
 }
 
 /** Those that knocked lately, once or again and again, were refused, and have not come in since. */
-function refusals({ head, recent, plugins, limits, now }: NeedFacts): Found[] {
-  const entries = byKey(plugins);
+function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }: ByPlugin): Found[] {
   const last = new Map<string, Pick<BrokerEvent, 'time' | 'reason'>>();
   for (const { plugin, socket, reason, last: time } of head.refused)
     last.set(plugin === '' ? socket : plugin, { time, reason });
@@ -169,8 +181,7 @@ function refusals({ head, recent, plugins, limits, now }: NeedFacts): Found[] {
     const isOld =
       now - Date.parse(time) > REFUSED_MS || (top !== undefined && Date.parse(time) < Date.parse(top.stateSince));
     const isShown = top !== undefined && top.state !== 'ready' && top.state !== 'gone';
-    const isKeptOut = limits.some((limit) => limit.plugin === subject && limit.quarantinedUntil !== '');
-    if (!isOld && !isShown && !isKeptOut) found.push({ kind: 'refused', reason, subject, until: '', plugins: own });
+    if (!isOld && !isShown && !until.has(subject)) found.push({ kind: 'refused', reason, subject, until: '', plugins: own });
   }
   return found;
 }
@@ -224,8 +235,8 @@ function used({ leases, resources }: NeedFacts): Need[] {
   return needs;
 }
 
-function byKey(plugins: readonly PluginRow[]): Map<string, PluginRow[]> {
-  const groups = new Map<string, PluginRow[]>();
+function byKey(plugins: readonly PluginView[]): Map<string, PluginView[]> {
+  const groups = new Map<string, PluginView[]>();
   for (const plugin of plugins) {
     const key = keyOf(plugin);
     const own = groups.get(key);
@@ -236,7 +247,7 @@ function byKey(plugins: readonly PluginRow[]): Map<string, PluginRow[]> {
 }
 
 /** The incarnation that speaks for its plugin. */
-function topOf(own: readonly PluginRow[]): PluginRow | undefined {
+function topOf(own: readonly PluginView[]): PluginView | undefined {
   return own.find(({ primary }) => primary) ?? own[0];
 }
 

@@ -1,13 +1,15 @@
 // The whole picture as text, and what of it changed since it was looked at last. Rows are kept as the text they were sent
-// as: comparing is comparing texts, and a snapshot is put together of them. Long lists are gone through in slices, so that
-// no caller waits for a picture of a thousand plugins.
-import type { PageHead, PageRows, PluginRow } from '../model/page-views.js';
+// as: comparing is comparing texts, and a snapshot is put together of them. All of it is made in slices, so that no call
+// waits for a picture of a thousand plugins.
+import { Buffer } from 'node:buffer';
+import type { PageHead, PageRows } from '../model/page-views.js';
+import type { PluginView, ResourceView } from '../model/views.js';
 import { capacityHistory, pluginHistory, startsOf } from './history.js';
-import { needsOf } from './needs.js';
+import { needsOf, type NeedFacts } from './needs.js';
 import type { PageSource } from './ports.js';
 
-/** Rows between two pauses. */
-const SLICE = 12;
+/** Rows that become bytes at once. */
+const ROWS_AT_ONCE = 32;
 const LISTS = ['plugins', 'resources', 'limits', 'leases'] as const satisfies readonly (keyof PageRows)[];
 const HEADS = [
   'broker',
@@ -23,78 +25,112 @@ export interface PicturePorts {
   readonly source: PageSource;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Resolves when others have had their turn. */
-  readonly nextTurn: () => Promise<void>;
+  /** Called at each step of long work: undefined, or what to wait for so that others have their turn. */
+  readonly rest: () => Promise<void> | undefined;
 }
 
-/** One view of the broker that is kept up to date by `refresh`. */
+/** What a look found. */
+interface Look {
+  /** When it began, as it stands in what is sent. */
+  readonly stamp: string;
+  /** A PageChange as JSON; undefined where nothing is new. */
+  readonly change: string | undefined;
+  readonly plugins: readonly PluginView[];
+  readonly resources: readonly ResourceView[];
+}
+
+/** One view of the broker that is kept up to date by looking again. One look at a time: the next waits. */
 export class Picture {
   readonly #ports: PicturePorts;
   readonly #lists = new Map<keyof PageRows, Map<string, string>>();
   readonly #heads = new Map<keyof PageHead, string>();
-  #refreshing: Promise<unknown> = Promise.resolve();
+  #looking: Promise<unknown> = Promise.resolve();
 
   constructor(ports: PicturePorts) {
     this.#ports = ports;
   }
 
-  /** Looks again. Resolves with the change as JSON (a PageChange), or undefined where nothing is new. One at a time. */
-  refresh(): Promise<string | undefined> {
-    const next = this.#refreshing.then(() => this.#refresh());
-    this.#refreshing = next.catch(() => undefined);
-    return next;
+  /** Looks again. `told` hears of the change, a PageChange as JSON, before anybody else looks; undefined: nothing is new. */
+  refresh(told: (change: string | undefined) => void): Promise<void> {
+    return this.#inTurn(async () => told((await this.#look()).change));
   }
 
-  /** Everything as of the last refresh, as JSON (a PageSnapshot). */
-  text(history: string): string {
-    const heads = HEADS.map((name) => `"${name}":${this.#heads.get(name) ?? 'null'}`);
-    const lists = LISTS.map((name) => `"${name}":[${[...(this.#lists.get(name)?.values() ?? [])].join(',')}]`);
-    const place = `"place":${JSON.stringify(this.#ports.source.place)}`;
-    return `{${[...this.#stamp(), place, ...heads, ...lists, `"history":${history}`].join(',')}}`;
+  /** Looks again, and hands over everything as a PageSnapshot in JSON as well, after the change. */
+  whole(told: (change: string | undefined, snapshot: Buffer) => void): Promise<void> {
+    return this.#inTurn(async () => {
+      const look = await this.#look();
+      const snapshot = await this.#snapshot(look);
+      told(look.change, snapshot);
+    });
   }
 
-  /** The past of everything as JSON (a History). */
-  async history(): Promise<string> {
-    const { source, now, nextTurn } = this.#ports;
-    const at = now();
-    const primaries = new Map(source.plugins().map((plugin) => [keyOf(plugin), plugin] as const));
-    for (const plugin of source.plugins()) if (plugin.primary) primaries.set(keyOf(plugin), plugin);
-    const spans: string[] = [];
-    for (const [key, plugin] of primaries) {
-      spans.push(`${JSON.stringify(key)}:${JSON.stringify(pluginHistory(source.timeline(key), plugin, at))}`);
-      if (spans.length % SLICE === 0) await nextTurn();
-    }
-    const capacity: string[] = [];
-    for (const resource of source.resources()) {
-      const steps = capacityHistory(source.timeline(resource.plugin), resource, at);
-      capacity.push(`${JSON.stringify(resource.name)}:${JSON.stringify(steps)}`);
-      if (capacity.length % SLICE === 0) await nextTurn();
-    }
-    const starts = JSON.stringify(startsOf(source.lives()));
-    return `{"spans":{${spans.join(',')}},"capacity":{${capacity.join(',')}},"starts":${starts}}`;
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#looking.then(work);
+    this.#looking = done.catch(() => undefined);
+    return done;
   }
 
-  async #refresh(): Promise<string | undefined> {
-    const { source, now, nextTurn } = this.#ports;
-    const changed: string[] = [];
-    const removed: string[] = [];
-    const rows = rowsOf(source);
-    for (const name of LISTS) {
-      const before = this.#lists.get(name) ?? new Map<string, string>();
-      const after = new Map<string, string>();
-      const fresh: string[] = [];
-      for (const row of rows[name]) {
-        const key = after.has(row.key) ? `${row.key} ${String(after.size)}` : row.key;
-        const text = JSON.stringify(key === row.key ? row : { ...row, key });
-        if (before.get(key) !== text) fresh.push(text);
-        after.set(key, text);
-        if (after.size % SLICE === 0) await nextTurn();
-      }
-      const lost = [...before.keys()].filter((key) => !after.has(key));
-      this.#lists.set(name, after);
-      if (fresh.length > 0) changed.push(`"${name}":[${fresh.join(',')}]`);
-      if (lost.length > 0) removed.push(`"${name}":${JSON.stringify(lost)}`);
+  async #look(): Promise<Look> {
+    const { source, now } = this.#ports;
+    const stamp = `"seq":${String(source.seq())},"now":${JSON.stringify(new Date(now()).toISOString())}`;
+    const news: News = { changed: [], removed: [] };
+    const keptUntil = (plugin: PluginView): string => {
+      const until = source.keptUntil(plugin);
+      return until === undefined ? '' : new Date(until).toISOString();
+    };
+    const plugins = await this.#list('plugins', source.plugins(), news, (view) => {
+      const kept = JSON.stringify(keptUntil(view));
+      return [`${keyOf(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
+    });
+    const resources = await this.#list('resources', source.resources(), news, (view) => {
+      // By name: the devices are decoded as soon as anybody touches them.
+      const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = view;
+      return [name, inside({ name, plugin, state, capacity, allocatable, allocated, consumer, front })];
+    });
+    const limits = await this.#list('limits', source.limits(), news, (view) => {
+      return [`${view.limit} ${view.plugin} ${String(view.uid)}`, inside(view)];
+    });
+    const leases = await this.#list('leases', source.leases(), news, ({ key, ...lease }) => [key, inside(lease)]);
+    await this.#ports.rest();
+    this.#head(news, { plugins, resources, limits, leases, keptUntil });
+    await this.#ports.rest();
+    const { changed, removed } = news;
+    if (removed.length > 0) changed.push(`"removed":{${removed.join(',')}}`);
+    const change = changed.length === 0 ? undefined : `{${[stamp, ...changed].join(',')}}`;
+    return { stamp, change, plugins, resources };
+  }
+
+  /** Looks at the rows of a list. Returns their views. */
+  async #list<R>(
+    name: keyof PageRows,
+    rows: Iterable<R>,
+    { changed, removed }: News,
+    textOf: (row: R) => readonly [key: string, rest: string],
+  ): Promise<readonly R[]> {
+    const { rest } = this.#ports;
+    const before = this.#lists.get(name) ?? new Map<string, string>();
+    const after = new Map<string, string>();
+    const fresh: string[] = [];
+    const views: R[] = [];
+    for (const row of rows) {
+      const [own, inner] = textOf(row);
+      const key = after.has(own) ? `${own} ${String(after.size)}` : own;
+      const text = `{"key":${JSON.stringify(key)},${inner}}`;
+      if (before.get(key) !== text) fresh.push(text);
+      after.set(key, text);
+      views.push(row);
+      const others = rest();
+      if (others !== undefined) await others;
     }
+    const lost = [...before.keys()].filter((key) => !after.has(key));
+    this.#lists.set(name, after);
+    if (fresh.length > 0) changed.push(`"${name}":[${fresh.join(',')}]`);
+    if (lost.length > 0) removed.push(`"${name}":${JSON.stringify(lost)}`);
+    return views;
+  }
+
+  #head({ changed }: News, rows: Pick<NeedFacts, 'plugins' | 'resources' | 'limits' | 'leases' | 'keptUntil'>): void {
+    const { source, now } = this.#ports;
     const head = source.head();
     const needs = needsOf({
       ...rows,
@@ -111,32 +147,75 @@ export class Picture {
       this.#heads.set(name as keyof PageHead, text);
       changed.push(`"${name}":${text}`);
     }
-    if (removed.length > 0) changed.push(`"removed":{${removed.join(',')}}`);
-    return changed.length === 0 ? undefined : `{${[...this.#stamp(), ...changed].join(',')}}`;
   }
 
-  #stamp(): string[] {
-    const { source, now } = this.#ports;
-    return [`"seq":${String(source.seq())}`, `"now":${JSON.stringify(new Date(now()).toISOString())}`];
+  /** Everything as of a look that was the last one. */
+  async #snapshot({ stamp, plugins, resources }: Look): Promise<Buffer> {
+    const { source, rest } = this.#ports;
+    const parts: Buffer[] = [];
+    const add = (text: string): void => void parts.push(Buffer.from(text));
+    const many = async (texts: readonly string[]): Promise<void> => {
+      for (let at = 0; at < texts.length; at += ROWS_AT_ONCE) {
+        add(`${at === 0 ? '' : ','}${texts.slice(at, at + ROWS_AT_ONCE).join(',')}`);
+        const others = rest();
+        if (others !== undefined) await others;
+      }
+    };
+    const heads = HEADS.map((name) => `"${name}":${this.#heads.get(name) ?? 'null'}`);
+    add(`{${[stamp, `"place":${JSON.stringify(source.place)}`, ...heads].join(',')}`);
+    for (const name of LISTS) {
+      add(`,"${name}":[`);
+      await many([...(this.#lists.get(name)?.values() ?? [])]);
+      add(']');
+    }
+    add(',"history":{"spans":{');
+    await many(await this.#spans(plugins));
+    add('},"capacity":{');
+    await many(await this.#capacity(resources));
+    add(`},"starts":${JSON.stringify(startsOf(source.lives()))}}}`);
+    return Buffer.concat(parts);
+  }
+
+  async #spans(plugins: readonly PluginView[]): Promise<string[]> {
+    const { source, now, rest } = this.#ports;
+    const at = now();
+    const primaries = new Map<string, PluginView>();
+    for (const plugin of plugins) {
+      const key = keyOf(plugin);
+      if (plugin.primary || !primaries.has(key)) primaries.set(key, plugin);
+    }
+    const spans: string[] = [];
+    for (const [key, plugin] of primaries) {
+      spans.push(`${JSON.stringify(key)}:${JSON.stringify(pluginHistory(source.timeline(key), plugin, at))}`);
+      const others = rest();
+      if (others !== undefined) await others;
+    }
+    return spans;
+  }
+
+  async #capacity(resources: readonly ResourceView[]): Promise<string[]> {
+    const { source, now, rest } = this.#ports;
+    const at = now();
+    const capacity: string[] = [];
+    for (const resource of resources) {
+      const steps = capacityHistory(source.timeline(resource.plugin), resource, at);
+      capacity.push(`${JSON.stringify(resource.name)}:${JSON.stringify(steps)}`);
+      const others = rest();
+      if (others !== undefined) await others;
+    }
+    return capacity;
   }
 }
 
-function rowsOf(source: PageSource): PageRows {
-  const plugins = source.plugins().map((view): PluginRow => {
-    const until = source.keptUntil(view);
-    const keptUntil = until === undefined ? '' : new Date(until).toISOString();
-    return { key: `${keyOf(view)} ${view.socket} ${view.registeredAt}`, ...view, keptUntil };
-  });
-  const resources = source.resources().map((view) => {
-    // By name: the devices are decoded as soon as anybody touches them.
-    const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = view;
-    return { key: name, name, plugin, state, capacity, allocatable, allocated, consumer, front };
-  });
-  const limits = source.limits().map((view) => ({
-    key: `${view.limit} ${view.plugin} ${String(view.uid)}`,
-    ...view,
-  }));
-  return { plugins, resources, limits, leases: source.leases() };
+/** What a look gathers, as JSON. */
+interface News {
+  readonly changed: string[];
+  readonly removed: string[];
+}
+
+/** An object as JSON, without its braces. */
+function inside(row: object): string {
+  return JSON.stringify(row).slice(1, -1);
 }
 
 function keyOf({ type, name }: { readonly type: string; readonly name: string }): string {

@@ -1,4 +1,5 @@
-// What the page needs of the rest of the broker. All of it is read at once from memory and does no I/O.
+// What the page needs of the rest of the broker. All of it is read from memory and does no I/O; rows are worked out as they
+// are taken.
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
@@ -14,12 +15,12 @@ export interface PageSource {
   /** The number of the newest event. */
   seq(): number;
   head(): Omit<StatusView, 'plugins' | 'resources'>;
-  plugins(): readonly PluginView[];
+  plugins(): Iterable<PluginView>;
   /** When a held incarnation is given up, epoch milliseconds; undefined where no clock runs for it. */
   keptUntil(plugin: PluginView): number | undefined;
-  resources(): readonly ResourceView[];
-  limits(): readonly LimitView[];
-  leases(): readonly LeaseRow[];
+  resources(): Iterable<ResourceView>;
+  limits(): Iterable<LimitView>;
+  leases(): Iterable<LeaseRow>;
   /** The last events of a plugin (`type/name`), oldest first. */
   timeline(plugin: string): readonly BrokerEvent[];
   /** The newest events of all, oldest first; a bounded number. */

@@ -5,7 +5,7 @@ import { PageApi } from '../../src/page/api.js';
 import { startHealthServer, type HealthServer } from '../../src/platform/http/health-server.js';
 import { pageFiles, pageNames } from '../../src/platform/http/page-files.js';
 import { pageRoutes } from '../../src/platform/http/page-routes.js';
-import { nextTurn } from '../../src/platform/time/next-turn.js';
+import { slices } from '../../src/platform/time/slices.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 import { eventually } from './eventually.js';
 import { FakePageSource } from './page-source.js';
@@ -14,10 +14,12 @@ import { FakePageSource } from './page-source.js';
 export class PageServer {
   readonly source: FakePageSource;
   readonly url: string;
+  readonly audience: Audience;
   readonly #server: HealthServer;
 
-  private constructor(source: FakePageSource, server: HealthServer, url: string) {
+  private constructor(source: FakePageSource, audience: Audience, server: HealthServer, url: string) {
     this.source = source;
+    this.audience = audience;
     this.#server = server;
     this.url = url;
   }
@@ -25,8 +27,8 @@ export class PageServer {
   static async start(): Promise<PageServer> {
     const source = new FakePageSource(systemClock);
     await source.journal.open(0);
-    const audience = new Audience({ source, clock: systemClock, log: silentLog, nextTurn });
-    const api = new PageApi({ source, now: () => systemClock.wall(), nextTurn });
+    const audience = new Audience({ source, clock: systemClock, log: silentLog, rest: slices() });
+    const api = new PageApi({ source, now: () => systemClock.wall(), rest: slices() });
     const server = startHealthServer(
       { listen: { host: '127.0.0.1', port: 0 }, page: 'on', allowedHosts: [] },
       pageRoutes({ api, audience, files: pageFiles, names: pageNames }),
@@ -36,7 +38,7 @@ export class PageServer {
     );
     if (server === undefined) throw new Error('it is on');
     const port = await eventually('it listens', () => server.address?.port);
-    return new PageServer(source, server, `http://127.0.0.1:${String(port)}/`);
+    return new PageServer(source, audience, server, `http://127.0.0.1:${String(port)}/`);
   }
 
   /** Something changed: those who follow are told. */

@@ -56,7 +56,7 @@ export class FakeStream implements Stream {
   unread = 0;
   isEnded = false;
   isDestroyed = false;
-  write = (text: string): void => void (this.text += text);
+  write = (bytes: Buffer): void => void (this.text += bytes.toString());
   end = (): void => void (this.isEnded = true);
   destroy = (): void => void (this.isDestroyed = true);
 

@@ -4,11 +4,11 @@ import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { isOwnHost } from './host-check.js';
 
-/** What is answered: a status of HTTP and a text. */
+/** What is answered: a status of HTTP and a text, or its bytes. */
 export interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string;
+  readonly body: string | Buffer;
   /** Beside those that every answer has. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Large enough to be compressed for who can read that. */
@@ -19,7 +19,7 @@ export interface Answer {
 
 /** A stream of text to one reader. */
 export interface OpenStream {
-  write(text: string): void;
+  write(bytes: Buffer): void;
   readonly unread: number;
   end(): void;
   destroy(): void;

@@ -1,7 +1,7 @@
 // Puts answers on the wire, with the headers that every answer has.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { constants, gzip } from 'node:zlib';
 import type { Answer, OpenStream, Streaming } from './router.js';
 
 const compress = promisify(gzip);
@@ -12,6 +12,18 @@ const EVERY_ANSWER = {
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
 } as const;
+
+/** Answers that are given again are packed once. */
+const packed = new WeakMap<Answer, Promise<Buffer>>();
+
+function compressed(answer: Answer): Promise<Buffer> {
+  const known = packed.get(answer);
+  if (known !== undefined) return known;
+  // The threads that do it have files to write, too: fast counts more than small.
+  const made = compress(answer.body, { level: constants.Z_BEST_SPEED });
+  packed.set(answer, made);
+  return made;
+}
 
 /** Sends an answer. Resolves when it was handed over. */
 export async function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
@@ -24,7 +36,7 @@ export async function sendAnswer(request: IncomingMessage, response: ServerRespo
     return;
   }
   const isCompressed = isLarge && /\bgzip\b/.test(String(request.headers['accept-encoding']));
-  const bytes = isCompressed ? await compress(body) : Buffer.from(body);
+  const bytes = isCompressed ? await compressed(answer) : typeof body === 'string' ? Buffer.from(body) : body;
   if (response.destroyed) return;
   response.writeHead(status, {
     'content-type': type,
@@ -49,8 +61,8 @@ export function sendStream(request: IncomingMessage, response: ServerResponse, {
   }
   response.flushHeaders();
   const stream: OpenStream = {
-    write: (text) => {
-      if (response.writable) response.write(text);
+    write: (bytes) => {
+      if (response.writable) response.write(bytes);
     },
     get unread() {
       return response.writableLength;

@@ -45,6 +45,8 @@ const BYSTANDERS = 160;
 const plugins = new Map<string, FakePlugin>();
 const clients = new Map<string, RegisterClient>();
 const cues: FSWatcher[] = [];
+/** Pages that are asked for. */
+const looks: AbortController[] = [];
 /** Plugins that are restarting themselves. */
 const restarting = new Set<Promise<void>>();
 
@@ -120,6 +122,27 @@ const crowdCalls = {
     await eventually('every plugin has a list stream', () =>
       names(crowd).every((name) => (plugins.get(name)?.streams ?? 0) > 0),
     );
+  },
+
+  /** Asks for a page again and again, so long apart, until it is asked to stop. Read here, not where times are taken. */
+  look: ({ url, everyMs }: { url: string; everyMs: number }): void => {
+    const over = new AbortController();
+    looks.push(over);
+    const ask = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        const answer = await fetch(url, { headers: { 'accept-encoding': 'gzip' }, signal: over.signal });
+        await answer.arrayBuffer();
+        await pause(everyMs);
+      }
+    };
+    ask().catch((failure: unknown) => {
+      if (!over.signal.aborted) throw failure;
+    });
+  },
+
+  /** Asks for no page any more. */
+  lookAway: (): void => {
+    for (const over of looks.splice(0)) over.abort();
   },
 
   /** From now on each plugin serves on a new socket and registers again whenever kubelet.sock appears. */

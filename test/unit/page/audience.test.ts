@@ -10,7 +10,7 @@ async function world() {
   const clock = new FakeClock();
   const source = new FakePageSource(clock);
   await source.journal.open(0);
-  const audience = new Audience({ source, clock, log: silentLog, nextTurn: () => Promise.resolve() });
+  const audience = new Audience({ source, clock, log: silentLog, rest: () => undefined });
   const join = async (since?: number) => {
     const stream = new FakeStream();
     const leave = audience.join(stream, since);

@@ -25,17 +25,13 @@ function facts(given: Partial<NeedFacts> = {}): NeedFacts {
       plugins,
       recent.filter((event) => event.plugin === subject),
     );
-  return { place, head, plugins: [], resources: [], limits: [], leases: [], recent, now: NOW, why, ...given };
+  const rows = { plugins: [], keptUntil: () => '', resources: [], limits: [], leases: [] };
+  return { place, head, ...rows, recent, now: NOW, why, ...given };
 }
-
-const row = (given: Parameters<typeof pluginView>[0]) => {
-  const view = pluginView(given);
-  return { key: `${view.type}/${view.name}`, ...view, keptUntil: '' };
-};
 
 void describe('what needs you', () => {
   void it('is nothing where all is well', () => {
-    const plugins = [row({}), row({ name: 'example.com/left', primary: false, state: 'gone', reason: 'goodbye' })];
+    const plugins = [pluginView({}), pluginView({ name: 'example.com/left', primary: false, state: 'gone', reason: 'goodbye' })];
     assert.deepEqual(needsOf(facts({ plugins })), []);
   });
 
@@ -52,8 +48,8 @@ void describe('what needs you', () => {
     };
     const until = '2030-01-01T00:05:00.000Z';
     const plugins = [
-      row({ name: 'example.com/loud', state: 'quarantined', reason: 'quarantine', quarantinedUntil: until }),
-      { ...row({ name: 'example.com/lost', state: 'held', reason: 'connection-lost' }), keptUntil: until },
+      pluginView({ name: 'example.com/loud', state: 'quarantined', reason: 'quarantine', quarantinedUntil: until }),
+      pluginView({ name: 'example.com/lost', state: 'held', reason: 'connection-lost' }),
     ];
     const limits = [limitView({ plugin: 'DevicePlugin/example.com/loud', quarantinedUntil: until })];
     const refused = 'DevicePlugin/Bad Name';
@@ -66,7 +62,8 @@ void describe('what needs you', () => {
         message: '"Bad Name" has a space',
       }),
     ];
-    const needs = needsOf(facts({ head, plugins, limits, recent }));
+    const keptUntil: NeedFacts['keptUntil'] = ({ state }) => (state === 'held' ? until : '');
+    const needs = needsOf(facts({ head, plugins, keptUntil, limits, recent }));
     assert.deepEqual(
       needs.map(({ kind, subject, command, until: ends }) => [kind, subject, command, ends]),
       [
@@ -86,7 +83,7 @@ void describe('what needs you', () => {
 
   void it('shows a few of many alike and counts the rest', () => {
     const plugins = Array.from({ length: 100 }, (_, nth) =>
-      row({ name: `example.com/p${String(nth)}`, state: 'held', reason: 'connection-lost' }),
+      pluginView({ name: `example.com/p${String(nth)}`, state: 'held', reason: 'connection-lost' }),
     );
     const needs = needsOf(facts({ plugins }));
     assert.deepEqual([needs.length, needs.at(-1)?.more], [8, 92]);
@@ -102,7 +99,7 @@ void describe('what needs you', () => {
   });
 
   void it('says where the broker is, where commands do not find it by themselves', () => {
-    const plugins = [row({ state: 'held', reason: 'connection-lost' })];
+    const plugins = [pluginView({ state: 'held', reason: 'connection-lost' })];
     const [need] = needsOf(facts({ plugins, place: { ...place, address: '/odd place/broker.sock' } }));
     assert.equal(need?.command, "plugin-broker explain example.com/gpu --address '/odd place/broker.sock'");
   });

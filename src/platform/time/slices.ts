@@ -1,0 +1,30 @@
+// Work that nobody waits for in a hurry, done so that whoever does hardly notices.
+import { performance } from 'node:perf_hooks';
+
+/** How long it has the loop at a time, milliseconds: well below what a call takes. */
+const SLICE_MS = 0.25;
+/** A turn of the loop in which nobody else does anything is shorter than this, milliseconds. */
+const IDLE_TURN_MS = 0.1;
+/** How long others are left alone where they do something, milliseconds: a call goes through the loop some forty times. */
+const REST_MS = 2;
+
+/**
+ * Makes a function that long work calls at each small step.
+ *
+ * @returns undefined where the work may go on, or what it has to wait for
+ */
+export function slices(): () => Promise<void> | undefined {
+  let began = performance.now();
+  const rest = (resolve: () => void): void => {
+    const goOn = (): void => {
+      began = performance.now();
+      resolve();
+    };
+    const left = performance.now();
+    setImmediate(() => {
+      if (performance.now() - left < IDLE_TURN_MS) goOn();
+      else setTimeout(goOn, REST_MS);
+    });
+  };
+  return () => (performance.now() - began < SLICE_MS ? undefined : new Promise(rest));
+}
