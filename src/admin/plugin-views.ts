@@ -38,10 +38,19 @@ export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[
   return [...eachPluginView(known, flood)];
 }
 
-/** The same one by one, each of the moment when it is taken: a thousand at once keep others waiting. */
-export function* eachPluginView(known: KnownPlugins, flood: FloodFacts): Generator<PluginView> {
+/**
+ * The same one by one, each of the moment when it is taken: a thousand at once keep others waiting.
+ *
+ * @param only of these plugins; absent: of all
+ */
+export function* eachPluginView(
+  known: KnownPlugins,
+  flood: FloodFacts,
+  only?: ReadonlySet<string>,
+): Generator<PluginView> {
   const seen = new Set<string>();
-  for (const { type, name } of [...known.roster.all()].sort(byName)) {
+  const all = [...known.roster.all()].filter((instance) => only?.has(pluginKey(instance)) !== false);
+  for (const { type, name } of all.sort(byName)) {
     const key = pluginKey({ type, name });
     if (seen.has(key)) continue;
     seen.add(key);
@@ -107,15 +116,21 @@ export function resourceViews(
   return [...eachResourceView(known, devicesOf, use)];
 }
 
-/** The same one by one, each of the moment when it is taken. */
+/**
+ * The same one by one, each of the moment when it is taken.
+ *
+ * @param only those of these plugins; absent: all
+ */
 export function* eachResourceView(
   known: KnownPlugins,
   devicesOf: (raw: Buffer) => readonly Device[],
   use: ResourceUse,
+  only?: ReadonlySet<string>,
 ): Generator<ResourceView> {
   const resources = [...known.resources().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const { name, owner, holding, capacity, allocatable } of resources) {
     const instance = known.roster.get(owner.id);
+    if (instance !== undefined && only?.has(pluginKey(instance)) === false) continue;
     const taken = use.takenOf(name);
     yield {
       name,

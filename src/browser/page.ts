@@ -46,7 +46,6 @@ const leases = new Leases(store);
 const flood = new Flood(store);
 const events = new Events(store);
 const starts = new Starts(store);
-const below = [resources, leases, flood, events, starts];
 
 function show(): void {
   pace.timer = undefined;
@@ -54,21 +53,9 @@ function show(): void {
   bar.show(store, link);
   if (store.head === undefined) return;
   for (const part of [needs, tiles]) part.show(store);
-  plugins.show();
+  for (const part of [plugins, resources, leases, flood, events, starts]) part.show();
   tick(document, store.now());
   document.body.classList.add('ready');
-  showNext(0);
-}
-
-/** What stands further down, each in a turn of its own: of a thousand plugins the first can be used before the last is drawn. */
-function showNext(nth: number): void {
-  const part = below[nth];
-  if (part === undefined) return;
-  setTimeout(() => {
-    part.show();
-    tick(part.element, store.now());
-    showNext(nth + 1);
-  });
 }
 
 function pause(): void {
@@ -111,7 +98,7 @@ document.body.append(
     {},
     needs.element,
     tiles.element,
-    ...[plugins, ...below].map(({ element }) => element),
+    ...[plugins, resources, leases, flood, events, starts].map(({ element }) => element),
   ),
   needs.live,
   help,
@@ -128,6 +115,4 @@ setInterval(() => {
   resources.drawLines();
 }, BARS_MS);
 show();
-// The first picture is waited for.
-pace.shownAt = 0;
 link.open();

@@ -12,7 +12,10 @@ import type { PageSource } from './ports.js';
 const MOST_STREAMS = 8;
 /** Changes are gathered this long, milliseconds. */
 const GATHER_MS = 500;
-/** A stream that has nothing to tell says so, before anybody between the two thinks it dead. */
+/**
+ * Everything is looked at, also that of which no event tells. A stream that has nothing to tell says so, before anybody
+ * between the two thinks it dead.
+ */
 const HEARTBEAT_MS = 5000;
 /** Events in one message round, and of the past for one who comes back. */
 const MOST_EVENTS = 500;
@@ -66,6 +69,8 @@ export class Audience {
   #events: BrokerEvent[] = [];
   #alarm: Alarm | undefined;
   #lastTick = -Infinity;
+  /** When everything was looked at. */
+  #lastWhole = -Infinity;
   #isTicking = false;
   #isOver = false;
 
@@ -120,7 +125,7 @@ export class Audience {
         this.#newcomers.clear();
         // It was let go where those for whom it was begun have left.
         this.#picture = picture;
-        this.#lastTick = this.#ports.clock.mono();
+        this.#lastWhole = this.#lastTick = this.#ports.clock.mono();
       });
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `a stream could not begin: ${asError(failure).message}`);
@@ -186,18 +191,24 @@ export class Audience {
   #schedule(): void {
     const { clock } = this.#ports;
     const isNews = this.#events.length > 0;
-    const inMs = Math.max(0, this.#lastTick + (isNews ? GATHER_MS : HEARTBEAT_MS) - clock.mono());
+    const at = isNews ? this.#lastTick + GATHER_MS : this.#lastWhole + HEARTBEAT_MS;
+    const inMs = Math.max(0, at - clock.mono());
     this.#alarm?.cancel();
     this.#alarm = clock.alarm(inMs, () => void this.#tick());
   }
 
-  /** Looks again and tells. Never rejects. */
+  /** Looks again at those of whom something was heard, or at everything, and tells. Never rejects. */
   async #tick(): Promise<void> {
     if (this.#isTicking || this.#picture === undefined) return;
     this.#isTicking = true;
     this.#lastTick = this.#ports.clock.mono();
+    // What is told while this look lasts is for the next one.
+    const events = this.#events.splice(0);
+    const about = new Set(events.map(({ plugin }) => plugin));
+    const isWhole = events.length === 0 || about.has('') || this.#lastTick - this.#lastWhole >= HEARTBEAT_MS;
+    if (isWhole) this.#lastWhole = this.#lastTick;
     try {
-      await this.#picture.refresh((change) => this.#tell(this.#events.splice(0), change));
+      await this.#picture.refresh((change) => this.#tell(events, change), isWhole ? undefined : about);
       if (this.#ports.source.head().broker.phase === 'stopping') this.close();
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `streams miss a change: ${asError(failure).message}`);

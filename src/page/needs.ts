@@ -181,7 +181,8 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
     const isOld =
       now - Date.parse(time) > REFUSED_MS || (top !== undefined && Date.parse(time) < Date.parse(top.stateSince));
     const isShown = top !== undefined && top.state !== 'ready' && top.state !== 'gone';
-    if (!isOld && !isShown && !until.has(subject)) found.push({ kind: 'refused', reason, subject, until: '', plugins: own });
+    if (!isOld && !isShown && !until.has(subject))
+      found.push({ kind: 'refused', reason, subject, until: '', plugins: own });
   }
   return found;
 }

@@ -3,7 +3,7 @@
 // waits for a picture of a thousand plugins.
 import { Buffer } from 'node:buffer';
 import type { PageHead, PageRows } from '../model/page-views.js';
-import type { PluginView, ResourceView } from '../model/views.js';
+import type { LimitView, PluginView, ResourceView } from '../model/views.js';
 import { capacityHistory, pluginHistory, startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
 import type { PageSource } from './ports.js';
@@ -42,7 +42,7 @@ interface Look {
 /** One view of the broker that is kept up to date by looking again. One look at a time: the next waits. */
 export class Picture {
   readonly #ports: PicturePorts;
-  readonly #lists = new Map<keyof PageRows, Map<string, string>>();
+  readonly #lists = new Map<keyof PageRows, Map<string, Kept<unknown>>>();
   readonly #heads = new Map<keyof PageHead, string>();
   #looking: Promise<unknown> = Promise.resolve();
 
@@ -50,9 +50,14 @@ export class Picture {
     this.#ports = ports;
   }
 
-  /** Looks again. `told` hears of the change, a PageChange as JSON, before anybody else looks; undefined: nothing is new. */
-  refresh(told: (change: string | undefined) => void): Promise<void> {
-    return this.#inTurn(async () => told((await this.#look()).change));
+  /**
+   * Looks again.
+   *
+   * @param told hears of the change, a PageChange as JSON, before anybody else looks; undefined: nothing is new
+   * @param only the plugins (`type/name`) of which something was heard: others are as they were. Absent: all are looked at
+   */
+  refresh(told: (change: string | undefined) => void, only?: ReadonlySet<string>): Promise<void> {
+    return this.#inTurn(async () => told((await this.#look(only)).change));
   }
 
   /** Looks again, and hands over everything as a PageSnapshot in JSON as well, after the change. */
@@ -70,27 +75,32 @@ export class Picture {
     return done;
   }
 
-  async #look(): Promise<Look> {
+  async #look(only?: ReadonlySet<string>): Promise<Look> {
     const { source, now } = this.#ports;
     const stamp = `"seq":${String(source.seq())},"now":${JSON.stringify(new Date(now()).toISOString())}`;
-    const news: News = { changed: [], removed: [] };
+    const news: News = { changed: [], removed: [], only };
     const keptUntil = (plugin: PluginView): string => {
       const until = source.keptUntil(plugin);
       return until === undefined ? '' : new Date(until).toISOString();
     };
-    const plugins = await this.#list('plugins', source.plugins(), news, (view) => {
+    const plugins = await this.#list('plugins', source.plugins(only), news, keyOf, (view) => {
       const kept = JSON.stringify(keptUntil(view));
       return [`${keyOf(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
     });
-    const resources = await this.#list('resources', source.resources(), news, (view) => {
+    const ofResource = (view: ResourceView): string => view.plugin;
+    const resources = await this.#list('resources', source.resources(only), news, ofResource, (view) => {
       // By name: the devices are decoded as soon as anybody touches them.
       const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = view;
       return [name, inside({ name, plugin, state, capacity, allocatable, allocated, consumer, front })];
     });
-    const limits = await this.#list('limits', source.limits(), news, (view) => {
+    const ofLimit = (view: LimitView): string => view.plugin;
+    const limits = await this.#list('limits', source.limits(), news, ofLimit, (view) => {
       return [`${view.limit} ${view.plugin} ${String(view.uid)}`, inside(view)];
     });
-    const leases = await this.#list('leases', source.leases(), news, ({ key, ...lease }) => [key, inside(lease)]);
+    const ofNobody = (): string => '';
+    const leases = await this.#list('leases', source.leases(), news, ofNobody, ({ key, ...lease }) => {
+      return [key, inside(lease)];
+    });
     await this.#ports.rest();
     this.#head(news, { plugins, resources, limits, leases, keptUntil });
     await this.#ports.rest();
@@ -100,33 +110,40 @@ export class Picture {
     return { stamp, change, plugins, resources };
   }
 
-  /** Looks at the rows of a list. Returns their views. */
+  /** Looks at the rows of a list. Returns the views of all. */
   async #list<R>(
     name: keyof PageRows,
     rows: Iterable<R>,
-    { changed, removed }: News,
+    { changed, removed, only }: News,
+    ownerOf: (row: R) => string,
     textOf: (row: R) => readonly [key: string, rest: string],
   ): Promise<readonly R[]> {
     const { rest } = this.#ports;
-    const before = this.#lists.get(name) ?? new Map<string, string>();
-    const after = new Map<string, string>();
+    const before = (this.#lists.get(name) ?? new Map<string, Kept<R>>()) as Map<string, Kept<R>>;
+    const after = only === undefined ? new Map<string, Kept<R>>() : before;
+    // What is nobody's is looked at in any case.
+    const isWanted = (owner: string): boolean => only === undefined || owner === '' || only.has(owner);
+    const seen = new Set<string>();
     const fresh: string[] = [];
-    const views: R[] = [];
-    for (const row of rows) {
-      const [own, inner] = textOf(row);
-      const key = after.has(own) ? `${own} ${String(after.size)}` : own;
+    for (const view of rows) {
+      const owner = ownerOf(view);
+      if (!isWanted(owner)) continue;
+      const [own, inner] = textOf(view);
+      let key = own;
+      for (let nth = 2; seen.has(key); nth += 1) key = `${own} ${String(nth)}`;
+      seen.add(key);
       const text = `{"key":${JSON.stringify(key)},${inner}}`;
-      if (before.get(key) !== text) fresh.push(text);
-      after.set(key, text);
-      views.push(row);
+      if (before.get(key)?.text !== text) fresh.push(text);
+      after.set(key, { view, owner, text });
       const others = rest();
       if (others !== undefined) await others;
     }
-    const lost = [...before.keys()].filter((key) => !after.has(key));
+    const lost = [...before].filter(([key, { owner }]) => isWanted(owner) && !seen.has(key)).map(([key]) => key);
+    for (const key of lost) after.delete(key);
     this.#lists.set(name, after);
     if (fresh.length > 0) changed.push(`"${name}":[${fresh.join(',')}]`);
     if (lost.length > 0) removed.push(`"${name}":${JSON.stringify(lost)}`);
-    return views;
+    return [...after.values()].map(({ view }) => view);
   }
 
   #head({ changed }: News, rows: Pick<NeedFacts, 'plugins' | 'resources' | 'limits' | 'leases' | 'keptUntil'>): void {
@@ -165,7 +182,7 @@ export class Picture {
     add(`{${[stamp, `"place":${JSON.stringify(source.place)}`, ...heads].join(',')}`);
     for (const name of LISTS) {
       add(`,"${name}":[`);
-      await many([...(this.#lists.get(name)?.values() ?? [])]);
+      await many([...(this.#lists.get(name)?.values() ?? [])].map(({ text }) => text));
       add(']');
     }
     add(',"history":{"spans":{');
@@ -207,8 +224,16 @@ export class Picture {
   }
 }
 
-/** What a look gathers, as JSON. */
+/** A row as it was seen last, whose it is (`type/name`, or empty), and the text it was sent as. */
+interface Kept<R> {
+  readonly view: R;
+  readonly owner: string;
+  readonly text: string;
+}
+
+/** What a look gathers, as JSON, and whom it is about; undefined: all. */
 interface News {
+  readonly only: ReadonlySet<string> | undefined;
   readonly changed: string[];
   readonly removed: string[];
 }

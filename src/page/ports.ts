@@ -15,10 +15,12 @@ export interface PageSource {
   /** The number of the newest event. */
   seq(): number;
   head(): Omit<StatusView, 'plugins' | 'resources'>;
-  plugins(): Iterable<PluginView>;
+  /** @param only of these plugins (`type/name`), where others need not be worked out */
+  plugins(only?: ReadonlySet<string>): Iterable<PluginView>;
   /** When a held incarnation is given up, epoch milliseconds; undefined where no clock runs for it. */
   keptUntil(plugin: PluginView): number | undefined;
-  resources(): Iterable<ResourceView>;
+  /** @param only those of these plugins, where others need not be worked out */
+  resources(only?: ReadonlySet<string>): Iterable<ResourceView>;
   limits(): Iterable<LimitView>;
   leases(): Iterable<LeaseRow>;
   /** The last events of a plugin (`type/name`), oldest first. */

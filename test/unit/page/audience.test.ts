@@ -66,6 +66,31 @@ void describe('the audience', () => {
     assert.match(stream.text.slice(before.length), /^(:\n\n){2}$/);
   });
 
+  void it('looks at whom an event is about, and at all others within five seconds', async () => {
+    const { clock, source, join } = await world();
+    const [a, b] = [pluginView({ name: 'example.com/a' }), pluginView({ name: 'example.com/b' })];
+    source.port.pluginList = [a, b];
+    const { stream } = await join();
+    source.port.pluginList = [
+      { ...a, pid: 7 },
+      { ...b, pid: 8 },
+    ];
+    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'something' });
+    const pids = (): unknown[] =>
+      stream.messages
+        .filter(({ event }) => event === 'change')
+        .flatMap(({ data }) => (data['plugins'] as { pid: number }[]).map(({ pid }) => pid));
+    await clock.advance(1000);
+    assert.deepEqual(pids(), [7]);
+    await clock.advance(4500);
+    assert.deepEqual(pids(), [7, 8]);
+    source.port.pluginList = [{ ...b, pid: 8 }];
+    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'gone' });
+    await clock.advance(1000);
+    const { removed } = stream.messages.at(-2)?.data ?? {};
+    assert.equal((removed as { plugins: string[] }).plugins.length, 1);
+  });
+
   void it('takes eight and refuses the ninth until one goes', async () => {
     const { audience, join } = await world();
     const joined = [];

@@ -31,7 +31,10 @@ function facts(given: Partial<NeedFacts> = {}): NeedFacts {
 
 void describe('what needs you', () => {
   void it('is nothing where all is well', () => {
-    const plugins = [pluginView({}), pluginView({ name: 'example.com/left', primary: false, state: 'gone', reason: 'goodbye' })];
+    const plugins = [
+      pluginView({}),
+      pluginView({ name: 'example.com/left', primary: false, state: 'gone', reason: 'goodbye' }),
+    ];
     assert.deepEqual(needsOf(facts({ plugins })), []);
   });
 
