@@ -2,7 +2,7 @@
 // answered call at kubelet.sock, with it and without it. `--build` makes the daemons that lack one (PB_WITHOUT); without it
 // they are started in turns, so that a machine that becomes slower makes all of them slower.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,6 +19,9 @@ const folderOf = (part) => path.join(root, 'node_modules', '.cache', 'start-part
 if (process.argv.includes('--build')) {
   for (const part of PARTS) {
     const env = { ...process.env, PB_OUT: folderOf(part), PB_WITHOUT: part };
+    // The daemon reads its version there.
+    mkdirSync(folderOf(part), { recursive: true });
+    copyFileSync(path.join(root, 'package.json'), path.join(folderOf(part), 'package.json'));
     const { status } = spawnSync(process.execPath, [path.join(root, 'scripts', 'build.mjs')], {
       env,
       stdio: 'inherit',

@@ -66,21 +66,7 @@ export const MUTANTS = [
     replace: 'if (pardoned < 0) this.listeners.tell',
     test: 'unit/flood/quarantine',
   },
-  {
-    title: 'a list file that was found is not trusted',
-    file: 'src/checkpoint/device-lists.ts',
-    search: "this.#present.set(sha256, 'found')",
-    replace: "this.#present.set(sha256, 'whole')",
-    test: 'unit/checkpoint/device-lists',
-  },
   // Admission and flood.
-  {
-    title: 'an incarnation that is expected is judged by the socket that registers',
-    file: 'src/admission/admission.ts',
-    search: 'incarnationKey((request.socket ?? endpoint).incarnation)',
-    replace: 'incarnationKey(endpoint.incarnation)',
-    test: 'unit/admission/admission',
-  },
   {
     title: 'a swapped socket is not pulled',
     file: 'src/admission/admission.ts',
@@ -109,21 +95,7 @@ export const MUTANTS = [
     replace: 'value.offenders',
     test: 'unit/flood/quarantine',
   },
-  {
-    title: 'retry-after is waited for',
-    file: 'src/reconcile/pull.ts',
-    search: 'refusal.retryAfterMs ?? 0',
-    replace: '0',
-    test: 'unit/reconcile/restart',
-  },
   // Files and borders.
-  {
-    title: 'hidden names are not listed at a start',
-    file: 'src/platform/fs/directory-watch.ts',
-    search: "if (entry.name.startsWith('.')) continue;",
-    replace: '',
-    test: 'integration/files/directory-watch',
-  },
   {
     title: 'a socket is read again only when the last reason to wait is over',
     file: 'src/platform/http2/brake.ts',
@@ -188,20 +160,6 @@ export const MUTANTS = [
     search: '      get liveness() {\n        return settings().liveness;\n      },',
     replace: '      liveness: settings().liveness,',
     test: 'unit/session/session',
-  },
-  {
-    title: 'node facts that are wanted again are not taken back',
-    file: 'src/csi/node-info-publisher.ts',
-    search: 'if (!this.#wanted.has(driver)) this.#unwanted.add(driver);',
-    replace: 'this.#unwanted.add(driver);',
-    test: 'unit/csi/node-info-publisher',
-  },
-  {
-    title: 'a predecessor becomes a fallback on the disk',
-    file: 'src/checkpoint/persistence.ts',
-    search: 'if (isReplaced(instance)) this.#replaced(instance);\n    else if',
-    replace: 'if',
-    test: 'integration/restart/succession',
   },
   // The front.
   {
