@@ -158,9 +158,9 @@ export class Keeper {
       this.lookAtDevices();
     }
     if (lease.ttlMs !== undefined) this.#begin(entry);
-    if (!isNews) return;
-    this.#await(entry);
-    await store.put(recordOf(entry));
+    if (isNews) this.#await(entry);
+    // Whoever is told again what it has may rely on it as at the first time: somebody may have removed it from the disk.
+    await (isNews ? store.put(recordOf(entry)) : store.isKept());
   }
 
   /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */

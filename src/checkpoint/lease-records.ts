@@ -5,14 +5,18 @@ import type { CheckpointStore } from './store.js';
 
 /** Leases on the disk. */
 export class LeaseRecords implements LedgerStore {
-  readonly #store: Pick<CheckpointStore, 'update' | 'mayWrite'>;
+  readonly #store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept'>;
 
-  constructor(store: Pick<CheckpointStore, 'update' | 'mayWrite'>) {
+  constructor(store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept'>) {
     this.#store = store;
   }
 
   get mayWrite(): boolean {
     return this.#store.mayWrite;
+  }
+
+  isKept(): Promise<boolean> {
+    return this.#store.isKept();
   }
 
   put(record: LeaseRecord): Promise<boolean> {

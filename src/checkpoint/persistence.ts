@@ -50,6 +50,10 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     return instance.isDurable;
   }
 
+  isKept(): Promise<boolean> {
+    return this.#store.isKept();
+  }
+
   /** Everything is on disk again: what could not be written in time is there now. */
   caughtUp(): void {
     for (const instance of this.#ports.roster.all()) if (isLive(instance)) instance.isDurable = true;

@@ -5,8 +5,8 @@ import type { EventSink } from '../model/event.js';
 
 /** What is looked at. */
 export interface StateLookParts {
-  /** Writes again what is missing of the checkpoint, and tells whether anything was. */
-  readonly store: { look(): Promise<boolean> };
+  /** Writes again what is missing of the checkpoint, and says so. */
+  readonly store: { isKept(): Promise<boolean> };
   readonly log: Log;
   readonly events: EventSink;
 }
@@ -28,18 +28,16 @@ export class StateLook {
   };
 
   async #once(): Promise<void> {
-    const { store, log } = this.#parts;
+    const { store, log, events } = this.#parts;
     try {
-      if (await store.look()) this.#say('files of the checkpoint were removed; they are written again');
-      if ((await this.lock?.look()) === true) this.#say('the lock of state/ was removed; it is taken again');
+      await store.isKept();
+      if ((await this.lock?.look()) !== true) return;
+      const message = 'the lock of state/ was removed; it is taken again';
+      log.warn('checkpoint.removed', message);
+      events.record({ type: 'checkpoint', message });
     } catch (failure) {
       // What does not work is told by the next write.
       log.debug('checkpoint.look', `state/ could not be looked at: ${asError(failure).message}`);
     }
-  }
-
-  #say(message: string): void {
-    this.#parts.log.warn('checkpoint.removed', message);
-    this.#parts.events.record({ type: 'checkpoint', message });
   }
 }

@@ -14,6 +14,7 @@ import { judge } from './findings.js';
 import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
 import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.js';
+import { Presence } from './presence.js';
 
 /** What the store needs. */
 export interface StorePorts {
@@ -48,6 +49,7 @@ export class CheckpointStore {
   readonly #draft: Draft;
   readonly #commit: GroupCommit;
   readonly #pacer: Pacer;
+  readonly #presence: Presence;
   #frozen: Frozen | undefined;
   /** Before the disk was read nothing may be written: it holds what we do not know. */
   #isRead = false;
@@ -64,6 +66,7 @@ export class CheckpointStore {
     this.#lists = new DeviceLists(ports.lists, ports.settings.inlineListBytes);
     this.#draft = new Draft(ports.bootId, (key, list) => this.#lists.offer(key, list));
     this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
+    this.#presence = new Presence({ ...ports, missing: () => this.#lists.missing(this.#draft.plugins) });
     this.#commit = new GroupCommit({
       clock: ports.clock,
       random: ports.random,
@@ -186,18 +189,14 @@ export class CheckpointStore {
   }
 
   /**
-   * Looks whether what was written is still there, and writes it again where somebody removed it. Until then no
-   * registration counts as durable.
-   *
-   * @returns whether something was missing
+   * Whether what was durable still is, for whoever is told again that it is: what somebody removed meanwhile is written
+   * again first. False when that did not succeed, or the disk does not say within `checkpoint.writeDeadline`. Never rejects.
    */
-  async look(): Promise<boolean> {
-    const isQuiet = this.mayWrite && this.#failure === undefined && !this.#commit.isWriting;
-    if (!isQuiet || this.#durable.generation === 0) return false;
-    const isWhole = (await this.#lists.missing(this.#draft.plugins)).size === 0 && (await this.#ports.file.isThere());
-    if (isWhole) return false;
-    await this.update(() => undefined);
-    return true;
+  async isKept(): Promise<boolean> {
+    if (!this.mayWrite || this.#durable.generation === 0) return true;
+    const found = await this.#presence.look(this.#failure === undefined);
+    if (found === 'removed') return (await this.update(() => undefined)) === 'durable';
+    return found === 'there';
   }
 
   /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */

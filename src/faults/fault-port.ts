@@ -87,6 +87,7 @@ export class FaultPort implements Interference {
           this.changed();
           return isDurable;
         },
+        isKept: () => ports.store.isKept(),
         isDeregistered: (socketKey) => ports.store.isDeregistered(socketKey),
       },
     };

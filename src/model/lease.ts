@@ -132,6 +132,8 @@ export interface LedgerStore {
   /** Forgets a lease; false when that is not on the disk yet: it is written later. */
   remove(id: string): Promise<boolean>;
   setLedger(state: LedgerState): Promise<boolean>;
+  /** Whether what was recorded still is on the disk: what somebody removed is written again before it resolves. */
+  isKept(): Promise<boolean>;
 }
 
 /** Names of the two variables that every lease has. */

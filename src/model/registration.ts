@@ -95,6 +95,8 @@ export interface RegistrationStore {
   expect(): void;
   /** Makes a registration durable; false when it could not be written in time. It is written later then. */
   persist(instance: Instance): Promise<boolean>;
+  /** Whether what was durable still is: what somebody removed meanwhile is written again before it resolves. */
+  isKept(): Promise<boolean>;
   /** Whether an operator has kept an incarnation out. */
   isDeregistered(socketKey: string): boolean;
 }

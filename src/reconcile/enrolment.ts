@@ -28,7 +28,7 @@ export interface EnrolmentPorts {
   readonly roster: Roster;
   readonly lane: KeyedLane;
   /** Where a registration is made durable; what cannot be written now is written later, and the plugin serves meanwhile. */
-  readonly store: Pick<RegistrationStore, 'expect' | 'persist'>;
+  readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -110,7 +110,7 @@ export class Enrolments implements Enroller {
     if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
       if (!request.pulled) known.counters.registrations += 1;
       if (known.isPresumed && !request.pulled) await this.#ownWord(known);
-      return { ok: true, instanceId: id, durable: known.isDurable };
+      return { ok: true, instanceId: id, durable: known.isDurable && (await this.#ports.store.isKept()) };
     }
     const wasFallback = request.pulled && known !== undefined && isReplaced(known);
     const refusedNow = verdict.recheck();

@@ -45,6 +45,10 @@ const NAMES = [
   'another protocol',
 ] as const;
 
+/** What is measured alone: rows whose name has this in it (`PB_BENCH_ONLY='dead sockets' npm run bench -- attacks`). */
+const ONLY = process.env['PB_BENCH_ONLY'] ?? '';
+const isWanted = (name: string): boolean => name.includes(ONLY);
+
 /** A directory of the registry that is full of them. */
 const DEAD_SOCKETS = [1000, 9000] as const;
 const OTHER_UID = 4001;
@@ -171,7 +175,7 @@ async function beside(bed: BrokerBed, name: string, begin: () => Promise<() => P
 /** Plugins that answer with floods, readers of pages, and a directory of sockets on which nobody listens. */
 async function hostile(): Promise<void> {
   const http = { listen: '127.0.0.1:0' };
-  for (const how of Object.keys(ANSWER_FLOODS) as AnswerFlood[]) {
+  for (const how of (Object.keys(ANSWER_FLOODS) as AnswerFlood[]).filter(isWanted)) {
     await withBroker(crowd, {}, async (bed) => {
       await bystand(bed, WARM_UP);
       await beside(bed, how, async () => {
@@ -181,21 +185,26 @@ async function hostile(): Promise<void> {
       });
     });
   }
-  await withBroker(crowd, { http }, async (bed) => {
-    await bystand(bed, WARM_UP);
-    const port = Number(/served on 127\.0\.0\.1:(\d+)/.exec(bed.broker.log)?.[1]);
-    await beside(bed, 'GET /metrics from 20 connections without waiting', async () => {
-      const worker = startHostile();
-      await worker.ask('ask', { port, connections: 20 });
-      return () => worker.end();
+  const asking = 'GET /metrics from 20 connections without waiting';
+  for (const name of [asking].filter(isWanted)) {
+    await withBroker(crowd, { http }, async (bed) => {
+      await bystand(bed, WARM_UP);
+      const port = Number(/served on 127\.0\.0\.1:(\d+)/.exec(bed.broker.log)?.[1]);
+      await beside(bed, name, async () => {
+        const worker = startHostile();
+        await worker.ask('ask', { port, connections: 20 });
+        return () => worker.end();
+      });
     });
-  });
+  }
   // Only root can give a directory away; sockets of the broker's own user are trusted with more.
   for (const count of process.getuid?.() === 0 ? DEAD_SOCKETS : []) {
+    const name = `${String(count)} dead sockets of another user in the registry`;
+    if (!isWanted(name)) continue;
     await withBroker(crowd, {}, async (bed) => {
       await bystand(bed, WARM_UP);
       const folder = path.join(bed.broker.registry, 'hostile');
-      await beside(bed, `${String(count)} dead sockets of another user in the registry`, async () => {
+      await beside(bed, name, async () => {
         mkdirSync(folder);
         chownSync(folder, OTHER_UID, OTHER_UID);
         deadSockets(folder, count, OTHER_UID);
@@ -210,14 +219,15 @@ async function main(): Promise<void> {
   const guard = { preface: DEADLINE, headers: DEADLINE, halfOpen: DEADLINE, unread: DEADLINE };
   const unloaded: (readonly number[])[] = [];
   const rounds: Attacked[] = [];
+  const names = NAMES.filter(isWanted);
   await withBroker(crowd, { guard }, async (bed) => {
-    await bystand(bed, WARM_UP);
-    for (let round = 0; round < ROUNDS; round++) {
+    if (names.length > 0) await bystand(bed, WARM_UP);
+    for (let round = 0; round < (names.length === 0 ? 0 : ROUNDS); round++) {
       unloaded.push(await bystand(bed, UNLOADED));
-      for (const name of NAMES) rounds.push(await attack(bed, name));
+      for (const name of names) rounds.push(await attack(bed, name));
     }
   });
-  for (const name of NAMES) {
+  for (const name of names) {
     sayAttack(
       name,
       rounds.filter((attacked) => attacked.name === name),

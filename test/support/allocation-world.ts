@@ -78,6 +78,7 @@ export async function allocationWorld(
         return isAlive && machine.isWritable;
       },
       setLedger: () => Promise.resolve(true),
+      isKept: () => Promise.resolve(true),
     },
     owners: {
       startTimeOf: (pid) => machine.processes.get(pid),

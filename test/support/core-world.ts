@@ -327,6 +327,7 @@ export class CoreWorld {
       store: {
         expect: () => undefined,
         persist: () => Promise.resolve(true),
+        isKept: () => Promise.resolve(true),
         isDeregistered: (key) => this.tombstones.has(key),
       },
       restartSettled: (outcome) => void this.settled.push(outcome),

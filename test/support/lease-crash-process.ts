@@ -98,6 +98,7 @@ const { allocations } = await allocationWorld(
       get mayWrite() {
         return store.mayWrite;
       },
+      isKept: () => store.isKept(),
       put: async (record) => (await store.update((draft) => draft.putLease(record))) === 'durable',
       remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',
       setLedger: async (ledger) => (await store.update((draft) => draft.setLedger(ledger))) === 'durable',

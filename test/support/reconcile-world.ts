@@ -74,6 +74,7 @@ export interface WorldOptions {
   readonly handler?: FakeHandler;
   readonly admit?: Admitter['admit'];
   readonly persist?: EnrolmentPorts['store']['persist'];
+  readonly isKept?: EnrolmentPorts['store']['isKept'];
   readonly graceMs?: number;
   readonly lossOf?: (instance: Instance) => InstanceReport | undefined;
 }
@@ -113,7 +114,11 @@ export class ReconcileWorld {
       handlers,
       roster: this.roster,
       lane: new KeyedLane(),
-      store: { expect: () => undefined, persist: options.persist ?? (() => Promise.resolve(true)) },
+      store: {
+        expect: () => undefined,
+        persist: options.persist ?? (() => Promise.resolve(true)),
+        isKept: options.isKept ?? (() => Promise.resolve(true)),
+      },
       events: this.events,
       log: {
         ...silentLog,

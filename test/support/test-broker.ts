@@ -83,6 +83,7 @@ export async function startTestBroker(
         instance.isDurable = true;
         return Promise.resolve(true);
       },
+      isKept: () => Promise.resolve(true),
       isDeregistered: () => false,
     },
     handlers: [],

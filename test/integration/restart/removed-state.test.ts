@@ -59,6 +59,21 @@ void describe('what is removed while the broker runs', () => {
     for (const name of ['large', 'other']) assert.equal(counts.get(`example.com/${name}`)?.capacity, DEVICES);
   });
 
+  void it('is written again before a plugin that is known already is told that it is registered', async () => {
+    const one = new BrokerProcess(tempDir(), { discovery: { rescan: '10m' } });
+    made.brokers.push(one);
+    await one.start();
+    const known = await plugin(one.devicePlugins, 'known');
+    await known.register(one.kubeletSocket);
+    await one.onDisk('example.com/known');
+    const file = path.join(one.root, 'state', 'checkpoint.json');
+    rmSync(path.dirname(file), { recursive: true });
+    await known.register(one.kubeletSocket);
+    await one.end('SIGKILL');
+    const { condition, problems, plugins } = await inspectCheckpoint(nodeFiles, file);
+    assert.deepEqual([condition, problems, plugins[0]?.devices], ['whole', [], DEVICES]);
+  });
+
   void it('is written again where it was state/, while nothing happens; and its lock keeps others out again', async () => {
     const one = await withTwoPlugins();
     const state = path.join(one.root, 'state');

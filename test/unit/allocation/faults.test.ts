@@ -395,6 +395,7 @@ describe('the disk under the ledger', () => {
         get mayWrite() {
           return store.mayWrite;
         },
+        isKept: () => store.isKept(),
         put: async (record) => (await store.update((draft) => draft.putLease(record))) === 'durable',
         remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',
         setLedger: () => Promise.resolve(true),
@@ -410,6 +411,19 @@ describe('the disk under the ledger', () => {
     for (let step = 0; step < 200 && !over.signal.aborted; step += 1) await machine.clock.advance(100);
     return watched;
   }
+
+  it('from which somebody removed what was recorded has it again before the same key is answered again', async () => {
+    const machine = machineWith('g0', 'g1');
+    const disk = new FakeDisk();
+    const { allocations, store } = await lifeOn(disk, machine);
+    assert.equal((await settled(machine, outcome(allocations, request(GPU, { key: 'k' })))).code, 'given');
+    disk.removeFolder('/state');
+    assert.equal((await settled(machine, outcome(allocations, request(GPU, { key: 'k' })))).code, 'given');
+    store.close();
+    const next = await lifeOn(disk, machine);
+    assert.equal(next.allocations.leases().length, 1);
+    next.store.close();
+  });
 
   for (const fault of ['ENOSPC', 'EROFS', 'hang'] as const satisfies readonly Fault[])
     it(`that fails with ${fault} at any step costs the request and never the truth: what was told is there after a restart`, async () => {

@@ -37,6 +37,20 @@ describe('an enrolment', () => {
     assert.equal(outcome.ok && outcome.durable, false);
   });
 
+  it('that comes again is on disk only where what was written still is', async () => {
+    const answers = [true, false];
+    const world = new ReconcileWorld({
+      persist: (instance) => Promise.resolve((instance.isDurable = true)),
+      isKept: () => Promise.resolve(answers.shift() ?? false),
+    });
+    const socket = world.sockets.put('/d/a.sock');
+    await world.register(socket);
+    for (const durable of [true, false]) {
+      const again = await world.register(socket);
+      assert.deepEqual(again, { ok: true, instanceId: world.idOf(socket), durable });
+    }
+  });
+
   it('enters nothing that admission refuses, holds nothing, and tells it once', async () => {
     const world = new ReconcileWorld();
     const outcome = await world.register(world.sockets.put('/d/a.sock', { listens: false }));

@@ -1,0 +1,64 @@
+// Whether what was written is still there: somebody may remove it while we run.
+import { withDeadline, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import type { EventSink } from '../model/event.js';
+import type { CheckpointSettings } from '../model/settings.js';
+
+/** What is looked at, and how. */
+export interface PresencePorts {
+  readonly file: { isThere(): Promise<boolean> };
+  /** Hashes of device lists that are named and were removed. */
+  readonly missing: () => Promise<ReadonlySet<string>>;
+  readonly clock: Clock;
+  /** A look takes `writeDeadlineMs` at most. */
+  readonly settings: Pick<CheckpointSettings, 'writeDeadlineMs'>;
+  readonly log: Log;
+  readonly events: EventSink;
+}
+
+/** Looks, one look at a time; says when something was removed. */
+export class Presence {
+  readonly #ports: PresencePorts;
+  /** The look that was begun last, and the one that begins after it, which all share who come before it has begun. */
+  #last: Promise<unknown> = Promise.resolve();
+  #next: Promise<boolean> | undefined;
+
+  constructor(ports: PresencePorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * What is seen by a look that begins now or later; `unknown`: the disk does not say. Never rejects.
+   *
+   * @param isNews whether a removal is said; not while what is missing cannot be written anyway
+   */
+  async look(isNews: boolean): Promise<'there' | 'removed' | 'unknown'> {
+    const { clock, settings, log, events } = this.#ports;
+    const late = (): Error => new Error('the disk did not say what is there');
+    try {
+      if (await withDeadline(clock, settings.writeDeadlineMs, late, () => this.#shared())) return 'there';
+    } catch {
+      // A disk that fails is told by the next write.
+      return 'unknown';
+    }
+    const message = 'files of the checkpoint were removed; they are written again';
+    if (isNews) log.warn('checkpoint.removed', message);
+    if (isNews) events.record({ type: 'checkpoint', message });
+    return 'removed';
+  }
+
+  #shared(): Promise<boolean> {
+    this.#next ??= this.#last.then(() => {
+      this.#next = undefined;
+      const look = this.#isWhole();
+      this.#last = look.catch(() => undefined);
+      return look;
+    });
+    return this.#next;
+  }
+
+  async #isWhole(): Promise<boolean> {
+    const { file, missing } = this.#ports;
+    return (await missing()).size === 0 && (await file.isThere());
+  }
+}
