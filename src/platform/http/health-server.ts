@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import { sleep, type Alarm, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/http.js';
+import { OneAtATime } from './one-at-a-time.js';
 import { PeerPace } from './peer-pace.js';
 import { Places } from './places.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
@@ -19,8 +20,6 @@ const IDLE_MS = 5000;
 const MOST_SOCKETS = 512;
 /** Connections that wait to be accepted: no more in one turn than there are places to read from. */
 const BACKLOG = 64;
-/** A connection that asks before it was answered is closed after this. */
-const CUT_OFF_AFTER_MS = 1000;
 const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
@@ -55,8 +54,6 @@ class PageServer implements HealthServer {
   readonly #router: Router;
   readonly #pace = new PeerPace();
   readonly #places = new Places();
-  /** Connections that asked before they were answered. */
-  readonly #cutOff = new WeakSet<Socket>();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -88,7 +85,13 @@ class PageServer implements HealthServer {
     // Also ends a peer that does not read its answer.
     this.#server.timeout = 2 * REQUEST_MS;
     this.#server.maxConnections = MOST_SOCKETS;
-    this.#server.on('connection', (socket: Socket) => this.#places.take(socket));
+    // Whom the server would listen to hears of each connection through us, one request at a time.
+    const listeners = this.#server.listeners('connection');
+    this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
+      const socket = new OneAtATime(raw);
+      this.#places.take(socket);
+      for (const listener of listeners) listener.call(this.#server, socket);
+    });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
     this.#server.on('error', (failure) => this.#failed(failure));
     this.#server.on('listening', () => this.#listening());
@@ -112,16 +115,14 @@ class PageServer implements HealthServer {
     response.on('error', () => undefined);
     // Nobody has to send us a body, and none is read.
     request.resume();
-    const { socket, method = '', url = '', headers } = request;
+    const { method = '', url = '', headers } = request;
+    const socket = request.socket as unknown as OneAtATime;
     const answered = this.#places.begin(socket);
-    if (answered === undefined) {
-      this.#cutOffLater(socket);
-      return;
-    }
     const gone = new AbortController();
     response.once('close', () => {
       answered();
       gone.abort(new Error('the caller went away'));
+      socket.next();
     });
     const [path = '', ...query] = url.split('?');
     const asked: Asked = {
@@ -143,19 +144,8 @@ class PageServer implements HealthServer {
     else await sendAnswer(request, response, answer);
   }
 
-  /** One that asks before it was answered is read no more, and closed after a while: at once, it would be here again at once. */
-  #cutOffLater(socket: Socket): void {
-    socket.pause();
-    // What was read already holds a thousand requests, each of which would be made: the parser leaves off here.
-    (socket as { readonly parser?: { pause?(): void } | null }).parser?.pause?.();
-    if (this.#cutOff.has(socket)) return;
-    this.#cutOff.add(socket);
-    const alarm = this.#clock.alarm(CUT_OFF_AFTER_MS, () => socket.destroy());
-    socket.once('close', () => alarm.cancel());
-  }
-
   /** The answer, in its turn; a probe has none to wait for. */
-  async #answer(asked: Asked, url: string, socket: Socket, response: ServerResponse): Promise<Answer | Streaming> {
+  async #answer(asked: Asked, url: string, socket: OneAtATime, response: ServerResponse): Promise<Answer | Streaming> {
     if (url.length > MOST_URL_CHARACTERS) {
       return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
     }

@@ -1,6 +1,6 @@
 // Room for connections. Whoever asks for nothing gives way to who comes, so that nobody keeps probes out by holding
 // connections; and a part of the room is for probes alone.
-import type { Socket } from 'node:net';
+import type { OneAtATime } from './one-at-a-time.js';
 
 /** Connections at a time. */
 const MOST_CONNECTIONS = 64;
@@ -21,13 +21,13 @@ const GIVE_WAY = [
 /** All connections of one server. */
 export class Places {
   /** Connections, oldest first, and whether they were answered once. */
-  readonly #open = new Map<Socket, { wasServed: boolean }>();
+  readonly #open = new Map<OneAtATime, { wasServed: boolean }>();
   /** Those with a request that is not answered. */
-  readonly #busy = new Set<Socket>();
+  readonly #busy = new Set<OneAtATime>();
   #requests = 0;
 
   /** Takes a connection, and ends the oldest one without a request where there are too many. */
-  take(socket: Socket): void {
+  take(socket: OneAtATime): void {
     this.#open.set(socket, { wasServed: false });
     socket.once('close', () => this.#open.delete(socket));
     if (this.#open.size <= MOST_CONNECTIONS) return;
@@ -43,11 +43,9 @@ export class Places {
   /**
    * Begins to answer a request.
    *
-   * @returns what to call when it is answered; undefined: the connection asks again before it was answered
+   * @returns what to call when it is answered
    */
-  begin(socket: Socket): (() => void) | undefined {
-    // Whoever pipelines wants to be served faster than it reads: nobody who means well does.
-    if (this.#busy.has(socket)) return undefined;
+  begin(socket: OneAtATime): () => void {
     this.#busy.add(socket);
     return () => {
       this.#busy.delete(socket);

@@ -1,0 +1,100 @@
+// A connection of which one request at a time reaches the parser. Node's own makes all requests that came in one read, some
+// thousands of them, before the first is answered: whoever pipelines would make us work as fast as it can write.
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** What the server reads and writes instead of the connection itself. */
+export class OneAtATime extends Duplex {
+  readonly #raw: Socket;
+  /** What came after a request that is not answered, one read at most. */
+  #held: Buffer | undefined;
+  #isAnswering = false;
+  /** The last octets were the end of a line: one that is empty ends the head of a request. */
+  #isLineStart = false;
+
+  constructor(raw: Socket) {
+    super({ allowHalfOpen: true });
+    this.#raw = raw;
+    raw.on('data', (chunk: Buffer) => this.#take(chunk));
+    raw.on('end', () => this.push(null));
+    raw.on('timeout', () => this.emit('timeout'));
+    raw.on('error', (failure) => this.destroy(failure));
+    raw.on('close', () => this.destroy());
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#raw.remoteAddress;
+  }
+
+  /** A request was answered: the next one may come. */
+  next(): void {
+    this.#isAnswering = false;
+    const held = this.#held;
+    this.#held = undefined;
+    if (this.destroyed) return;
+    if (held !== undefined) this.#take(held);
+    if (this.#held === undefined) this.#raw.resume();
+  }
+
+  /** As the one of a socket: `timeout` is emitted after so many milliseconds without activity. */
+  setTimeout(ms: number): this {
+    this.#raw.setTimeout(ms);
+    return this;
+  }
+
+  /** Ends once everything is written. */
+  destroySoon(): void {
+    if (this.writableFinished) this.destroy();
+    else this.end(() => this.destroy());
+  }
+
+  override _read(): void {
+    if (this.#held === undefined) this.#raw.resume();
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: (failure?: Error | null) => void): void {
+    this.#raw.write(chunk, done);
+  }
+
+  override _final(done: () => void): void {
+    this.#raw.end(done);
+  }
+
+  override _destroy(failure: Error | null, done: (failure: Error | null) => void): void {
+    this.#held = undefined;
+    this.#raw.destroy();
+    done(failure);
+  }
+
+  /** Passes on what belongs to one request at most, and keeps the rest. */
+  #take(chunk: Buffer): void {
+    const end = this.#isAnswering ? 0 : this.#endOfHead(chunk);
+    if (end === undefined) {
+      if (!this.push(chunk)) this.#raw.pause();
+      return;
+    }
+    if (end < chunk.length) {
+      this.#held = chunk.subarray(end);
+      this.#raw.pause();
+    }
+    this.#isAnswering = true;
+    if (end > 0) this.push(chunk.subarray(0, end));
+  }
+
+  /** Where the first head of a request that ends in a chunk ends; undefined: none does. */
+  #endOfHead(chunk: Buffer): number | undefined {
+    let isLineStart = this.#isLineStart;
+    for (const [at, octet] of chunk.entries()) {
+      if (octet === LF && isLineStart) {
+        this.#isLineStart = false;
+        return at + 1;
+      }
+      if (octet !== CR) isLineStart = octet === LF;
+    }
+    this.#isLineStart = isLineStart;
+    return undefined;
+  }
+}
