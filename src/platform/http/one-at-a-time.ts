@@ -35,8 +35,8 @@ export class OneAtATime extends Duplex {
     const held = this.#held;
     this.#held = undefined;
     if (this.destroyed) return;
-    if (held !== undefined) this.#take(held);
-    if (this.#held === undefined) this.#raw.resume();
+    if (held === undefined) this.#raw.resume();
+    else this.#take(held);
   }
 
   /** As the one of a socket: `timeout` is emitted after so many milliseconds without activity. */
