@@ -59,6 +59,8 @@ export interface CorePorts extends PluginSide, Surroundings {
  * them, and those of all others. Each takes descriptors, and a dead or hanging one takes time.
  */
 const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
+/** An attempt that was in vain counts as one for so long, so that those of a directory full of dead sockets have a pace. */
+const IN_VAIN_MS = 100;
 
 /** The wired stages. */
 export class Core {
@@ -178,9 +180,14 @@ export class Core {
       refused: (request, refusal) => this.enrolments.refuse(request, refusal),
     });
     const { self } = ports;
-    const slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted: (uid) => uid === 0 || uid === self.uid });
+    const isTrusted = (uid: number): boolean => uid === 0 || uid === self.uid;
+    const slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted });
     const door = new WatcherDoor({
-      turn: (socket, signal) => slots.take(socket.uid, signal),
+      turn: async ({ uid }, signal) => {
+        const leave = await slots.take(uid, signal);
+        return (inVain) => void (inVain && !isTrusted(uid) ? clock.alarm(IN_VAIN_MS, leave) : leave());
+      },
+      isCrowded: ({ uid }) => slots.waiting(uid) > 0,
       enrol,
       client: ports.registrationClient,
       clock,

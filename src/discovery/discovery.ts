@@ -3,6 +3,7 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { isTransient, type Refusal } from '../model/reasons.js';
+import { Looks } from './looks.js';
 
 /** The directory, as this stage needs it. */
 export interface RegistryPort {
@@ -16,6 +17,8 @@ export interface RegistryPort {
   ownerOf(path: string): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
+  /** The name directly below the registry directory to which a path belongs. */
+  topOf(path: string): string;
 }
 
 /** Why a socket that is there cannot be a plugin's. */
@@ -64,6 +67,9 @@ export class Discovery {
   #told: string | undefined;
   /** Sockets that cannot be used and were told, by path. */
   readonly #unusable = new Map<string, string>();
+  readonly #looks: Looks;
+  /** Everything is to be looked at again once that was done. */
+  #isRescanWanted = false;
   #timer: Alarm | undefined;
   #fastRescanMs: number | undefined;
   #stopped = false;
@@ -73,6 +79,7 @@ export class Discovery {
     this.#events = events;
     this.#clock = clock;
     this.#space = space;
+    this.#looks = new Looks({ clock, look: (path, isHint) => this.#examine(path, isHint), groupOf: port.topOf });
   }
 
   /** Sockets known now. */
@@ -82,7 +89,9 @@ export class Discovery {
 
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
-    this.rescan();
+    // In one go: who is restored is compared with what is there.
+    for (const path of this.#port.list()) this.#examine(path, false);
+    this.#tellCrowded();
     this.#again();
   }
 
@@ -96,15 +105,18 @@ export class Discovery {
 
   /** Looks at one path, and where it is no socket at what was known below it. */
   readonly look = (path: string): void => {
-    if (this.#stopped || this.#port.isHidden(path)) return;
-    if (!this.#known.has(path)) this.#lookBelow(path);
-    this.#examine(path);
+    if (!this.#stopped && !this.#port.isHidden(path)) this.#looks.at(path);
   };
 
-  #examine(path: string): void {
+  #examine(path: string, isHint: boolean): void {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
-    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) return;
+    if (isHint && known === undefined && key === undefined) this.#lookBelow(path);
+    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) {
+      // A directory can be given away after its sockets were counted.
+      if (!isHint && known !== undefined) this.#countFor(path, this.#port.ownerOf(path));
+      return;
+    }
     this.#unusable.delete(path);
     const owner = key === undefined ? 0 : this.#port.ownerOf(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
@@ -212,18 +224,20 @@ export class Discovery {
   /** Looks at everything. */
   readonly rescan = (): void => {
     if (this.#stopped) return;
+    this.#isRescanWanted = this.#looks.isLookingAtAll;
+    if (this.#isRescanWanted) return;
     this.#crowded.clear();
-    for (const path of [...this.#known.keys(), ...this.#unusable.keys()]) this.#examine(path);
-    // A directory can be given away after its sockets were counted.
-    for (const path of this.#known.keys()) this.#countFor(path, this.#port.ownerOf(path));
-    for (const path of this.#port.list()) if (!this.#known.has(path)) this.#examine(path);
-    this.#tellCrowded();
+    this.#looks.atAll([...this.#known.keys(), ...this.#unusable.keys(), ...this.#port.list()], () => {
+      this.#tellCrowded();
+      if (this.#isRescanWanted) this.rescan();
+    });
   };
 
   /** Stops looking and lets go of all sockets. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
+    this.#looks.stop();
     for (const socket of this.#known.values()) socket.release();
     this.#known.clear();
     this.#names.clear();
@@ -234,7 +248,7 @@ export class Discovery {
   /** A directory was removed or renamed: what was below it is to be looked at. */
   #lookBelow(directory: string): void {
     const prefix = `${directory}/`;
-    for (const path of [...this.#known.keys()]) if (path.startsWith(prefix)) this.#examine(path);
+    for (const path of [...this.#known.keys()]) if (path.startsWith(prefix)) this.#examine(path, false);
   }
 
   #again(): void {

@@ -34,6 +34,11 @@ export class FairSlots {
     return taken;
   }
 
+  /** How many of an owner wait. */
+  waiting(owner: number): number {
+    return this.#waiting.get(owner)?.length ?? 0;
+  }
+
   /**
    * Waits for a slot.
    *

@@ -18,8 +18,13 @@ export interface WatcherDoorPorts extends Enroller {
   readonly client: RegistrationClient;
   readonly clock: Clock;
   readonly timeouts: () => Timeouts;
-  /** Waits until a socket may be asked, one of many of its owner; the function that comes of it lets the next one. */
-  readonly turn: (socket: PinnedSocket, signal: AbortSignal) => Promise<() => void>;
+  /**
+   * Waits until a socket may be asked, one of many of its owner; the function that comes of it lets the next one, later
+   * where it was in vain.
+   */
+  readonly turn: (socket: PinnedSocket, signal: AbortSignal) => Promise<(inVain: boolean) => void>;
+  /** Whether further sockets of its owner wait for their turn. */
+  readonly isCrowded: (socket: PinnedSocket) => boolean;
   /** An attempt failed before anybody could say which plugin it is: for events and log. */
   readonly failed: (socket: PinnedSocket, refusal: Refusal) => void;
   /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
@@ -43,7 +48,7 @@ export class WatcherDoor {
     try {
       asked = await this.#ask(socket, signal);
     } finally {
-      leave();
+      leave(asked === undefined);
     }
     return asked === undefined ? { done: false } : this.#tell(socket, asked, signal);
   }
@@ -99,7 +104,9 @@ export class WatcherDoor {
       } catch (failure) {
         signal.throwIfAborted();
         const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
-        if (refusal.code !== 'NO_LISTENER' || tries >= SOON_MS.length) return refusal;
+        // Where many wait it is tried again after them: most of them are dead.
+        const isSoon = tries < SOON_MS.length && !this.#ports.isCrowded(socket);
+        if (refusal.code !== 'NO_LISTENER' || !isSoon) return refusal;
       }
       await sleep(this.#ports.clock, SOON_MS[tries] ?? 0, signal);
     }

@@ -106,6 +106,7 @@ export class CoreWorld {
         keyAt: sockets.keyAt,
         ownerOf: () => 0,
         isHidden: () => false,
+        topOf: (path) => path,
       },
       {
         appeared: this.core.registrySockets.appeared,

@@ -1,4 +1,5 @@
 // The registry directory, as discovery looks at it.
+import path from 'node:path';
 import type { RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
 import { ownerOf } from './owner.js';
@@ -26,5 +27,6 @@ export function registryDirectory({ directory, isTrusted, refusal }: RegistryDir
     keyAt,
     ownerOf: (file) => ownerOf(file, isTrusted),
     isHidden: (file) => isHidden(directory, file),
+    topOf: (file) => path.relative(directory, file).split('/', 1)[0] ?? file,
   };
 }

@@ -27,6 +27,7 @@ class Bed {
         keyAt: sockets.keyAt,
         ownerOf: (path) => this.owner(path),
         isHidden,
+        topOf: (path) => path.split('/')[2] ?? path,
       },
       {
         appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),

@@ -24,6 +24,7 @@ class Bed {
   readonly failed: string[] = [];
   readonly pending: boolean[] = [];
   asked = 0;
+  isCrowded = false;
   info: () => Promise<PluginInfo> = () => Promise.resolve(INFO);
   outcome: () => Outcome = () => OK;
   notify: () => Promise<void> = () => Promise.resolve();
@@ -52,6 +53,7 @@ class Bed {
         callerOf: () => ({ uid: 7, gid: 7, pid: 1, startTime: undefined, source: 'peercred' }),
       },
       turn: () => Promise.resolve(() => undefined),
+      isCrowded: () => this.isCrowded,
       clock: this.clock,
       isRegistered: () => this.isRegistered,
       timeouts: () => loadDefaults('/r').settings.timeouts,
@@ -113,6 +115,14 @@ describe('an attempt at the watcher door', () => {
     await bed.clock.advance(30);
     assert.deepEqual(await attempt, { done: true });
     assert.deepEqual(bed.failed, []);
+  });
+
+  it('that nobody listens on is tried once where others of its owner wait', async () => {
+    const bed = new Bed();
+    bed.isCrowded = true;
+    bed.info = () => Promise.reject(REFUSED_CONNECT);
+    assert.deepEqual(await bed.attempt(), { done: false });
+    assert.deepEqual([bed.asked, bed.failed], [1, ['NO_LISTENER']]);
   });
 
   for (const [status, message, fault, code] of [

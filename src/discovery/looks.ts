@@ -1,0 +1,118 @@
+// Looks at paths a little at a time: who fills a directory, or makes and removes thousands of files in it, shall not hold up
+// everything else for as long as it takes to look at all of them.
+import type { Alarm, Clock } from '../kernel/clock.js';
+
+/** Time spent on looks before everything else has a turn, milliseconds. */
+const SLICE_MS = 3;
+/** Looking that is done as fast as it can: a hundred plugins that appear at once. What is more takes this share of the time. */
+const BURST_MS = 60;
+const SHARE = 0.2;
+/** Between two slices while looking is slowed down. */
+const SLOWED_MS = 10;
+/** Within this a look belongs to the turn of the one before. */
+const SAME_TURN_MS = 1;
+/** Paths of one group that wait; what is more is found by the rescan. */
+const MOST_WAITING = 4096;
+
+/** The group of those who are looked at because everything is. */
+const ALL = '';
+
+/** What looks are made of. */
+export interface LooksPorts {
+  readonly clock: Clock;
+  /** Looks; `isHint`: something was said of this very path. */
+  readonly look: (path: string, isHint: boolean) => void;
+  /** Whose looks wait for each other: groups take turns. Not empty. */
+  readonly groupOf: (path: string) => string;
+}
+
+/** Paths that are to be looked at. */
+export class Looks {
+  readonly #ports: LooksPorts;
+  /** By group, in the order in which they take turns. */
+  readonly #waiting = new Map<string, Set<string>>();
+  #allDone: (() => void) | undefined;
+  #later: Alarm | undefined;
+  #isRunning = false;
+  /** Looking that may be done at once, milliseconds; it comes back with time. */
+  #allowance = BURST_MS;
+  #sliceMs = 0;
+  #endedAt = -Infinity;
+
+  constructor(ports: LooksPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks at a path of which something was said: now, where there is time. */
+  at(path: string): void {
+    const group = this.#ports.groupOf(path);
+    const queue = this.#waiting.get(group);
+    if (queue === undefined) this.#waiting.set(group, new Set([path]));
+    else if (queue.size < MOST_WAITING) queue.add(path);
+    this.#begin();
+  }
+
+  /** Whether all paths are being looked at. */
+  get isLookingAtAll(): boolean {
+    return this.#allDone !== undefined;
+  }
+
+  /** Looks at all of these, in their order, and says when that is done. Not while it is being done. */
+  atAll(paths: Iterable<string>, done: () => void): void {
+    this.#allDone = done;
+    this.#waiting.set(ALL, new Set(paths));
+    this.#begin();
+  }
+
+  /** Forgets what waits. */
+  stop(): void {
+    this.#later?.cancel();
+    this.#later = undefined;
+    this.#waiting.clear();
+    this.#allDone = undefined;
+  }
+
+  #begin(): void {
+    if (this.#later === undefined && !this.#isRunning) this.#run();
+  }
+
+  #run(): void {
+    const { clock } = this.#ports;
+    const begun = clock.mono();
+    const pause = begun - this.#endedAt;
+    this.#allowance = Math.min(BURST_MS, this.#allowance + SHARE * pause);
+    if (pause > SAME_TURN_MS) this.#sliceMs = 0;
+    this.#isRunning = true;
+    let now = begun;
+    while (this.#waiting.size > 0 && this.#sliceMs + now - begun < SLICE_MS) {
+      this.#lookAtNext();
+      now = clock.mono();
+    }
+    this.#isRunning = false;
+    this.#sliceMs += now - begun;
+    this.#allowance = Math.max(0, this.#allowance - (now - begun));
+    this.#endedAt = now;
+    if (this.#waiting.size === 0) return;
+    this.#later = clock.alarm(this.#allowance > 0 ? 0 : SLOWED_MS, () => {
+      this.#later = undefined;
+      this.#sliceMs = 0;
+      this.#run();
+    });
+  }
+
+  /** One path of the group whose turn it is, which comes after the others then. */
+  #lookAtNext(): void {
+    const [turn] = this.#waiting;
+    if (turn === undefined) return;
+    const [group, queue] = turn;
+    this.#waiting.delete(group);
+    const [path] = queue;
+    if (path !== undefined) queue.delete(path);
+    if (queue.size > 0) this.#waiting.set(group, queue);
+    if (path !== undefined) this.#ports.look(path, group !== ALL);
+    if (group !== ALL || queue.size > 0) return;
+    const done = this.#allDone;
+    this.#allDone = undefined;
+    done?.();
+  }
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Looks } from '../../../src/discovery/looks.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+/** Looks that take half a millisecond each. */
+class Bed {
+  readonly fake = new FakeClock();
+  readonly seen: string[] = [];
+  /** Looks in one turn. */
+  most = 0;
+  #spent = 0;
+  readonly looks = new Looks({
+    clock: {
+      wall: () => this.fake.wall(),
+      mono: () => this.fake.mono() + this.#spent,
+      alarm: (ms, ring) =>
+        this.fake.alarm(ms, () => {
+          const before = this.seen.length;
+          ring();
+          this.most = Math.max(this.most, this.seen.length - before);
+        }),
+    },
+    look: (path) => {
+      this.#spent += 0.5;
+      this.seen.push(path);
+    },
+    groupOf: (path) => path.split('/')[1] ?? '?',
+  });
+
+  /** What was seen since the last question. */
+  news(): string[] {
+    return this.seen.splice(0);
+  }
+}
+
+describe('looks', () => {
+  it('are made at once where there is time', () => {
+    const bed = new Bed();
+    bed.looks.at('/a/1');
+    assert.deepEqual(bed.news(), ['/a/1']);
+    assert.equal(bed.fake.pending, 0);
+  });
+
+  it('of thousands are a few in a turn, and of one group that has many the others do not feel', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 1000; nth += 1) bed.looks.at(`/many/${String(nth)}`);
+    assert.ok(bed.news().length <= 7, 'the first turn looks at what takes 3 ms');
+    // As fast as it can for a while, and then slowly.
+    await bed.fake.advance(1);
+    assert.ok(bed.news().length >= 100);
+    await bed.fake.advance(100);
+    assert.ok(bed.news().length <= 70);
+    bed.looks.at('/other/1');
+    await bed.fake.advance(10);
+    assert.ok(bed.news().slice(0, 2).includes('/other/1'));
+    await bed.fake.advance(20_000);
+    assert.ok(bed.most <= 7, `${String(bed.most)} in one turn`);
+    assert.equal(bed.fake.pending, 0);
+  });
+
+  it('at one path that was said often are one', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 20; nth += 1) bed.looks.at(`/a/${String(nth)}`);
+    bed.news();
+    for (let nth = 0; nth < 100; nth += 1) bed.looks.at('/b/1');
+    await bed.fake.advance(1000);
+    assert.equal(bed.news().filter((path) => path === '/b/1').length, 1);
+  });
+
+  it('that wait are bounded', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 10_000; nth += 1) bed.looks.at(`/a/${String(nth)}`);
+    await bed.fake.advance(60_000);
+    assert.ok(bed.news().length < 5000);
+  });
+
+  it('at everything are over when the last one was looked at, beside others, and never after a stop', async () => {
+    const bed = new Bed();
+    const all = Array.from({ length: 100 }, (_, nth) => `/all/${String(nth)}`);
+    let done = 0;
+    bed.looks.atAll(all, () => (done += 1));
+    bed.looks.at('/x/1');
+    assert.deepEqual([done, bed.looks.isLookingAtAll], [0, true]);
+    await bed.fake.advance(1000);
+    assert.deepEqual([done, bed.looks.isLookingAtAll, bed.news().length], [1, false, 101]);
+    bed.looks.atAll([], () => (done += 1));
+    assert.equal(done, 2);
+    bed.looks.atAll(all, () => (done += 1));
+    bed.looks.stop();
+    bed.news();
+    await bed.fake.advance(1000);
+    assert.deepEqual([done, bed.news()], [2, []]);
+  });
+});
