@@ -185,7 +185,10 @@ export class Core {
     const door = new WatcherDoor({
       turn: async ({ uid }, signal) => {
         const leave = await slots.take(uid, signal);
-        return (inVain) => void (inVain && !isTrusted(uid) ? clock.alarm(IN_VAIN_MS, leave) : leave());
+        return (inVain) => {
+          if (inVain && !isTrusted(uid)) clock.alarm(IN_VAIN_MS, leave);
+          else leave();
+        };
       },
       isCrowded: ({ uid }) => slots.waiting(uid) > 0,
       enrol,

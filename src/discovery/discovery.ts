@@ -79,7 +79,11 @@ export class Discovery {
     this.#events = events;
     this.#clock = clock;
     this.#space = space;
-    this.#looks = new Looks({ clock, look: (path, isHint) => this.#examine(path, isHint), groupOf: port.topOf });
+    this.#looks = new Looks({
+      clock,
+      look: (path, isHint) => this.#examine(path, isHint),
+      groupOf: (path) => port.topOf(path),
+    });
   }
 
   /** Sockets known now. */
