@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import path from 'node:path';
@@ -113,6 +113,26 @@ void describe('out of file descriptors', { concurrency: true }, () => {
     await eventually('the list is taken', async () => (await broker.allocatable('example.com/inside')) === 3);
     assert.deepEqual([inside.streams, inside.count('ListAndWatch')], [1, 1], 'who was in has lost nothing');
     assert.equal((await broker.status()).broker.pid, pid);
+  });
+
+  void it('that another process holds by idle connections: these give way, and newcomers get in', async () => {
+    const limit = `--nofile=${OPEN_FILES}:${OPEN_FILES}`;
+    const broker = new BrokerProcess(tempDir(), {}, { within: ['prlimit', limit] });
+    cleanup.push(() => broker.close());
+    await broker.start();
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'idle-connections.js');
+    const args = [file, broker.kubeletSocket, String(2 * OPEN_FILES)];
+    const holder = spawn(process.execPath, args, { stdio: 'ignore' });
+    cleanup.push(() => void holder.kill('SIGKILL'));
+    await eventually('it is told', async () =>
+      (await broker.status()).broker.problems.join().includes('file descriptors run out'),
+    );
+    for (const name of ['first', 'second', 'third']) {
+      const newcomer = await plugin(broker, name);
+      await newcomer.register(broker.kubeletSocket);
+    }
+    assert.equal(holder.exitCode, null);
+    assert.match(broker.log, /GAVE_WAY/);
   });
 
   void it('a call that we make is BUSY with a time: nothing is said of the plugin', async () => {
