@@ -72,6 +72,16 @@ describe('the container image', { skip }, () => {
     return inside('sh', '-c', command);
   };
 
+  /** Devices of the plugin outside that could be given away, as the daemon in the container says. */
+  const allocatable = async (): Promise<number | undefined> => {
+    const { output } = await inside('plugin-broker', 'resources', '-o', 'json');
+    return (JSON.parse(output) as readonly ResourceJson[]).find(({ name }) => name === RESOURCE)?.allocatable;
+  };
+  const brokerPid = async (): Promise<number> => {
+    const { output } = await inside('plugin-broker', 'status', '-o', 'json');
+    return (JSON.parse(output) as { broker: { pid: number } }).broker.pid;
+  };
+
   it('runs as root, as most plugins do, and starts the daemon without a shell', () => {
     assert.equal(config.User ?? '', '');
     assert.deepEqual([config.Entrypoint, config.Cmd], [['plugin-broker'], ['serve']]);
@@ -88,7 +98,7 @@ describe('the container image', { skip }, () => {
     assert.ok(Number.parseInt(names.at(-1) ?? '', 10) < 12, output);
   });
 
-  it('lets a plugin in from outside through a mounted directory, is healthy, and ends with 0 on SIGTERM', async () => {
+  it('lets a plugin in from outside, is healthy, hands over to a second container, and ends with 0 on SIGTERM', async () => {
     assert.equal((await healthCheck()).ending, 1, 'the health check fails while no daemon runs');
 
     const daemon = buildah.start(container, state, STATE, [...config.Entrypoint, ...config.Cmd]);
@@ -99,27 +109,30 @@ describe('the container image', { skip }, () => {
       throw new Error(daemon.story, { cause: error });
     });
     const plugin = pluginOutside();
+    let successor: Child | undefined;
     try {
-      await eventually(
-        'the resource of the plugin outside',
-        async () => {
-          const { output } = await inside('plugin-broker', 'resources', '-o', 'json');
-          const resources = JSON.parse(output) as readonly ResourceJson[];
-          return resources.some(({ name, allocatable }) => name === RESOURCE && allocatable === 2);
-        },
-        { withinMs: 30_000, everyMs: 200 },
-      ).catch((error: unknown) => {
+      await eventually('the resource of the plugin outside', async () => (await allocatable()) === 2, {
+        withinMs: 30_000,
+        everyMs: 200,
+      }).catch((error: unknown) => {
         throw new Error(`${daemon.story}\n${plugin.story}`, { cause: error });
       });
       const healthy = await healthCheck();
       assert.equal(healthy.ending, 0, healthy.output);
 
-      const { output } = await inside('plugin-broker', 'status', '-o', 'json');
-      const { broker } = JSON.parse(output) as { broker: { pid: number } };
-      process.kill(broker.pid, 'SIGTERM');
+      // An upgrade: another container of the image takes over, and the first ends as if it had been stopped.
+      const first = await brokerPid();
+      successor = buildah.start(container, state, STATE, [...config.Entrypoint, ...config.Cmd, '--takeover']);
       assert.equal(await daemon.end(), 0, daemon.story);
+      assert.notEqual(await brokerPid(), first);
+      assert.equal(await allocatable(), 2, successor.story);
+      assert.equal((await healthCheck()).ending, 0, successor.story);
+
+      process.kill(await brokerPid(), 'SIGTERM');
+      assert.equal(await successor.end(), 0, successor.story);
     } finally {
       await plugin.stop();
+      await successor?.stop();
       await daemon.stop();
     }
   });
