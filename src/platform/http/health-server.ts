@@ -10,7 +10,7 @@ import { OneAtATime } from './one-at-a-time.js';
 import { PeerPace } from './peer-pace.js';
 import { Places } from './places.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
-import { sendAnswer, sendStream } from './send.js';
+import { CompressedAnswers, sendAnswer, sendStream } from './send.js';
 
 /** A request must be complete within this. */
 const REQUEST_MS = 5000;
@@ -58,6 +58,7 @@ class PageServer implements HealthServer {
   readonly #log: Log;
   readonly #server: Server;
   readonly #told: (why: string | undefined) => void;
+  readonly #compressed = new CompressedAnswers();
   #retry: Alarm | undefined;
 
   constructor(
@@ -141,7 +142,7 @@ class PageServer implements HealthServer {
     const answer = await this.#answer(asked, url, socket, response);
     if (socket.destroyed) return;
     if ('open' in answer) sendStream(request, response, answer);
-    else await sendAnswer(request, response, answer);
+    else await sendAnswer(request, response, answer, this.#compressed);
   }
 
   /** The answer, in its turn; a probe has none to wait for. */

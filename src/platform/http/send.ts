@@ -13,20 +13,28 @@ const EVERY_ANSWER = {
   'cross-origin-resource-policy': 'same-origin',
 } as const;
 
-/** Answers that are given again are packed once. */
-const packed = new WeakMap<Answer, Promise<Buffer>>();
+/** Answers in compressed form, each made once, however often it is given. */
+export class CompressedAnswers {
+  readonly #made = new WeakMap<Answer, Promise<Buffer>>();
 
-function compressed(answer: Answer): Promise<Buffer> {
-  const known = packed.get(answer);
-  if (known !== undefined) return known;
-  // The threads that do it have files to write, too: fast counts more than small.
-  const made = compress(answer.body, { level: constants.Z_BEST_SPEED });
-  packed.set(answer, made);
-  return made;
+  /** An answer's body in gzip. */
+  of(answer: Answer): Promise<Buffer> {
+    const known = this.#made.get(answer);
+    if (known !== undefined) return known;
+    // The threads that do it have files to write, too: fast counts more than small.
+    const made = compress(answer.body, { level: constants.Z_BEST_SPEED });
+    this.#made.set(answer, made);
+    return made;
+  }
 }
 
-/** Sends an answer. Resolves when it was handed over. */
-export async function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+/** Sends an answer, compressed where it is large and the client takes that. Resolves when it was handed over. */
+export async function sendAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  compressed: CompressedAnswers,
+): Promise<void> {
   const { status, type, body, headers = {}, isLarge = false, version } = answer;
   const known = version === undefined ? {} : { etag: `W/"${version}"` };
   const common = { ...EVERY_ANSWER, 'cache-control': 'no-store', ...headers, ...known };
@@ -36,7 +44,7 @@ export async function sendAnswer(request: IncomingMessage, response: ServerRespo
     return;
   }
   const isCompressed = isLarge && /\bgzip\b/.test(String(request.headers['accept-encoding']));
-  const bytes = isCompressed ? await compressed(answer) : typeof body === 'string' ? Buffer.from(body) : body;
+  const bytes = isCompressed ? await compressed.of(answer) : typeof body === 'string' ? Buffer.from(body) : body;
   if (response.destroyed) return;
   response.writeHead(status, {
     'content-type': type,
