@@ -1,7 +1,8 @@
 // What is undone, one thing at a time, and the test that is to notice it.
 
 /**
- * `isBundled`: the test runs the programs of dist/, which are built anew.
+ * `test`: a file below test/, or a check of its own that is a script. `isBundled`: the test runs the programs of dist/, which
+ * are built anew.
  *
  * @type {readonly { title: string, file: string, search: string, replace: string, test: string, isBundled?: boolean }[]}
  */
@@ -13,6 +14,34 @@ export const MUTANTS = [
     search: 'this.#byProcess.delete(waiter.process);\n      this.#byProcess.set(waiter.process, others);',
     replace: '',
     test: 'unit/flood/fair-turns',
+  },
+  {
+    title: 'a turn that is waited for is a job of Bottleneck',
+    file: 'src/platform/limits/bottleneck-limiter.ts',
+    search: 'line.bottleneck.schedule(() => this.#turn(line))',
+    replace: 'this.#turn(line)',
+    test: 'contract/limits/without-bottleneck',
+  },
+  {
+    title: 'a turn that is waited for comes',
+    file: 'src/platform/limits/bottleneck-limiter.ts',
+    search: 'line.bottleneck.schedule(() => this.#turn(line))',
+    replace: 'line.bottleneck.schedule(() => new Promise(() => undefined))',
+    test: 'contract/limits/flood-on-bottleneck',
+  },
+  {
+    title: 'a reload goes on with the line of those who wait',
+    file: 'src/platform/limits/bottleneck-limiter.ts',
+    search: '    this.#settings = settings;\n    this.#renew();',
+    replace: '    this.#settings = settings;\n    this.#letGo();',
+    test: 'contract/limits/bottleneck-limiter',
+  },
+  {
+    title: 'a reload changes the pace of the line',
+    file: 'src/platform/limits/bottleneck-limiter.ts',
+    search: '    this.#settings = settings;\n    this.#renew();',
+    replace: '    this.#settings = settings;',
+    test: 'contract/limits/bottleneck-limiter',
   },
   // Messages: the tables are made of the .proto files.
   {
@@ -66,7 +95,28 @@ export const MUTANTS = [
     replace: 'if (pardoned < 0) this.listeners.tell',
     test: 'unit/flood/quarantine',
   },
+  {
+    title: 'a list file that was found is not trusted',
+    file: 'src/checkpoint/device-lists.ts',
+    search: "this.#present.set(sha256, 'found')",
+    replace: "this.#present.set(sha256, 'whole')",
+    test: 'unit/checkpoint/device-lists',
+  },
+  {
+    title: 'a predecessor becomes a fallback on the disk',
+    file: 'src/checkpoint/persistence.ts',
+    search: 'if (isReplaced(instance)) this.#replaced(instance);\n    else if',
+    replace: 'if',
+    test: 'unit/checkpoint/persistence',
+  },
   // Admission and flood.
+  {
+    title: 'an incarnation is judged by the socket that registers',
+    file: 'src/admission/admission.ts',
+    search: 'incarnationKey((request.socket ?? endpoint).incarnation)',
+    replace: 'incarnationKey(endpoint.incarnation)',
+    test: 'unit/admission/admission',
+  },
   {
     title: 'a swapped socket is not pulled',
     file: 'src/admission/admission.ts',
@@ -95,7 +145,35 @@ export const MUTANTS = [
     replace: 'value.offenders',
     test: 'unit/flood/quarantine',
   },
+  {
+    title: 'retry-after is waited for when the broker comes back',
+    file: 'src/reconcile/pull.ts',
+    search: 'refusal.retryAfterMs ?? 0',
+    replace: '0',
+    test: 'unit/reconcile/pull',
+  },
+  {
+    title: 'retry-after is waited for at a registration socket',
+    file: 'src/registration/watcher-door.ts',
+    search: 'refusal.retryAfterMs ?? 0',
+    replace: '0',
+    test: 'unit/registration/watcher-door',
+  },
   // Files and borders.
+  {
+    title: 'hidden names are not listed at a start and at a rescan',
+    file: 'src/platform/fs/directory-watch.ts',
+    search: "if (entry.name.startsWith('.')) continue;",
+    replace: '',
+    test: 'integration/files/listed-files',
+  },
+  {
+    title: 'hidden names are not looked at',
+    file: 'src/discovery/discovery.ts',
+    search: ' && !this.#port.isHidden(path)',
+    replace: '',
+    test: 'unit/discovery/discovery',
+  },
   {
     title: 'a socket is read again only when the last reason to wait is over',
     file: 'src/platform/http2/brake.ts',
@@ -161,6 +239,20 @@ export const MUTANTS = [
     replace: '      liveness: settings().liveness,',
     test: 'unit/session/session',
   },
+  {
+    title: 'node facts that are wanted again are not taken back',
+    file: 'src/csi/node-info-publisher.ts',
+    search: '    this.#unwanted.delete(info.driver);',
+    replace: '',
+    test: 'unit/csi/node-info-publisher',
+  },
+  {
+    title: 'node facts that are wanted are not taken back by the sweep',
+    file: 'src/csi/node-info-publisher.ts',
+    search: 'if (!this.#wanted.has(driver)) this.#unwanted.add(driver);',
+    replace: 'this.#unwanted.add(driver);',
+    test: 'unit/csi/node-info-publisher',
+  },
   // The front.
   {
     title: 'a lease that ends is looked at for its resources',
@@ -177,5 +269,13 @@ export const MUTANTS = [
     replace: 'return EXIT.ok;',
     test: 'integration/process/unclean-end',
     isBundled: true,
+  },
+  // The repository.
+  {
+    title: 'an invariant names a test that exists',
+    file: 'ARCHITECTURE.md',
+    search: '"the late end of an old session never disconnects its successor"',
+    replace: '"the late end of an old session disconnects nobody"',
+    test: 'scripts/check-repository.mjs',
   },
 ];

@@ -312,6 +312,18 @@ describe('the socket at admission', () => {
     bed.sockets.put('/r/device-plugins/x.sock');
     assert.equal(await bed.verdict({ pulled: true, expected: key }), 'SOCKET_SWAPPED');
   });
+
+  it('is judged by its registration socket where it has one, and not by the service socket that it names', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    const { key } = bed.sockets.put('/r/plugins_registry/x.sock');
+    const socket = bed.sockets.open('/r/plugins_registry/x.sock');
+    assert.ok(socket !== undefined);
+    const request = { pulled: true, socket, expected: key };
+    assert.equal(await bed.verdict(request), 'admitted');
+    bed.roster = { ...bed.roster, isDeregistered: (one) => one === key };
+    assert.equal(await bed.verdict(request), 'DEREGISTERED');
+  });
 });
 
 describe('duplicates', () => {

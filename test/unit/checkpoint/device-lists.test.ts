@@ -99,6 +99,19 @@ describe('device lists', () => {
     assert.equal(lists.areWaiting, true);
   });
 
+  it('that were found lying about are not relied on: a list that has such a name is written', async () => {
+    const { lists, files } = bench();
+    const wanted = list(100, 1);
+    // More than one commit removes, so that the one that is wanted is still there.
+    for (let at = 0; at < 64; at++) files.set(`stray-${at}`, Buffer.alloc(0));
+    files.set(wanted.sha256, Buffer.from('cut off'));
+    await lists.committed(document, named([gpu, undefined]));
+    assert.deepEqual([...files.keys()], [wanted.sha256]);
+    assert.equal(lists.offer(entryKey(gpu), wanted), undefined);
+    await lists.writeSome(9, named([gpu, undefined]));
+    assert.equal(files.get(wanted.sha256)?.equals(wanted.raw), true);
+  });
+
   it('of plugins that are gone are not written', async () => {
     const { lists, files } = bench();
     lists.offer(entryKey(gpu), list(100, 1));

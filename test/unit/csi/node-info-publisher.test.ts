@@ -128,6 +128,7 @@ describe('the publisher of node info', () => {
     assert.deepEqual([...target.published.keys()], ['kept', 'gone']);
     await clock.advance(30_000);
     assert.deepEqual([...target.published.keys()], ['kept']);
+    assert.deepEqual(target.takenBack.at(-1), ['gone']);
   });
 
   it('reports a contradiction of one driver, publishes the others at once, and looks again each minute', async () => {

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { instanceOf } from '../../../src/checkpoint/entries.js';
+import { Persistence } from '../../../src/checkpoint/persistence.js';
+import type { Instance } from '../../../src/model/instance.js';
+import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
+import { STATE } from '../../support/checkpoint-story.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { FakeDisk } from '../../support/fake-disk.js';
+
+/** A start of a broker on a disk, and what it puts back. */
+async function start(
+  disk: FakeDisk,
+): Promise<{ persistence: Persistence; restored: Instance[]; stop(): Promise<void> }> {
+  const { store } = checkpointRig(disk, STATE, new FakeClock());
+  await store.open();
+  const restored: Instance[] = [];
+  const persistence = new Persistence({
+    store,
+    roster: { nextSeq: () => 1, all: () => [], restore: (instance) => void restored.push(instance) },
+    lists: { holding: () => undefined, restore: () => undefined },
+    flood: { pin: () => undefined, unpin: () => undefined, snapshot: () => [] },
+    countHealthy: () => 0,
+  });
+  await persistence.restore(0);
+  const stop = async (): Promise<void> => {
+    await store.flush(1000);
+    store.close();
+  };
+  return { persistence, restored, stop };
+}
+
+describe('what the checkpoint keeps', () => {
+  it('of a predecessor is that it is a fallback: after a restart it takes nobody’s place', async () => {
+    const disk = new FakeDisk();
+    await disk.makeDirectory('/broker');
+    await disk.syncDirectory('/');
+    const first = await start(disk);
+    const old = instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0);
+    await first.persistence.persist(old);
+    const to = { state: 'held', reason: 'replaced', message: '' } as const;
+    Object.assign(old, to);
+    first.persistence.changed({ instance: old, before: 'ready', reasonBefore: 'registered', to });
+    await first.stop();
+    const second = await start(disk);
+    assert.deepEqual(
+      second.restored.map(({ id, state, reason, isServing }) => [id, state, reason, isServing]),
+      [[old.id, 'held', 'replaced', false]],
+    );
+    await second.stop();
+  });
+});
