@@ -5,6 +5,7 @@ import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
 import type { Surroundings } from '../kernel/surroundings.js';
+import { asError } from '../kernel/clock.js';
 import { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { ledgerView } from '../allocation/ledger-view.js';
@@ -193,7 +194,12 @@ export class Daemon {
     await journal.restore();
   }
 
-  /** Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`. */
+  /**
+   * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`.
+   * A part that does not end in order does not keep the others from it.
+   *
+   * @throws Error what did not end, which is logged, too
+   */
   async stop(why: string): Promise<void> {
     if (this.standing.isStopping) return;
     this.standing.isStopping = true;
@@ -202,17 +208,29 @@ export class Daemon {
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     this.#news.stopping(why);
     await this.#starting.catch(() => undefined); // its caller has the error
-    await Promise.all([this.broker.stop(), this.leases.stop()]);
-    await this.#persistence.writePenalties();
-    await this.store.flush(budgets.flushMs());
-    await this.journal.close(budgets.eventsMs());
+    const left: string[] = [];
+    const end = async (what: string, work: () => unknown): Promise<void> => {
+      try {
+        await work();
+      } catch (failure) {
+        left.push(`${what} (${asError(failure).message})`);
+      }
+    };
+    await Promise.all([end('its sockets', () => this.broker.stop()), end('the allocator', () => this.leases.stop())]);
+    await end('writing strikes', () => this.#persistence.writePenalties());
+    await end('writing the checkpoint', () => this.store.flush(budgets.flushMs()));
+    await end('writing events', () => this.journal.close(budgets.eventsMs()));
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await this.frontLine?.close();
-    await this.#parts.drivers.stop();
-    await this.broker.closeSessions();
+    await end('the way to the kubelet', () => this.frontLine?.close());
+    await end('the handlers of drivers', () => this.#parts.drivers.stop());
+    await end('its sessions', () => this.broker.closeSessions());
     this.flood.close();
     this.#refusals.close();
+    if (left.length === 0) return;
+    const message = `the broker could not end in order, and ends with 1: ${left.join('; ')}`;
+    this.#parts.log.error('broker.unclean-end', message);
+    throw new Error(message);
   }
 
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
