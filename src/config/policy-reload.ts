@@ -93,11 +93,11 @@ export class PolicyReload {
     const { log, events, source } = this.#parts;
     const facts = { cause, changes: named(changes) };
     if (changes.length === 0) {
-      log.info(
-        'config.reload-unchanged',
-        `${source.name} was read again (${cause}) and says what is in force already`,
-        { cause },
-      );
+      const message =
+        source.file === undefined
+          ? `there is no config file to read again (${cause}): the defaults stay in force`
+          : `${source.name} was read again (${cause}) and says what is in force already`;
+      log.info('config.reload-unchanged', message, { cause });
     } else {
       const message = `the policy of ${source.name} is in force (${cause}): ${named(changes).join(', ')}`;
       log.info('config.reloaded', message, facts);

@@ -5,6 +5,7 @@ import type { PolicySource } from '../../model/settings.js';
 import type { ConfigReader } from '../config-reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted, duration } from '../output/amounts.js';
+import { visible } from '../output/text.js';
 import type { Terminal } from '../terminal.js';
 
 interface CheckOptions {
@@ -21,7 +22,7 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     .argument('<file>', 'YAML file with the settings')
     .summary('check a config file and print what it comes to')
     .description(
-      'Checks a config file: prints every problem with its place, or every key with the value it comes to, and warns of what has no effect. With --plugin, prints the policy of that plugin instead.',
+      'Checks a config file: prints every problem with its place, or every key with the value it comes to and last, as a comment, that the file is valid, and warns of what has no effect. With --plugin, prints the policy of that plugin instead.',
     )
     .option('--root <dir>', 'root directory, as given to serve')
     .option('--plugin <name>', 'print the policy that a plugin of this name gets')
@@ -40,7 +41,15 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
           ? { ...read.written, paths: read.settings.paths }
           : pluginPolicy(read.policy, { ...options, plugin: options.plugin });
       terminal.write(stringify(shown));
+      // A comment, so that the output stays YAML.
+      if (options.plugin === undefined) terminal.write(`# ${verdict(file, read.written.rules.length, read.changed)}\n`);
     });
+}
+
+/** One sentence: that the file is valid, and what it sets. */
+function verdict(file: string, rules: number, changed: number): string {
+  const settings = `${counted(changed, 'setting')} outside of rules ${changed === 1 ? 'differs' : 'differ'} from the defaults`;
+  return `${visible(file)} is valid: it has ${counted(rules, 'rule')} of its own, and ${settings}`;
 }
 
 /** The policy of one plugin, with the rules that gave it. */

@@ -5,6 +5,9 @@ import { visible } from '../output/text.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
+/** The source of a daemon without a file, as ReloadView has it. */
+const NO_FILE = 'defaults';
+
 /** Adds the command. */
 export function addReload(program: Command, terminal: Terminal): void {
   withAddress(program.command('reload'))
@@ -19,7 +22,8 @@ export function addReload(program: Command, terminal: Terminal): void {
         throw new CliError(EXIT.config, `${source} cannot be used; the old policy stays in force`);
       }
       const lines = (texts: readonly string[]): string => texts.map((text) => `  ${visible(text)}\n`).join('');
-      if (changes.length === 0) terminal.write(`${visible(source)} says what is in force already\n`);
+      if (source === NO_FILE) terminal.write('the daemon was given no config file: the defaults stay in force\n');
+      else if (changes.length === 0) terminal.write(`${visible(source)} says what is in force already\n`);
       else terminal.write(`the policy of ${visible(source)} is in force:\n${lines(changes)}`);
       if (needRestart.length > 0)
         terminal.write(`these keep their old values until the daemon is restarted:\n${lines(needRestart)}`);

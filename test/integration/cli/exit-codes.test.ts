@@ -162,6 +162,8 @@ describe('check-config', () => {
     assert.deepEqual([ended.code, ended.stderr], [0, '']);
     assert.match(ended.stdout, new RegExp(`^  devicePlugins: ${folder}/device-plugins$`, 'm'));
     assert.match(ended.stdout, /^ {2}device: 7s$/m);
+    const sentence = 'is valid: it has 0 rules of its own, and 2 settings outside of rules differ from the defaults';
+    assert.equal(ended.stdout.trimEnd().split('\n').at(-1), `# ${file} ${sentence}`);
   });
 
   it('warns of what has no effect, and ends with 0', async () => {

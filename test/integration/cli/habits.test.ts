@@ -152,7 +152,15 @@ describe('the command line', () => {
       await out('reload'),
       /^a\.yaml says what is in force already\nthese keep their old values .*\n {2}http\.listen: a → b\n$/,
     );
-    port.reloaded = { ...port.reloaded, outcome: 'refused', needRestart: [], problems: ['a.yaml:1:1: x: no such key'] };
+    port.reloaded = { ...port.reloaded, source: 'defaults', needRestart: [] };
+    assert.equal(await out('reload'), 'the daemon was given no config file: the defaults stay in force\n');
+    port.reloaded = {
+      ...port.reloaded,
+      source: 'a.yaml',
+      outcome: 'refused',
+      needRestart: [],
+      problems: ['a.yaml:1:1: x: no such key'],
+    };
     const refused = await runHere(['reload', '--root', root]);
     assert.deepEqual([refused.code, refused.stdout], [78, '']);
     assert.match(
