@@ -53,6 +53,8 @@ class Plugin implements DevicePluginServer {
   #socket = '';
   #state: DevicePluginServer['state'] = 'serving';
   #stopped: Promise<void> | undefined;
+  /** The code of the error that was told last because it cannot serve; empty while it does. */
+  #problem = '';
 
   constructor(options: DevicePluginOptions) {
     const { resource, devices, door = 'register', retry } = options;
@@ -93,7 +95,7 @@ class Plugin implements DevicePluginServer {
           else if (outcome.kind === 'refused') this.#refused(outcome.code, outcome.details, retryInMs);
           else this.#state = 'serving';
         },
-        cannotServe: (_, error) => this.#tell({ kind: 'error', error }),
+        cannotServe: (_, error) => this.#cannotServe(error),
         hanging: () => undefined,
       },
     );
@@ -157,6 +159,7 @@ class Plugin implements DevicePluginServer {
         this.#server = await PluginServer.listen(socket, (its) => this.#attach(its));
         this.#socket = socket;
         this.#state = 'serving';
+        this.#problem = '';
         this.#isUp();
       },
       stop: close,
@@ -236,6 +239,14 @@ class Plugin implements DevicePluginServer {
   #refused(code: number, message: string, retryInMs: number): void {
     this.#state = 'refused';
     this.#tell({ kind: 'refused', code, message, retryInMs });
+  }
+
+  /** It is tried again several times a second: what stays the same is told once. Each try has a socket of its own name. */
+  #cannotServe(error: NodeJS.ErrnoException): void {
+    const problem = error.code ?? error.message;
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#tell({ kind: 'error', error });
   }
 
   #tell(event: DevicePluginEvent): void {

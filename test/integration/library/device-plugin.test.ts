@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { serveDevicePlugin } from '../../../src/device-plugin/serve-device-plugin.js';
 import type {
   Device,
@@ -103,10 +104,19 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
   it('serves without a registry, waits for its directory, and leaves nothing', async () => {
     const directory = path.join(tempDir(), 'later');
     const calledOff = new AbortController();
-    const starting = serve({ directory, signal: calledOff.signal });
-    await new Promise((resolve) => setImmediate(resolve));
+    const codes: unknown[] = [];
+    const on = (event: DevicePluginEvent): void => {
+      if (event.kind === 'error') codes.push((event.error as NodeJS.ErrnoException).code);
+    };
+    const starting = serve({ directory, signal: calledOff.signal, on, retry: { firstMs: 1, maxMs: 1 } });
+    await eventually('it has told why', () => codes.length > 0);
+    await pause(300); // it tries again meanwhile, and has nothing new to tell
+    writeFileSync(directory, '');
+    await eventually('it has told the other reason', () => codes.length > 1);
+    rmSync(directory);
     mkdirSync(directory);
     const [plugin] = await starting;
+    assert.deepEqual([...new Set(codes)], codes, 'one reason is told once');
     assert.equal(plugin.state, 'serving');
     plugin.registered.catch(() => undefined);
     await assert.rejects(serveDevicePlugin({ resource: 'nonsense', devices: [], directory }), TypeError);
