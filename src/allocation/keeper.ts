@@ -73,8 +73,8 @@ export class Keeper {
   }
 
   /**
-   * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. CDI files are as the
-   * leases when it resolves. Before readiness.
+   * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. The CDI files of leases
+   * are in their place when it resolves; where there is none, what was left behind is still there.
    */
   async restore(records: readonly LeaseRecord[], state: LedgerState | 'unread'): Promise<void> {
     const { cdi, events } = this.#ports;
@@ -99,7 +99,7 @@ export class Keeper {
     const lost = lossEvent(state);
     if (lost !== undefined) events.record(lost);
     const leases = [...this.#ledger.all()].map(({ lease }) => lease);
-    await cdi.reconcile(leases, state === 'ok');
+    if (leases.length > 0) await cdi.reconcile(leases, state === 'ok');
     for (const entry of this.#ledger.all()) {
       const name = cdi.nameOf(entry.lease.id);
       entry.cdi = name === undefined ? undefined : { name };

@@ -191,10 +191,14 @@ export class Broker {
     await this.#podResources.open();
   }
 
-  /** After what the checkpoint knew was put back: bare connects, kubelet.sock, those who call by themselves, then everybody at once. */
-  async open(): Promise<void> {
+  /** After what the checkpoint knew was put back: bare connects, then kubelet.sock. */
+  async publish(): Promise<void> {
     await this.core.restart.noteAnswering();
     this.#listeners.publish();
+  }
+
+  /** After kubelet.sock was put in place: those who call by themselves, then everybody at once. */
+  async open(): Promise<void> {
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
     await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#listeners.watch()]);
   }

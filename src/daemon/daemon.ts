@@ -181,12 +181,12 @@ export class Daemon {
     await this.broker.serveOperators(this.port, () => this.standing.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.frontLine?.open();
-    await this.broker.servePodResources(this.leases.allocations, this.frontLine);
     const isCold = opened.view.state === 'empty';
     if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     this.#storeChanged();
-    await this.broker.open();
+    await this.broker.publish();
+    await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     this.#news.started(paths.root, opened.rebooted, core.restart.restored);

@@ -10,15 +10,27 @@ export interface PluginInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** Calls to a registration socket at the watcher door. Each is a connection of its own, to exactly that socket. */
+/** Calls to registration sockets at the watcher door, to exactly the socket that was pinned. */
 export interface RegistrationClient {
+  /**
+   * Begins to talk to one socket. Nothing is dialled yet.
+   *
+   * @param signal ends what is under way and closes it
+   */
+  open(socket: PinnedSocket, signal: AbortSignal): RegistrationTalk;
+}
+
+/** One attempt's talk with a registration socket: what answered GetInfo is told the outcome on the same connection. */
+export interface RegistrationTalk {
   /** @throws FailedCall (model/failed-call) */
-  getInfo(socket: PinnedSocket, limitMs: number, signal: AbortSignal): Promise<PluginInfo>;
+  getInfo(limitMs: number): Promise<PluginInfo>;
   /**
    * @param error why not, or undefined when the plugin was registered
    * @throws FailedCall
    */
-  notify(socket: PinnedSocket, error: string | undefined, limitMs: number, signal: AbortSignal): Promise<void>;
+  notify(error: string | undefined, limitMs: number): Promise<void>;
   /** The process that listens on the socket. */
-  callerOf(socket: PinnedSocket): Caller | undefined;
+  caller(): Caller | undefined;
+  /** Closes its connection. Idempotent. */
+  close(): void;
 }

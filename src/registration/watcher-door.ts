@@ -5,7 +5,7 @@ import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { Outcome, PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
-import type { PluginInfo, RegistrationClient } from './ports.js';
+import type { PluginInfo, RegistrationClient, RegistrationTalk } from './ports.js';
 import type { Attempt, Enroller } from '../model/registration.js';
 
 /** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones. */
@@ -44,23 +44,32 @@ export class WatcherDoor {
   /** One attempt to register the plugin behind a registration socket. */
   async attempt(socket: PinnedSocket, signal: AbortSignal): Promise<Attempt> {
     const leave = await this.#ports.turn(socket, signal);
-    let asked;
+    const talk = this.#ports.client.open(socket, signal);
     try {
-      asked = await this.#ask(socket, signal);
+      let asked;
+      try {
+        asked = await this.#ask(socket, talk, signal);
+      } finally {
+        leave(asked === undefined);
+      }
+      return asked === undefined ? { done: false } : await this.#tell(talk, asked, signal);
     } finally {
-      leave(asked === undefined);
+      talk.close();
     }
-    return asked === undefined ? { done: false } : this.#tell(socket, asked, signal);
   }
 
   /** Asks who it is and takes it in; undefined when nobody said. */
-  async #ask(socket: PinnedSocket, signal: AbortSignal): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
-    const info = await this.#getInfo(socket, signal);
+  async #ask(
+    socket: PinnedSocket,
+    talk: RegistrationTalk,
+    signal: AbortSignal,
+  ): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
+    const info = await this.#getInfo(socket, talk, signal);
     if ('code' in info) {
       this.#ports.failed(socket, info);
       return undefined;
     }
-    const caller = this.#ports.client.callerOf(socket);
+    const caller = talk.caller();
     const outcome = await this.#ports.enrol(
       {
         door: 'watcher',
@@ -78,13 +87,13 @@ export class WatcherDoor {
   }
 
   async #tell(
-    socket: PinnedSocket,
+    talk: RegistrationTalk,
     { info, outcome }: { info: PluginInfo; outcome: Outcome },
     signal: AbortSignal,
   ): Promise<Attempt> {
     signal.throwIfAborted();
     if (outcome.ok) {
-      return { done: await this.#tellRegistered(socket, outcome.instanceId, signal) };
+      return { done: await this.#tellRegistered(talk, outcome.instanceId, signal) };
     }
     const { refusal } = outcome;
     // A refusal that is a matter of time is never told: registrars exit on plugin_registered=false.
@@ -92,15 +101,15 @@ export class WatcherDoor {
       const again = { done: false, atLeastMs: refusal.retryAfterMs ?? 0 } as const;
       return refusal.code === 'QUARANTINED' ? { ...again, keptOut: pluginKey(info) } : again;
     }
-    await this.#notify(socket, `${refusal.code}: ${refusal.message}. ${describeReason(refusal.code).remedy}`, signal);
+    await this.#notify(talk, `${refusal.code}: ${refusal.message}. ${describeReason(refusal.code).remedy}`, signal);
     return { done: false };
   }
 
-  async #getInfo(socket: PinnedSocket, signal: AbortSignal): Promise<PluginInfo | Refusal> {
+  async #getInfo(socket: PinnedSocket, talk: RegistrationTalk, signal: AbortSignal): Promise<PluginInfo | Refusal> {
     const limit = this.#ports.timeouts().getInfoMs;
     for (let tries = 0; ; tries += 1) {
       try {
-        return await this.#ports.client.getInfo(socket, limit, signal);
+        return await talk.getInfo(limit);
       } catch (failure) {
         signal.throwIfAborted();
         const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
@@ -113,9 +122,9 @@ export class WatcherDoor {
   }
 
   /** @returns whether it was told; not when it was lost before: then it is asked from scratch */
-  async #tellRegistered(socket: PinnedSocket, instanceId: string, signal: AbortSignal): Promise<boolean> {
+  async #tellRegistered(talk: RegistrationTalk, instanceId: string, signal: AbortSignal): Promise<boolean> {
     for (let tries = 0; ; tries += 1) {
-      const why = await this.#notify(socket, undefined, signal);
+      const why = await this.#notify(talk, undefined, signal);
       if (why === undefined) {
         if (tries > 0) this.#ports.notifyPending(instanceId, false, 'was told that it is registered');
         return true;
@@ -128,9 +137,9 @@ export class WatcherDoor {
   }
 
   /** Tells the outcome; returns why it did not arrive. */
-  async #notify(socket: PinnedSocket, error: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+  async #notify(talk: RegistrationTalk, error: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     try {
-      await this.#ports.client.notify(socket, error, this.#ports.timeouts().notifyMs, signal);
+      await talk.notify(error, this.#ports.timeouts().notifyMs);
       return undefined;
     } catch (failure) {
       signal.throwIfAborted();

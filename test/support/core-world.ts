@@ -312,15 +312,18 @@ export class CoreWorld {
       },
       dialler: { dial: ({ path }) => this.#connect(path) },
       registrationClient: {
-        callerOf: () => undefined,
-        getInfo: async ({ path }, limitMs, signal) => {
-          const { name } = await this.#answer(path, limitMs, signal);
-          return { type: DEVICE_PLUGIN, name, endpoint: '', supportedVersions: ['v1beta1'] };
-        },
-        notify: async ({ path }, error, limitMs, signal) => {
-          const process = await this.#answer(path, limitMs, signal);
-          process.notified.push(error ?? '');
-        },
+        open: ({ path }, signal) => ({
+          caller: () => undefined,
+          getInfo: async (limitMs) => {
+            const { name } = await this.#answer(path, limitMs, signal);
+            return { type: DEVICE_PLUGIN, name, endpoint: '', supportedVersions: ['v1beta1'] };
+          },
+          notify: async (error, limitMs) => {
+            const process = await this.#answer(path, limitMs, signal);
+            process.notified.push(error ?? '');
+          },
+          close: () => undefined,
+        }),
       },
       kept: this.kept,
       nextTurn: () => Promise.resolve(),

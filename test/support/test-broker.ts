@@ -95,6 +95,7 @@ export async function startTestBroker(
   });
   subscribe({ core: broker.core });
   await broker.bind();
+  await broker.publish();
   await broker.open();
   const resources = (): ResourceView[] => resourceViews(broker.core, devicesOf);
   return {

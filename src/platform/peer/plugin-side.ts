@@ -8,7 +8,8 @@ import type { PluginDialler, SocketRemover } from '../../session/ports.js';
 import { realDirectory } from '../fs/directories.js';
 import { keyAt, pinSocket } from '../fs/socket-pin.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
-import { pluginDialler, registrationClient } from '../grpc/plugin-dialler.js';
+import { pluginDialler } from '../grpc/plugin-dialler.js';
+import { registrationClient } from '../grpc/registration-client.js';
 import { answers } from '../grpc/unix-listener.js';
 import { nextTurn } from '../time/next-turn.js';
 

@@ -24,6 +24,8 @@ class Bed {
   readonly failed: string[] = [];
   readonly pending: boolean[] = [];
   asked = 0;
+  /** Talks that were not closed. */
+  open = 0;
   isCrowded = false;
   info: () => Promise<PluginInfo> = () => Promise.resolve(INFO);
   outcome: () => Outcome = () => OK;
@@ -42,15 +44,21 @@ class Bed {
         return Promise.resolve(this.outcome());
       },
       client: {
-        getInfo: () => {
-          this.asked += 1;
-          return this.info();
+        open: () => {
+          this.open += 1;
+          return {
+            getInfo: () => {
+              this.asked += 1;
+              return this.info();
+            },
+            notify: async (error) => {
+              await this.notify();
+              this.told.push(error ?? '');
+            },
+            caller: () => ({ uid: 7, gid: 7, pid: 1, startTime: undefined, source: 'peercred' }),
+            close: () => void (this.open -= 1),
+          };
         },
-        notify: async (_socket, error) => {
-          await this.notify();
-          this.told.push(error ?? '');
-        },
-        callerOf: () => ({ uid: 7, gid: 7, pid: 1, startTime: undefined, source: 'peercred' }),
       },
       turn: () => Promise.resolve(() => undefined),
       isCrowded: () => this.isCrowded,
@@ -82,6 +90,7 @@ describe('an attempt at the watcher door', () => {
       [{ door: 'watcher', pulled: false, name: 'example.com/x', uid: 7 }],
     );
     assert.equal(bed.clock.pending, 0);
+    assert.equal(bed.open, 0);
   });
 
   for (const code of Object.keys(REFUSALS) as RefusalCode[]) {
@@ -91,6 +100,7 @@ describe('an attempt at the watcher door', () => {
       bed.outcome = refusedWith(code);
       const attempt = await bed.attempt();
       assert.equal(attempt.done, false);
+      assert.equal(bed.open, 0);
       if (passes) assert.deepEqual(bed.told, []);
       else assert.deepEqual(bed.told, [`${code}: refused for ${code}. ${REFUSALS[code].remedy}`]);
     });
@@ -122,7 +132,7 @@ describe('an attempt at the watcher door', () => {
     bed.isCrowded = true;
     bed.info = () => Promise.reject(REFUSED_CONNECT);
     assert.deepEqual(await bed.attempt(), { done: false });
-    assert.deepEqual([bed.asked, bed.failed], [1, ['NO_LISTENER']]);
+    assert.deepEqual([bed.asked, bed.failed, bed.open], [1, ['NO_LISTENER'], 0]);
   });
 
   for (const [status, message, fault, code] of [
@@ -193,6 +203,7 @@ describe('an attempt at the watcher door', () => {
       bed.halt.abort(new Error('the socket was removed'));
       await assert.rejects(attempt, /the socket was removed/);
       assert.equal(bed.clock.pending, 0);
+      assert.equal(bed.open, 0);
     });
   }
 
@@ -204,5 +215,6 @@ describe('an attempt at the watcher door', () => {
     };
     await assert.rejects(bed.attempt(), /the socket was removed/);
     assert.deepEqual(bed.told, []);
+    assert.equal(bed.open, 0);
   });
 });
