@@ -127,10 +127,13 @@ export function* eachResourceView(
   use: ResourceUse,
   only?: ReadonlySet<string>,
 ): Generator<ResourceView> {
-  const resources = [...known.resources().values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const isWanted = ({ owner }: KnownResource): boolean => {
+    const instance = known.roster.get(owner.id);
+    return instance === undefined || only?.has(pluginKey(instance)) !== false;
+  };
+  const resources = [...known.resources().values()].filter(isWanted).sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const { name, owner, holding, capacity, allocatable } of resources) {
     const instance = known.roster.get(owner.id);
-    if (instance !== undefined && only?.has(pluginKey(instance)) === false) continue;
     const taken = use.takenOf(name);
     yield {
       name,

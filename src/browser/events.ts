@@ -18,7 +18,7 @@ export class Events {
     id: 'event-text',
     autocomplete: 'off',
   });
-  readonly #table: Table<BrokerEvent>;
+  readonly table: Table<BrokerEvent>;
   #types = '';
 
   constructor(store: Store) {
@@ -26,7 +26,7 @@ export class Events {
     const show = (): void => this.show();
     this.#type.addEventListener('change', show);
     this.#text.addEventListener('input', show);
-    this.#table = new Table<BrokerEvent>({
+    this.table = new Table<BrokerEvent>({
       caption: 'Events, newest first; the last 500 of them',
       keyOf: ({ seq }) => String(seq),
       stampOf: ({ seq }) => seq,
@@ -46,7 +46,7 @@ export class Events {
       h('label', { for: 'event-text' }, 'Filter by plugin, reason or words'),
       this.#text,
     );
-    this.element = section('events', 'Events', tools, this.#table.element);
+    this.element = section('events', 'Events', tools, this.table.element);
   }
 
   /** Shows those that are wanted. */
@@ -65,7 +65,7 @@ export class Events {
         (this.#type.value === '' || this.#type.value === type) &&
         (needle === '' || `${plugin} ${reason} ${message}`.toLowerCase().includes(needle)),
     );
-    this.#table.show(wanted);
+    this.table.show(wanted);
   }
 }
 
@@ -104,11 +104,11 @@ function reasonButton(code: string): HTMLElement {
 export class Starts {
   readonly element: HTMLElement;
   readonly #store: Store;
-  readonly #table: Table<Start>;
+  readonly table: Table<Start>;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#table = new Table<Start>({
+    this.table = new Table<Start>({
       caption: 'The last ten starts of the broker, newest first',
       keyOf: ({ at }) => at,
       stampOf: (row) => row,
@@ -127,13 +127,13 @@ export class Starts {
         { title: 'Until all was known', class: 'num', cell: ({ ms }) => (ms < 0 ? '–' : lasting(ms)) },
       ],
     });
-    this.element = section('starts', 'Starts', this.#table.element);
+    this.element = section('starts', 'Starts', this.table.element);
   }
 
   /** Shows them. */
   show(): void {
     this.element.hidden = this.#store.starts.length === 0;
-    this.#table.show(this.#store.starts);
+    this.table.show(this.#store.starts);
   }
 }
 

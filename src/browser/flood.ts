@@ -14,11 +14,11 @@ export class Flood {
   readonly element: HTMLElement;
   readonly #store: Store;
   readonly #rest = h('p', { class: 'quiet' });
-  readonly #table: Table<SeenLimit>;
+  readonly table: Table<SeenLimit>;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#table = new Table<SeenLimit>({
+    this.table = new Table<SeenLimit>({
       caption: 'Limits that were used; the line shows permits as this page saw them',
       keyOf: ({ key }) => key,
       stampOf: (row) => row,
@@ -50,7 +50,7 @@ export class Flood {
         if (svg !== null) drawSeen(svg, store.permits.get(key) ?? [], burst);
       },
     });
-    this.element = section('flood', 'Flood', this.#table.element, this.#rest);
+    this.element = section('flood', 'Flood', this.table.element, this.#rest);
   }
 
   /** Shows the limits that matter. */
@@ -63,8 +63,8 @@ export class Flood {
     const weight = ({ quarantinedUntil, slowing, strikes }: SeenLimit): number =>
       (quarantinedUntil === '' ? 0 : 1e6) + (slowing === '' ? 0 : 1e4) + strikes;
     used.sort((a, b) => first(weight(b) - weight(a), byText(a.key, b.key)));
-    this.#table.element.hidden = used.length === 0;
-    this.#table.show(used);
+    this.table.element.hidden = used.length === 0;
+    this.table.show(used);
     const rest = all.length - used.length;
     say(
       this.#rest,

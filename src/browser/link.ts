@@ -26,6 +26,8 @@ export class Link {
   #stream: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isPaused = false;
+  /** It follows without having waited for answers: nothing is shown yet. */
+  #isFirst = false;
   #others = 0;
 
   /** @param changed there is something new to show */
@@ -34,7 +36,9 @@ export class Link {
     this.#changed = changed;
     this.#pages.onmessage = ({ data }: MessageEvent<unknown>) => {
       if (data === 'who?' && this.#stream !== undefined) this.#pages.postMessage('me');
-      if (data === 'me') this.#others += 1;
+      if (data !== 'me') return;
+      this.#others += 1;
+      if (this.#isFirst && this.#others === MOST_STREAMS) void this.#ask();
     };
     document.addEventListener('visibilitychange', () => (document.hidden ? this.#rest() : this.open()));
     addEventListener('pagehide', () => this.#rest());
@@ -54,11 +58,17 @@ export class Link {
     if (this.#isPaused || document.hidden) return;
     this.#others = 0;
     this.#pages.postMessage('who?');
-    this.#timer = setTimeout(() => (this.#others < MOST_STREAMS ? this.#follow() : void this.#ask()), ANSWERS_MS);
+    if (this.#store.seq === 0) {
+      this.#isFirst = true;
+      this.#follow();
+      this.#timer = setTimeout(() => (this.#isFirst = false), ANSWERS_MS);
+    } else
+      this.#timer = setTimeout(() => (this.#others < MOST_STREAMS ? this.#follow() : void this.#ask()), ANSWERS_MS);
   }
 
   #rest(): void {
     clearTimeout(this.#timer);
+    this.#isFirst = false;
     this.#stream?.close();
     this.#stream = undefined;
   }

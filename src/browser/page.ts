@@ -12,6 +12,8 @@ import { Bar, Needs, Tiles } from './summary.js';
 
 /** Pictures at most this often, milliseconds. */
 const SHOW_MS = 500;
+/** What is below the screen is drawn when nobody has typed for this long, milliseconds. */
+const QUIET_MS = 250;
 const TICK_MS = 1000;
 /** Time moves on in bars. */
 const BARS_MS = 5000;
@@ -24,8 +26,8 @@ const KEYS = [
 ] as const;
 
 const store = new Store();
-/** The next picture, and when the last one was. */
-const pace: { timer: ReturnType<typeof setTimeout> | undefined; shownAt: number } = { timer: undefined, shownAt: 0 };
+/** The next picture, when the last one was, and when somebody typed last. */
+const pace = { timer: undefined as ReturnType<typeof setTimeout> | undefined, shownAt: 0, typedAt: 0 };
 const soon = (): void => {
   pace.timer ??= setTimeout(show, Math.max(0, pace.shownAt + SHOW_MS - Date.now()));
 };
@@ -47,15 +49,44 @@ const flood = new Flood(store);
 const events = new Events(store);
 const starts = new Starts(store);
 
+const below = [resources, leases, flood, events, starts];
+const showBelow = (): void => below.forEach((part) => part.show());
+/** What is not drawn yet: each in a turn of its own, so that the first plugins can be used before the last row is there. */
+const undrawn = [plugins, ...below].map((part) => () => (part.show(), part.table.fillUp()));
+
 function show(): void {
   pace.timer = undefined;
-  pace.shownAt = Date.now();
   bar.show(store, link);
   if (store.head === undefined) return;
+  // The first picture is waited for; those after it keep their distance.
+  pace.shownAt = Date.now();
   for (const part of [needs, tiles]) part.show(store);
-  for (const part of [plugins, resources, leases, flood, events, starts]) part.show();
+  plugins.show();
+  if (undrawn.length === 0) showBelow();
+  else if (!document.body.classList.contains('drawing')) {
+    pace.typedAt = Date.now();
+    drawNext();
+  }
   tick(document, store.now());
-  document.body.classList.add('ready');
+}
+
+/** Draws what is not drawn yet, while nobody types. */
+function drawNext(): void {
+  document.body.classList.add('drawing');
+  const quietAt = pace.typedAt + QUIET_MS;
+  setTimeout(
+    () => {
+      if (pace.typedAt + QUIET_MS <= quietAt) undrawn.shift()?.();
+      if (undrawn.length > 0) drawNext();
+      else {
+        // With what was told meanwhile.
+        showBelow();
+        document.body.classList.replace('drawing', 'ready');
+      }
+      tick(document, store.now());
+    },
+    Math.max(0, quietAt - Date.now()),
+  );
 }
 
 function pause(): void {
@@ -63,6 +94,7 @@ function pause(): void {
 }
 
 function onKey(event: KeyboardEvent): void {
+  pace.typedAt = Date.now();
   const target = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
   if (target.matches('input, select')) {
@@ -93,13 +125,7 @@ document.body.append(
   h('a', { class: 'skip', href: '#plugins' }, 'To the plugins'),
   patterns(),
   bar.element,
-  h(
-    'main',
-    {},
-    needs.element,
-    tiles.element,
-    ...[plugins, resources, leases, flood, events, starts].map(({ element }) => element),
-  ),
+  h('main', {}, needs.element, tiles.element, ...[plugins, ...below].map(({ element }) => element)),
   needs.live,
   help,
 );

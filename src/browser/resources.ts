@@ -13,12 +13,12 @@ const PAGE = 200;
 export class Resources {
   readonly element: HTMLElement;
   readonly #store: Store;
-  readonly #table: Table<ResourceRow>;
+  readonly table: Table<ResourceRow>;
   readonly #none = h('p', { class: 'quiet' }, 'No resource yet: a device plugin brings them.');
 
   constructor(store: Store) {
     this.#store = store;
-    this.#table = new Table<ResourceRow>({
+    this.table = new Table<ResourceRow>({
       caption: 'Resources, those first of which something cannot be given out',
       keyOf: (row) => row.key,
       stampOf: (row) => row,
@@ -50,7 +50,7 @@ export class Resources {
         },
       ],
     });
-    this.element = section('resources', 'Resources', this.#table.element, this.#none);
+    this.element = section('resources', 'Resources', this.table.element, this.#none);
   }
 
   /** Shows all of them. */
@@ -58,13 +58,13 @@ export class Resources {
     const lack = ({ allocatable, capacity }: ResourceRow): number => (allocatable === capacity ? 1 : 0);
     const rows = [...this.#store.resources.values()].sort((a, b) => first(lack(a) - lack(b), byText(a.name, b.name)));
     this.#none.hidden = rows.length > 0;
-    this.#table.element.hidden = rows.length === 0;
-    this.#table.show(rows);
+    this.table.element.hidden = rows.length === 0;
+    this.table.show(rows);
   }
 
   /** Moves time on. */
   drawLines(): void {
-    for (const [row, element] of this.#table.shown()) {
+    for (const [row, element] of this.table.shown()) {
       const { top, bottom } = element.getBoundingClientRect();
       if (bottom > -200 && top < innerHeight + 200) this.#line(row, element);
     }
@@ -117,7 +117,7 @@ async function devices(name: string, from: number, into: HTMLElement): Promise<v
 export class Leases {
   readonly element: HTMLElement;
   readonly #store: Store;
-  readonly #table = new Table<LeaseRow>({
+  readonly table = new Table<LeaseRow>({
     caption: 'Leases: who has what is told by plugin-broker allocations, not here',
     keyOf: ({ key }) => key,
     stampOf: (row) => row,
@@ -142,13 +142,13 @@ export class Leases {
 
   constructor(store: Store) {
     this.#store = store;
-    this.element = section('leases', 'Leases', this.#table.element);
+    this.element = section('leases', 'Leases', this.table.element);
   }
 
   /** Shows all of them; nothing where there are none. */
   show(): void {
     const rows = [...this.#store.leases.values()].sort((a, b) => (a.key < b.key ? 1 : -1));
     this.element.hidden = rows.length === 0;
-    this.#table.show(rows);
+    this.table.show(rows);
   }
 }

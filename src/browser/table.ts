@@ -3,6 +3,8 @@ import { fill, h, type Child } from './dom.js';
 
 /** Rows shown until somebody asks for all. */
 const FIRST = 200;
+/** Rows of which some are below the screen. */
+const SCREENFUL = 40;
 
 /** A column. */
 export interface Column<R> {
@@ -42,7 +44,7 @@ export class Table<R> {
   readonly #body = h('tbody');
   readonly #more = h('button', { type: 'button', class: 'more', hidden: true, onclick: () => this.#showAll() });
   #kept = new Map<string, Kept<R>>();
-  #limit = FIRST;
+  #limit = SCREENFUL;
   #rows: readonly R[] = [];
 
   constructor(options: TableOptions<R>) {
@@ -104,6 +106,12 @@ export class Table<R> {
     const rest = rows.length - kept.size;
     this.#more.hidden = rest <= 0;
     fill(this.#more, `Show the other ${String(rest)}`);
+  }
+
+  /** Shows also those below the screen: until this is called only the first are drawn. */
+  fillUp(): void {
+    this.#limit = Math.max(FIRST, this.#limit);
+    this.show(this.#rows);
   }
 
   #made(): Kept<R> {

@@ -9,6 +9,7 @@ import type { Settings } from '../model/settings.js';
 import type { PluginView } from '../model/views.js';
 import { PageApi } from '../page/api.js';
 import { Audience } from '../page/audience.js';
+import { Picture } from '../page/picture.js';
 import type { PageSource } from '../page/ports.js';
 import { leaseRow, placeOf } from '../page/rows.js';
 import { pageFiles, pageNames } from '../platform/http/page-files.js';
@@ -35,7 +36,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     plugins: (only) => eachPluginView(core, floodFacts(daemon.flood), only),
     keptUntil,
     resources: (only) => eachResourceView(core, devicesOf, port.use, only),
-    limits: () => port.limits(),
+    limits: (only) => daemon.flood.eachLimit(only),
     leases: () => daemon.leases.allocations.leases().map(leaseRow),
     timeline: (plugin) => journal.of(plugin),
     recent: () => journal.recent(),
@@ -54,10 +55,14 @@ export function openPage(
   log: Log,
 ): { readonly routes: Routes; readonly close: () => void } {
   const source = pageSource(daemon, settings, clock);
-  const audience = new Audience({ source, clock, log, rest: slices() });
-  const api = new PageApi({ source, now: () => clock.wall(), rest: slices() });
+  const picture = new Picture({ source, clock, rest: slices() });
+  const audience = new Audience({ source, clock, log, picture });
+  const api = new PageApi({ source, picture });
   return {
     routes: pageRoutes({ api, audience, files: pageFiles, names: pageNames }),
-    close: () => audience.close(),
+    close: () => {
+      audience.close();
+      picture.close();
+    },
   };
 }

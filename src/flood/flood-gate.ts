@@ -9,7 +9,7 @@ import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
-import { globalView, penaltyView, registerView, ruleViews, type PenaltyView } from './limit-views.js';
+import { globalView, penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
@@ -154,14 +154,15 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /** Every bucket that was spent from, has strikes, or slows somebody. */
   limits(): LimitView[] {
-    const moment = { nowMs: this.#ports.clock.mono(), wallMs: this.#ports.clock.wall() };
-    return [
-      globalView(this.#global, this.#policy.flood, this.#globalExceeded),
-      ...this.connections.views(),
-      ...this.allocations.views(),
-      ...[...this.#buckets.all()].map((bucket) => registerView(bucket, moment)),
-      ...this.#pacers.views(),
-    ];
+    return [...this.eachLimit()];
+  }
+
+  /** The same one by one; `only` those of these plugins (`type/name`) and those of nobody in particular. */
+  *eachLimit(only?: ReadonlySet<string>): Generator<LimitView> {
+    yield globalView(this.#global, this.#policy.flood, this.#globalExceeded);
+    yield* [...this.connections.views(), ...this.allocations.views()];
+    yield* registerViews(this.#buckets.all(), this.#ports.clock, only);
+    yield* this.#pacers.views(only);
   }
 
   /** What a plugin's caller has to bear. */

@@ -16,7 +16,7 @@ export interface PenaltyView {
 const UNPUNISHED: PenaltyView = { strikes: 0, quarantinedUntil: undefined };
 
 /** Both times: differences are of one, what is shown is of the other. */
-export interface Moment {
+interface Moment {
   readonly nowMs: number;
   readonly wallMs: number;
 }
@@ -32,7 +32,7 @@ export function penaltyView(bucket: Bucket | undefined, clock: Clock): PenaltyVi
 }
 
 /** The row of a bucket of `register`. */
-export function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitView {
+function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitView {
   const penalty = bucket.penalty(nowMs);
   const leftMs = quarantineLeftMs(penalty, nowMs);
   return limiterView('register', bucket.limiter, {
@@ -45,6 +45,19 @@ export function registerView(bucket: Bucket, { nowMs, wallMs }: Moment): LimitVi
     slowing: slowingOf(bucket, leftMs, nowMs),
     source: bucket.source,
   });
+}
+
+/** The rows of buckets of `register`, each of the moment when it is taken; `only` of these plugins and of nobody's. */
+export function* registerViews(
+  buckets: Iterable<Bucket>,
+  clock: Clock,
+  only: ReadonlySet<string> | undefined,
+): Generator<LimitView> {
+  for (const bucket of buckets) {
+    const { plugin } = bucket;
+    const isWanted = plugin === '' || only?.has(plugin) !== false;
+    if (isWanted) yield registerView(bucket, { nowMs: clock.mono(), wallMs: clock.wall() });
+  }
 }
 
 /** The row of a session's bucket of `updates`. */

@@ -34,11 +34,19 @@ export class Pacers {
     return pacer;
   }
 
-  /** A row for each that is open, and for each session that was closed for its lists and has no successor yet. */
-  views(): LimitView[] {
+  /**
+   * A row for each that is open, and for each session that was closed for its lists and has no successor yet.
+   *
+   * @param only those of these plugins (`type/name`); absent: all
+   */
+  *views(only?: ReadonlySet<string>): Generator<LimitView> {
     const nowMs = this.#ports.clock.mono();
     for (const [key, { atMs }] of this.#cutOff) if (nowMs - atMs > CUT_OFF_SHOWN_MS) this.#cutOff.delete(key);
-    return [...[...this.#open].map(updatesView), ...[...this.#cutOff.values()].map(({ view }) => view)];
+    for (const pacer of this.#open) {
+      const { type, name } = pacer.session;
+      if (only?.has(`${type}/${name}`) !== false) yield updatesView(pacer);
+    }
+    for (const { view } of this.#cutOff.values()) if (only?.has(view.plugin) !== false) yield view;
   }
 
   /** Goes on under another policy. */

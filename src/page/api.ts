@@ -5,19 +5,27 @@ import type { DevicePage } from '../model/page-views.js';
 import { describeReason } from '../model/reasons.js';
 import type { DeviceView, ExplainView } from '../model/views.js';
 import { overHttp } from './over-http.js';
-import { Picture, type PicturePorts } from './picture.js';
-import type { Asked } from './ports.js';
+import type { Picture } from './picture.js';
+import type { Asked, PageSource } from './ports.js';
 
 /** Devices of a page, and events of an answer, where nobody says otherwise and at most. */
 const PAGE = 200;
 const MOST_DEVICES = 1000;
 const MOST_EVENTS = 500;
+/** Of what no event tells, nobody who asks hears older things, milliseconds. */
+const MOST_AGE_MS = 5000;
+
+/** What it needs. */
+export interface ApiPorts {
+  readonly source: PageSource;
+  readonly picture: Picture;
+}
 
 /** Answers questions. A question that cannot be understood has INVALID_ARGUMENT, a name that nothing has NOT_FOUND. */
 export class PageApi {
-  readonly #ports: PicturePorts;
+  readonly #ports: ApiPorts;
 
-  constructor(ports: PicturePorts) {
+  constructor(ports: ApiPorts) {
     this.#ports = ports;
   }
 
@@ -31,8 +39,15 @@ export class PageApi {
   /** The whole picture (a PageSnapshot), as JSON. */
   async status(): Promise<Buffer> {
     let whole: Buffer = Buffer.alloc(0);
-    await new Picture(this.#ports).whole((_change, snapshot) => (whole = snapshot));
+    await this.#ports.picture.whole((snapshot) => (whole = snapshot), MOST_AGE_MS);
     return whole;
+  }
+
+  /** Somebody opens the page, and follows in a moment: what takes longest is begun. Never rejects. */
+  async expect(): Promise<void> {
+    const { picture } = this.#ports;
+    // Whoever follows hears of it if this goes wrong again.
+    await picture.refresh(Infinity).catch(() => undefined);
   }
 
   /** Devices of a resource, those that cannot be given out first. */

@@ -5,7 +5,7 @@ import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent } from '../model/event.js';
 import { overHttp } from './over-http.js';
-import { Picture } from './picture.js';
+import type { Picture } from './picture.js';
 import type { PageSource } from './ports.js';
 
 /** Streams at a time: a page has one. */
@@ -42,8 +42,8 @@ export interface AudiencePorts {
   readonly source: PageSource;
   readonly clock: Clock;
   readonly log: Log;
-  /** See PicturePorts. */
-  readonly rest: () => Promise<void> | undefined;
+  /** All get the same one; it belongs to whoever asks as well. */
+  readonly picture: Picture;
 }
 
 interface Member {
@@ -64,18 +64,22 @@ export class Audience {
   /** All get the same picture: one is made for as many as come until it is there. */
   readonly #newcomers = new Map<Stream, Newcomer>();
   #isWelcoming = false;
-  #picture: Picture | undefined;
   #following: AbortController | undefined;
   #events: BrokerEvent[] = [];
+  /** What looks found, and was not told yet. */
+  #changes: string[] = [];
   #alarm: Alarm | undefined;
   #lastTick = -Infinity;
-  /** When everything was looked at. */
-  #lastWhole = -Infinity;
   #isTicking = false;
   #isOver = false;
 
   constructor(ports: AudiencePorts) {
     this.#ports = ports;
+    ports.picture.onChange = (change) => {
+      if (this.#members.size === 0) return;
+      this.#changes.push(change);
+      this.#schedule();
+    };
   }
 
   /** Why nobody can join now, and after how many seconds it is worth trying again; undefined: somebody can. */
@@ -111,11 +115,11 @@ export class Audience {
   /** Makes the first picture of those who wait for it. Never rejects. */
   async #welcome(): Promise<void> {
     this.#isWelcoming = true;
-    const picture = (this.#picture ??= new Picture({ ...this.#ports, now: () => this.#ports.clock.wall() }));
     try {
-      await picture.whole((change, snapshot) => {
-        // The others have the picture of before: what this look found is news to them.
-        this.#tell([], change);
+      // As it is kept: of what no event tells they hear at the next tick, which comes soon where that is old.
+      await this.#ports.picture.whole((snapshot) => {
+        // The others have the picture of before: what this look found is news to them, and none to those who come now.
+        if (this.#changes.length > 0) this.#tell([]);
         const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), snapshot, Buffer.from('\n\n')]);
         for (const { stream, since } of this.#newcomers.values()) {
           this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length });
@@ -123,10 +127,8 @@ export class Audience {
           if (since !== undefined) stream.write(Buffer.from(this.#past(since).map(eventMessage).join('')));
         }
         this.#newcomers.clear();
-        // It was let go where those for whom it was begun have left.
-        this.#picture = picture;
-        this.#lastWhole = this.#lastTick = this.#ports.clock.mono();
-      });
+        this.#lastTick = this.#ports.clock.mono();
+      }, Infinity);
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `a stream could not begin: ${asError(failure).message}`);
       for (const stream of this.#newcomers.keys()) stream.destroy();
@@ -160,8 +162,8 @@ export class Audience {
     this.#following = undefined;
     this.#alarm?.cancel();
     this.#alarm = undefined;
-    this.#picture = undefined;
     this.#events = [];
+    this.#changes = [];
   }
 
   /** Gathers events for as long as somebody listens. */
@@ -189,26 +191,25 @@ export class Audience {
   }
 
   #schedule(): void {
-    const { clock } = this.#ports;
-    const isNews = this.#events.length > 0;
-    const at = isNews ? this.#lastTick + GATHER_MS : this.#lastWhole + HEARTBEAT_MS;
+    const { clock, picture } = this.#ports;
+    const isNews = this.#events.length + this.#changes.length > 0;
+    const soon = this.#lastTick + GATHER_MS;
+    const at = isNews ? soon : Math.max(soon, picture.wholeAt + HEARTBEAT_MS);
     const inMs = Math.max(0, at - clock.mono());
     this.#alarm?.cancel();
     this.#alarm = clock.alarm(inMs, () => void this.#tick());
   }
 
-  /** Looks again at those of whom something was heard, or at everything, and tells. Never rejects. */
+  /** Looks again and tells. Never rejects. */
   async #tick(): Promise<void> {
-    if (this.#isTicking || this.#picture === undefined) return;
+    if (this.#isTicking || this.#members.size === 0) return;
     this.#isTicking = true;
     this.#lastTick = this.#ports.clock.mono();
     // What is told while this look lasts is for the next one.
     const events = this.#events.splice(0);
-    const about = new Set(events.map(({ plugin }) => plugin));
-    const isWhole = events.length === 0 || about.has('') || this.#lastTick - this.#lastWhole >= HEARTBEAT_MS;
-    if (isWhole) this.#lastWhole = this.#lastTick;
     try {
-      await this.#picture.refresh((change) => this.#tell(events, change), isWhole ? undefined : about);
+      await this.#ports.picture.refresh(HEARTBEAT_MS);
+      this.#tell(events);
       if (this.#ports.source.head().broker.phase === 'stopping') this.close();
     } catch (failure) {
       this.#ports.log.error('http.stream-failed', `streams miss a change: ${asError(failure).message}`);
@@ -218,8 +219,9 @@ export class Audience {
     }
   }
 
-  #tell(events: readonly BrokerEvent[], change: string | undefined): void {
-    const text = (change === undefined ? '' : framed('change', change)) + events.map(eventMessage).join('');
+  #tell(events: readonly BrokerEvent[]): void {
+    const changes = this.#changes.splice(0).map((change) => framed('change', change));
+    const text = [...changes, ...events.map(eventMessage)].join('');
     const news = text === '' ? ALIVE : Buffer.from(text);
     for (const { stream, allowed } of [...this.#members.values()]) {
       if (stream.unread > allowed) {

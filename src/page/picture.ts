@@ -2,11 +2,14 @@
 // as: comparing is comparing texts, and a snapshot is put together of them. All of it is made in slices, so that no call
 // waits for a picture of a thousand plugins.
 import { Buffer } from 'node:buffer';
+import type { Alarm } from '../kernel/clock.js';
+import { pluginKey } from '../model/ids.js';
 import type { PageHead, PageRows } from '../model/page-views.js';
 import type { LimitView, PluginView, ResourceView } from '../model/views.js';
-import { capacityHistory, pluginHistory, startsOf } from './history.js';
+import { startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
-import type { PageSource } from './ports.js';
+import { Past } from './past.js';
+import type { PicturePorts } from './ports.js';
 
 /** Rows that become bytes at once. */
 const ROWS_AT_ONCE = 32;
@@ -20,72 +23,115 @@ const HEADS = [
   'needs',
 ] as const satisfies readonly (keyof PageHead)[];
 
-/** What a picture is made with. */
-export interface PicturePorts {
-  readonly source: PageSource;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  /** Called at each step of long work: undefined, or what to wait for so that others have their turn. */
-  readonly rest: () => Promise<void> | undefined;
-}
+/** What was made is kept so long after the last look, milliseconds: whoever comes next gets it with what is new. */
+const KEPT_MS = 60_000;
 
 /** What a look found. */
 interface Look {
   /** When it began, as it stands in what is sent. */
   readonly stamp: string;
-  /** A PageChange as JSON; undefined where nothing is new. */
-  readonly change: string | undefined;
   readonly plugins: readonly PluginView[];
   readonly resources: readonly ResourceView[];
 }
 
-/** One view of the broker that is kept up to date by looking again. One look at a time: the next waits. */
+/**
+ * One view of the broker for everybody, kept up to date by looking again at those of whom an event told, and let go when
+ * nobody looks any more. One look at a time: the next waits.
+ */
 export class Picture {
+  /** Hears of what each look finds, a PageChange as JSON, before anybody else looks. */
+  onChange: (change: string) => void = () => undefined;
   readonly #ports: PicturePorts;
   readonly #lists = new Map<keyof PageRows, Map<string, Kept<unknown>>>();
   readonly #heads = new Map<keyof PageHead, string>();
+  readonly #past: Past;
   #looking: Promise<unknown> = Promise.resolve();
+  /** The newest event that the last look knew; undefined: there is nothing to go on from. */
+  #seq: number | undefined;
+  #wholeAt = -Infinity;
+  #letGo: Alarm | undefined;
+  #isOver = false;
 
   constructor(ports: PicturePorts) {
     this.#ports = ports;
+    this.#past = new Past(ports);
+  }
+
+  /** When everything was looked at, on the clock's growing scale. */
+  get wholeAt(): number {
+    return this.#wholeAt;
   }
 
   /**
-   * Looks again.
+   * Looks again at those of whom something was heard.
    *
-   * @param told hears of the change, a PageChange as JSON, before anybody else looks; undefined: nothing is new
-   * @param only the plugins (`type/name`) of which something was heard: others are as they were. Absent: all are looked at
+   * @param mostAgeMs at everything, where that was longer ago: not all that changes is told by events
    */
-  refresh(told: (change: string | undefined) => void, only?: ReadonlySet<string>): Promise<void> {
-    return this.#inTurn(async () => told((await this.#look(only)).change));
+  refresh(mostAgeMs: number): Promise<void> {
+    return this.#inTurn(async () => void (await this.#look(mostAgeMs)));
   }
 
-  /** Looks again, and hands over everything as a PageSnapshot in JSON as well, after the change. */
-  whole(told: (change: string | undefined, snapshot: Buffer) => void): Promise<void> {
-    return this.#inTurn(async () => {
-      const look = await this.#look();
-      const snapshot = await this.#snapshot(look);
-      told(look.change, snapshot);
-    });
+  /** The same, and hands over everything as a PageSnapshot in JSON, before anybody else looks. */
+  whole(told: (snapshot: Buffer) => void, mostAgeMs: number): Promise<void> {
+    return this.#inTurn(async () => told(await this.#snapshot(await this.#look(mostAgeMs))));
+  }
+
+  /** Keeps nothing any more. */
+  close(): void {
+    this.#isOver = true;
+    this.#letGo?.cancel();
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#looking.then(work);
-    this.#looking = done.catch(() => undefined);
+    this.#looking = done.then(
+      () => this.#keep(),
+      // What it left half done is not to be built on.
+      () => this.#forget(),
+    );
     return done;
   }
 
-  async #look(only?: ReadonlySet<string>): Promise<Look> {
-    const { source, now } = this.#ports;
-    const stamp = `"seq":${String(source.seq())},"now":${JSON.stringify(new Date(now()).toISOString())}`;
-    const news: News = { changed: [], removed: [], only };
+  #keep(): void {
+    const letGo = (): void => {
+      this.#looking = this.#looking.then(() => this.#forget());
+    };
+    this.#letGo?.cancel();
+    if (!this.#isOver) this.#letGo = this.#ports.clock.alarm(KEPT_MS, letGo);
+  }
+
+  #forget(): void {
+    this.#seq = undefined;
+    this.#wholeAt = -Infinity;
+    for (const kept of [this.#lists, this.#heads, this.#past]) kept.clear();
+  }
+
+  /** The plugins of which events told since the last look; undefined where that cannot be known. */
+  #heard(): Set<string> | undefined {
+    const { source } = this.#ports;
+    const seen = this.#seq;
+    if (seen === undefined) return undefined;
+    const recent = source.recent();
+    if ((recent[0]?.seq ?? 0) > seen + 1) return undefined;
+    return new Set(recent.filter(({ seq }) => seq > seen).map(({ plugin }) => plugin));
+  }
+
+  async #look(mostAgeMs: number): Promise<Look> {
+    const { source, clock } = this.#ports;
+    const heard = this.#heard();
+    const isWhole = heard === undefined || heard.has('') || clock.mono() - this.#wholeAt >= mostAgeMs;
+    if (isWhole) this.#wholeAt = clock.mono();
+    const only = isWhole ? undefined : heard;
+    this.#seq = source.seq();
+    const stamp = `"seq":${String(this.#seq)},"now":${JSON.stringify(new Date(clock.wall()).toISOString())}`;
+    const news: News = { changed: [], removed: [], only, touched: new Set(heard) };
     const keptUntil = (plugin: PluginView): string => {
       const until = source.keptUntil(plugin);
       return until === undefined ? '' : new Date(until).toISOString();
     };
-    const plugins = await this.#list('plugins', source.plugins(only), news, keyOf, (view) => {
+    const plugins = await this.#list('plugins', source.plugins(only), news, pluginKey, (view) => {
       const kept = JSON.stringify(keptUntil(view));
-      return [`${keyOf(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
+      return [`${pluginKey(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
     });
     const ofResource = (view: ResourceView): string => view.plugin;
     const resources = await this.#list('resources', source.resources(only), news, ofResource, (view) => {
@@ -93,8 +139,9 @@ export class Picture {
       const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = view;
       return [name, inside({ name, plugin, state, capacity, allocatable, allocated, consumer, front })];
     });
+    this.#past.outdated(heard === undefined ? undefined : news.touched);
     const ofLimit = (view: LimitView): string => view.plugin;
-    const limits = await this.#list('limits', source.limits(), news, ofLimit, (view) => {
+    const limits = await this.#list('limits', source.limits(only), news, ofLimit, (view) => {
       return [`${view.limit} ${view.plugin} ${String(view.uid)}`, inside(view)];
     });
     const ofNobody = (): string => '';
@@ -106,15 +153,15 @@ export class Picture {
     await this.#ports.rest();
     const { changed, removed } = news;
     if (removed.length > 0) changed.push(`"removed":{${removed.join(',')}}`);
-    const change = changed.length === 0 ? undefined : `{${[stamp, ...changed].join(',')}}`;
-    return { stamp, change, plugins, resources };
+    if (changed.length > 0) this.onChange(`{${[stamp, ...changed].join(',')}}`);
+    return { stamp, plugins, resources };
   }
 
   /** Looks at the rows of a list. Returns the views of all. */
   async #list<R>(
     name: keyof PageRows,
     rows: Iterable<R>,
-    { changed, removed, only }: News,
+    { changed, removed, only, touched }: News,
     ownerOf: (row: R) => string,
     textOf: (row: R) => readonly [key: string, rest: string],
   ): Promise<readonly R[]> {
@@ -133,7 +180,10 @@ export class Picture {
       for (let nth = 2; seen.has(key); nth += 1) key = `${own} ${String(nth)}`;
       seen.add(key);
       const text = `{"key":${JSON.stringify(key)},${inner}}`;
-      if (before.get(key)?.text !== text) fresh.push(text);
+      if (before.get(key)?.text !== text) {
+        fresh.push(text);
+        touched.add(owner);
+      }
       after.set(key, { view, owner, text });
       const others = rest();
       if (others !== undefined) await others;
@@ -147,14 +197,14 @@ export class Picture {
   }
 
   #head({ changed }: News, rows: Pick<NeedFacts, 'plugins' | 'resources' | 'limits' | 'leases' | 'keptUntil'>): void {
-    const { source, now } = this.#ports;
+    const { source, clock } = this.#ports;
     const head = source.head();
     const needs = needsOf({
       ...rows,
       place: source.place,
       head,
       recent: source.recent(),
-      now: now(),
+      now: clock.wall(),
       why: (subject, plugins) => source.why(subject, plugins, source.timeline(subject)),
     });
     const { broker, checkpoint, policy, ledger, refused } = head;
@@ -186,41 +236,11 @@ export class Picture {
       add(']');
     }
     add(',"history":{"spans":{');
-    await many(await this.#spans(plugins));
+    await many(await this.#past.spans(plugins));
     add('},"capacity":{');
-    await many(await this.#capacity(resources));
+    await many(await this.#past.capacity(resources));
     add(`},"starts":${JSON.stringify(startsOf(source.lives()))}}}`);
     return Buffer.concat(parts);
-  }
-
-  async #spans(plugins: readonly PluginView[]): Promise<string[]> {
-    const { source, now, rest } = this.#ports;
-    const at = now();
-    const primaries = new Map<string, PluginView>();
-    for (const plugin of plugins) {
-      const key = keyOf(plugin);
-      if (plugin.primary || !primaries.has(key)) primaries.set(key, plugin);
-    }
-    const spans: string[] = [];
-    for (const [key, plugin] of primaries) {
-      spans.push(`${JSON.stringify(key)}:${JSON.stringify(pluginHistory(source.timeline(key), plugin, at))}`);
-      const others = rest();
-      if (others !== undefined) await others;
-    }
-    return spans;
-  }
-
-  async #capacity(resources: readonly ResourceView[]): Promise<string[]> {
-    const { source, now, rest } = this.#ports;
-    const at = now();
-    const capacity: string[] = [];
-    for (const resource of resources) {
-      const steps = capacityHistory(source.timeline(resource.plugin), resource, at);
-      capacity.push(`${JSON.stringify(resource.name)}:${JSON.stringify(steps)}`);
-      const others = rest();
-      if (others !== undefined) await others;
-    }
-    return capacity;
   }
 }
 
@@ -236,13 +256,11 @@ interface News {
   readonly only: ReadonlySet<string> | undefined;
   readonly changed: string[];
   readonly removed: string[];
+  /** Those of which something is new. */
+  readonly touched: Set<string>;
 }
 
 /** An object as JSON, without its braces. */
 function inside(row: object): string {
   return JSON.stringify(row).slice(1, -1);
-}
-
-function keyOf({ type, name }: { readonly type: string; readonly name: string }): string {
-  return `${type}/${name}`;
 }

@@ -1,5 +1,6 @@
 // What the page needs of the rest of the broker. All of it is read from memory and does no I/O; rows are worked out as they
 // are taken.
+import type { Clock } from '../kernel/clock.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
@@ -21,7 +22,8 @@ export interface PageSource {
   keptUntil(plugin: PluginView): number | undefined;
   /** @param only those of these plugins, where others need not be worked out */
   resources(only?: ReadonlySet<string>): Iterable<ResourceView>;
-  limits(): Iterable<LimitView>;
+  /** @param only those of these plugins and of nobody, where others need not be worked out */
+  limits(only?: ReadonlySet<string>): Iterable<LimitView>;
   leases(): Iterable<LeaseRow>;
   /** The last events of a plugin (`type/name`), oldest first. */
   timeline(plugin: string): readonly BrokerEvent[];
@@ -34,4 +36,12 @@ export interface PageSource {
   explain(subject: string, signal: AbortSignal): Promise<Asked<ExplainView>>;
   /** The same for a plugin of which entries and timeline are at hand. */
   why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
+}
+
+/** What a picture is made with. */
+export interface PicturePorts {
+  readonly source: PageSource;
+  readonly clock: Clock;
+  /** Called at each step of long work: undefined, or what to wait for so that others have their turn. */
+  readonly rest: () => Promise<void> | undefined;
 }

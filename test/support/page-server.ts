@@ -2,6 +2,7 @@
 import { silentLog } from '../../src/kernel/log.js';
 import { Audience } from '../../src/page/audience.js';
 import { PageApi } from '../../src/page/api.js';
+import { Picture } from '../../src/page/picture.js';
 import { startHealthServer, type HealthServer } from '../../src/platform/http/health-server.js';
 import { pageFiles, pageNames } from '../../src/platform/http/page-files.js';
 import { pageRoutes } from '../../src/platform/http/page-routes.js';
@@ -27,8 +28,9 @@ export class PageServer {
   static async start(): Promise<PageServer> {
     const source = new FakePageSource(systemClock);
     await source.journal.open(0);
-    const audience = new Audience({ source, clock: systemClock, log: silentLog, rest: slices() });
-    const api = new PageApi({ source, now: () => systemClock.wall(), rest: slices() });
+    const picture = new Picture({ source, clock: systemClock, rest: slices() });
+    const audience = new Audience({ source, clock: systemClock, log: silentLog, picture });
+    const api = new PageApi({ source, picture });
     const server = startHealthServer(
       { listen: { host: '127.0.0.1', port: 0 }, page: 'on', allowedHosts: [] },
       pageRoutes({ api, audience, files: pageFiles, names: pageNames }),

@@ -50,6 +50,7 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
       {
         isEntrance: true,
         make: async () => {
+          void api.expect();
           const headers = { 'content-security-policy': POLICY, 'cross-origin-opener-policy': 'same-origin' };
           return { status: 200, type: 'text/html; charset=utf-8', body: (await files()).html, headers };
         },

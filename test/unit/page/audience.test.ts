@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { silentLog } from '../../../src/kernel/log.js';
 import { Audience } from '../../../src/page/audience.js';
+import { Picture } from '../../../src/page/picture.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { pluginView } from '../../support/fake-admin-port.js';
 import { FakePageSource, FakeStream } from '../../support/page-source.js';
@@ -10,7 +11,8 @@ async function world() {
   const clock = new FakeClock();
   const source = new FakePageSource(clock);
   await source.journal.open(0);
-  const audience = new Audience({ source, clock, log: silentLog, rest: () => undefined });
+  const picture = new Picture({ source, clock, rest: () => undefined });
+  const audience = new Audience({ source, clock, log: silentLog, picture });
   const join = async (since?: number) => {
     const stream = new FakeStream();
     const leave = audience.join(stream, since);
@@ -18,7 +20,7 @@ async function world() {
     await clock.settle();
     return { stream, leave };
   };
-  return { clock, source, audience, join };
+  return { clock, source, picture, audience, join };
 }
 
 void describe('the audience', () => {
