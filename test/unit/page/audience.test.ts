@@ -93,6 +93,29 @@ void describe('the audience', () => {
     assert.equal((removed as { plugins: string[] }).plugins.length, 1);
   });
 
+  void it('gives who comes within a minute the kept picture with what is new, and the rest at once after it', async () => {
+    const { clock, source, join } = await world();
+    const [a, b] = [pluginView({ name: 'example.com/a' }), pluginView({ name: 'example.com/b' })];
+    source.port.pluginList = [a, b];
+    (await join()).leave();
+    const pidsOf = (rows: unknown): unknown[] => (rows as { pid: number }[]).map(({ pid }) => pid);
+    await clock.advance(30_000);
+    source.port.pluginList = [
+      { ...a, pid: 7 },
+      { ...b, pid: 8 },
+    ];
+    source.journal.record({ type: 'state', plugin: 'DevicePlugin/example.com/a', message: 'something' });
+    const second = await join();
+    assert.deepEqual(pidsOf(second.stream.messages[0]?.data['plugins']), [7, b.pid]);
+    await clock.advance(600);
+    const change = second.stream.messages.find(({ event }) => event === 'change');
+    assert.deepEqual(pidsOf(change?.data['plugins']), [8]);
+    second.leave();
+    source.port.pluginList = [{ ...b, pid: 9 }];
+    await clock.advance(60_000);
+    assert.deepEqual(pidsOf((await join()).stream.messages[0]?.data['plugins']), [9]);
+  });
+
   void it('takes eight and refuses the ninth until one goes', async () => {
     const { audience, join } = await world();
     const joined = [];
