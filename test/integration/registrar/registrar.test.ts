@@ -4,6 +4,7 @@ import { connect as connectHttp2, constants, type IncomingHttpHeaders } from 'no
 import { connect } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { PluginInfo } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -297,10 +298,12 @@ describe('the registrar', () => {
       assert.equal(await running.stop(), 0);
     });
 
-    it('of a successor is not removed', async () => {
+    it('of a successor is neither replaced nor removed', async () => {
       await rig.driver();
-      const old = await rig.startReady();
+      const old = await rig.startReady('--recreate-socket');
       await rig.startReady();
+      await pause(1000); // the old one has looked since
+      assert.doesNotMatch(old.err, /made again/);
       assert.equal(await old.stop(), 0);
       assert.equal((await callRegistrar(rig.socket, 'GetInfo')).name, DRIVER);
     });

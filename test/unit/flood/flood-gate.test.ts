@@ -227,6 +227,22 @@ describe('the flood gate under a reload', () => {
     assert.equal(global?.permits, 995);
   });
 
+  it('brings new settings to each limit', () => {
+    const world = new FloodWorld(policySource({ connections: { ...FLOOD.connections, burst: 1 } }));
+    kinds(world, 1);
+    openPacer(world).tryTake();
+    for (let call = 0; call < 2; call += 1) world.gate.connections.admit(processOf(7, 1_000));
+    world.gate.allocations.ask(7);
+    const limits = ['register', 'updates', 'connections', 'allocate', 'globalRegister'] as const;
+    const settings = limits.map((limit, at) => [limit, { ...FLOOD[limit], burst: 2000 + at, intervalMs: 9 }]);
+    world.gate.reload(policySource(Object.fromEntries(settings) as Partial<typeof FLOOD>));
+    const now = world.gate.limits().map(({ limit, burst, intervalMs }) => [limit, burst, intervalMs]);
+    assert.deepEqual(
+      now.sort(),
+      limits.map((limit, at) => [limit === 'globalRegister' ? 'global.register' : limit, 2000 + at, 9]).sort(),
+    );
+  });
+
   it('takes a new mode at its word: what was only observed is not punished later', () => {
     const world = new FloodWorld(policySource({ mode: 'observe' }));
     kinds(world, 14);
