@@ -14,17 +14,22 @@ import { Writer } from './writer.js';
  * @param name package and name as in the .proto file; stands in errors
  */
 export function message<const F extends Fields>(name: string, fields: F): MessageType<F> {
-  const plans = Object.entries(fields).map(([key, field]) => planField(name, key, field));
-  const reversed = plans.toReversed();
-  const byNumber = new Map(plans.map((plan) => [plan.number, plan]));
+  const make = () => {
+    const plans = Object.entries(fields).map(([key, field]) => planField(name, key, field));
+    return { plans, reversed: plans.toReversed(), byNumber: new Map(plans.map((plan) => [plan.number, plan])) };
+  };
+  // Made with the first message: most messages come after the start, and some never.
+  let made: ReturnType<typeof make> | undefined;
 
   const write = (writer: Writer, value: Given<F>): void => {
-    for (const plan of reversed) {
+    made ??= make();
+    for (const plan of made.reversed) {
       const given = value[plan.key];
       if (given !== undefined) plan.write(writer, given);
     }
   };
   const read = (reader: Reader, before: Decoded<F> | undefined): Decoded<F> => {
+    const { plans, byNumber } = (made ??= make());
     const target: Record<string, unknown> = { ...before };
     if (before === undefined) for (const plan of plans) target[plan.key] = plan.absent();
     while (reader.pos < reader.end) {
