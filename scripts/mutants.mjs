@@ -27,7 +27,7 @@ if (lost.length > 0 || chosen.length === 0) {
 }
 
 const copy = mkdtempSync(path.join(os.tmpdir(), 'pb-mutants-'));
-const halt = new AbortController();
+const halt = new globalThis.AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => halt.abort(new Error(`ended by ${signal}`)));
 
 /** Runs node in the copy. Returns whether it ended with 0 in time. */

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { judge } from '../../../src/verify/judge.js';
 import type { Rig } from '../../../src/verify/rig.js';
 import type { Scenario } from '../../../src/verify/scenario.js';
@@ -17,6 +18,8 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const PLUGIN = { type: 'DevicePlugin', name: 'a.b/x', state: 'ready', isDurable: true };
 const ENDED = { code: 1, signal: null, afterMs: 5, left: [] };
+
+const orNothing = <T>(seen: T | undefined | false): T | undefined => (seen === false ? undefined : seen);
 
 /** A plugin that does everything right, as far as a scenario looks; a test changes what it is about. */
 class PretendedRig {
@@ -42,7 +45,7 @@ class PretendedRig {
   readonly arrive = this.comeUp;
   readonly stopBroker = this.comeUp;
   readonly note = (): void => undefined;
-  readonly startBroker = (): Promise<number> => Promise.resolve(Date.now());
+  readonly startBroker = (): Promise<number> => Promise.resolve(systemClock.wall());
   readonly served = (): Promise<boolean> => Promise.resolve(this.isBack);
   readonly isServed = (): boolean => this.isBack;
   readonly isRenewed = (): boolean => false;
@@ -59,7 +62,7 @@ class PretendedRig {
     await new Promise<void>((resolve) => server.listen(kubeletSocket, resolve));
   };
   readonly changes = {
-    until: <T>(look: () => T | undefined | false): Promise<T | undefined> => Promise.resolve(look() || undefined),
+    until: <T>(look: () => T | undefined | false): Promise<T | undefined> => Promise.resolve(orNothing(look())),
   };
   readonly broker = { kill: this.comeUp, isRunning: false };
 
