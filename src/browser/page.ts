@@ -52,7 +52,10 @@ const starts = new Starts(store);
 const below = [resources, leases, flood, events, starts];
 const showBelow = (): void => below.forEach((part) => part.show());
 /** What is not drawn yet: each in a turn of its own, so that the first plugins can be used before the last row is there. */
-const undrawn = [plugins, ...below].map((part) => () => (part.show(), part.table.fillUp()));
+const undrawn = [plugins, ...below].map((part) => () => {
+  part.show();
+  part.table.fillUp();
+});
 
 function show(): void {
   pace.timer = undefined;

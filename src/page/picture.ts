@@ -68,7 +68,9 @@ export class Picture {
    * @param mostAgeMs at everything, where that was longer ago: not all that changes is told by events
    */
   refresh(mostAgeMs: number): Promise<void> {
-    return this.#inTurn(async () => void (await this.#look(mostAgeMs)));
+    return this.#inTurn(async () => {
+      await this.#look(mostAgeMs);
+    });
   }
 
   /** The same, and hands over everything as a PageSnapshot in JSON, before anybody else looks. */
