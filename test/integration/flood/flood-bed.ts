@@ -93,10 +93,13 @@ export class FloodBed {
     return (await this.broker.plugins()).find((plugin) => plugin.socket === socket);
   }
 
-  /** What /metrics says. */
-  async metrics(): Promise<string> {
-    const [address] = [...this.broker.log.matchAll(/served on (127\.0\.0\.1:\d+)/g)].slice(-1).map(([, at]) => at);
-    return (await fetch(`http://${address ?? ''}/metrics`)).text();
+  /** What /metrics says; waits for it after a restart, where kubelet.sock is served first. */
+  metrics(): Promise<string> {
+    return eventually('/metrics is served', async () => {
+      const [address] = [...this.broker.log.matchAll(/served on (127\.0\.0\.1:\d+)/g)].slice(-1).map(([, at]) => at);
+      const response = await fetch(`http://${address ?? ''}/metrics`).catch(() => undefined);
+      return response?.text();
+    });
   }
 
   /** A metric by its name with its labels, as /metrics writes it; 0 where there is no such series. */
