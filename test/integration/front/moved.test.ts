@@ -17,11 +17,23 @@ describe('a plugin that is moved behind the broker and back, as docs/in-front-of
       assert.equal(code, 0, stderr);
       return stdout;
     };
+    const registered = (): readonly Record<string, unknown>[] => kubelet.of('registered', RESOURCE);
+    /** Both registrations of the front, of those after the first so many: a kubelet that loses us between the two tells of neither. */
+    const bothDoors = (after: number): Promise<unknown> =>
+      eventually('the front is registered by both doors', () => {
+        const doors = new Set(
+          registered()
+            .slice(after)
+            .map(({ door }) => door),
+        );
+        return doors.has('register') && doors.has('registry');
+      });
     await kubelet.start();
     const before = world.pluginPastUs();
     await world.listed(2);
     await world.pod('p');
 
+    let known = registered().length;
     await broker.start();
     await before.stop();
     await kubelet.saw('disconnected', RESOURCE);
@@ -29,14 +41,17 @@ describe('a plugin that is moved behind the broker and back, as docs/in-front-of
     await world.listed(2);
     await eventually('the broker knows the pod of before', async () => (await command('allocations')).includes('/p/'));
 
+    await bothDoors(known);
     await broker.onDisk(RESOURCE);
     await broker.end('SIGKILL');
     await kubelet.saw('disconnected', RESOURCE, 2);
     await broker.start();
     await world.listed(2);
+    known = registered().length;
     await kubelet.restart();
     await world.listed(2);
     await kubelet.saw('admitted', 'p', 2);
+    await bothDoors(known);
 
     const losses = (): number => kubelet.of('disconnected', RESOURCE).length;
     const lostBefore = losses();
