@@ -5,10 +5,11 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+/** What of koffi's folder src/ runs; beside it lie the sources of the native part. */
+const isSource = (file) => /\/koffi\/src\/.*\.[^/.]+$/.test(file) && !/\.c?js$/.test(file);
 /** Of koffi only what runs: not its sources, and not what was compiled for another libc. */
 const NEVER_RUN = [
   'koffi/doc',
-  'koffi/src',
   'koffi/vendor',
   'koffi/lib',
   'koffi/cnoke.cjs',
@@ -28,7 +29,9 @@ export function stage(folder) {
     cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
   for (const name of ['koffi', `@koromix/koffi-linux-${process.arch}`]) {
     const from = path.join(root, 'node_modules', name);
-    if (existsSync(from)) cpSync(from, path.join(folder, 'node_modules', name), { recursive: true, dereference: true });
+    const filter = (file) => !isSource(file);
+    const to = path.join(folder, 'node_modules', name);
+    if (existsSync(from)) cpSync(from, to, { recursive: true, dereference: true, filter });
   }
   for (const name of NEVER_RUN) rmSync(path.join(folder, 'node_modules', name), { recursive: true, force: true });
 }

@@ -120,6 +120,10 @@ describe('the container image', { skip }, () => {
       const healthy = await healthCheck();
       assert.equal(healthy.ending, 0, healthy.output);
 
+      // Only where the kernel's word on the caller is heard, through the native module, has a lease an owner.
+      const given = await inside('plugin-broker', 'run', '--device', `${RESOURCE}=1`, '--', 'true');
+      assert.equal(given.ending, 0, given.output);
+
       // An upgrade: another container of the image takes over, and the first ends as if it had been stopped.
       const first = await brokerPid();
       successor = buildah.start(container, state, STATE, [...config.Entrypoint, ...config.Cmd, '--takeover']);

@@ -65,6 +65,11 @@ export async function operate(
     });
     const { code, output } = await ask('status');
     assert.equal(code, 0, output);
+    // Only where the kernel's word on the caller is heard, through the native module, has a lease an owner.
+    const given = await done(command, [...before, 'run', '--root', root, '--device', `${RESOURCE}=1`, '--', 'true'], {
+      env,
+    });
+    assert.equal(given.code, 0, given.output);
     await upgrade();
     const second = begun(start('serve', '--takeover', '--config', config));
     assert.equal((await first.ended).code, 0, first.stderr());
