@@ -7,8 +7,9 @@ import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
+const PREFIX = 'pb-';
 /** What mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
-const TEMPORARY_NAME_BYTES = '/pb-XXXXXX'.length;
+const TEMPORARY_NAME_BYTES = 1 + PREFIX.length + 6;
 
 /** Where a broker of the library lives. */
 export interface BrokerRoot {
@@ -26,7 +27,7 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
     return { root, isTemporary: false, configFile: path.join(root, '.library-config.json') };
   }
   const base = Buffer.byteLength(tmpdir()) <= LONGEST_ROOT - TEMPORARY_NAME_BYTES ? tmpdir() : '/tmp';
-  const root = mkdtempSync(path.join(base, 'pb-'));
+  const root = mkdtempSync(path.join(base, PREFIX));
   return { root, isTemporary: true, configFile: path.join(root, 'config.json') };
 }
 

@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.js';
-import { FrontWorld, RESOURCE } from '../support/front-world.js';
+import { frontWorlds, RESOURCE } from '../support/front-world.js';
 
 describe('the front, whoever restarts', { timeout: 180_000 }, () => {
-  const worlds: FrontWorld[] = [];
-  after(async () => {
-    for (const world of worlds) await world.close();
-  });
-  const newWorld = (config?: ConstructorParameters<typeof FrontWorld>[0]): FrontWorld => {
-    const world = new FrontWorld(config);
-    worlds.push(world);
-    return world;
-  };
+  const newWorld = frontWorlds();
 
   it('a restart of the kubelet: pods are admitted again, and no plugin notices', async () => {
     const world = newWorld();

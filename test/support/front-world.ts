@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { after } from 'node:test';
 import { BrokerProcess } from './broker-process.js';
 import { eventually } from './eventually.js';
 import { KubeletProcess } from './kubelet-process.js';
@@ -76,4 +77,17 @@ export class FrontWorld {
     await this.kubelet.end('SIGKILL');
     await this.broker.close();
   }
+}
+
+/** Makes worlds that end with the suite that asked for this. */
+export function frontWorlds(): (config?: ConstructorParameters<typeof FrontWorld>[0]) => FrontWorld {
+  const worlds: FrontWorld[] = [];
+  after(async () => {
+    for (const world of worlds) await world.close();
+  });
+  return (config) => {
+    const world = new FrontWorld(config);
+    worlds.push(world);
+    return world;
+  };
 }

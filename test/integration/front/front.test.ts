@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
-import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { frontWorlds, RESOURCE } from '../../support/front-world.js';
 import { run } from '../../support/program.js';
 
 describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 }, () => {
-  const worlds: FrontWorld[] = [];
-  after(async () => {
-    for (const world of worlds) await world.close();
-  });
-  const newWorld = (config?: ConstructorParameters<typeof FrontWorld>[0]): FrontWorld => {
-    const world = new FrontWorld(config);
-    worlds.push(world);
-    return world;
-  };
+  const newWorld = frontWorlds();
 
   it('serves pods of the kubelet: its devices are listed, and its answers reach the container', async () => {
     const world = newWorld();
