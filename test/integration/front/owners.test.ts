@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
-import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { frontWorlds, RESOURCE } from '../../support/front-world.js';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { RegistrationCaller } from '../../support/front-caller.js';
 
 describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
-  const worlds: FrontWorld[] = [];
-  after(async () => {
-    for (const world of worlds) await world.close();
-  });
+  const newWorld = frontWorlds();
 
   it('pods are shown with their devices, and a device of a living pod is not given a second time', async () => {
-    const world = new FrontWorld({ upstream: true, front: { exclude: ['local.example/*'] } });
-    worlds.push(world);
+    const world = newWorld({ upstream: true, front: { exclude: ['local.example/*'] } });
     await world.start();
     await world.pod('p');
     world.plugin({ resource: 'local.example/x' });

@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
-import { FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { frontWorlds, type FrontWorld, RESOURCE } from '../../support/front-world.js';
 
 describe('the front after a reboot of the machine', { timeout: 120_000 }, () => {
-  const worlds: FrontWorld[] = [];
-  after(async () => {
-    for (const world of worlds) await world.close();
-  });
+  const newWorld = frontWorlds();
   /** A world in which a pod had a device, the machine was started again, and the plugin is not there yet. */
   const rebooted = async (front: object): Promise<FrontWorld> => {
-    const world = new FrontWorld({ front });
-    worlds.push(world);
+    const world = newWorld({ front });
     const plugin = await world.start();
     await world.pod('p');
     await world.broker.onDisk(RESOURCE);
