@@ -74,7 +74,7 @@ export class Keeper {
 
   /**
    * Goes on with the leases of the checkpoint: owners that ended meanwhile have no lease any more. The CDI files of leases
-   * are in their place when it resolves; where there is none, what was left behind is still there.
+   * are in their place when it resolves; where there is none, {@link removeLeftovers} is needed still.
    */
   async restore(records: readonly LeaseRecord[], state: LedgerState | 'unread'): Promise<void> {
     const { cdi, events } = this.#ports;
@@ -107,6 +107,14 @@ export class Keeper {
     }
     this.#telling.changed();
     this.#alarm(this.#ports.settings.checkMs, () => this.#check());
+  }
+
+  /**
+   * Removes the CDI files that earlier leases left behind, where {@link restore} found no lease: the directory is not ours
+   * alone, and looking through it can wait until plugins are served. Before anything is given out.
+   */
+  async removeLeftovers(): Promise<void> {
+    if (this.#ledger.size === 0) await this.#ports.cdi.reconcile([], this.#state === 'ok');
   }
 
   /** Plugins of before the restart have come back by now, or have not. */

@@ -108,11 +108,9 @@ export class Leases {
 
   /** Serves alloc.sock, once no file of an earlier lease is left. A socket that cannot be made costs new leases, never the daemon. */
   async open(): Promise<void> {
-    const { broker, live, ownUid, log, clock, peers, cdi, degraded } = this.#parts;
+    const { broker, live, ownUid, log, clock, peers, degraded } = this.#parts;
     const { settings } = live.current;
-    const { keeper } = this.allocations;
-    // Where there is no lease, what was left behind can wait until plugins are served: the directory is not ours alone.
-    if (this.allocations.leases().length === 0) await cdi.reconcile([], keeper.state === 'ok');
+    await this.allocations.keeper.removeLeftovers();
     if (!settings.allocator.enabled || this.#isStopping) return;
     if (broker.core.restart.isSettled) this.settled();
     this.#socket = new AllocatorSocket({

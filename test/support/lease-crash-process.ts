@@ -114,6 +114,7 @@ const devicesOf = (id: string): readonly string[] | undefined =>
     .leases()
     .find((lease) => lease.id === id)
     ?.granted.flatMap(({ devices }) => devices.map((device) => device.id));
+await allocations.keeper.removeLeftovers();
 
 check();
 await live();
@@ -137,7 +138,9 @@ function check(): void {
     if (what === 'released' || isProcess) assert.equal(now, undefined, `lease ${id} is over and came back`);
     else if (what === 'given') assert.deepEqual(now, given, `lease ${id} was told and is lost`);
   }
-  const named = readdirSync(cdi).map((name) => /_([0-9a-z]{26})\.json$/.exec(name)?.[1] ?? name);
+  // The directory is made with the first file: a machine whose first lives ended before it has none yet.
+  const names = existsSync(cdi) ? readdirSync(cdi) : [];
+  const named = names.map((name) => /_([0-9a-z]{26})\.json$/.exec(name)?.[1] ?? name);
   assert.deepEqual(
     named.sort(),
     allocations
