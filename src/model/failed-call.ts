@@ -10,10 +10,18 @@ const EMPTY_NOTE = /\.? Resolution note: $/;
 /**
  * What our own transport says of a call that never got an answer: nobody listens on the socket · we may not connect to it · we have no descriptor left · nothing came within the
  * time given · whoever listens does not speak gRPC · the connection was cut before an answer, which a plugin that crashes
- * does, too · we gave the call up · anything else that kept us from reaching the plugin.
+ * does, too · we gave the call up · a message is larger than we take · anything else that kept us from reaching the plugin.
  */
 export type TransportFault =
-  'no-listener' | 'not-permitted' | 'busy' | 'no-answer' | 'not-grpc' | 'hung-up' | 'given-up' | 'unreachable';
+  | 'no-listener'
+  | 'not-permitted'
+  | 'busy'
+  | 'no-answer'
+  | 'not-grpc'
+  | 'hung-up'
+  | 'given-up'
+  | 'too-large'
+  | 'unreachable';
 
 /** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's or the transport's. */
 export interface FailedCall extends Error {
@@ -26,6 +34,8 @@ export interface FailedCall extends Error {
 export interface StreamEnd {
   readonly status: number;
   readonly details: string;
+  /** Set when our transport ended it; undefined: the plugin itself did, whatever its status and its words are. */
+  readonly fault?: TransportFault | undefined;
 }
 
 /**

@@ -3,7 +3,7 @@
 import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
-import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
+import { classifyFailedCall, type FailedCall, type StreamEnd } from '../model/failed-call.js';
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
@@ -171,17 +171,13 @@ export class Session {
     this.#instance.report({ state: 'ready', ...this.#steady });
   }
 
-  #ended(end: { status: number; details: string }): void {
-    if (this.#lastDevices === 0) {
-      this.#end('goodbye', 'sent an empty list and closed');
-      return;
-    }
-    const lost = end.status === GRPC_STATUS.UNAVAILABLE;
-    if (lost) this.#end('connection-lost', `the connection ended (${end.details})`);
-    else if (end.status === GRPC_STATUS.OK) this.#end('reopening', 'closed its list stream');
-    else if (end.status === GRPC_STATUS.RESOURCE_EXHAUSTED && /larger than max/i.test(end.details)) {
-      this.#end('stream-failed', `LIST_TOO_LARGE: sent a list beyond admission.maxMessageBytes (${end.details})`);
-    } else this.#end('stream-failed', `ended its list stream: ${end.details}`);
+  #ended({ status, details, fault }: StreamEnd): void {
+    if (this.#lastDevices === 0) this.#end('goodbye', 'sent an empty list and closed');
+    else if (status === GRPC_STATUS.OK) this.#end('reopening', 'closed its list stream');
+    else if (fault === undefined) this.#end('stream-failed', `ended its list stream: ${details}`);
+    else if (fault === 'too-large') {
+      this.#end('stream-failed', `LIST_TOO_LARGE: sent a list beyond admission.maxMessageBytes (${details})`);
+    } else this.#end('connection-lost', `the connection ended (${details})`);
   }
 
   #end(reason: StateReason, message: string): void {

@@ -147,7 +147,8 @@ export class CoreWorld {
 
   /** It ends its newest stream, or, with a status, its connection. */
   async end({ connections }: FakeProcess, status: number = GRPC_STATUS.OK): Promise<void> {
-    connections.at(-1)?.streams.at(-1)?.finish({ status, details: 'ended' });
+    const fault = status === GRPC_STATUS.OK ? undefined : ('unreachable' as const);
+    connections.at(-1)?.streams.at(-1)?.finish({ status, details: 'ended', fault });
     await this.clock.settle();
   }
 

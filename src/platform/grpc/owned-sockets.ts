@@ -47,6 +47,11 @@ export class OwnedSockets {
     return this.#fault;
   }
 
+  /** Whether a connection stands: neither side has ended it. */
+  get isConnected(): boolean {
+    return [...this.#sockets].some((socket) => !socket.destroyed && !socket.readableEnded);
+  }
+
   /** After the channel was closed: cuts what has not ended by itself a moment later. Idempotent. */
   close(): void {
     if (this.#isClosed) return;

@@ -5,7 +5,7 @@ import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import type { TransportFault } from '../../model/failed-call.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { OwnedSockets, type Guarding } from './owned-sockets.js';
-import { transportFault } from './transport-fault.js';
+import { isTooLarge, transportFault } from './transport-fault.js';
 
 /** A call that failed: the status the peer or the transport gave, and its words. */
 export class CallFailed extends Error {
@@ -127,7 +127,7 @@ export class PluginChannel {
     call.start(new Metadata(), {
       onReceiveMetadata: () => undefined,
       onReceiveMessage: (message: unknown) => stream.deliver(message as Buffer),
-      onReceiveStatus: ({ code, details }) => stream.finish({ status: code, details: this.#why(code, details) }),
+      onReceiveStatus: ({ code, details }) => stream.finish(this.#ended(code, details)),
     });
     call.sendMessageWithContext({}, request);
     call.halfClose();
@@ -193,6 +193,14 @@ export class PluginChannel {
       return new CallFailed(code, words, fault.code === 'PROTOCOL' ? 'not-grpc' : 'unreachable');
     }
     return new CallFailed(code, details, isPeers ? undefined : transportFault(code, details));
+  }
+
+  /** Any status may be the plugin's own as long as the connection stands. */
+  #ended(code: number, details: string): StreamEnd {
+    const { fault: ended, isConnected } = this.#sockets;
+    const isOurs = ended !== undefined || !isConnected || isTooLarge(code, details);
+    const fault = code === GRPC_STATUS.OK || !isOurs ? undefined : transportFault(code, details);
+    return { status: code, details: this.#why(code, details), fault };
   }
 
   /** The library only knows that the connection was lost; the border knows why it ended it. */

@@ -11,6 +11,8 @@ const NOT_PERMITTED = /EACCES|EPERM/;
 const SHORTAGE = /EMFILE|ENFILE|ENOBUFS|ENOMEM/;
 /** The peer hung up, which a plugin also does that crashes. */
 const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
+/** A message is larger than `grpc.max_receive_message_length`: all of the library's words, not those of a server that may not send so much. */
+const TOO_LARGE = /^Received message larger than max \(\d+ vs \d+\)$/;
 /** The peer speaks something else. */
 const NOT_HTTP2 =
   /protocol error|nghttp2|err_http2|bad client magic|parse error|frame_size|before settings|failed to connect/i;
@@ -24,9 +26,15 @@ const NOT_HTTP2 =
 export function transportFault(status: number, details: string): TransportFault {
   if (status === GRPC_STATUS.DEADLINE_EXCEEDED) return 'no-answer';
   if (status === GRPC_STATUS.CANCELLED) return 'given-up';
+  if (isTooLarge(status, details)) return 'too-large';
   if (NO_LISTENER.test(details)) return 'no-listener';
   if (NOT_PERMITTED.test(details)) return 'not-permitted';
   if (SHORTAGE.test(details)) return 'busy';
   if (HUNG_UP.test(details)) return 'hung-up';
   return NOT_HTTP2.test(details) ? 'not-grpc' : 'unreachable';
+}
+
+/** Whether the library gave a message up because it is larger than we take. */
+export function isTooLarge(status: number, details: string): boolean {
+  return status === GRPC_STATUS.RESOURCE_EXHAUSTED && TOO_LARGE.test(details);
 }

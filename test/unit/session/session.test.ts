@@ -41,11 +41,29 @@ describe('a session that watches', () => {
 
   for (const [what, end, state] of [
     ['is closed in order', { status: GRPC_STATUS.OK, details: '' }, 'held reopening'],
-    ['loses its connection', { status: GRPC_STATUS.UNAVAILABLE, details: 'closed' }, 'held connection-lost'],
+    [
+      'loses its connection',
+      { status: GRPC_STATUS.UNAVAILABLE, details: 'closed', fault: 'unreachable' },
+      'held connection-lost',
+    ],
     ['fails', { status: GRPC_STATUS.INTERNAL, details: 'oops' }, 'held stream-failed'],
     [
+      'fails in the words of a lost connection',
+      { status: GRPC_STATUS.UNAVAILABLE, details: 'closed' },
+      'held stream-failed',
+    ],
+    [
       'sends more than a message may have',
-      { status: GRPC_STATUS.RESOURCE_EXHAUSTED, details: 'Received message larger than max (9 vs 4)' },
+      {
+        status: GRPC_STATUS.RESOURCE_EXHAUSTED,
+        details: 'Received message larger than max (9 vs 4)',
+        fault: 'too-large',
+      },
+      'held stream-failed LIST_TOO_LARGE',
+    ],
+    [
+      'fails because its own server may not send so much',
+      { status: GRPC_STATUS.RESOURCE_EXHAUSTED, details: 'grpc: trying to send message larger than max (9 vs. 4)' },
       'held stream-failed',
     ],
   ] as const) {
@@ -55,7 +73,8 @@ describe('a session that watches', () => {
       await bed.clock.settle();
       bed.stream.finish(end);
       await bed.clock.settle();
-      assert.equal(bed.reported(), state);
+      const code = bed.reports.at(-1)?.message.startsWith('LIST_TOO_LARGE') === true ? ' LIST_TOO_LARGE' : '';
+      assert.equal(`${bed.reported()}${code}`, state);
       assert.equal(bed.connection.isClosed, true);
       assert.equal(bed.clock.pending, 0);
     });

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
+import { devicePluginService, Empty } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { FakePlugin, FakeStatus } from '../../support/fake-plugin.js';
+import { guardSettings } from '../../support/http2/guard-settings.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const LARGEST = 64 * 1024;
+
+void describe('the end of a list stream is', () => {
+  let plugin: FakePlugin;
+  let channel: PluginChannel;
+  beforeEach(async () => {
+    plugin = await FakePlugin.start({ socket: path.join(tempDir(), 'p.sock') });
+    channel = new PluginChannel(
+      plugin.socket,
+      LARGEST,
+      { clock: systemClock, guard: () => guardSettings },
+      plugin.socket,
+    );
+  });
+  afterEach(async () => {
+    channel.close();
+    await plugin.stop();
+  });
+
+  for (const [whose, happens, status, fault] of [
+    ["the plugin's, when it closes it", () => plugin.endStreams(), GRPC_STATUS.OK, undefined],
+    [
+      "the plugin's, when it says UNAVAILABLE",
+      () => plugin.endStreams(new FakeStatus(GRPC_STATUS.UNAVAILABLE, 'the driver is being loaded')),
+      GRPC_STATUS.UNAVAILABLE,
+      undefined,
+    ],
+    [
+      "the plugin's, when its own server may not send so much",
+      () =>
+        plugin.endStreams(
+          new FakeStatus(GRPC_STATUS.RESOURCE_EXHAUSTED, 'grpc: trying to send message larger than max (9 vs. 4)'),
+        ),
+      GRPC_STATUS.RESOURCE_EXHAUSTED,
+      undefined,
+    ],
+    [
+      "our transport's, when its list is larger than we take",
+      () => plugin.sendBytes(Buffer.alloc(LARGEST + 1)),
+      GRPC_STATUS.RESOURCE_EXHAUSTED,
+      'too-large',
+    ],
+    ["our transport's, when its connection is cut", () => plugin.cutConnections(), GRPC_STATUS.UNAVAILABLE, 'hung-up'],
+  ] as const) {
+    void it(whose, async () => {
+      const stream = channel.stream(devicePluginService.ListAndWatch.path, Empty.encode({}));
+      assert.notEqual(await stream.read(), undefined);
+      const next = stream.read();
+      happens();
+      assert.equal(await next, undefined);
+      assert.deepEqual([stream.end?.status, stream.end?.fault], [status, fault], stream.end?.details);
+    });
+  }
+
+  void it("our transport's, when nobody listens any more", async () => {
+    await plugin.stop();
+    const stream = channel.stream(devicePluginService.ListAndWatch.path, Empty.encode({}));
+    assert.equal(await stream.read(), undefined);
+    assert.deepEqual([stream.end?.status, stream.end?.fault], [GRPC_STATUS.UNAVAILABLE, 'no-listener']);
+  });
+});
