@@ -40,10 +40,10 @@ export type Action =
   /** Its session is closed; nothing is reported by it any more. */
   | { readonly do: 'end-session' }
   | { readonly do: 'drop-lists' }
-  /** A pull that sleeps is given up: it came true by itself. */
-  | { readonly do: 'wake-nobody' }
-  /** Whatever is wanted of it is given up. */
-  | { readonly do: 'want-nothing' }
+  /** It came true by itself; a pull that runs is what made it true, and ends by itself. */
+  | { readonly do: 'cancel-sleeping-pull' }
+  /** Nobody comes back to it. */
+  | { readonly do: 'cancel-pull' }
   | { readonly do: 'pull'; readonly delayMs: number }
   /** A predecessor is asked, if nobody is connected by then. */
   | { readonly do: 'fall-back'; readonly to: Instance; readonly delayMs: number }
@@ -61,7 +61,7 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
     const surplus = facts.coexist ? [] : facts.siblings.filter((one) => isConnected(one) && !one.isServing);
     return [
       ...(before === 'ready' ? [] : [{ do: 'note-ready' } as const]),
-      { do: 'wake-nobody' },
+      { do: 'cancel-sleeping-pull' },
       // Newest wins once it has delivered its list; how many may be waited for at the same time is bounded.
       ...surplus.slice(MAX_WAITING).map((whom) => ({ do: 'retire', whom }) as const),
     ];
@@ -132,7 +132,7 @@ function over({ reason }: Instance, { siblings }: Facts): Action[] {
     { do: 'end-session' },
     { do: 'drop-lists' },
     // One that hangs is looked at further.
-    ...(reason === 'grace-over' ? [] : [{ do: 'want-nothing' } as const]),
+    ...(reason === 'grace-over' ? [] : [{ do: 'cancel-pull' } as const]),
     ...(reason === 'replaced' ? [] : fallBack(siblings, 0)),
   ];
 }

@@ -220,10 +220,10 @@ export class Lifecycle implements RosterListener {
       case 'drop-lists':
         dropLists(id);
         return;
-      case 'wake-nobody':
+      case 'cancel-sleeping-pull':
         reconciler.unwantAsleep(id);
         return;
-      case 'want-nothing':
+      case 'cancel-pull':
         reconciler.unwant(id);
         return;
       case 'pull':

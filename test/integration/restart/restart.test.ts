@@ -138,6 +138,22 @@ void describe('a restart of the broker', { concurrency: 2 }, () => {
     assert.deepEqual([...seen], [2]);
   });
 
+  void it('so does one that restarts itself when kubelet.sock is re-created beside the running broker', async () => {
+    const one = await broker();
+    let current = await plugin(one.devicePlugins, 'cue');
+    await current.register(one.kubeletSocket);
+    await eventually('in', async () => (await one.allocatable('example.com/cue')) === 2);
+    rmSync(one.kubeletSocket);
+    await eventually('it is made anew', () => existsSync(one.kubeletSocket));
+    await current.stop();
+    await eventually('its end is seen', async () => (await one.plugins())[0]?.state !== 'ready');
+    assert.equal((await one.plugins())[0]?.reason, 'settling');
+    assert.equal(await one.allocatable('example.com/cue'), 2);
+    current = await plugin(one.devicePlugins, 'cue');
+    await current.register(one.kubeletSocket);
+    await eventually('back', async () => (await one.plugins()).some(({ state }) => state === 'ready'));
+  });
+
   for (const reattach of ['probe', 'recycle'] as const) {
     void it(`reattach ${reattach}: a restart opens no second ListAndWatch on one instance`, async () => {
       const one = await broker({ rules: [{ match: { name: 'example.com/*' }, reattach }] });

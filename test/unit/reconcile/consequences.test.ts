@@ -85,7 +85,7 @@ describe('what follows from a change', () => {
     assert.deepEqual(did(afterChange(closed, 'ready', facts(closed))).slice(1), [
       'end-session',
       'drop-lists',
-      'want-nothing',
+      'cancel-pull',
     ]);
     assert.deepEqual(did(afterChange(hung, 'held', facts(hung))).slice(1), ['end-session', 'drop-lists']);
   });
@@ -96,10 +96,10 @@ describe('what follows from a change', () => {
     const last = all.at(-1);
     assert.ok(last);
     const actions = afterChange(last, 'connecting', facts(last, { siblings: all }));
-    assert.deepEqual(actions, [{ do: 'note-ready' }, { do: 'wake-nobody' }, { do: 'retire', whom: first }]);
+    assert.deepEqual(actions, [{ do: 'note-ready' }, { do: 'cancel-sleeping-pull' }, { do: 'retire', whom: first }]);
     assert.deepEqual(did(afterChange(last, 'connecting', facts(last, { siblings: all, coexist: true }))), [
       'note-ready',
-      'wake-nobody',
+      'cancel-sleeping-pull',
     ]);
   });
 

@@ -65,6 +65,19 @@ describe('a plugin that is lost', () => {
     assert.equal(world.of(socket)?.state, 'ready');
   });
 
+  it('is not pulled any more once it has registered by itself', async () => {
+    const world = new ReconcileWorld({ graceMs: 3_600_000 });
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    world.lose(socket, { reason: 'stream-failed' });
+    await world.clock.advance(1);
+    world.lose(socket, { reason: 'stream-failed' });
+    assert.equal(world.reconciler.size, 1);
+    await world.register(socket);
+    assert.equal(world.stateOf(socket), 'ready registered');
+    assert.equal(world.reconciler.size, 0);
+  });
+
   it('is pulled at once after it proved itself, although an older pull of it sleeps for long', async () => {
     const world = new ReconcileWorld({ graceMs: 3_600_000 });
     const socket = world.sockets.put('/d/a');
@@ -186,6 +199,7 @@ describe('a newcomer', () => {
     assert.deepEqual(world.handler.deregistered, [[world.idOf(old), 'replaced']]);
     assert.equal(world.stateOf(old), 'held replaced');
     assert.equal(world.resource()?.allocatable, 5);
+    assert.deepEqual([...world.holdings.keys()], [world.idOf(young)], 'its list is not kept');
   });
 
   it('whose predecessor does not listen any more has no fallback', async () => {

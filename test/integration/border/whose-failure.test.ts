@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { GRPC_STATUS } from '../../../src/model/reasons.js';
-import { PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
+import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
 import { devicePluginService, Empty } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { FakePlugin, FakeStatus } from '../../support/fake-plugin.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
@@ -11,17 +11,47 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const LARGEST = 64 * 1024;
 
+function channelTo(socket: string): PluginChannel {
+  return new PluginChannel(socket, LARGEST, { clock: systemClock, guard: () => guardSettings }, socket);
+}
+
+async function called(channel: PluginChannel): Promise<CallFailed> {
+  const { path: method } = devicePluginService.GetDevicePluginOptions;
+  const failure: unknown = await channel
+    .unary(method, Empty.encode({}), 5000, new AbortController().signal)
+    .catch((thrown: unknown) => thrown);
+  assert.ok(failure instanceof CallFailed);
+  return failure;
+}
+
+/** What a plugin says may read like what our transport says of one that is not there. */
+void describe('a call that fails is', () => {
+  const hook = (): never => {
+    throw new FakeStatus(GRPC_STATUS.UNKNOWN, 'ENOENT: no such file or directory, open /dev/nvidiactl');
+  };
+
+  void it("the plugin's answer, whatever its words are", async () => {
+    const plugin = await FakePlugin.start({ socket: path.join(tempDir(), 'p.sock'), hook });
+    const channel = channelTo(plugin.socket);
+    const failure = await called(channel);
+    assert.deepEqual([failure.status, failure.fault], [GRPC_STATUS.UNKNOWN, undefined]);
+    channel.close();
+    await plugin.stop();
+  });
+
+  void it("our transport's, when nobody listens", async () => {
+    const channel = channelTo(path.join(tempDir(), 'p.sock'));
+    assert.equal((await called(channel)).fault, 'no-listener');
+    channel.close();
+  });
+});
+
 void describe('the end of a list stream is', () => {
   let plugin: FakePlugin;
   let channel: PluginChannel;
   beforeEach(async () => {
     plugin = await FakePlugin.start({ socket: path.join(tempDir(), 'p.sock') });
-    channel = new PluginChannel(
-      plugin.socket,
-      LARGEST,
-      { clock: systemClock, guard: () => guardSettings },
-      plugin.socket,
-    );
+    channel = channelTo(plugin.socket);
   });
   afterEach(async () => {
     channel.close();
