@@ -16,14 +16,15 @@ import {
 /**
  * Runs a scenario on a rig.
  *
+ * @param prove shows that the broker was fine
  * @throws whatever ended the run before there was a verdict
  */
-export async function judge(scenario: Scenario, rig: Rig): Promise<ScenarioResult> {
+export async function judge(scenario: Scenario, rig: Rig, prove = proveBroker): Promise<ScenarioResult> {
   const startedAt = Date.now();
   const beganAt = performance.now();
   const seen = await outcomeOf(() => scenario.run(rig));
   const spentMs = performance.now() - beganAt;
-  const { verdict, code, evidence, at } = seen.verdict === 'skipped' ? seen : await proven(seen, rig);
+  const { verdict, code, evidence, at } = seen.verdict === 'skipped' ? seen : await proven(seen, rig, prove);
   return {
     name: scenario.name,
     verdict,
@@ -60,11 +61,15 @@ async function outcomeOf(work: () => Promise<string | Passed>): Promise<Outcome>
 }
 
 /** Nothing is said of a plugin whose broker was not fine, and nothing against one whose machine was too slow. */
-async function proven(seen: Outcome, { broker, directories, witness, changes }: Rig): Promise<Outcome> {
+async function proven(
+  seen: Outcome,
+  { broker, directories, witness, changes }: Rig,
+  prove: typeof proveBroker,
+): Promise<Outcome> {
   if (!broker.isRunning) return seen;
   broker.order([{ kind: 'none' }]);
   try {
-    const isPrompt = await proveBroker(directories, witness, changes);
+    const isPrompt = await prove(directories, witness, changes);
     if (isPrompt || seen.verdict === 'passed') return seen;
     const evidence = `this machine was too busy to judge it, having seen: ${seen.evidence}`;
     return { verdict: 'skipped', code: 'machine-busy', evidence, at: seen.at };

@@ -30,6 +30,7 @@ class PretendedRig {
   calls = 1;
   fates: readonly string[] = ['denied', 'held'];
   ends: readonly object[] = [];
+  written = 0;
   words = 'out of devices';
   known = { door: 'register', keys: new Set([`${PLUGIN.type}/${PLUGIN.name}`]) };
   readonly profile = 'broker';
@@ -76,7 +77,7 @@ class PretendedRig {
   }
 
   get subject(): object {
-    return { ends: this.ends, written: 0, lastLine: () => this.words, output: () => '' };
+    return { ends: this.ends, written: this.written, lastLine: () => this.words, output: () => '' };
   }
 
   close(): void {
@@ -168,6 +169,12 @@ describe('a scenario of verify', () => {
     assert.deepEqual([await exits(''), await exits('not registered')], ['crashed', 'ok']);
   });
 
+  it('restart-kill fails what is served again and does not stay', async () => {
+    let asked = 0;
+    const served = (): Promise<boolean> => Promise.resolve(++asked < 4);
+    assert.equal(await outcome(restartKill, { served }), 'never-back');
+  });
+
   it('says nothing of a plugin whose broker was at fault', async () => {
     const scenario = {
       name: 'hang',
@@ -188,5 +195,79 @@ describe('a scenario of verify', () => {
     } as unknown as Scenario;
     const { verdict, code } = await judge(scenario, broken as unknown as Rig);
     assert.deepEqual([verdict, code], ['skipped', 'broker-fault']);
+  });
+});
+
+describe('a verdict', () => {
+  const failing = (): Promise<never> => Promise.reject(new Failed('storm', 'it called'));
+  const passing = (): Promise<string> => Promise.resolve('it came back');
+
+  /** Judged by what a broker that runs shows of itself: in time, late, or not at all. */
+  async function judged(
+    run: () => Promise<string>,
+    prove: () => Promise<boolean>,
+    over: object = {},
+  ): Promise<{ verdict: string; code: string; evidence: string; orders: readonly string[] }> {
+    const orders: string[] = [];
+    const order = ([{ kind }]: readonly [{ kind: string }]): void => void orders.push(kind);
+    const proof = (): Promise<boolean> => {
+      orders.push('proof');
+      return prove();
+    };
+    const rig = Object.assign(new PretendedRig(), { broker: { isRunning: true, order } }, over);
+    const scenario = { name: 'hang', run } as unknown as Scenario;
+    const { verdict, code, evidence } = await judge(scenario, rig as unknown as Rig, proof);
+    return { verdict, code, evidence, orders };
+  }
+  const inTime = (): Promise<boolean> => Promise.resolve(true);
+  const late = (): Promise<boolean> => Promise.resolve(false);
+
+  it('stands when the broker was fine, which is asked of it with nothing left of the scenario', async () => {
+    assert.deepEqual(await judged(failing, inTime), {
+      verdict: 'failed',
+      code: 'storm',
+      evidence: 'it called',
+      orders: ['none', 'proof'],
+    });
+    const { verdict, evidence } = await judged(passing, inTime);
+    assert.deepEqual([verdict, evidence], ['passed', 'it came back']);
+  });
+
+  it('is not passed on against a plugin on a machine that was too busy, and for one it is', async () => {
+    const { verdict, code, evidence } = await judged(failing, late);
+    assert.deepEqual([verdict, code], ['skipped', 'machine-busy']);
+    assert.match(evidence, /having seen: it called$/);
+    assert.equal((await judged(passing, late)).verdict, 'passed');
+  });
+
+  it('is none when the broker fails a well-behaved plugin, also of one that passed', async () => {
+    const broken = (): Promise<never> => Promise.reject(new BrokerFault('it was not taken in'));
+    for (const run of [failing, passing]) assert.equal((await judged(run, broken)).code, 'broker-fault');
+  });
+
+  it('of a broker that runs no more is not asked of it', async () => {
+    const { verdict, orders } = await judged(failing, inTime, { broker: { isRunning: false } });
+    assert.deepEqual([verdict, orders], ['failed', []]);
+  });
+
+  it('says what nobody has told: ends, and output without measure', async () => {
+    const evidenceOf = async (over: object, run: () => Promise<string> = passing): Promise<string> =>
+      (await judged(run, inTime, over)).evidence;
+    assert.match(await evidenceOf({ ends: [ENDED] }), /^it came back \(it ended by itself once/);
+    assert.match(await evidenceOf({ written: 20_000_000 }), /\(it wrote 20 MB, of which the end is kept\)$/);
+    const skipping = (): Promise<never> => Promise.reject(new Skipped('it has no such door'));
+    assert.equal(await evidenceOf({ ends: [ENDED] }, skipping), 'it has no such door');
+  });
+
+  it('is not made of what went wrong in the program itself', async () => {
+    const bug = new TypeError('a bug');
+    await assert.rejects(
+      judged(() => Promise.reject(bug), inTime),
+      bug,
+    );
+    await assert.rejects(
+      judged(passing, () => Promise.reject(bug)),
+      bug,
+    );
   });
 });
