@@ -126,11 +126,12 @@ export class Broker {
       acceptPlugin: this.#plugins.take,
       acceptAdmin: this.#operators.take,
       acceptFailed: this.#reserve.acceptFailed,
-      openDiscovery: (looked) =>
+      openDiscovery: ({ looked, follow }) =>
         openDiscovery(this.core, {
           settings,
           clock,
           ownUid: parts.self.uid,
+          follow,
           looked: () => {
             looked();
             parts.rescanned?.();
@@ -200,7 +201,9 @@ export class Broker {
   /** After kubelet.sock was put in place: those who call by themselves, then everybody at once. */
   async open(): Promise<void> {
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
-    await Promise.all([this.core.restart.begin(this.core.lifecycle), this.#listeners.watch()]);
+    const begun = this.core.restart.begin(this.core.lifecycle);
+    this.#listeners.watch();
+    await begun;
   }
 
   /** Stops accepting, finishes calls in flight, closes sessions. broker.sock answers until `closeOperators`. */

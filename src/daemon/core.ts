@@ -60,7 +60,7 @@ export interface CorePorts extends PluginSide, Surroundings {
  */
 const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
 /** An attempt that was in vain counts as one for so long, so that those of a directory full of dead sockets have a pace. */
-const IN_VAIN_MS = 100;
+const IN_VAIN_MS = 400;
 
 /** The wired stages. */
 export class Core {

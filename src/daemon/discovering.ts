@@ -1,13 +1,13 @@
 // Wires the registry directory to those who follow its sockets.
 import { pinRefusal } from '../admission/endpoint.js';
-import { Discovery, type DiscoveryEvents } from '../discovery/discovery.js';
+import { Discovery, type DiscoveryEvents, type RegistryPort } from '../discovery/discovery.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../model/settings.js';
 import { registryDirectory } from '../platform/fs/registry-directory.js';
 import type { Core } from './core.js';
 
 /** What it needs beside those who follow. */
-export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full'> {
+export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryPort, 'follow'> {
   readonly settings: Settings;
   readonly clock: Clock;
   /** Uid of the broker. */
@@ -16,12 +16,13 @@ export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
 export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
-  const { settings, clock, ownUid, looked, full } = parts;
+  const { settings, clock, ownUid, follow, looked, full } = parts;
   const { appeared, gone } = registrySockets;
   const isTrusted = (uid: number): boolean => uid === 0 || uid === ownUid;
   return new Discovery(
     registryDirectory({
       directory: settings.paths.pluginsRegistry,
+      follow,
       isTrusted,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),

@@ -13,12 +13,22 @@ export interface RegistryPort {
   pin(path: string): PinnedSocket | Unusable | undefined;
   /** The incarnation key at a path without pinning it; undefined when there is no socket. */
   keyAt(path: string): string | undefined;
+  /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
+  follow(path: string): BelowDirectory;
   /** Whose a path is: the uid that can fill its directory, or made the file. */
   ownerOf(path: string): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
   /** The name directly below the registry directory to which a path belongs. */
   topOf(path: string): string;
+}
+
+/** What is to be looked at because of something that is no socket. */
+export interface BelowDirectory {
+  /** A directory was here that is gone, or another one has come: what was known below it is to be looked at. */
+  readonly isOther: boolean;
+  /** Paths in a directory whose changes were not told before. */
+  readonly entries: readonly string[];
 }
 
 /** Why a socket that is there cannot be a plugin's. */
@@ -107,7 +117,7 @@ export class Discovery {
     this.#again();
   }
 
-  /** Looks at one path, and where it is no socket at what was known below it. */
+  /** Looks at one path, and where it is a directory at what is in it. */
   readonly look = (path: string): void => {
     if (!this.#stopped && !this.#port.isHidden(path)) this.#looks.at(path);
   };
@@ -115,7 +125,7 @@ export class Discovery {
   #examine(path: string, isHint: boolean): void {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
-    if (isHint && known === undefined && key === undefined) this.#lookBelow(path);
+    if (isHint && key === undefined) this.#follow(path);
     if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) {
       // A directory can be given away after its sockets were counted.
       if (!isHint && known !== undefined) this.#countFor(path, this.#port.ownerOf(path));
@@ -249,10 +259,12 @@ export class Discovery {
     this.#byOwner.clear();
   }
 
-  /** A directory was removed or renamed: what was below it is to be looked at. */
-  #lookBelow(directory: string): void {
-    const prefix = `${directory}/`;
-    for (const path of [...this.#known.keys()]) if (path.startsWith(prefix)) this.#examine(path, false);
+  /** Where a directory came, was removed or renamed, what is and was below it is to be looked at. */
+  #follow(path: string): void {
+    const { isOther, entries } = this.#port.follow(path);
+    const prefix = `${path}/`;
+    if (isOther) for (const known of [...this.#known.keys()]) if (known.startsWith(prefix)) this.#examine(known, false);
+    for (const entry of entries) this.look(entry);
   }
 
   #again(): void {

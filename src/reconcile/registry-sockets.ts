@@ -13,7 +13,7 @@ export interface RegistrySocketPorts {
   readonly reconciler: Reconciler;
   readonly lifecycle: Lifecycle;
   /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
-  readonly door: { attempt(socket: PinnedSocket, signal: AbortSignal): Promise<Attempt> };
+  readonly door: { attempt(socket: PinnedSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
   readonly handlers: ReadonlyMap<string, PluginHandler>;
 }
 
@@ -65,8 +65,8 @@ export class RegistrySockets implements RosterListener {
     this.#ports.reconciler.want({
       key: `socket:${socket.path}`,
       incarnation: key,
-      attempt: async (signal) => {
-        const attempt = await this.#ports.door.attempt(held, signal);
+      attempt: async (signal, failures) => {
+        const attempt = await this.#ports.door.attempt(held, signal, failures);
         this.#closeReplaced(socket.path, key);
         return attempt;
       },

@@ -8,7 +8,7 @@ import type { Timeouts } from '../model/settings.js';
 import type { PluginInfo, RegistrationClient, RegistrationTalk } from './ports.js';
 import type { Attempt, Enroller } from '../model/registration.js';
 
-/** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones. */
+/** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones, so not when it was tried before. */
 const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
 /** Waits between tries to deliver a status that did not arrive. */
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
@@ -41,14 +41,18 @@ export class WatcherDoor {
     this.#ports = ports;
   }
 
-  /** One attempt to register the plugin behind a registration socket. */
-  async attempt(socket: PinnedSocket, signal: AbortSignal): Promise<Attempt> {
+  /**
+   * One attempt to register the plugin behind a registration socket.
+   *
+   * @param failures attempts before this one, which were in vain
+   */
+  async attempt(socket: PinnedSocket, signal: AbortSignal, failures = 0): Promise<Attempt> {
     const leave = await this.#ports.turn(socket, signal);
     const talk = this.#ports.client.open(socket, signal);
     try {
       let asked;
       try {
-        asked = await this.#ask(socket, talk, signal);
+        asked = await this.#ask(socket, talk, failures === 0, signal);
       } finally {
         leave(asked === undefined);
       }
@@ -62,9 +66,10 @@ export class WatcherDoor {
   async #ask(
     socket: PinnedSocket,
     talk: RegistrationTalk,
+    isNew: boolean,
     signal: AbortSignal,
   ): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
-    const info = await this.#getInfo(socket, talk, signal);
+    const info = await this.#getInfo(socket, talk, isNew, signal);
     if ('code' in info) {
       this.#ports.failed(socket, info);
       return undefined;
@@ -105,7 +110,12 @@ export class WatcherDoor {
     return { done: false };
   }
 
-  async #getInfo(socket: PinnedSocket, talk: RegistrationTalk, signal: AbortSignal): Promise<PluginInfo | Refusal> {
+  async #getInfo(
+    socket: PinnedSocket,
+    talk: RegistrationTalk,
+    isNew: boolean,
+    signal: AbortSignal,
+  ): Promise<PluginInfo | Refusal> {
     const limit = this.#ports.timeouts().getInfoMs;
     for (let tries = 0; ; tries += 1) {
       try {
@@ -114,7 +124,7 @@ export class WatcherDoor {
         signal.throwIfAborted();
         const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
         // Where many wait it is tried again after them: most of them are dead.
-        const isSoon = tries < SOON_MS.length && !this.#ports.isCrowded(socket);
+        const isSoon = isNew && tries < SOON_MS.length && !this.#ports.isCrowded(socket);
         if (refusal.code !== 'NO_LISTENER' || !isSoon) return refusal;
       }
       await sleep(this.#ports.clock, SOON_MS[tries] ?? 0, signal);

@@ -1,30 +1,33 @@
-// Tells that something changed below a directory. chokidar raises hints; what is true is found by looking (
-// it folds a replacement into `change`, loses a removed root, and can run out of inotify watches).
-import { mkdirSync, readdirSync, type Stats } from 'node:fs';
+// Tells that something changed below a directory: one watch for each directory, none for files, and whatever an event says
+// is a hint; what is true is found by looking. chokidar would read a directory as a whole and ask for the status of every
+// entry after each change in it, which is for whoever fills a directory to decide.
+import { lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { watch, type FSWatcher } from 'chokidar';
-import { asError, type Alarm } from '../../kernel/clock.js';
+import type { BelowDirectory } from '../../discovery/discovery.js';
+import { asError } from '../../kernel/clock.js';
 import { systemClock } from '../time/system-clock.js';
+import { EventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a watch tells. */
 export interface WatchEvents {
-  /** Look at this path: it may have changed. */
+  /** Look at this path: it may have changed. What is no socket is to be passed to `follow`. */
   readonly hint: (path: string) => void;
   /** Look at everything: the watch was set up anew, or lost events. */
   readonly rescan: () => void;
-  /** The watch does not work (undefined: it works again). Until then only the rescan finds changes. */
+  /** The watch does not work (undefined: it works). Until then only the rescan finds changes. */
   readonly degraded: (why: string | undefined) => void;
 }
 
 /** Directories that are followed at most, and read at each look. */
 const MOST_DIRECTORIES = 1024;
+/** Of them below one name of the root: whoever makes directories without an end leaves room for those of others. */
+const MOST_BELOW_ONE = 256;
 /** Depth of directories below the root that are followed. */
 const MAX_DEPTH = 16;
-/** A new directory is read once more after this: chokidar tells of it before it watches it. */
-const READ_AGAIN_MS = 100;
-/** Files looked at in a new directory; further ones are found by the rescan, so that crowded ones cost no more. */
-const MOST_LOOKED_AT = 256;
+/** What a directory may answer that was removed, exchanged or closed meanwhile. */
+const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
+const NOTHING: BelowDirectory = { isOther: false, entries: [] };
 
 /** Whether a path below the root has a part that begins with a dot: such names are ignored (kubelet rule). */
 export function isHidden(root: string, file: string): boolean {
@@ -32,155 +35,212 @@ export function isHidden(root: string, file: string): boolean {
   return relative.split('/').some((part) => part.startsWith('.') && part !== '..');
 }
 
+/** A directory that is followed. */
+interface Followed {
+  readonly identity: string;
+  readonly watch: PacedWatch;
+  /** The name of the root it is below. */
+  readonly top: string;
+  /** Its events were not taken for a moment. */
+  isStale: boolean;
+}
+
 /** Watches one directory tree. */
 export class DirectoryWatch {
   readonly #root: string;
   readonly #events: WatchEvents;
-  #watcher: FSWatcher | undefined;
-  /** Which directory is watched: one that was removed and made again is another, of which the watch says nothing. */
-  #identity = '';
-  /** Directories that are watched. */
-  readonly #directories = new Set<string>();
-  /** Directories that are new, to be read once more. */
-  readonly #fresh = new Set<string>();
-  #readingAgain: Alarm | undefined;
-  #closed = false;
-  #restarting: Promise<void> | undefined;
-  /** Something failed since it was set up. */
+  readonly #followed = new Map<string, Followed>();
+  /** By name of the root: directories below it, and the events that they share. */
+  readonly #tops = new Map<string, { count: number; readonly budget: EventBudget }>();
+  #isOn = false;
+  /** A directory could not be watched since it was set up: no other is tried before it is set up anew. */
   #isFailing = false;
+  #isClosed = false;
 
   constructor(root: string, events: WatchEvents) {
     this.#root = root;
     this.#events = events;
   }
 
-  /** Makes the directory if it is missing and starts watching. Resolves when the first look is complete. */
-  start(): Promise<void> {
+  /** Makes the directory if it is missing and starts watching. Never throws: what fails is told as degraded. */
+  start(): void {
+    this.#isOn = true;
     this.#isFailing = false;
-    mkdirSync(this.#root, { recursive: true, mode: 0o750 });
-    this.#identity = identityOf(this.#root);
-    this.#directories.clear();
-    return new Promise((resolve) => {
-      const watcher = watch(this.#root, {
-        atomic: false,
-        alwaysStat: false,
-        awaitWriteFinish: false,
-        depth: MAX_DEPTH,
-        followSymlinks: false,
-        ignoreInitial: true,
-        ignorePermissionErrors: true,
-        // Each file would cost a watch of its own; what its directory tells is enough (`raw` below).
-        ignored: (file, stats) =>
-          stats?.isDirectory() === false || isHidden(this.#root, file) || this.#isTooMany(file, stats),
-      });
-      this.#watcher = watcher;
-      const hint = (file: string): void => this.#events.hint(file);
-      watcher.on('add', hint).on('change', hint).on('unlink', hint);
-      watcher.on('addDir', (directory: string) => this.#isNew(directory));
-      // What the system said before chokidar compared names: a socket replaced under its name may raise nothing else.
-      watcher.on('raw', (_event, name: unknown, details: unknown) => {
-        if (identityOf(this.#root) !== this.#identity) void this.restart();
-        const { watchedPath } = details as { watchedPath?: unknown };
-        if (typeof name !== 'string' || name === '' || typeof watchedPath !== 'string') return;
-        hint(path.basename(watchedPath) === name ? watchedPath : path.join(watchedPath, name));
-      });
-      watcher.on('unlinkDir', (file: string) => {
-        this.#directories.delete(file);
-        this.#fresh.delete(file);
-        if (file === this.#root) void this.restart();
-        else hint(file);
-      });
-      watcher.on('error', (failure) => this.#failed(asError(failure)));
-      watcher.once('ready', () => {
-        resolve();
-        if (!this.#closed && watcher === this.#watcher) this.#events.rescan();
-      });
-    });
-  }
-
-  /** What is in a directory when it appears, or came before it was watched, raises nothing else: files are not followed. */
-  #isNew(directory: string): void {
-    if (this.#closed) return;
-    this.#hintAll(directory);
-    this.#fresh.add(directory);
-    this.#readingAgain ??= systemClock.alarm(READ_AGAIN_MS, () => {
-      this.#readingAgain = undefined;
-      for (const fresh of this.#fresh) this.#hintAll(fresh);
-      this.#fresh.clear();
-    });
-  }
-
-  #hintAll(directory: string): void {
-    this.#events.hint(directory);
-    for (const file of listFiles(directory, 0).slice(0, MOST_LOOKED_AT)) this.#events.hint(file);
-  }
-
-  /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
-  #isTooMany(file: string, stats: Stats | undefined): boolean {
-    if (stats === undefined || this.#directories.has(file)) return false;
-    if (this.#directories.size >= MOST_DIRECTORIES) return true;
-    this.#directories.add(file);
-    return false;
-  }
-
-  /** Sets the watch up anew, making the directory again if somebody removed it. */
-  restart(): Promise<void> {
-    this.#restarting ??= this.#restart().finally(() => (this.#restarting = undefined));
-    return this.#restarting;
-  }
-
-  async #restart(): Promise<void> {
-    await this.#watcher?.close();
-    if (this.#closed) return;
     try {
-      await this.start();
-      if (!this.#isFailing) this.#events.degraded(undefined);
+      mkdirSync(this.#root, { recursive: true, mode: 0o750 });
+      this.#watch(this.#root, identityOf(this.#root));
     } catch (failure) {
       this.#failed(asError(failure));
     }
+    // Whoever looks at everything asks for each directory to be followed.
+    this.#events.rescan();
+    if (!this.#isFailing) this.#events.degraded(undefined);
   }
 
-  /** Stops watching. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#readingAgain?.cancel();
-    await this.#watcher?.close();
+  /** Sets the watch up anew, making the directory again if somebody removed it. */
+  restart(): void {
+    this.#leaveAll();
+    if (!this.#isClosed) this.start();
+  }
+
+  /** Stops watching. Idempotent. */
+  close(): void {
+    this.#isClosed = true;
+    this.#leaveAll();
+  }
+
+  /**
+   * Follows a directory, if it is one that is to be followed.
+   *
+   * @param directory a path that is no socket
+   * @returns what may be sockets or directories in it, where its changes were not told before
+   */
+  follow(directory: string): BelowDirectory {
+    if (!this.#isOn) return NOTHING;
+    if (directory === this.#root) {
+      if (!this.#isFailing && identityOf(directory) !== this.#followed.get(directory)?.identity) this.restart();
+      return NOTHING;
+    }
+    const identity = directoryIdentity(directory);
+    const before = this.#followed.get(directory);
+    if (before !== undefined && before.identity === identity) {
+      if (!before.isStale) return NOTHING;
+      before.isStale = false;
+      return { isOther: false, entries: entriesIn(directory) };
+    }
+    if (before !== undefined) this.#leave(directory);
+    if (identity !== undefined && this.#mayFollow(directory)) this.#tryWatch(directory, identity);
+    const entries = this.#followed.has(directory) ? entriesIn(directory) : [];
+    return { isOther: before !== undefined, entries };
+  }
+
+  /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
+  #mayFollow(directory: string): boolean {
+    const parts = path.relative(this.#root, directory).split('/');
+    if (this.#isFailing || parts.length > MAX_DEPTH || parts.some((part) => part.startsWith('.'))) return false;
+    return this.#followed.size < MOST_DIRECTORIES && (this.#tops.get(parts[0] ?? '')?.count ?? 0) < MOST_BELOW_ONE;
+  }
+
+  #tryWatch(directory: string, identity: string): void {
+    try {
+      this.#watch(directory, identity);
+    } catch (failure) {
+      if (!NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(asError(failure));
+    }
+  }
+
+  /** @throws NodeJS.ErrnoException as PacedWatch */
+  #watch(directory: string, identity: string): void {
+    const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
+    const shared = this.#tops.get(top) ?? { count: 0, budget: new EventBudget(systemClock) };
+    const watch = new PacedWatch(directory, {
+      clock: systemClock,
+      budget: shared.budget,
+      changed: (name) => this.#changed(directory, name),
+      resumed: () => this.#resumed(directory),
+      failed: (failure) => {
+        this.#leave(directory);
+        this.#events.hint(directory);
+        if (directory === this.#root || !NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(failure);
+      },
+    });
+    shared.count += 1;
+    this.#tops.set(top, shared);
+    this.#followed.set(directory, { identity, watch, top, isStale: false });
+  }
+
+  #changed(directory: string, name: string): void {
+    // A directory tells of itself by its own name.
+    if (name === path.basename(directory)) {
+      if (directory !== this.#root) this.#events.hint(directory);
+      else if (identityOf(directory) !== this.#followed.get(directory)?.identity) {
+        this.restart();
+        return;
+      }
+    }
+    this.#events.hint(`${directory}/${name}`);
+  }
+
+  #resumed(directory: string): void {
+    const followed = this.#followed.get(directory);
+    if (followed !== undefined) followed.isStale = true;
+    if (directory === this.#root) this.#events.rescan();
+    else this.#events.hint(directory);
+  }
+
+  #leave(directory: string): void {
+    const followed = this.#followed.get(directory);
+    if (followed === undefined) return;
+    followed.watch.close();
+    this.#followed.delete(directory);
+    const shared = this.#tops.get(followed.top);
+    if (shared === undefined) return;
+    shared.count -= 1;
+    if (shared.count === 0) this.#tops.delete(followed.top);
+  }
+
+  #leaveAll(): void {
+    this.#isOn = false;
+    for (const directory of [...this.#followed.keys()]) this.#leave(directory);
   }
 
   #failed(failure: Error): void {
-    if (this.#closed) return;
+    if (this.#isFailing || !this.#isOn) return;
     this.#isFailing = true;
     this.#events.degraded(whyUnwatched(this.#root, failure));
-    this.#events.rescan();
   }
+}
+
+/** Tells directories of one path apart; undefined where there is none, links not followed. */
+function directoryIdentity(directory: string): string | undefined {
+  try {
+    const status = lstatSync(directory, { bigint: true, throwIfNoEntry: false });
+    return status?.isDirectory() === true ? `${String(status.ino)}:${String(status.birthtimeNs)}` : undefined;
+  } catch {
+    return undefined; // a directory above it may not be entered
+  }
+}
+
+/** What may be sockets or directories in a directory. */
+function entriesIn(directory: string): string[] {
+  const { files, directories } = readNames(directory);
+  return [...files, ...directories];
+}
+
+/** Hidden names left out, and regular files. Empty where it cannot be read. */
+function readNames(directory: string): { readonly files: string[]; readonly directories: string[] } {
+  const [files, directories]: [string[], string[]] = [[], []];
+  try {
+    for (const entry of readdirSync(directory, { withFileTypes: true })) {
+      if (entry.name.startsWith('.')) continue;
+      if (entry.isDirectory()) directories.push(`${directory}/${entry.name}`);
+      else if (!entry.isFile()) files.push(`${directory}/${entry.name}`);
+    }
+  } catch {
+    // removed or unreadable: nothing to find there now
+  }
+  return { files, directories };
 }
 
 /**
  * What may be a socket below a directory, links included and hidden names left out. Directories too deep, too many or
  * unreadable are skipped.
  *
- * @param maxDepth of directories below it; 0: it alone
+ * @param met called with each directory before it is read
  */
-export function listFiles(root: string, maxDepth = MAX_DEPTH): string[] {
-  const files: string[] = [];
-  let directories = 0;
-  const walk = (directory: string, depth: number): void => {
-    directories += 1;
-    if (directories > MOST_DIRECTORIES) return;
-    let entries;
-    try {
-      entries = readdirSync(directory, { withFileTypes: true });
-    } catch {
-      return; // removed or unreadable: nothing to find there now
-    }
-    for (const entry of entries) {
-      if (entry.name.startsWith('.')) continue;
-      const file = path.join(directory, entry.name);
-      if (entry.isDirectory()) {
-        if (depth < maxDepth) walk(file, depth + 1);
-      } else if (!entry.isFile()) files.push(file);
-    }
+export function listFiles(root: string, met: (directory: string) => void = () => undefined): string[] {
+  const found: string[] = [];
+  let left = MOST_DIRECTORIES;
+  const walk = (directory: string, depth: number, room: { left: number }): void => {
+    if (left <= 0 || room.left <= 0) return;
+    left -= 1;
+    room.left -= 1;
+    met(directory);
+    const { files, directories } = readNames(directory);
+    for (const file of files) found.push(file);
+    if (depth === MAX_DEPTH) return;
+    for (const below of directories) walk(below, depth + 1, depth === 0 ? { left: MOST_BELOW_ONE } : room);
   };
-  walk(root, 0);
-  return files;
+  walk(root, 0, { left: 1 });
+  return found;
 }

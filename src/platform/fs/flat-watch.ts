@@ -1,8 +1,10 @@
 // Tells that something changed in one directory, without saying what: for the directory in which device plugins keep
 // their sockets, of which two names matter. chokidar would read the whole directory and look at every entry after each
 // change, which is a hundred sockets a hundred times when a node's plugins restart together.
-import { mkdirSync, watch, type FSWatcher } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { asError } from '../../kernel/clock.js';
+import { systemClock } from '../time/system-clock.js';
+import { EventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a flat watch tells. */
@@ -17,7 +19,8 @@ export interface FlatWatchEvents {
 export class FlatWatch {
   readonly #root: string;
   readonly #events: FlatWatchEvents;
-  #watcher: FSWatcher | undefined;
+  readonly #budget = new EventBudget(systemClock);
+  #watcher: PacedWatch | undefined;
   #identity = '';
   #isClosed = false;
 
@@ -31,10 +34,13 @@ export class FlatWatch {
     try {
       mkdirSync(this.#root, { recursive: true, mode: 0o750 });
       this.#identity = identityOf(this.#root);
-      const watcher = watch(this.#root, { persistent: false });
-      this.#watcher = watcher;
-      watcher.on('change', () => this.#changed());
-      watcher.on('error', (failure) => this.#failed(failure));
+      this.#watcher = new PacedWatch(this.#root, {
+        clock: systemClock,
+        budget: this.#budget,
+        changed: () => this.#changed(),
+        resumed: () => this.#changed(),
+        failed: (failure) => this.#failed(failure),
+      });
     } catch (failure) {
       this.#failed(asError(failure));
       return;

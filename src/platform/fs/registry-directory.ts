@@ -1,6 +1,6 @@
 // The registry directory, as discovery looks at it.
 import path from 'node:path';
-import type { RegistryPort, Unusable } from '../../discovery/discovery.js';
+import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
 import { ownerOf } from './owner.js';
 import { keyAt, pinSocket, type PinProblem } from './socket-pin.js';
@@ -8,6 +8,8 @@ import { keyAt, pinSocket, type PinProblem } from './socket-pin.js';
 /** What it is told. */
 export interface RegistryDirectoryPorts {
   readonly directory: string;
+  /** Tells of changes in a directory from now on. */
+  readonly follow: (directory: string) => BelowDirectory;
   /** Whose sockets and directories are no strangers'. */
   readonly isTrusted: (uid: number) => boolean;
   /** What a socket that cannot be opened means to its plugin. */
@@ -15,9 +17,10 @@ export interface RegistryDirectoryPorts {
 }
 
 /** The real directory. */
-export function registryDirectory({ directory, isTrusted, refusal }: RegistryDirectoryPorts): RegistryPort {
+export function registryDirectory({ directory, follow, isTrusted, refusal }: RegistryDirectoryPorts): RegistryPort {
   return {
-    list: () => listFiles(directory),
+    list: () => listFiles(directory, follow),
+    follow,
     pin: (file) => {
       const pinned = pinSocket(file);
       if (!('problem' in pinned)) return pinned;

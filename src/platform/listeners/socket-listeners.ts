@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import path from 'node:path';
-import type { Discovery } from '../../discovery/discovery.js';
+import type { Discovery, DiscoveryEvents, RegistryPort } from '../../discovery/discovery.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
@@ -34,8 +34,8 @@ export interface SocketListenerPorts {
   readonly acceptAdmin: (socket: Socket) => void;
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
-  /** Follows the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
-  readonly openDiscovery: (looked: () => void) => Discovery;
+  /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
+  readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<RegistryPort, 'follow'>) => Discovery;
   /** Something changed in the device-plugin directory, or it is time to look. */
   readonly lookAtPaths: () => void;
   /** kubelet.sock is about to be put in place again: plugins may take that for a restart of the kubelet. */
@@ -71,7 +71,10 @@ export class SocketListeners {
   constructor(ports: SocketListenerPorts) {
     this.#ports = ports;
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
-    this.#discovery = ports.openDiscovery(() => this.#lookAround());
+    this.#discovery = ports.openDiscovery({
+      looked: () => this.#lookAround(),
+      follow: (directory) => this.#registryWatch.follow(directory),
+    });
     this.#registryWatch = new DirectoryWatch(pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
@@ -102,11 +105,11 @@ export class SocketListeners {
     this.#kubelet?.publish();
   }
 
-  /** Starts to follow both directories. Resolves when the first look is complete. */
-  async watch(): Promise<void> {
+  /** Looks at what is there, and follows both directories from now on. */
+  watch(): void {
     this.#discovery.start();
     this.#deviceWatch.start();
-    await this.#registryWatch.start();
+    this.#registryWatch.start();
   }
 
   /** Stops accepting plugins and looking at directories; broker.sock goes on. */
@@ -118,7 +121,7 @@ export class SocketListeners {
     this.#discovery.stop();
     await Promise.all([this.#rebinding, this.#rebindingAdmin]);
     this.#deviceWatch.close();
-    await this.#registryWatch.close();
+    this.#registryWatch.close();
     void this.#kubelet?.close();
   }
 
@@ -142,7 +145,7 @@ export class SocketListeners {
       const { clock, settings } = this.#ports;
       this.#unwatched.set(
         directory,
-        clock.alarm(settings.discovery.rescanMs, () => void watch.restart()),
+        clock.alarm(settings.discovery.rescanMs, () => watch.restart()),
       );
     }
     this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);

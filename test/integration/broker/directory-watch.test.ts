@@ -2,18 +2,28 @@ import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DirectoryWatch } from '../../../src/platform/fs/directory-watch.js';
+import { DirectoryWatch, listFiles } from '../../../src/platform/fs/directory-watch.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a watched directory', () => {
   const directory = path.join(tempDir(), 'registry');
   const hints: string[] = [];
+  /** Directories that are gone or exchanged. */
+  const others: string[] = [];
   let rescans = 0;
+  // As discovery does.
+  const hint = (file: string): void => {
+    hints.push(file);
+    const { isOther, entries } = watch.follow(file);
+    if (isOther) others.push(file);
+    for (const entry of entries) hint(entry);
+  };
   const watch = new DirectoryWatch(directory, {
-    hint: (file) => void hints.push(file),
+    hint,
     rescan: () => {
       rescans += 1;
+      listFiles(directory, (met) => void watch.follow(met));
     },
     degraded: (why) => assert.equal(why, undefined),
   });
@@ -41,5 +51,37 @@ describe('a watched directory', () => {
       const file = path.join(directory, 'moved', name);
       await eventually(`a hint about ${file}`, () => hints.includes(file));
     }
+  });
+
+  it('leaves room for directories of others, however many somebody makes', async () => {
+    for (let at = 0; at < 300; at++) mkdirSync(path.join(directory, 'many', String(at)), { recursive: true });
+    mkdirSync(path.join(directory, 'other'));
+    const file = path.join(directory, 'other', 'a.sock');
+    await eventually('the other is followed', () => {
+      writeFileSync(file, '');
+      return hints.includes(file);
+    });
+    const met: string[] = [];
+    listFiles(directory, (one) => void met.push(one));
+    assert.ok(met.filter((one) => one.includes('many')).length <= 256);
+    assert.ok(met.includes(path.join(directory, 'other')));
+  });
+
+  it('tells of a directory that went, and of another one in its place', async () => {
+    const [first, second] = ['one', 'two'].map((name) => path.join(directory, name)) as [string, string];
+    mkdirSync(first);
+    symlinkSync('/dev/null', path.join(first, 'old'));
+    await eventually('the first is followed', () => hints.includes(path.join(first, 'old')));
+    mkdirSync(path.join(directory, '.away'));
+    others.length = 0;
+    renameSync(first, path.join(directory, '.away', 'one'));
+    mkdirSync(first);
+    symlinkSync('/dev/null', path.join(first, 'new'));
+    await eventually('the other one is', () => hints.includes(path.join(first, 'new')));
+    assert.ok(others.includes(first));
+    mkdirSync(second);
+    await eventually('it is seen', () => hints.includes(second));
+    rmSync(second, { recursive: true });
+    await eventually('it went', () => others.includes(second));
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Discovery, type Unusable } from '../../../src/discovery/discovery.js';
+import { Discovery, type BelowDirectory, type Unusable } from '../../../src/discovery/discovery.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 
@@ -15,6 +15,8 @@ class Bed {
   readonly full: (string | undefined)[] = [];
   /** Paths that cannot be used. */
   readonly unusable = new Map<string, Unusable>();
+  /** What is said of paths that are no sockets. */
+  readonly below = new Map<string, BelowDirectory>();
   readonly discovery: Discovery;
 
   constructor() {
@@ -23,6 +25,7 @@ class Bed {
     this.discovery = new Discovery(
       {
         list: () => sockets.paths().filter((path) => !isHidden(path)),
+        follow: (path) => this.below.get(path) ?? { isOther: false, entries: [] },
         pin: (path) => this.unusable.get(path) ?? sockets.open(path),
         keyAt: sockets.keyAt,
         ownerOf: (path) => this.owner(path),
@@ -95,8 +98,19 @@ describe('discovery', () => {
     bed.discovery.start();
     bed.news();
     for (const path of ['/r/d/a', '/r/d/e/b', '/r/dd/c']) bed.sockets.remove(path);
+    bed.below.set('/r/d', { isOther: true, entries: [] });
     bed.discovery.look('/r/d');
     assert.deepEqual(bed.news(), ['-/r/d/a#1', '-/r/d/e/b#2']);
+  });
+
+  it('looks at what is in a directory that came, below further ones too', () => {
+    const bed = new Bed();
+    bed.discovery.start();
+    for (const path of ['/r/d/a', '/r/d/e/b', '/r/d/.c']) bed.sockets.put(path);
+    bed.below.set('/r/d', { isOther: false, entries: ['/r/d/a', '/r/d/.c', '/r/d/e'] });
+    bed.below.set('/r/d/e', { isOther: false, entries: ['/r/d/e/b'] });
+    bed.discovery.look('/r/d');
+    assert.deepEqual(bed.news(), ['+/r/d/a#1', '+/r/d/e/b#2']);
   });
 
   it('ignores hidden names', () => {

@@ -1,0 +1,110 @@
+// The watch of one directory that costs no more than its events are worth. Who makes and removes files without end raises
+// events faster than a program takes them, and the runtime reads them until there are none: nothing else would have a
+// turn for as long as that goes on. A directory that is too busy is let go for a moment and looked at after it.
+import { watch, type FSWatcher } from 'node:fs';
+import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
+
+/** Events taken at once: a thousand plugins that start together raise as many. */
+const BURST = 2048;
+/** Events taken in a millisecond, in the long run. */
+const PER_MS = 1;
+/** A directory that is too busy is let go for so long; twice as long each time it is so again soon, up to the second. */
+const PAUSE_MS = 250;
+const MOST_PAUSE_MS = 2000;
+/** Again within this is soon. */
+const SOON_MS = 1000;
+
+/** Events that may be taken, of one directory or of several that share them. */
+export class EventBudget {
+  readonly #clock: Clock;
+  #left = BURST;
+  #at: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#at = clock.mono();
+  }
+
+  /** Whether one more is taken. */
+  take(): boolean {
+    if (this.#left < 1) {
+      const now = this.#clock.mono();
+      this.#left = Math.min(BURST, (now - this.#at) * PER_MS);
+      this.#at = now;
+      if (this.#left < 1) return false;
+    }
+    this.#left -= 1;
+    return true;
+  }
+}
+
+/** What it needs, and tells. */
+export interface PacedWatchPorts {
+  readonly clock: Clock;
+  readonly budget: EventBudget;
+  /** Something changed: the name in the directory; the directory's own where that is concerned. */
+  readonly changed: (name: string) => void;
+  /** It was too busy and is watched again: whatever is in it may have changed. */
+  readonly resumed: () => void;
+  /** It is not watched any more. */
+  readonly failed: (failure: Error) => void;
+}
+
+/** Watches one directory, without what is below it. */
+export class PacedWatch {
+  readonly #directory: string;
+  readonly #ports: PacedWatchPorts;
+  #watcher: FSWatcher | undefined;
+  #pause: Alarm | undefined;
+  #pauseMs = PAUSE_MS;
+  #resumedAt = -Infinity;
+
+  /** Watches. @throws NodeJS.ErrnoException ENOENT, EACCES, ENOSPC, EMFILE */
+  constructor(directory: string, ports: PacedWatchPorts) {
+    this.#directory = directory;
+    this.#ports = ports;
+    this.#open();
+  }
+
+  /** Stops. Idempotent. */
+  close(): void {
+    this.#pause?.cancel();
+    this.#pause = undefined;
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
+
+  #open(): void {
+    const watcher = watch(this.#directory, { persistent: false });
+    this.#watcher = watcher;
+    watcher.on('change', (_type, name) => {
+      if (watcher !== this.#watcher) return;
+      if (this.#ports.budget.take()) this.#ports.changed(String(name));
+      else this.#rest();
+    });
+    watcher.on('error', (failure) => this.#failed(failure));
+  }
+
+  #rest(): void {
+    const { clock, resumed } = this.#ports;
+    this.close();
+    const isAgain = clock.mono() - this.#resumedAt < SOON_MS;
+    this.#pauseMs = isAgain ? Math.min(MOST_PAUSE_MS, 2 * this.#pauseMs) : PAUSE_MS;
+    this.#pause = clock.alarm(this.#pauseMs, () => {
+      this.#pause = undefined;
+      this.#resumedAt = clock.mono();
+      try {
+        this.#open();
+      } catch (failure) {
+        this.#failed(asError(failure));
+        return;
+      }
+      resumed();
+    });
+  }
+
+  #failed(failure: Error): void {
+    this.close();
+    this.#ports.failed(failure);
+  }
+}
