@@ -74,7 +74,7 @@ export class DirectoryWatch {
     }
     // Whoever looks at everything asks for each directory to be followed.
     this.#events.rescan();
-    if (!this.#isFailing) this.#events.degraded(undefined);
+    if (this.#isWell()) this.#events.degraded(undefined);
   }
 
   /** Sets the watch up anew, making the directory again if somebody removed it. */
@@ -182,6 +182,10 @@ export class DirectoryWatch {
   #leaveAll(): void {
     this.#isOn = false;
     for (const directory of [...this.#followed.keys()]) this.#leave(directory);
+  }
+
+  #isWell(): boolean {
+    return !this.#isFailing;
   }
 
   #failed(failure: Error): void {

@@ -71,10 +71,8 @@ export class SocketListeners {
   constructor(ports: SocketListenerPorts) {
     this.#ports = ports;
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
-    this.#discovery = ports.openDiscovery({
-      looked: () => this.#lookAround(),
-      follow: (directory) => this.#registryWatch.follow(directory),
-    });
+    const follow: RegistryPort['follow'] = (directory) => this.#registryWatch.follow(directory);
+    this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(), follow });
     this.#registryWatch = new DirectoryWatch(pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
@@ -140,8 +138,8 @@ export class SocketListeners {
     this.#unwatched.get(directory)?.cancel();
     this.#unwatched.delete(directory);
     if (why !== undefined && !this.#isClosed) {
-      const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
       // An operator may have raised the limit.
+      const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
       const { clock, settings } = this.#ports;
       this.#unwatched.set(
         directory,

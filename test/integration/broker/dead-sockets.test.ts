@@ -37,8 +37,8 @@ void describe('a directory full of sockets on which nobody listens', () => {
   after(() => broker.close());
 
   void it('has a share of the broker and no more, and status says so', { skip }, async () => {
-    deadSockets(hostile, 200, OTHER_UID);
     chownSync(hostile, OTHER_UID, OTHER_UID);
+    deadSockets(hostile, 200, OTHER_UID);
     await eventually('it is told', async () => {
       const { problems } = (await broker.status()).broker;
       return problems.some((one) => one.includes(`uid ${String(OTHER_UID)}`) && one.includes('discovery.maxSockets'));
