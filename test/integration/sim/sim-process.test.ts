@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { DeviceSimOptions } from '../../../src/sim/device/options.js';
 import { eventually } from '../../support/eventually.js';
@@ -14,11 +14,21 @@ import { TestRegistry } from './test-registry.js';
 
 const PROGRAM = fileURLToPath(new URL('../../support/sim-process.js', import.meta.url));
 
+/** What ends what a test started, also where it failed. */
+const ends: (() => unknown)[] = [];
+
+async function registryIn(dir: string): Promise<TestRegistry> {
+  const registry = await TestRegistry.start(dir);
+  ends.push(() => registry.stop());
+  return registry;
+}
+
 function start(dir: string, given: Partial<DeviceSimOptions>): { child: ChildProcess; lines: SimLine[] } {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ dir, ...given })], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: SimLine[] = [];
+  ends.push(() => child.kill('SIGKILL'));
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line) as SimLine));
   return { child, lines };
 }
@@ -29,20 +39,23 @@ async function ended(child: ChildProcess): Promise<number | null> {
 }
 
 describe('a simulated device plugin as a process', () => {
+  afterEach(async () => {
+    for (const end of ends.splice(0)) await end();
+  });
+
   it('ends well on SIGTERM', async () => {
     const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
+    const registry = await registryIn(dir);
     const { child } = start(dir, {});
     await eventually('the registration', () => registry.requests.length === 1);
     child.kill('SIGTERM');
     assert.equal(await ended(child), 0);
     assert.equal(existsSync(path.join(dir, 'example.com_sim.sock')), false);
-    await registry.stop();
   });
 
   it('crashes at a second list stream when it cannot bear one, and leaves its socket', async () => {
     const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
+    const registry = await registryIn(dir);
     const { child } = start(dir, { secondWatch: 'crash' });
     await eventually('the registration', () => registry.requests.length === 1);
     const socket = path.join(dir, 'example.com_sim.sock');
@@ -51,13 +64,12 @@ describe('a simulated device plugin as a process', () => {
     registry.watch(socket);
     assert.equal(await ended(child), 2);
     assert.equal(existsSync(socket), true);
-    await registry.stop();
   });
 
   it('crashes again and again with a new pid and a new socket name each time', async () => {
     const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
-    const { child, lines } = start(dir, { crashEvery: 150 });
+    const registry = await registryIn(dir);
+    const { child, lines } = start(dir, { crashEvery: 500 });
     await eventually('three lives', () => registry.requests.length >= 3);
     child.kill('SIGTERM');
     await ended(child);
@@ -65,12 +77,11 @@ describe('a simulated device plugin as a process', () => {
     const deaths = lines.filter(({ event }) => event === 'life-ended');
     assert.equal(deaths[0]?.['code'], 137);
     assert.ok(new Set(deaths.map((line) => line['child'])).size >= 2);
-    await registry.stop();
   });
 
   it('loops over Register without a pause when it is told to', async () => {
     const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
+    const registry = await registryIn(dir);
     const { child, lines } = start(dir, { registerEvery: 0, registerCount: 200 });
     await eventually('all registrations', () => registry.requests.length === 200);
     await eventually('all lines', () => {
@@ -79,12 +90,11 @@ describe('a simulated device plugin as a process', () => {
     });
     child.kill('SIGTERM');
     await ended(child);
-    await registry.stop();
   });
 
   it('loops over connections and keeps them when it is told to', async () => {
     const dir = tempDir();
-    const registry = await TestRegistry.start(dir);
+    const registry = await registryIn(dir);
     const { child, lines } = start(dir, { connectEvery: 0, connectHold: true });
     await eventually('many connections', () => registry.connections > 50);
     child.kill('SIGTERM');
@@ -94,6 +104,5 @@ describe('a simulated device plugin as a process', () => {
       true,
     );
     assert.equal(registry.requests.length, 0);
-    await registry.stop();
   });
 });
