@@ -25,6 +25,10 @@ const NEEDS = {
       succeeds('test', ['-d', '/usr/share/gocode/src/github.com/container-orchestrated-devices']),
     packages: 'golang-go golang-github-container-orchestrated-devices-container-device-interface-dev',
   },
+  podman: {
+    isThere: (): boolean => succeeds('podman', ['--version']) && succeeds('runc', ['--version']),
+    packages: 'podman runc',
+  },
   python: {
     isThere: (): boolean => PYTHON !== undefined && succeeds('protoc', ['--version']),
     packages: 'python3-grpcio python3-protobuf protobuf-compiler libprotobuf-dev',
@@ -40,7 +44,7 @@ export function missing(...languages: readonly (keyof typeof NEEDS)[]): string |
   const absent = languages.filter((language) => !NEEDS[language].isThere());
   if (absent.length === 0) return false;
   const packages = absent.map((language) => NEEDS[language].packages).join(' ');
-  const reason = `SKIPPED: no ${absent.join(', no ')} with gRPC here; on Debian: apt-get install ${packages}`;
+  const reason = `SKIPPED: no ${absent.join(', no ')} with what is needed here; on Debian: apt-get install ${packages}`;
   if (process.env['CI'] === 'true') throw new Error(reason);
   console.error(reason);
   return reason;
