@@ -67,6 +67,7 @@ export class Asking {
 
   /** Asks every plugin of a lease at once, and merges what they say. */
   async ask(granted: readonly Granted[], signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+    this.#ports.store.expect();
     const failed = new AbortController();
     const both = granted.length === 1 ? signal : AbortSignal.any([signal, failed.signal]);
     const answers = await Promise.all(

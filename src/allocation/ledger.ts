@@ -17,6 +17,8 @@ export interface Entry {
 /** The one structure. */
 export class Ledger {
   readonly #entries = new Map<string, Entry>();
+  /** By uid and key: neither changes while a lease lives. */
+  readonly #ofKeys = new Map<string, Entry>();
 
   /** Leases and marks. */
   get size(): number {
@@ -33,18 +35,21 @@ export class Ledger {
 
   /** The lease of a key. Keys are the uid's own. */
   ofKey(uid: number, key: string): Entry | undefined {
-    for (const entry of this.#entries.values()) {
-      if (entry.lease.uid === uid && entry.lease.key === key) return entry;
-    }
-    return undefined;
+    return this.#ofKeys.get(keyOf(uid, key));
   }
 
   add(entry: Entry): void {
-    this.#entries.set(entry.lease.id, entry);
+    const { id, uid, key } = entry.lease;
+    this.#entries.set(id, entry);
+    if (key !== undefined) this.#ofKeys.set(keyOf(uid, key), entry);
   }
 
   /** Whether it was there. */
   remove(id: string): boolean {
+    const entry = this.#entries.get(id);
+    if (entry === undefined) return false;
+    const { uid, key } = entry.lease;
+    if (key !== undefined && this.ofKey(uid, key) === entry) this.#ofKeys.delete(keyOf(uid, key));
     return this.#entries.delete(id);
   }
 
@@ -65,6 +70,10 @@ export class Ledger {
     for (const lease of this.takenOf(resource).values()) if (lease.uid === uid) count += 1;
     return count;
   }
+}
+
+function keyOf(uid: number, key: string): string {
+  return `${String(uid)} ${key}`;
 }
 
 /** A lease as it goes on the disk. */

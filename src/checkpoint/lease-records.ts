@@ -5,14 +5,18 @@ import type { CheckpointStore } from './store.js';
 
 /** Leases on the disk. */
 export class LeaseRecords implements LedgerStore {
-  readonly #store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept'>;
+  readonly #store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept' | 'expect'>;
 
-  constructor(store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept'>) {
+  constructor(store: Pick<CheckpointStore, 'update' | 'mayWrite' | 'isKept' | 'expect'>) {
     this.#store = store;
   }
 
   get mayWrite(): boolean {
     return this.#store.mayWrite;
+  }
+
+  expect(): void {
+    this.#store.expect();
   }
 
   isKept(): Promise<boolean> {

@@ -127,6 +127,8 @@ export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
 export interface LedgerStore {
   /** Whether anything that changes now can reach the disk. */
   readonly mayWrite: boolean;
+  /** A plugin is being asked: if it answers, a lease is recorded. */
+  expect(): void;
   /** Records a lease; false when it was not on the disk in time. */
   put(record: LeaseRecord): Promise<boolean>;
   /** Forgets a lease; false when that is not on the disk yet: it is written later. */

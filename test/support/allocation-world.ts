@@ -77,6 +77,7 @@ export async function allocationWorld(
         if (isAlive && machine.isWritable) machine.disk.delete(id);
         return isAlive && machine.isWritable;
       },
+      expect: () => undefined,
       setLedger: () => Promise.resolve(true),
       isKept: () => Promise.resolve(true),
     },

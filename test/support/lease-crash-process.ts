@@ -101,6 +101,7 @@ const { allocations } = await allocationWorld(
       get mayWrite() {
         return store.mayWrite;
       },
+      expect: () => store.expect(),
       isKept: () => store.isKept(),
       put: async (record) => (await store.update((draft) => draft.putLease(record))) === 'durable',
       remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',

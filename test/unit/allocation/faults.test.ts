@@ -395,6 +395,7 @@ describe('the disk under the ledger', () => {
         get mayWrite() {
           return store.mayWrite;
         },
+        expect: () => store.expect(),
         isKept: () => store.isKept(),
         put: async (record) => (await store.update((draft) => draft.putLease(record))) === 'durable',
         remove: async (id) => (await store.update((draft) => draft.removeLease(id))) === 'durable',
