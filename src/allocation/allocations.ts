@@ -160,20 +160,17 @@ export class Allocations implements LeaseSource {
   }
 
   /** The same key again: the same lease, if the request is the same. */
-  #again(
-    entry: Entry,
-    { wants, key, ttlMs }: AllocationRequest,
-    owner: LeaseOwner,
-  ): Promise<Result<Lease>> | Result<Lease> {
+  async #again(entry: Entry, { wants, key, ttlMs }: AllocationRequest, owner: LeaseOwner): Promise<Result<Lease>> {
     const { lease } = entry;
     const differs = differenceOf(lease, { wants, ttlMs }, owner);
     if (differs !== undefined)
       return refused('KEY_IN_USE', `key ${key ?? ''} names lease ${lease.id}, which was ${differs}`);
-    return this.#confirmed(entry);
+    const isAnswered = await this.#asking.again(entry, this.#halt.signal);
+    return typeof isAnswered === 'boolean' ? this.#confirmed(entry, isAnswered) : { ok: false, refusal: isAnswered };
   }
 
-  async #confirmed(entry: Entry): Promise<Result<Lease>> {
-    await this.keeper.confirm(entry);
+  async #confirmed(entry: Entry, isAnswered = false): Promise<Result<Lease>> {
+    await this.keeper.confirm(entry, isAnswered);
     return { ok: true, value: entry.lease };
   }
 

@@ -8,7 +8,7 @@ import { AnswerRoom } from './answer-room.js';
 import { answerProblem, mergeAnswers } from './answers.js';
 import { freeOf } from './availability.js';
 import { shareNode } from './choose.js';
-import type { Ledger } from './ledger.js';
+import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 
 /** Leases asked of one plugin at once. */
@@ -89,6 +89,15 @@ export class Asking {
     const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return this.#room.refusalOf(merged) ?? merged;
+  }
+
+  /** Asks once more for the devices of a lease whose answer is lost. Whether it has one now that it had not, or why not. */
+  async again(entry: Entry, signal: AbortSignal): Promise<boolean | AllocationRefusal> {
+    if (entry.lease.answer.isLost !== true) return false;
+    const answer = await this.ask(entry.lease.granted, signal);
+    if ('code' in answer) return answer;
+    entry.lease = { ...entry.lease, answer };
+    return true;
   }
 
   async #inLine(granted: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {

@@ -4,6 +4,11 @@ import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 import type { Telling } from './telling.js';
 
+const LOST: Impairment = {
+  reason: 'answer-lost',
+  message: 'what its plugins answered is lost, and they are asked again with its key',
+};
+
 /** Looks at devices and their nodes. */
 export class Impairments {
   readonly #ports: AllocationPorts;
@@ -35,9 +40,9 @@ export class Impairments {
 
   /** Looks at the devices of one lease. */
   look(entry: Entry, isSettled: boolean, listed = this.#listed()): void {
-    const { state, reason, granted } = entry.lease;
+    const { state, reason, granted, answer } = entry.lease;
     if (state === 'asking' || reason === 'ledger-recovered') return;
-    const found = impairmentOf(granted, listed, isSettled);
+    const found = impairmentOf(granted, listed, isSettled) ?? (answer.isLost === true ? LOST : undefined);
     if (found === undefined && reason === 'device-node-missing') return;
     this.#impair(entry, found);
   }

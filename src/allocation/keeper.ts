@@ -7,6 +7,7 @@ import { Impairments } from './impairments.js';
 import { recordOf, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
+import { shutBy } from './shut.js';
 import { Telling } from './telling.js';
 
 /** A process that is killed closes its sockets a moment before it has ended: looked at after so long, each time. */
@@ -51,25 +52,7 @@ export class Keeper {
 
   /** Why nothing is given out now, if that is so. */
   shut(): AllocationRefusal | undefined {
-    if (this.#isStopping)
-      return { code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; its successor knows the leases' };
-    if (this.#state === 'unknown') {
-      return {
-        code: 'LEDGER_UNKNOWN',
-        message:
-          'the checkpoint was lost and nobody knows what is given out; `plugin-broker allocations reset` says that nothing is',
-      };
-    }
-    if (this.#ports.store.mayWrite) return undefined;
-    return this.#state === 'unread'
-      ? {
-          code: 'LEDGER_UNKNOWN',
-          message: 'the checkpoint was not read, so that nobody knows what is given out; see `plugin-broker status`',
-        }
-      : {
-          code: 'LEDGER_NOT_WRITABLE',
-          message: 'nothing can be written to the checkpoint; see `plugin-broker status`',
-        };
+    return shutBy(this.#state, this.#isStopping, this.#ports.store.mayWrite);
   }
 
   /**
@@ -154,11 +137,15 @@ export class Keeper {
     return undefined;
   }
 
-  /** Its owner was seen: a time to live begins anew, and nothing is in doubt any more. */
-  async confirm(entry: Entry): Promise<void> {
-    const { bootId, store } = this.#ports;
+  /**
+   * Its owner was seen: a time to live begins anew, and nothing is in doubt any more.
+   *
+   * @param isAnswered its plugins were asked once more, because what they had answered was lost
+   */
+  async confirm(entry: Entry, isAnswered = false): Promise<void> {
+    const { bootId, store, cdi } = this.#ports;
     const { lease } = entry;
-    const isNews = lease.bootId !== bootId || lease.ttlMs !== undefined;
+    const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
     if (lease.state === 'unconfirmed') {
       entry.lease = { ...lease, state: 'active', reason: undefined, bootId };
       this.#telling.changed(entry);
@@ -168,7 +155,10 @@ export class Keeper {
     if (lease.ttlMs !== undefined) this.#begin(entry);
     if (isNews) this.#await(entry);
     // Whoever is told again what it has may rely on it as at the first time: somebody may have removed it from the disk.
-    await (isNews ? store.put(recordOf(entry)) : store.isKept());
+    const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
+    if (isAnswered) entry.cdi = await cdi.write(entry.lease, isRecorded);
+    await isRecorded;
+    if (isAnswered) this.lookAtDevices();
   }
 
   /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */

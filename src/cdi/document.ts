@@ -45,6 +45,7 @@ export function hostPathsOf({ answer }: Lease): string[] {
  * @param found what is at each of `hostPathsOf`
  */
 export function cdiText(lease: Lease, kind: string, origin: Origin, found: ReadonlyMap<string, HostNode>): Written {
+  if (lease.answer.isLost === true) return no('what its plugins answered is lost');
   const env: string[] = [];
   for (const [name, value] of leaseEnvs(lease)) {
     if (!isEnv(name, value)) return no(`the plugin's variable ${JSON.stringify(name)} cannot stand in an environment`);

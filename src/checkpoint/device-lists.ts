@@ -1,4 +1,4 @@
-// Device lists of the checkpoint: few bytes stand in it, many are files that it names. A file is on the disk before a
+// Files beside the checkpoint, and device lists, of which few bytes stand in it and many are such files. A file is on the disk before a
 // generation that names it, and goes only when neither of the two generations on the disk names it any more.
 import { createHash } from 'node:crypto';
 import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
@@ -26,6 +26,8 @@ export class DeviceLists {
   /** The entries whose files were all there when it was looked last. */
   #whole: readonly PluginEntry[] | undefined;
   #namedBefore: ReadonlySet<string> = new Set<string>();
+  /** Further files that the newest generation names, by hash, and how their bytes are made again. */
+  others: ReadonlyMap<string, () => Buffer> = new Map();
 
   /** @param inlineBytes lists up to this size stand in the checkpoint itself */
   constructor(files: ListFiles, inlineBytes: number) {
@@ -55,22 +57,34 @@ export class DeviceLists {
 
   /** Counts the lists of a document that was read as present. */
   loaded(document: CheckpointDocument): void {
-    this.#namedBefore = filesNamedBy(document.plugins);
+    this.#namedBefore = filesNamedIn(document);
     for (const sha256 of this.#namedBefore) this.#present.set(sha256, 'whole');
   }
 
   /** The bytes of a list that is a file; undefined when that is missing or damaged. */
-  async read(list: StoredList): Promise<Buffer | undefined> {
+  async read(list: Pick<StoredList, 'sha256' | 'bytes'>): Promise<Buffer | undefined> {
     const bytes = await this.#files.read(list.sha256, list.bytes);
     if (bytes !== undefined && createHash('sha256').update(bytes).digest('hex') === list.sha256) return bytes;
     this.#present.delete(list.sha256);
     return undefined;
   }
 
+  /** Whether a file is known to be on the disk, whole. */
+  isThere(sha256: string): boolean {
+    return this.#present.get(sha256) === 'whole';
+  }
+
+  /** Resolves when these files, by hash, are on the disk. */
+  async write(files: ReadonlyMap<string, Buffer>): Promise<void> {
+    // A folder that had to be made has none of the files any more that were known to be in it.
+    if (await this.#files.write(files)) this.#present.clear();
+    for (const sha256 of files.keys()) this.#present.set(sha256, 'whole');
+  }
+
   /** The hashes of files that entries name, that were on the disk, and that somebody has removed since. */
   async missing(plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlySet<string>> {
-    const named = filesNamedBy(plugins.values());
-    const known = [...named].filter((sha256) => this.#present.get(sha256) === 'whole');
+    const named = [...filesNamedBy(plugins.values()), ...this.others.keys()];
+    const known = named.filter((sha256) => this.#present.get(sha256) === 'whole');
     if (known.length === 0) return new Set();
     const there = new Set(await this.#files.hashes());
     const missing = new Set(known.filter((sha256) => !there.has(sha256)));
@@ -99,6 +113,7 @@ export class DeviceLists {
       const list = newest(key);
       if (list !== undefined && missing.has(list.sha256)) lost.set(list.sha256, list.raw);
     }
+    for (const [sha256, bytesOf] of this.others) if (missing.has(sha256)) lost.set(sha256, bytesOf());
     for (const sha256 of missing) if (!lost.has(sha256)) this.#present.delete(sha256);
     // Should this fail, they count as missing at the next commit, too.
     if (lost.size > 0) await this.#files.write(lost);
@@ -121,10 +136,8 @@ export class DeviceLists {
     }
     const written = new Map<string, StoredList>();
     if (batch.length === 0) return written;
-    // A folder that had to be made has none of the files any more that were known to be in it.
-    if (await this.#files.write(new Map(batch.map(([, { sha256, raw }]) => [sha256, raw])))) this.#present.clear();
+    await this.write(new Map(batch.map(([, { sha256, raw }]) => [sha256, raw])));
     for (const [key, list] of batch) {
-      this.#present.set(list.sha256, 'whole');
       const waiting = this.#waiting.get(key);
       if (waiting === undefined) continue;
       if (waiting === list) this.#waiting.delete(key);
@@ -139,7 +152,7 @@ export class DeviceLists {
    * @param plugins the entries in memory, which may name more by now
    */
   async committed(document: CheckpointDocument, plugins: ReadonlyMap<string, PluginEntry>): Promise<void> {
-    const named = filesNamedBy(document.plugins);
+    const named = filesNamedIn(document);
     const before = this.#namedBefore;
     this.#namedBefore = named;
     if (!this.#hasLooked) {
@@ -160,6 +173,12 @@ export class DeviceLists {
 
 function stored({ raw, sha256, devices }: ReceivedList): StoredList {
   return { sha256, bytes: raw.length, devices };
+}
+
+function filesNamedIn({ plugins, leases }: CheckpointDocument): Set<string> {
+  const named = filesNamedBy(plugins);
+  for (const { answerFile } of leases) if (answerFile !== undefined) named.add(answerFile.sha256);
+  return named;
 }
 
 function filesNamedBy(plugins: Iterable<PluginEntry>): Set<string> {

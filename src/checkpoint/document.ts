@@ -74,8 +74,15 @@ export interface Tombstone {
   readonly extra?: UnknownFields;
 }
 
-/** A lease in the checkpoint. */
-export type LeaseEntry = LeaseRecord & { readonly extra?: UnknownFields };
+/** Where the answer of a lease is that is too large to stand in the checkpoint: a file like those of device lists. */
+export interface StoredAnswer {
+  /** Of the bytes, in hexadecimal; also the name of the file below `state/devices/`. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** A lease in the checkpoint. With `answerFile`, what is written names the file instead of the answer. */
+export type LeaseEntry = LeaseRecord & { readonly answerFile?: StoredAnswer; readonly extra?: UnknownFields };
 
 /** One generation of the checkpoint. */
 export interface CheckpointDocument {

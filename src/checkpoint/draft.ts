@@ -1,6 +1,6 @@
 // The checkpoint in memory, and the few ways in which it may be changed.
 import { incarnationKey, pluginKey } from '../model/ids.js';
-import type { LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseRecord, LedgerState, PluginAnswer } from '../model/lease.js';
 import { entryKey, MAX_TOMBSTONES } from './document.js';
 import type { CheckpointDocument, LeaseEntry, PluginEntry, PluginFacts, StoredList, Tombstone } from './document.js';
 
@@ -72,8 +72,18 @@ export class Draft implements Contents {
 
   /** Records a lease, in place of what was known of it. */
   putLease(lease: LeaseRecord): void {
-    const extra = this.#leases.get(lease.id)?.extra;
-    this.#leases.set(lease.id, extra === undefined ? lease : { ...lease, extra });
+    const { extra, answerFile } = this.#leases.get(lease.id) ?? {};
+    const kept = {
+      ...(extra === undefined ? {} : { extra }),
+      ...(lease.answer.isLost === true && answerFile !== undefined ? { answerFile } : {}),
+    };
+    this.#leases.set(lease.id, { ...lease, ...kept });
+  }
+
+  /** The answer of a lease was read from its file. */
+  putAnswer(id: string, answer: PluginAnswer): void {
+    const { answerFile: _read, ...lease } = this.#leases.get(id) ?? {};
+    if ('id' in lease) this.#leases.set(id, { ...lease, answer });
   }
 
   /** Forgets a lease. */

@@ -12,6 +12,14 @@ export interface Findings {
 }
 
 /**
+ * Whether leases of this boot may have been on a file that cannot be used. It is said on the disk before anything else is
+ * written there: a later start would find a whole checkpoint without them.
+ */
+export function mayHaveLostLeases({ source, lostBoots }: Found, bootId: string): boolean {
+  return source === 'none' && lostBoots.some((lost) => lost === undefined || lost === bootId);
+}
+
+/**
  * @param generation the generation that was taken, where there is one
  * @param plugins how many plugins it holds
  */

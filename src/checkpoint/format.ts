@@ -53,6 +53,7 @@ export const LEASE_MEMBERS = [
   'wants',
   'granted',
   'answer',
+  'answerFile',
   'createdAt',
   'ttlMs',
   'renewed',

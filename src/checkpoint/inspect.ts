@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { decodeCheckpoint, decodeDocument } from './decode.js';
-import type { CheckpointDocument, PluginEntry } from './document.js';
+import type { CheckpointDocument, PluginEntry, StoredAnswer } from './document.js';
 import type { FilePort } from './file-port.js';
 import { unseal } from './envelope.js';
 
@@ -118,9 +118,15 @@ async function contentsOf(files: FilePort, file: string, document: CheckpointDoc
     }
     plugins.push(inspected(entry, list, document.bootId));
   }
-  const isUnchecked = plugins.some(({ list }) => list === 'unchecked');
+  let isUnchecked = plugins.some(({ list }) => list === 'unchecked');
+  for (const { id, answerFile } of document.leases) {
+    const answer = answerFile === undefined ? 'inline' : await conditionOfFile(files, folder, hasFolder, answerFile);
+    if (answer === 'unchecked') isUnchecked = true;
+    if (answer === 'missing' || answer === 'damaged')
+      problems.push(`the answer of plugins for lease ${id} is ${answer}: they are asked again with its key`);
+  }
   const note =
-    'larger device lists are files of their own, and there is no folder `devices` with them beside this file';
+    'larger device lists and answers are files of their own, and there is no folder `devices` with them beside this file';
   return {
     generation: document.generation,
     bootId: document.bootId,
@@ -145,11 +151,19 @@ async function conditionOf(
 ): Promise<ListCondition> {
   const { list } = entry;
   if (list === undefined) return 'none';
-  if (list.inline !== undefined) return 'inline';
+  return list.inline === undefined ? conditionOfFile(files, folder, hasFolder, list) : 'inline';
+}
+
+async function conditionOfFile(
+  files: FilePort,
+  folder: string,
+  hasFolder: boolean,
+  file: StoredAnswer,
+): Promise<Exclude<ListCondition, 'none' | 'inline'>> {
   if (!hasFolder) return 'unchecked';
-  const bytes = await files.read(path.join(folder, list.sha256), list.bytes).catch(() => Buffer.alloc(0));
+  const bytes = await files.read(path.join(folder, file.sha256), file.bytes).catch(() => Buffer.alloc(0));
   if (bytes === undefined) return 'missing';
-  return createHash('sha256').update(bytes).digest('hex') === list.sha256 ? 'file' : 'damaged';
+  return createHash('sha256').update(bytes).digest('hex') === file.sha256 ? 'file' : 'damaged';
 }
 
 function inspected(entry: PluginEntry, list: ListCondition, bootId: string): InspectedPlugin {

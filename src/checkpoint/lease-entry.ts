@@ -1,8 +1,8 @@
 // A lease as one line of the checkpoint, and back.
 import type { LeaseBinding, LeaseOwner, LedgerState, PluginAnswer, Want } from '../model/lease.js';
-import type { LeaseEntry } from './document.js';
+import type { LeaseEntry, StoredAnswer } from './document.js';
 import { LEASE_MEMBERS } from './format.js';
-import { Malformed, type Members } from './members.js';
+import { Malformed, Members } from './members.js';
 import { MAX_LEVELS, nestsDeeper, TOO_DEEP } from './nesting.js';
 
 const leaseMembers: ReadonlySet<string> = new Set(LEASE_MEMBERS);
@@ -10,15 +10,21 @@ const leaseMembers: ReadonlySet<string> = new Set(LEASE_MEMBERS);
 const LEASE_LEVELS = 2;
 /** Most leases have no annotations, and a thousand empty maps are a quarter of a megabyte. */
 const NO_TEXTS: ReadonlyMap<string, string> = new Map<string, string>([]);
+/** An answer that is in a file, until that is read. */
+const LOST: PluginAnswer = {
+  envs: NO_TEXTS,
+  mounts: [],
+  devices: [],
+  annotations: NO_TEXTS,
+  cdiDevices: [],
+  isLost: true,
+};
 const BINDINGS: ReadonlySet<string> = new Set<LeaseBinding>(['process', 'cgroup', 'key']);
 const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknown']);
 
 /** The line of a lease. Names that plugins chose become members of objects, whatever they are. */
 export function leaseText(entry: LeaseEntry): string {
-  const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, renewed, bootId, extra } = entry;
-  const { mounts, devices, cdiDevices } = answer;
-  const envs = Object.fromEntries(answer.envs);
-  const annotations = Object.fromEntries(answer.annotations);
+  const { id, uid, key, owner, wants, granted, answer, answerFile, createdAt, ttlMs, renewed, bootId, extra } = entry;
   // What is undefined is not written. The order is that of the format.
   const members: Readonly<Record<(typeof LEASE_MEMBERS)[number], unknown>> = {
     id,
@@ -27,13 +33,38 @@ export function leaseText(entry: LeaseEntry): string {
     owner,
     wants,
     granted,
-    answer: { envs, mounts, devices, annotations, cdiDevices },
+    answer: answerFile === undefined ? answerMembers(answer) : undefined,
+    answerFile,
     createdAt: new Date(createdAt).toISOString(),
     ttlMs,
     renewed,
     bootId,
   };
   return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
+}
+
+/** An answer as a file of its own: what would stand in the lease. */
+export function answerText(answer: PluginAnswer): string {
+  return JSON.stringify(answerMembers(answer));
+}
+
+/** The answer in a file; undefined when it is none. */
+export function answerFrom(bytes: Buffer): PluginAnswer | undefined {
+  try {
+    return decodeAnswer(new Members(JSON.parse(bytes.toString('utf8'))));
+  } catch {
+    return undefined;
+  }
+}
+
+function answerMembers({ envs, mounts, devices, annotations, cdiDevices }: PluginAnswer): object {
+  return {
+    envs: Object.fromEntries(envs),
+    mounts,
+    devices,
+    annotations: Object.fromEntries(annotations),
+    cdiDevices,
+  };
 }
 
 /** @throws Malformed */
@@ -68,7 +99,9 @@ export function decodeLease(lease: Members): LeaseEntry {
         numaNodes: device.counts('numaNodes'),
       })),
     })),
-    answer: decodeAnswer(lease.object('answer')),
+    ...(lease.has('answerFile')
+      ? { answer: LOST, answerFile: decodeAnswerFile(lease.object('answerFile')) }
+      : { answer: decodeAnswer(lease.object('answer')) }),
     createdAt,
     ttlMs: lease.has('ttlMs') ? lease.count('ttlMs') : undefined,
     ...(renewed === undefined ? {} : { renewed: { bootMs: renewed.count('bootMs'), wallMs: renewed.count('wallMs') } }),
@@ -95,6 +128,13 @@ function decodeOwner(owner: Members): LeaseOwner {
     ...(process === undefined ? {} : { process: { pid: process.count('pid'), startTime: process.text('startTime') } }),
     ...(cgroup === undefined ? {} : { cgroup: { path: cgroup.text('path'), inode: cgroup.text('inode') } }),
   };
+}
+
+function decodeAnswerFile(file: Members): StoredAnswer {
+  const sha256 = file.text('sha256');
+  // It becomes a file name.
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Malformed('answerFile.sha256 must be 64 hexadecimal digits');
+  return { sha256, bytes: file.count('bytes') };
 }
 
 function decodeAnswer(answer: Members): PluginAnswer {

@@ -8,9 +8,10 @@ import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { CheckpointView } from '../model/views.js';
 import { DeviceLists, type NewestList } from './device-lists.js';
-import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
+import type { CheckpointDocument, PluginEntry, StoredAnswer, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
-import { judge } from './findings.js';
+import { judge, mayHaveLostLeases } from './findings.js';
+import { LeaseAnswers } from './lease-answers.js';
 import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
 import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.js';
@@ -46,6 +47,7 @@ type Frozen = 'newer-format' | 'not-writable';
 export class CheckpointStore {
   readonly #ports: StorePorts;
   readonly #lists: DeviceLists;
+  readonly #answers: LeaseAnswers;
   readonly #draft: Draft;
   readonly #commit: GroupCommit;
   readonly #pacer: Pacer;
@@ -64,6 +66,7 @@ export class CheckpointStore {
   constructor(ports: StorePorts) {
     this.#ports = ports;
     this.#lists = new DeviceLists(ports.lists, ports.settings.inlineListBytes);
+    this.#answers = new LeaseAnswers(this.#lists, ports.settings.inlineListBytes);
     this.#draft = new Draft(ports.bootId, (key, list) => this.#lists.offer(key, list));
     this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
     this.#presence = new Presence({ ...ports, missing: () => this.#lists.missing(this.#draft.plugins) });
@@ -124,7 +127,8 @@ export class CheckpointStore {
       this.#durable = data;
       this.#draft.load(data, this.#start === 'recovered');
       this.#lists.loaded(data);
-    } else if (this.#isLost(file.found)) await this.update((draft) => draft.setLedger('unknown'));
+      await this.#readAnswers();
+    } else if (mayHaveLostLeases(file.found, bootId)) await this.update((draft) => draft.setLedger('unknown'));
     const ledger = this.#frozen === undefined ? this.#draft.ledger : 'unread';
     const hints = data.plugins.length > 0 && (rebooted || this.#start === 'recovered');
     return { view: this.view(), eventSeq: data.eventSeq, hints, rebooted, ledger };
@@ -184,7 +188,7 @@ export class CheckpointStore {
     const until = this.#ports.clock.mono() + limitMs;
     let fate: Durability;
     do fate = await this.#commit.flush(Math.max(0, until - this.#ports.clock.mono()));
-    while (fate === 'durable' && this.#lists.areWaiting);
+    while (fate === 'durable' && (this.#lists.areWaiting || this.#answers.areWaiting));
     return fate;
   }
 
@@ -204,14 +208,6 @@ export class CheckpointStore {
     this.#isClosed = true;
     this.#pacer.stop();
     this.#commit.close();
-  }
-
-  /**
-   * Whether leases of this boot may have been on a file that cannot be used. It is said on the disk before anything else
-   * is written there: a later start would find a whole checkpoint without them.
-   */
-  #isLost({ source, lostBoots }: Found): boolean {
-    return source === 'none' && lostBoots.some((bootId) => bootId === undefined || bootId === this.#ports.bootId);
   }
 
   /** Whether what is changed now can reach the disk at all. */
@@ -238,6 +234,7 @@ export class CheckpointStore {
       failure = asError(thrown);
     }
     const document = this.#nextGeneration();
+    if (this.#answers.areWaiting) this.#commit.touch();
     this.#ports.file.data = document;
     await this.#ports.file.write();
     this.#durable = document;
@@ -248,8 +245,15 @@ export class CheckpointStore {
     if (failure !== undefined) throw failure;
   }
 
+  /** What cannot be read is lost, and its lease says so. */
+  #readAnswers(): Promise<void> {
+    const read = (file: StoredAnswer): Promise<Buffer | undefined> => this.readList({ ...file, devices: 0 });
+    return this.#answers.read(this.#draft.leases.values(), read, (id, answer) => this.#draft.putAnswer(id, answer));
+  }
+
   async #writeLists(atMost: number): Promise<void> {
     await this.#lists.putBack(this.#draft.plugins, this.#ports.newestList);
+    await this.#answers.writeSome(atMost);
     for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
     if (this.#lists.areWaiting) this.#commit.touch();
   }
@@ -288,7 +292,7 @@ export class CheckpointStore {
       tombstones: [...this.#draft.tombstones.values()],
       csi: new Map(this.#draft.csi),
       ledger: this.#draft.ledger,
-      leases: [...this.#draft.leases.values()],
+      leases: this.#answers.asWritten(this.#draft.leases.values()),
       extra: data.extra,
     };
   }

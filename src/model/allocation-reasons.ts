@@ -152,6 +152,10 @@ export const LEASE_REASONS = {
     'A device node of the lease does not exist on this machine.',
     'Load the driver; after a boot some make their nodes late.',
   ],
+  'answer-lost': [
+    'The file with what plugins answered for the lease is missing or damaged.',
+    'Ask again with the same key: the plugins are asked once more for the same devices.',
+  ],
   'plugin-gone': [
     'The plugin of a resource of the lease is gone; the lease stays.',
     'Start the plugin, or release the lease.',

@@ -80,6 +80,8 @@ export interface PluginAnswer {
   readonly annotations: ReadonlyMap<string, string>;
   /** Names in `cdi_devices` and in annotations `cdi.k8s.io/*`, in this order and without repeats. */
   readonly cdiDevices: readonly string[];
+  /** What was answered is known no more: the file with it is gone. Everything else is empty then. */
+  readonly isLost?: true;
 }
 
 /** A lease. Immutable: a change of state is a new value. */

@@ -146,7 +146,10 @@ const lease: fc.Arbitrary<LeaseEntry> = fc
         renewed: fc.record({ bootMs: count, wallMs: count }, { noNullPrototype: true }),
         bootId: names,
       },
-      { requiredKeys: LEASE_MEMBERS.filter((name) => name !== 'renewed'), noNullPrototype: true },
+      {
+        requiredKeys: LEASE_MEMBERS.filter((name) => name !== 'renewed' && name !== 'answerFile'),
+        noNullPrototype: true,
+      },
     ),
     extra(LEASE_MEMBERS),
   )

@@ -62,13 +62,16 @@ const lease = z.looseObject({
       devices: z.array(z.looseObject({ id: z.string(), numaNodes: z.array(count) })),
     }),
   ),
-  answer: z.looseObject({
-    envs: z.record(z.string(), z.string()),
-    mounts: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), readOnly: z.boolean() })),
-    devices: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), permissions: z.string() })),
-    annotations: z.record(z.string(), z.string()),
-    cdiDevices: z.array(z.string()),
-  }),
+  answer: z
+    .looseObject({
+      envs: z.record(z.string(), z.string()),
+      mounts: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), readOnly: z.boolean() })),
+      devices: z.array(z.looseObject({ containerPath: z.string(), hostPath: z.string(), permissions: z.string() })),
+      annotations: z.record(z.string(), z.string()),
+      cdiDevices: z.array(z.string()),
+    })
+    .optional(),
+  answerFile: z.looseObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/), bytes: count }).optional(),
   createdAt: z.string().refine((time) => !Number.isNaN(Date.parse(time))),
   ttlMs: count.optional(),
   renewed: z.looseObject({ bootMs: count, wallMs: count }).optional(),

@@ -76,8 +76,12 @@ for (const [name, count] of [
   const resource = machine.offer(name, ...Array.from({ length: count }, (_, index) => `${name}-${String(index)}`));
   resource.allocate = async (ids) => {
     await point();
-    return { ...NO_ANSWER, envs: new Map([[`IDS_${name.slice(2)}`, ids.join(',')]]) };
+    return { ...NO_ANSWER, envs: new Map([[`IDS_${name.slice(2)}`, answerFor(ids)]]) };
   };
+}
+/** What a plugin says of these devices: for half of them too much for the checkpoint itself. */
+function answerFor(ids: readonly string[]): string {
+  return `${ids.join(',')},`.repeat(/[13579]$/.test(ids[0] ?? '') ? 200 : 1);
 }
 const { store } = checkpointRig(mortal<FilePort>(nodeFiles), state, systemClock);
 const opened = await store.open();
@@ -138,6 +142,12 @@ function check(): void {
     const now = devicesOf(id);
     if (what === 'released' || isProcess) assert.equal(now, undefined, `lease ${id} is over and came back`);
     else if (what === 'given') assert.deepEqual(now, given, `lease ${id} was told and is lost`);
+  }
+  for (const { id, answer, granted } of allocations.leases()) {
+    for (const { resource, devices } of granted) {
+      const said = answer.envs.get(`IDS_${resource.slice(2)}`);
+      assert.equal(said, answerFor(devices.map((device) => device.id)), `the answer of lease ${id} is another one`);
+    }
   }
   // The directory is made with the first file: a machine whose first lives ended before it has none yet.
   const names = existsSync(cdi) ? readdirSync(cdi) : [];

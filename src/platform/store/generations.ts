@@ -122,18 +122,20 @@ export class Generations {
   }
 
   /**
-   * Moves a damaged file out of the way, readable for us alone, and drops the oldest of those kept.
+   * Puts a damaged file aside, readable for us alone, and drops the oldest of those put aside.
    *
+   * @param how `moved`: it is gone from where it was; `kept`: it is there still, too, until it is written over
    * @returns its new name, without the folder
    */
-  async moveAside(file: string): Promise<string> {
+  async moveAside(file: string, how: 'moved' | 'kept'): Promise<string> {
     const prefix = `${path.basename(this.current)}.corrupt-`;
     const kept = (await this.#files.list(this.#folder)).filter((name) => name.startsWith(prefix)).sort();
     const time = new Date(this.#clock.wall()).toISOString().replaceAll(':', '-');
     let name = prefix + time;
     for (let more = 2; kept.includes(name); more += 1) name = `${prefix}${time}-${more}`;
-    await this.#files.rename(file, path.join(this.#folder, name));
-    await this.#files.restrict(path.join(this.#folder, name)).catch(() => undefined);
+    const aside = path.join(this.#folder, name);
+    await (how === 'moved' ? this.#files.rename(file, aside) : this.#files.link(file, aside));
+    await this.#files.restrict(aside).catch(() => undefined);
     for (const old of kept.slice(0, Math.max(0, kept.length + 1 - MAX_ASIDE))) {
       await this.#files.remove(path.join(this.#folder, old)).catch(() => undefined);
     }

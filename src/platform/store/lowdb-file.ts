@@ -16,14 +16,19 @@ const PAUSE_MS = 50;
 
 type Look<T> =
   | { readonly kind: 'document'; readonly document: T; readonly bytes: number }
-  | { readonly kind: 'newer' | 'unusable'; readonly problem: string; readonly bootId?: string }
+  | {
+      readonly kind: 'newer' | 'unusable';
+      readonly problem: string;
+      readonly bootId?: string;
+      readonly isNoFile?: true;
+    }
   | { readonly kind: 'missing' };
 
 class GenerationsAdapter<T> implements Adapter<T> {
   readonly #generations: Generations;
   readonly #codec: Codec<T>;
   readonly #clock: Clock;
-  /** Damaged files that could not be moved: they must be gone before anything is written over them. */
+  /** Damaged files that could not be kept: they must be elsewhere before anything is written over them. */
   readonly #inTheWay = new Set<string>();
   found: Found = { source: 'none', problems: [], lostBoots: [] };
   bytes = 0;
@@ -38,6 +43,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
   async read(): Promise<T | null> {
     const { current, previous } = this.#generations;
     const problems: string[] = [];
+    const damaged: { readonly file: string; readonly problem: string; readonly isNoFile?: true }[] = [];
     const lostBoots: (string | undefined)[] = [];
     for (const [source, file] of [
       ['current', current],
@@ -45,19 +51,26 @@ class GenerationsAdapter<T> implements Adapter<T> {
     ] as const) {
       const look = await this.#look(file);
       if (look.kind === 'document') {
+        for (const one of damaged) problems.push(one.problem, await this.#keep(one.file, 'moved'));
         if (source === 'previous' && problems.length === 0) problems.push(`${path.basename(current)} is missing`);
         this.found = { source, problems, lostBoots };
         this.bytes = look.bytes;
         return look.document;
       }
       if (look.kind === 'missing') continue;
-      problems.push(look.problem);
       lostBoots.push(look.bootId);
       if (look.kind === 'newer') {
+        for (const one of damaged) problems.push(one.problem, await this.#keep(one.file, 'moved'));
+        problems.push(look.problem);
         this.found = { source: 'newer', problems, lostBoots };
         return null;
       }
-      problems.push(await this.#moveAside(file));
+      damaged.push({ ...look, file });
+    }
+    // They stay where they are until the first write takes their place: a start that is cut short before it may not leave
+    // a folder in which nothing says that there were leases.
+    for (const { file, problem, isNoFile } of damaged) {
+      problems.push(problem, await this.#keep(file, isNoFile === true ? 'moved' : 'kept'));
     }
     this.found = { source: 'none', problems, lostBoots };
     return null;
@@ -66,7 +79,10 @@ class GenerationsAdapter<T> implements Adapter<T> {
   async write(document: T): Promise<void> {
     const bytes = this.#codec.encode(document);
     for (const file of this.#inTheWay) {
-      await this.#generations.moveAside(file).catch(unlessMissing);
+      await this.#generations
+        .moveAside(file, 'kept')
+        .catch(() => this.#generations.moveAside(file, 'moved'))
+        .catch(unlessMissing);
       this.#inTheWay.delete(file);
     }
     await this.#generations.replace(bytes);
@@ -88,7 +104,9 @@ class GenerationsAdapter<T> implements Adapter<T> {
       bytes = await this.#patiently(file);
     } catch (failure) {
       if (PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
-      return { kind: 'unusable', problem: `${name} cannot be read: ${asError(failure).message}` };
+      const problem = `${name} cannot be read: ${asError(failure).message}`;
+      const isNoFile = (failure as NodeJS.ErrnoException).code === 'EFTYPE';
+      return { kind: 'unusable', problem, ...(isNoFile ? { isNoFile } : {}) };
     }
     if (bytes === undefined) return { kind: 'missing' };
     const decoded = this.#codec.decode(bytes);
@@ -110,9 +128,9 @@ class GenerationsAdapter<T> implements Adapter<T> {
     }
   }
 
-  async #moveAside(file: string): Promise<string> {
+  async #keep(file: string, how: 'moved' | 'kept'): Promise<string> {
     try {
-      return `it is kept as ${await this.#generations.moveAside(file)}`;
+      return `it is kept as ${await this.#generations.moveAside(file, how)}`;
     } catch (failure) {
       this.#inTheWay.add(file);
       return `it could not be moved aside: ${asError(failure).message}`;

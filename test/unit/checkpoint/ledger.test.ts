@@ -78,6 +78,44 @@ describe('the ledger on the disk', () => {
     assert.equal((await opened(disk)).ledger, 'unknown');
   });
 
+  it('is unknown after a start that was cut short before it could say so, wherever that was, and however often', async () => {
+    /** A start on a disk without a usable generation, cut before its nth file operation. */
+    const cutAt = async (disk: FakeDisk, nth: number): Promise<FakeDisk> => {
+      disk.cutBefore(disk.operations.length + nth);
+      void opened(disk);
+      for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return disk.afterPowerCut(() => true);
+    };
+    let operations = 0;
+    for (let nth = 1; nth <= Math.max(operations, 1); nth += 1) {
+      for (const missing of [undefined, FILE, `${FILE}.previous`]) {
+        const disk = await usedDisk();
+        for (const file of [FILE, `${FILE}.previous`]) {
+          if (file === missing) await disk.remove(file);
+          else disk.plant(file, Buffer.alloc(100));
+        }
+        if (operations === 0) {
+          const whole = disk.afterPowerCut(() => true);
+          const before = whole.operations.length;
+          await opened(whole);
+          operations = whole.operations.length - before + 2;
+        }
+        const twice = await cutAt(await cutAt(disk, nth), nth);
+        assert.equal((await opened(twice)).ledger, 'unknown', `cut before operation ${String(nth)}`);
+      }
+    }
+    assert.ok(operations > 8, `${String(operations)} operations`);
+  });
+
+  it('is unknown after a start that found nothing usable on a full disk and was killed', async () => {
+    const disk = await usedDisk();
+    for (const file of [FILE, `${FILE}.previous`]) disk.plant(file, Buffer.alloc(100));
+    disk.failAll('ENOSPC');
+    assert.equal((await opened(disk)).ledger, 'unknown');
+    disk.failAll(undefined);
+    assert.equal((await opened(disk)).ledger, 'unknown');
+  });
+
   it('is ok and empty when no generation is left and all of them were of another boot: who had devices then has ended', async () => {
     const disk = await usedDisk(OTHER_BOOT);
     for (const file of [FILE, `${FILE}.previous`]) spoil(disk, file);
