@@ -82,8 +82,10 @@ export class Draft implements Contents {
 
   /** The answer of a lease was read from its file. */
   putAnswer(id: string, answer: PluginAnswer): void {
-    const { answerFile: _read, ...lease } = this.#leases.get(id) ?? {};
-    if ('id' in lease) this.#leases.set(id, { ...lease, answer });
+    const lease = this.#leases.get(id);
+    if (lease === undefined) return;
+    const { answerFile, ...kept } = lease;
+    this.#leases.set(id, answerFile === undefined ? lease : { ...kept, answer });
   }
 
   /** Forgets a lease. */

@@ -258,9 +258,7 @@ const fileSchema = section({
       .default('2s')
       .describe('A write that is not durable by then is reported, and its callers are answered'),
     listInterval: duration.default('1s').describe('List changes of one resource are written at most this often'),
-    inlineListBytes: size
-      .default('1KiB')
-      .describe('Larger lists, and answers of plugins in leases, are files of their own'),
+    inlineListBytes: size.default('1KiB').describe('Larger lists, and answers in leases, are files of their own'),
   })
     .prefault({})
     .describe('The checkpoint of plugin sockets'),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
-import { noCdi, type AllocationPorts } from '../../../src/allocation/ports.js';
+import type { AllocationPorts } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
-import type { CgroupLife, Lease } from '../../../src/model/lease.js';
+import type { CgroupLife } from '../../../src/model/lease.js';
 import { leaseEnvs } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
@@ -83,42 +83,6 @@ describe('answers of plugins', () => {
     assert.equal(allocations.leases().length, Math.floor((32 * 1024) / 360));
     assert.ok((await allocations.release({ id: first, key: '' }, ROOT)).ok);
     assert.equal((await outcome(allocations, request(GPU, { key: 'again' }))).code, 'given');
-  });
-});
-
-describe('an answer that is lost', () => {
-  it('impairs its lease, whose devices stay taken, until its plugin is asked once more for them by its key', async () => {
-    const machine = machineWith('g0', 'g1');
-    const first = await allocationWorld(machine);
-    await outcome(first.allocations, request(GPU, { key: 'k', ids: ['g1'] }));
-    first.crash();
-    const [record] = machine.disk.values();
-    assert.ok(record !== undefined);
-    machine.disk.set(record.id, { ...record, answer: { ...NO_ANSWER, isLost: true } });
-    const written: string[] = [];
-    const cdi = {
-      ...noCdi,
-      write: (lease: Lease) => {
-        written.push(lease.answer.envs.get('IDS') ?? '');
-        return Promise.resolve({ name: `a/b=${lease.id}` });
-      },
-    };
-    const { allocations } = await allocationWorld(machine, { cdi });
-    allocations.keeper.settled();
-    const seen = (): unknown[] => allocations.leases().map(({ id, state, reason }) => [id, state, reason]);
-    assert.deepEqual(seen(), [[record.id, 'impaired', 'answer-lost']]);
-    assert.equal((await outcome(allocations, request(GPU, { ids: ['g1'], key: 'other' }))).code, 'DEVICE_TAKEN');
-    const gpu = machine.resources.get(GPU);
-    assert.ok(gpu !== undefined);
-    gpu.allocate = () => Promise.reject(new Error('not now'));
-    assert.equal((await outcome(allocations, request(GPU, { key: 'k', ids: ['g1'] }))).code, 'PLUGIN_FAILED');
-    gpu.allocate = (ids) => Promise.resolve({ ...NO_ANSWER, envs: new Map([['IDS', ids.join()]]) });
-    assert.deepEqual(await outcome(allocations, request(GPU, { key: 'k', ids: ['g1'] })), {
-      code: 'given',
-      message: record.id,
-    });
-    assert.deepEqual([seen(), written], [[[record.id, 'active', undefined]], ['g1']]);
-    assert.equal(machine.disk.get(record.id)?.answer.envs.get('IDS'), 'g1');
   });
 });
 

@@ -40,7 +40,7 @@ async function lifeOn(disk: FakeDisk) {
   const put = (record: LeaseRecord): Promise<string> => store.update((draft) => draft.putLease(record));
   const answerOf = (id: string): PluginAnswer | undefined => store.contents.leases.get(id)?.answer;
   /** Lets everything that waits reach the disk. */
-  const quiet = async (): Promise<void> => void (await store.flush(2000));
+  const quiet = (): Promise<unknown> => store.flush(2000);
   return { store, clock, ledger, put, answerOf, quiet };
 }
 
