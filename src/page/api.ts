@@ -1,5 +1,5 @@
 // What is asked of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
-import { Buffer } from 'node:buffer';
+import type { Buffer } from 'node:buffer';
 import type { BrokerEvent } from '../model/event.js';
 import type { DevicePage } from '../model/page-views.js';
 import { describeReason } from '../model/reasons.js';
@@ -36,9 +36,9 @@ export class PageApi {
     return `${String(Date.parse(startedAt))}-${String(source.seq())}-${phase}`;
   }
 
-  /** The whole picture (a PageSnapshot), as JSON. */
-  async status(): Promise<Buffer> {
-    let whole: Buffer = Buffer.alloc(0);
+  /** The whole picture (a PageSnapshot), as JSON in pieces. */
+  async status(): Promise<readonly Buffer[]> {
+    let whole: readonly Buffer[] = [];
     await this.#ports.picture.whole((snapshot) => (whole = snapshot), MOST_AGE_MS);
     return whole;
   }

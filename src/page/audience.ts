@@ -120,7 +120,7 @@ export class Audience {
       await this.#ports.picture.whole((snapshot) => {
         // The others have the picture of before: what this look found is news to them, and none to those who come now.
         if (this.#changes.length > 0) this.#tell([]);
-        const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), snapshot, Buffer.from('\n\n')]);
+        const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), ...snapshot, Buffer.from('\n\n')]);
         for (const { stream, since } of this.#newcomers.values()) {
           this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length });
           stream.write(first);

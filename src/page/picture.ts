@@ -1,6 +1,6 @@
 // The whole picture as text, and what of it changed since it was looked at last. Rows are kept as the text they were sent
-// as: comparing is comparing texts, and a snapshot is put together of them. All of it is made in slices, so that no call
-// waits for a picture of a thousand plugins.
+// as: comparing is comparing texts, and a snapshot is put together of pieces of which only those are made anew where a text
+// changed. All of it is made in slices, so that no call waits for a picture of a thousand plugins.
 import { Buffer } from 'node:buffer';
 import type { Alarm } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
@@ -9,10 +9,9 @@ import type { LimitView, PluginView, ResourceView } from '../model/views.js';
 import { startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
 import { Past } from './past.js';
+import { Pieces } from './pieces.js';
 import type { PicturePorts } from './ports.js';
 
-/** Rows that become bytes at once. */
-const ROWS_AT_ONCE = 32;
 const LISTS = ['plugins', 'resources', 'limits', 'leases'] as const satisfies readonly (keyof PageRows)[];
 const HEADS = [
   'broker',
@@ -45,6 +44,7 @@ export class Picture {
   readonly #lists = new Map<keyof PageRows, Map<string, Kept<unknown>>>();
   readonly #heads = new Map<keyof PageHead, string>();
   readonly #past: Past;
+  readonly #pieces: Pieces;
   #looking: Promise<unknown> = Promise.resolve();
   /** The newest event that the last look knew; undefined: there is nothing to go on from. */
   #seq: number | undefined;
@@ -55,6 +55,7 @@ export class Picture {
   constructor(ports: PicturePorts) {
     this.#ports = ports;
     this.#past = new Past(ports);
+    this.#pieces = new Pieces(ports.rest);
   }
 
   /** When everything was looked at, on the clock's growing scale. */
@@ -73,8 +74,11 @@ export class Picture {
     });
   }
 
-  /** The same, and hands over everything as a PageSnapshot in JSON, before anybody else looks. */
-  whole(told: (snapshot: Buffer) => void, mostAgeMs: number): Promise<void> {
+  /**
+   * The same, and hands over everything as a PageSnapshot in JSON, before anybody else looks: in pieces, each the same
+   * object as the last time where nothing in it changed.
+   */
+  whole(told: (snapshot: readonly Buffer[]) => void, mostAgeMs: number): Promise<void> {
     return this.#inTurn(async () => told(await this.#snapshot(await this.#look(mostAgeMs))));
   }
 
@@ -105,7 +109,7 @@ export class Picture {
   #forget(): void {
     this.#seq = undefined;
     this.#wholeAt = -Infinity;
-    for (const kept of [this.#lists, this.#heads, this.#past]) kept.clear();
+    for (const kept of [this.#lists, this.#heads, this.#past, this.#pieces]) kept.clear();
   }
 
   /** The plugins of which events told since the last look; undefined where that cannot be known. */
@@ -182,11 +186,13 @@ export class Picture {
       for (let nth = 2; seen.has(key); nth += 1) key = `${own} ${String(nth)}`;
       seen.add(key);
       const text = `{"key":${JSON.stringify(key)},${inner}}`;
-      if (before.get(key)?.text !== text) {
+      const last = before.get(key)?.text;
+      if (last !== text) {
         fresh.push(text);
         touched.add(owner);
       }
-      after.set(key, { view, owner, text });
+      // The same object as before, where it says the same: the next comparison is short, and this one is garbage at once.
+      after.set(key, { view, owner, text: last === text ? last : text });
       const others = rest();
       if (others !== undefined) await others;
     }
@@ -219,30 +225,26 @@ export class Picture {
   }
 
   /** Everything as of a look that was the last one. */
-  async #snapshot({ stamp, plugins, resources }: Look): Promise<Buffer> {
-    const { source, rest } = this.#ports;
+  async #snapshot({ stamp, plugins, resources }: Look): Promise<Buffer[]> {
+    const { source } = this.#ports;
     const parts: Buffer[] = [];
-    const add = (text: string): void => void parts.push(Buffer.from(text));
-    const many = async (texts: readonly string[]): Promise<void> => {
-      for (let at = 0; at < texts.length; at += ROWS_AT_ONCE) {
-        add(`${at === 0 ? '' : ','}${texts.slice(at, at + ROWS_AT_ONCE).join(',')}`);
-        const others = rest();
-        if (others !== undefined) await others;
-      }
-    };
     const heads = HEADS.map((name) => `"${name}":${this.#heads.get(name) ?? 'null'}`);
-    add(`{${[stamp, `"place":${JSON.stringify(source.place)}`, ...heads].join(',')}`);
+    let between = `{${[stamp, `"place":${JSON.stringify(source.place)}`, ...heads].join(',')}`;
+    const add = async (name: string, open: string, texts: readonly string[], close: string): Promise<void> => {
+      parts.push(Buffer.from(between + open), ...(await this.#pieces.of(name, texts)));
+      between = close;
+    };
     for (const name of LISTS) {
-      add(`,"${name}":[`);
-      await many([...(this.#lists.get(name)?.values() ?? [])].map(({ text }) => text));
-      add(']');
+      await add(
+        name,
+        `,"${name}":[`,
+        [...(this.#lists.get(name)?.values() ?? [])].map(({ text }) => text),
+        ']',
+      );
     }
-    add(',"history":{"spans":{');
-    await many(await this.#past.spans(plugins));
-    add('},"capacity":{');
-    await many(await this.#past.capacity(resources));
-    add(`},"starts":${JSON.stringify(startsOf(source.lives()))}}}`);
-    return Buffer.concat(parts);
+    await add('spans', ',"history":{"spans":{', await this.#past.spans(plugins), '}');
+    await add('capacity', ',"capacity":{', await this.#past.capacity(resources), '}');
+    return [...parts, Buffer.from(`${between},"starts":${JSON.stringify(startsOf(source.lives()))}}}`)];
   }
 }
 

@@ -8,7 +8,8 @@ import { isOwnHost } from './host-check.js';
 export interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string | Buffer;
+  /** In pieces where it is put together of such: one that was sent before is packed already. */
+  readonly body: string | readonly Buffer[];
   /** Beside those that every answer has. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Large enough to be compressed for who can read that. */

@@ -1,10 +1,7 @@
 // Puts answers on the wire, with the headers that every answer has.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
+import { PackedPieces } from './packed-pieces.js';
 import type { Answer, OpenStream, Streaming } from './router.js';
-
-const compress = promisify(gzip);
 
 /** Nothing here is for other sites, whatever a browser thinks it is. */
 const EVERY_ANSWER = {
@@ -16,13 +13,14 @@ const EVERY_ANSWER = {
 /** Answers in compressed form, each made once, however often it is given. */
 export class CompressedAnswers {
   readonly #made = new WeakMap<Answer, Promise<Buffer>>();
+  readonly #pieces = new PackedPieces();
 
   /** An answer's body in gzip. */
   of(answer: Answer): Promise<Buffer> {
     const known = this.#made.get(answer);
     if (known !== undefined) return known;
-    // The threads that do it have files to write, too: fast counts more than small.
-    const made = compress(answer.body, { level: constants.Z_BEST_SPEED });
+    const { body } = answer;
+    const made = this.#pieces.gzip(typeof body === 'string' ? [Buffer.from(body)] : body);
     this.#made.set(answer, made);
     return made;
   }
@@ -44,7 +42,11 @@ export async function sendAnswer(
     return;
   }
   const isCompressed = isLarge && /\bgzip\b/.test(String(request.headers['accept-encoding']));
-  const bytes = isCompressed ? await compressed.of(answer) : typeof body === 'string' ? Buffer.from(body) : body;
+  const bytes = isCompressed
+    ? await compressed.of(answer)
+    : typeof body === 'string'
+      ? Buffer.from(body)
+      : Buffer.concat(body);
   if (response.destroyed) return;
   response.writeHead(status, {
     'content-type': type,
