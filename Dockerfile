@@ -11,7 +11,7 @@ COPY scripts ./scripts
 COPY proto ./proto
 COPY src ./src
 COPY config ./config
-COPY LICENSE ./
+COPY LICENSE tsconfig.json ./
 RUN npm run build && node scripts/stage.mjs /stage
 
 FROM node:24-bookworm-slim

@@ -72,7 +72,7 @@ try {
     'Section: admin',
     'Priority: optional',
     'Depends: nodejs (>= 20.19), init-system-helpers, passwd',
-    'Recommends: systemd, procps',
+    'Recommends: systemd',
     `Description: ${description}`,
     '',
   ];

@@ -158,7 +158,8 @@ async function run(
     log.error('broker.not-started', outcome.message);
     return EXIT.failed;
   }
-  if (outcome.kind === 'unavailable') log.warn('broker.no-lock', `${outcome.reason}; the broker serves without it`);
+  if (outcome.kind === 'unavailable')
+    daemon.conditions.set('lock', `${outcome.reason}; it is served without one; see \`plugin-broker doctor\``);
   const lock = (daemon.stateLook.lock = outcome.kind === 'held' ? outcome.lock : undefined);
   try {
     await daemon.start();

@@ -16,11 +16,14 @@ import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
 import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.js';
 import { Presence } from './presence.js';
+import { writeFailure } from './write-failure.js';
 
 /** What the store needs. */
 export interface StorePorts {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
+  /** The state directory, where sentences name it. */
+  readonly folder: string;
   /** Device lists in memory, for files that somebody removes while we run. */
   readonly newestList: NewestList;
   readonly settings: CheckpointSettings;
@@ -271,7 +274,7 @@ export class CheckpointStore {
 
   #failed(failure: string | undefined): void {
     const { log, events, onStateChange } = this.#ports;
-    this.#failure = failure === undefined ? undefined : `the checkpoint is not on the disk: ${failure}`;
+    this.#failure = failure === undefined ? undefined : writeFailure(failure, this.#ports.folder);
     const message = this.#failure ?? 'the checkpoint is on the disk again, with everything that happened meanwhile';
     if (this.#failure === undefined) log.info('checkpoint.writable', message);
     else log.error('checkpoint.not-writable', `${message}; plugins are served from memory meanwhile`);

@@ -100,6 +100,7 @@ export class Daemon {
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
+      folder: live.current.settings.paths.state,
       newestList: (key) => inventory.holding(key),
       settings: live.current.settings.checkpoint,
       eventSeq: () => journal.seq,

@@ -5,6 +5,7 @@ import type { EventSink, EventType } from '../model/event.js';
 /** What can be wrong, the area it belongs to, and the sentence when it is over. The checkpoint tells of itself. */
 const KINDS = {
   checkpoint: { area: 'checkpoint', over: undefined },
+  lock: { area: 'checkpoint', over: 'the state directory is locked' },
   plugins_registry: { area: 'discovery', over: 'plugins_registry can be watched again' },
   'device-plugins': { area: 'discovery', over: 'device-plugins can be watched again' },
   'kubelet.sock': { area: 'discovery', over: 'kubelet.sock is in its place again' },

@@ -71,3 +71,15 @@ export const STATE_REASONS = {
   ],
   'broker-stopping': ['The broker is stopping.', 'Nothing to do.'],
 } as const satisfies Record<string, readonly [about: string, remedy: string]>;
+
+/** Reasons for which a plugin that serves, or is only known, wants to be looked at. */
+export const TROUBLED_REASONS: ReadonlySet<string> = new Set<keyof typeof STATE_REASONS>([
+  'path-missing',
+  'notify-pending',
+  'publish-pending',
+  'publish-refused',
+  'stream-failed',
+  'list-refused',
+  'recycle-unanswered',
+  'rebooted',
+]);

@@ -1,6 +1,7 @@
 // What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason } from '../model/reasons.js';
+import { TROUBLED_REASONS } from '../model/state-reasons.js';
 import type { LeaseRow, Need, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 
@@ -8,17 +9,6 @@ import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } fro
 const EACH = 8;
 /** Refusals older than this are no news, milliseconds. */
 const REFUSED_MS = 15 * 60_000;
-/** Reasons for which a plugin that serves, or is only known, wants to be looked at. */
-const TROUBLED: ReadonlySet<string> = new Set([
-  'path-missing',
-  'notify-pending',
-  'publish-pending',
-  'publish-refused',
-  'stream-failed',
-  'list-refused',
-  'recycle-unanswered',
-  'rebooted',
-]);
 /** Kinds in the order in which they are shown. */
 const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphaned', 'lease', 'front'];
 
@@ -155,7 +145,7 @@ function states({ head, keptUntil }: NeedFacts, { entries, keptOut: until }: ByP
     if (top === undefined || until.has(subject)) continue;
     const { state, reason } = top;
     const isHeld = state === 'held' && reason !== 'replaced';
-    const isTroubled = TROUBLED.has(reason) && !isRestoring && (state === 'ready' || state === 'restored');
+    const isTroubled = TROUBLED_REASONS.has(reason) && !isRestoring && (state === 'ready' || state === 'restored');
     if (isHeld || state === 'rejected' || state === 'orphaned' || state === 'quarantined' || isTroubled) {
       const kind = isTroubled ? 'held' : state;
       found.push({ kind, reason, subject, until: keptUntil(top), plugins: own });

@@ -84,27 +84,16 @@ describe('the Debian package', { skip }, () => {
     assert.match(await works('plugin-broker', '--version'), /^\d+\.\d+\.\d+/);
   });
 
-  it('has a unit that systemd takes, finds its program, and whose reload tells what is wrong with a policy', async () => {
+  it('has a unit that systemd takes, and that finds its program', async () => {
     const unit = read('usr', 'lib', 'systemd', 'system', 'plugin-broker.service');
     const commands = [...unit.matchAll(/^Exec\w+=(\S+) /gm)].map(([, command = '']) => command);
-    // Where systemd runs there is a kill; in this small system there is neither.
-    assert.deepEqual(new Set(commands), new Set(['plugin-broker', '/bin/kill']));
+    assert.deepEqual(new Set(commands), new Set(['plugin-broker']));
     await works('sh', '-c', 'command -v plugin-broker');
     if (spawnSync('systemd-analyze', ['--version']).status === 0) {
       const copy = path.join(tempDir(), 'plugin-broker.service');
       writeFileSync(copy, unit.replaceAll(/^(Exec\w+)=plugin-broker/gm, '$1=/bin/true'));
       assert.equal(await must('systemd-analyze', ['verify', copy]), '');
     }
-    const [reload = []] = [...unit.matchAll(/^ExecReload=(.+)$/gm)].map(([, command = '']) => command.split(' '));
-    const good = await run(...reload);
-    assert.equal(good.code, 0, good.output);
-    const file = path.join(tree, 'etc', 'plugin-broker', 'plugin-broker.yaml');
-    const before = readFileSync(file);
-    writeFileSync(file, 'flood: {register: {burst: none}}\n');
-    const bad = await run(...reload);
-    writeFileSync(file, before);
-    assert.notEqual(bad.code, 0);
-    assert.match(bad.output, /flood\.register\.burst/);
     assert.match(read('usr', 'lib', 'tmpfiles.d', 'plugin-broker.conf'), /^d \/run\/cdi /m);
     assert.doesNotMatch(unit, /^RuntimeDirectory=/m);
   });
@@ -118,11 +107,18 @@ describe('the Debian package', { skip }, () => {
     await works('bash', '-n', '/usr/share/bash-completion/completions/plugin-broker');
   });
 
-  it('is operated, upgraded to the same version, and purged without leftovers', async () => {
+  it('is operated, reloaded as by systemd, upgraded to the same version, and purged without leftovers', async () => {
     const root = '/var/lib/plugin-broker';
     const config = '/tmp/c.yaml';
     writeFileSync(path.join(tree, config), CONFIG);
+    const [, reload = ''] = /^ExecReload=(.+)$/m.exec(read('usr/lib/systemd/system/plugin-broker.service')) ?? [];
     await operate({ program: inside('plugin-broker'), root, config }, async () => {
+      writeFileSync(path.join(tree, config), 'flood: {register: {burst: none}}\n');
+      const bad = await run(...reload.split(' '));
+      assert.notEqual(bad.code, 0);
+      assert.match(bad.output, /flood\.register\.burst/);
+      writeFileSync(path.join(tree, config), CONFIG);
+      await works(...reload.split(' '));
       await works('dpkg', '--install', deb);
     });
     await works('dpkg', '--purge', 'plugin-broker');

@@ -39,6 +39,7 @@ export function checkpointRig(files: FilePort, folder: string, clock: Clock, mor
   const store = new CheckpointStore({
     file: new LowdbFile(lane, `${folder}/checkpoint.json`, checkpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(lane, `${folder}/devices`),
+    folder,
     newestList: () => undefined,
     settings: { writeDeadlineMs: 2000, listIntervalMs: 1000, inlineListBytes: 1024 },
     bootId,

@@ -1,6 +1,7 @@
 // `doctor`
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import type { Command } from 'commander';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
@@ -38,7 +39,7 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
     .description(
       'Checks what the daemon needs of the machine and says what to do: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
     )
-    .option('--config <file>', 'YAML file with the settings, as given to serve')
+    .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
     .option('--root <dir>', 'root directory, as given to serve')
     .action(async (options: DoctorOptions) => {
       const findings = await examine(options, terminal, readConfig);
@@ -63,7 +64,13 @@ async function examine(
     : read.problems.map((problem) => finding('config', 'fail', problem));
   if (!usable.ok) return config;
   if (read.ok) config.push(...checkRules(read.warnings));
-  return [...config, ...(await examineMachine(await scopeOf(usable.settings, terminal)))];
+  const scope = await scopeOf(usable.settings, terminal);
+  const file = scope.daemon?.policy.source ?? '';
+  // Where no file is named, the one of the daemon counts: with the defaults a mistake in it would not be seen.
+  if (options.config === undefined && path.isAbsolute(file)) {
+    return examine({ ...options, config: file, root: usable.settings.paths.root }, terminal, readConfig);
+  }
+  return [...config, ...(await examineMachine(scope))];
 }
 
 /** All checks of the machine, in the order in which they are shown. */

@@ -1,6 +1,7 @@
 // `status`
 import type { Command } from 'commander';
 import { STAYS_WITH } from '../../model/front.js';
+import { TROUBLED_REASONS } from '../../model/state-reasons.js';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
@@ -55,7 +56,7 @@ export function statusSummary(status: StatusView, now: number, paint: Paint): st
     ...frontLine(resources, paint),
     `resources   ${resources.length}, with ${sum('allocatable')} of ${counted(sum('capacity'), 'device')} allocatable`,
   ];
-  return `${lines.join('\n')}\n${attention(plugins, now, paint)}${refusedAgain(status, now, paint)}`;
+  return `${lines.join('\n')}\n${attention(status, now, paint)}${refusedAgain(status, now, paint)}`;
 }
 
 /** A policy error is a problem even where the broker did not list it. */
@@ -114,11 +115,14 @@ function countStates(plugins: readonly PluginView[], paint: Paint): string {
   return [...counts].map(([state, count]) => `${count} ${paint(toneOfState(state), visible(state))}`).join(', ');
 }
 
-function attention(plugins: readonly PluginView[], now: number, paint: Paint): string {
-  const listed = plugins.filter((plugin) => !QUIET_STATES.has(plugin.state));
+/** Plugins that are not ready, and those that are and are in trouble all the same. */
+function attention({ broker, plugins }: StatusView, now: number, paint: Paint): string {
+  const isTroubled = ({ state, reason }: PluginView): boolean =>
+    state === 'ready' && broker.phase !== 'restoring' && TROUBLED_REASONS.has(reason);
+  const listed = plugins.filter((plugin) => !QUIET_STATES.has(plugin.state) || isTroubled(plugin));
   if (listed.length === 0) return '';
   const columns: readonly Column<PluginView>[] = [
-    { title: 'NOT READY', of: (plugin) => plugin.name },
+    { title: 'LOOK AT', of: (plugin) => plugin.name },
     { title: 'STATE', of: (plugin) => plugin.state, tone: (plugin) => toneOfState(plugin.state) },
     { title: 'REASON', of: (plugin) => plugin.reason },
     { title: 'FOR', of: (plugin) => ago(plugin.stateSince, now) },

@@ -355,6 +355,20 @@ describe('the doctor command', () => {
     );
   });
 
+  it('looks at the config file of the daemon where none is named', async () => {
+    const root = tempDir();
+    const file = path.join(root, 'broker.yaml');
+    writeFileSync(file, 'nonsense: 1\n');
+    const port = new FakeAdminPort();
+    const { policy } = port.status();
+    port.status = () => ({ ...FakeAdminPort.prototype.status.call(port), policy: { ...policy, source: file } });
+    const served = await serveAdmin(path.join(root, 'broker.sock'), port);
+    const { code, stdout } = await run(['doctor', '--root', root]);
+    served.cut();
+    assert.equal(code, 1);
+    assert.match(stdout, /^fail {2}config: .*broker\.yaml:1:1: nonsense: there is no such key/m);
+  });
+
   it('ends with 0 beside a running daemon', async () => {
     const root = tempDir();
     const served = await serveAdmin(path.join(root, 'broker.sock'), new FakeAdminPort());

@@ -70,6 +70,8 @@ describe('a fault of the disk', () => {
       assert.equal(clock.mono(), asked, 'nobody waits for a disk that is known to fail');
       assert.equal(views.at(-1)?.state, 'not-writable');
       assert.match(views.at(-1)?.reason ?? '', new RegExp(`not on the disk: ${fault}`));
+      if (fault === 'ENOSPC') assert.match(views.at(-1)?.reason ?? '', /; make room on the disk of \S+$/);
+      if (fault === 'EACCES') assert.match(views.at(-1)?.reason ?? '', /; let the user of the broker write in \S+$/);
       assert.equal(events.at(-1)?.reason, 'not-checkpointed');
       assert.ok(store.contents.plugins.size >= 2);
       await clock.advance(20_000);

@@ -141,6 +141,16 @@ describe('the summary', () => {
     assert.ok(shown.length < 24);
   });
 
+  it('names plugins that serve and are in trouble all the same', () => {
+    const unpublished = pluginView({ name: 'csi.a.io', type: 'CSIPlugin', reason: 'publish-pending' });
+    const status = { ...port.status(), plugins: [pluginView(), unpublished] };
+    assert.deepEqual(lines(statusSummary(status, now, plain)).slice(-3), [
+      'LOOK AT   STATE  REASON           FOR    TYPE',
+      'csi.a.io  ready  publish-pending  1m30s  CSIPlugin',
+      'why, and what to do: plugin-broker explain csi.a.io',
+    ]);
+  });
+
   it('names who is refused again and again, with how often and why, although it has no state', () => {
     const refused = {
       ...{ plugin: 'DevicePlugin/a.io/x', socket: '/r/x.sock', reason: 'VERSION_UNSUPPORTED', refusals: 12 },

@@ -1,0 +1,18 @@
+// What an operator reads when a generation cannot be written.
+
+/** What helps against an error of the system, by what its message begins with. */
+const REMEDIES: readonly (readonly [RegExp, (folder: string) => string])[] = [
+  [/\b(ENOSPC|EDQUOT)\b/, (folder) => `make room on the disk of ${folder}`],
+  [/\b(EACCES|EPERM|EROFS)\b/, (folder) => `let the user of the broker write in ${folder}`],
+];
+
+/**
+ * The sentence for a write that failed.
+ *
+ * @param failure what the system said
+ * @param folder the state directory
+ */
+export function writeFailure(failure: string, folder: string): string {
+  const [, remedy] = REMEDIES.find(([code]) => code.test(failure)) ?? [];
+  return `the checkpoint is not on the disk: ${failure}${remedy === undefined ? '' : `; ${remedy(folder)}`}`;
+}
