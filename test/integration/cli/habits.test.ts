@@ -150,7 +150,7 @@ describe('the command line', () => {
     port.reloaded = { ...port.reloaded, outcome: 'unchanged', changes: [], needRestart: ['http.listen: a → b'] };
     assert.match(
       await out('reload'),
-      /^a\.yaml says what is in force already\nthese keep their old values .*\n {2}http\.listen: a → b\n$/,
+      /^a\.yaml says what is in force already; .*\nthese keep their old values .*\n {2}http\.listen: a → b\n$/,
     );
     port.reloaded = { ...port.reloaded, source: 'defaults', needRestart: [] };
     assert.equal(await out('reload'), 'the daemon was given no config file: the defaults stay in force\n');
