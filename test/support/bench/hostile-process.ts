@@ -6,12 +6,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { encodeFrame, FRAME } from '../../../src/platform/http2/frames.js';
+import { encodeFrame, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
 import { answerHeaders, earlyHints, HostilePlugin, type ServedConnection } from '../http2/hostile-plugin.js';
+import { indexed } from '../http2/hpack-writer.js';
 import { message } from '../http2/raw-peer.js';
 import { RegisterCaller } from '../register-caller.js';
 import { offer, Worker } from './worker.js';
 
+/** Of stream 2: GET / */
+const PROMISE = Buffer.concat([Buffer.from([0, 0, 0, 2]), indexed(2), indexed(4), indexed(6)]);
 /** How the plugins of this process answer. */
 export const ANSWER_FLOODS = {
   'a list of 16 MiB in frames of one byte': (connection: ServedConnection, stream: number): Promise<void> => {
@@ -23,6 +26,8 @@ export const ANSWER_FLOODS = {
     connection.flood(earlyHints(stream), Infinity),
   'a flood of WINDOW_UPDATE in answer': (connection: ServedConnection): Promise<void> =>
     connection.flood(encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, Buffer.from([0, 0, 0, 1])), Infinity),
+  'a flood of PUSH_PROMISE in answer': (connection: ServedConnection, stream: number): Promise<void> =>
+    connection.flood(encodeFrame(FRAME.PUSH_PROMISE, FLAG.END_HEADERS, stream, PROMISE), Infinity),
 } as const;
 
 /** Names of them. */
