@@ -1,5 +1,6 @@
 // Finds processes by a mark in their environment: also those that left their process group or their parent.
 import { readdirSync, readFileSync } from 'node:fs';
+import { procStat } from '../platform/process/proc-stat.js';
 
 /** The variable that marks everything a rig starts. */
 export const MARK = 'PLUGIN_BROKER_VERIFY';
@@ -21,10 +22,8 @@ export function marked(prefix: string): Found[] {
     try {
       const mark = `\0${MARK}=${prefix}`;
       if (!`\0${readFileSync(`/proc/${name}/environ`, 'latin1')}`.includes(mark)) continue;
-      // proc_pid_stat(5): the name in parentheses may hold anything; after it come state, parent and process group.
-      const [, command = '', state = '', group = ''] =
-        /^\d+ \((.*)\) (\S) \d+ (\d+)/s.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
-      if (!'ZX'.includes(state)) found.push({ pid, group: Number(group), command });
+      const seen = procStat(pid);
+      if (seen?.hasEnded === false) found.push({ pid, group: seen.group, command: seen.name });
     } catch {
       // It has ended meanwhile, or is not ours to look into.
     }

@@ -3,17 +3,16 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { OwnerPort } from '../../allocation/ports.js';
 import type { CgroupLife } from '../../model/lease.js';
+import { procStat } from '../process/proc-stat.js';
 
-/** States of a process that has ended and was not waited for, or is being removed (proc_pid_stat(5)). */
-const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
 /** Where version 2 of control groups is mounted: alone, or beside version 1. */
 const MOUNTS = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] as const;
 
 /** Looks at this machine. Each question reads one small file of the kernel's, which never waits for a disk. */
 export const owners: OwnerPort = {
   startTimeOf: (pid) => {
-    const fields = statFields(pid);
-    return fields === undefined || ENDED.has(fields[0] ?? '') ? undefined : fields[19];
+    const seen = procStat(pid);
+    return seen?.hasEnded === false ? seen.startTime : undefined;
   },
   cgroupOf: (pid) => {
     // The line of version 2 has no controllers: `0::/path`.
@@ -45,12 +44,6 @@ export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): Owner
       return groups.get(pid);
     },
   };
-}
-
-/** The fields of /proc/PID/stat from the third on; the second is the name of the program, which may contain anything. */
-function statFields(pid: number): readonly string[] | undefined {
-  const stat = text(`/proc/${String(pid)}/stat`);
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 function lifeOf(group: string): CgroupLife | undefined {

@@ -1,9 +1,9 @@
 // Who is at the other end: the caller of a connection, and the process that listens on a plugin's socket.
-import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { isOwnShortage, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
+import { procStat } from '../process/proc-stat.js';
 import { loadLibc, type Libc } from './libc.js';
 
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
@@ -31,7 +31,7 @@ export class Peers {
     const found = this.#calls()?.peerOf(fd);
     if (found === undefined || 'error' in found) return undefined;
     const pid = found.pid === 0 ? undefined : found.pid;
-    const startTime = pid === undefined ? undefined : startTimeOf(pid);
+    const startTime = pid === undefined ? undefined : procStat(pid)?.startTime;
     return { uid: found.uid, gid: found.gid, pid, startTime, source: 'peercred' };
   }
 
@@ -56,18 +56,5 @@ export class Peers {
   #calls(): Libc | undefined {
     this.#libc ??= { loaded: this.#load() };
     return this.#libc.loaded;
-  }
-}
-
-/**
- * Field 22 of /proc/PID/stat: the start of a process in clock ticks since boot (proc(5)). The second field is the name of
- * the program, in brackets, and may contain anything. Undefined when the process is gone.
- */
-export function startTimeOf(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,6 @@
 // npx stands between a user and the program: a shell of npm's runs us, and who kills npx (`kill %1`) kills neither of them.
-import { readFileSync } from 'node:fs';
 import { systemClock } from '../time/system-clock.js';
+import { procStat } from './proc-stat.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** What npm calls itself: `npm exec plugin-broker …`, of which the system keeps fifteen bytes. */
@@ -32,23 +32,12 @@ export function npxAbove(parent: number, see: (pid: number) => Seen | undefined)
  */
 export function endWithNpx(): void {
   if (process.env['npm_lifecycle_event'] !== 'npx') return;
-  const [parent, above] = npxAbove(process.ppid, seen);
+  const [parent, above] = npxAbove(process.ppid, procStat);
   if (parent === undefined) return;
   const look = (): void => {
-    if (process.ppid === parent && (above === undefined || seen(parent)?.parent === above))
+    if (process.ppid === parent && (above === undefined || procStat(parent)?.parent === above))
       systemClock.alarm(LOOK_EVERY_MS, look);
     else process.kill(process.pid, 'SIGTERM');
   };
   look();
-}
-
-/** What the system says of a process; its name may hold spaces and parentheses. */
-function seen(pid: number): Seen | undefined {
-  try {
-    const [, name = '', parent = ''] =
-      /^\d+ \((.*)\) \S (\d+) /s.exec(readFileSync(`/proc/${String(pid)}/stat`, 'utf8')) ?? [];
-    return { name, parent: Number(parent) };
-  } catch {
-    return undefined;
-  }
 }

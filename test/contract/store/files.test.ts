@@ -161,6 +161,10 @@ void describe('the lane', () => {
     const disk = new FakeDisk();
     await disk.makeDirectory('/t');
     const files = oneAtATime(disk);
+    const written = await files.create('/t/written');
+    // As after a commit: nobody waits for the close.
+    void written.close();
+    await files.rename('/t/written', '/t/kept');
     disk.failAt(disk.operations.length + 3, 'EIO');
     const work = [
       put(files, '/t/a', 'a'),

@@ -7,7 +7,8 @@ import { chmodSync, closeSync, openSync, unlinkSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
-import { Peers, startTimeOf } from '../../../src/platform/peer/peers.js';
+import { Peers } from '../../../src/platform/peer/peers.js';
+import { procStat } from '../../../src/platform/process/proc-stat.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -43,8 +44,12 @@ describe('the caller of a connection', { skip: loadLibc() === undefined && 'koff
     const file = await listening('self', (socket) => accepted.push(socket));
     const client = createConnection(file);
     const socket = await eventually('an accepted connection', () => accepted[0]);
-    assert.deepEqual(peers.peerOf(socket), { ...self, startTime: startTimeOf(process.pid), source: 'peercred' });
-    assert.match(startTimeOf(process.pid) ?? '', /^\d+$/);
+    assert.deepEqual(peers.peerOf(socket), {
+      ...self,
+      startTime: procStat(process.pid)?.startTime,
+      source: 'peercred',
+    });
+    assert.match(procStat(process.pid)?.startTime ?? '', /^\d+$/);
     assert.deepEqual(peers.peerOf(client)?.pid, process.pid);
     client.destroy();
     socket.destroy();
@@ -65,7 +70,7 @@ describe('the caller of a connection', { skip: loadLibc() === undefined && 'koff
       const socket = await eventually('an accepted connection', () => accepted[0]);
       const caller = new Peers().peerOf(socket);
       assert.deepEqual([caller?.uid, caller?.gid, caller?.pid], [54321, 12345, child.pid]);
-      assert.equal(caller?.startTime, startTimeOf(child.pid ?? 0));
+      assert.equal(caller?.startTime, procStat(child.pid ?? 0)?.startTime);
       socket.destroy();
       child.kill();
     },
