@@ -81,11 +81,11 @@ export class BrokerWatch {
     return () => this.#broken.delete(hear);
   }
 
-  /** Records a resource. */
-  record(resource: string): Recording {
-    const recording = new OpenRecording(resource, () => this.#recordings.delete(recording));
+  /** Records a resource from a moment on, in epoch milliseconds. */
+  record(resource: string, began = Date.now()): Recording {
+    const recording = new OpenRecording(resource, began, () => this.#recordings.delete(recording));
     this.#recordings.add(recording);
-    if (this.#isOpen) recording.take(Date.now(), this.#plugins);
+    if (this.#isOpen) recording.take(began, this.#plugins);
     return recording;
   }
 
@@ -105,16 +105,23 @@ class OpenRecording implements Recording {
   readonly samples: { at: number; capacity: number; allocatable: number; state: PluginState }[] = [];
   lowest = Infinity;
   readonly #resource: string;
+  readonly #began: number;
   readonly #close: () => void;
 
-  constructor(resource: string, close: () => void) {
+  constructor(resource: string, began: number, close: () => void) {
     this.#resource = resource;
+    this.#began = began;
     this.#close = close;
   }
 
   take(at: number, plugins: readonly PluginPicture[]): void {
     const { capacity, allocatable, state } =
       plugins.find(({ name }) => name === this.#resource) ?? ({ capacity: 0, allocatable: 0, state: 'gone' } as const);
+    // News of before it began may come later than the answer that made the program begin: the last of them is the start.
+    if (at <= this.#began) {
+      this.samples.length = 0;
+      this.lowest = Infinity;
+    }
     this.lowest = Math.min(this.lowest, allocatable);
     const last = this.samples.at(-1);
     if (last?.capacity === capacity && last.allocatable === allocatable && last.state === state) return;

@@ -63,7 +63,7 @@ describe('the HTTP server of the registrar', () => {
   });
 
   it('answers /healthz with 500 when another driver answers on the socket, or nobody in time', async () => {
-    await start(`--http-endpoint=localhost:${String(port)}`, '--timeout=100ms');
+    await start(`--http-endpoint=localhost:${String(port)}`, '--timeout=1s');
     const info =
       (name: string | undefined) =>
       (server: Server): void =>
