@@ -26,7 +26,8 @@ import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall } from './platform/process/small-heap.js';
-import { acquireInstanceLock, type InstanceLock } from './platform/store/instance-lock.js';
+import { acquireInstanceLock, type InstanceLock, type LockPorts } from './platform/store/instance-lock.js';
+import { LateLock } from './platform/store/late-lock.js';
 import { openNotifier } from './platform/systemd/notifier.js';
 import { bootIdOfMachine } from './platform/time/boot.js';
 import { systemClock as clock } from './platform/time/system-clock.js';
@@ -135,16 +136,17 @@ async function run(
     faults,
   });
   const stopping = new Stopping(daemon, handOver);
+  const lockPorts: LockPorts = {
+    clock,
+    random,
+    holder: () => stopping.holder(),
+    onTakeover: () => stopping.handOver(),
+    onWait: (message) => log.info('broker.waiting', message),
+  };
   const outcome = await acquireInstanceLock(
     settings.paths.state,
     { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
-    {
-      clock,
-      random,
-      holder: () => stopping.holder(),
-      onTakeover: () => stopping.handOver(),
-      onWait: (message) => log.info('broker.waiting', message),
-    },
+    lockPorts,
     stopping.signal,
   ).catch((failure: unknown): undefined => {
     if (!stopping.signal.aborted) throw failure;
@@ -158,13 +160,14 @@ async function run(
     log.error('broker.not-started', outcome.message);
     return EXIT.failed;
   }
-  if (outcome.kind === 'unavailable')
-    daemon.conditions.set('lock', `${outcome.reason}; it is served without one; see \`plugin-broker doctor\``);
-  const lock = (daemon.stateLook.lock = outcome.kind === 'held' ? outcome.lock : undefined);
+  const lock = (daemon.stateLook.lock =
+    outcome.kind === 'held'
+      ? outcome.lock
+      : new LateLock(settings.paths.state, lockPorts, outcome, (why) => daemon.conditions.set('lock', why)));
   try {
     await daemon.start();
   } catch (failure) {
-    await lock?.release();
+    await lock.release();
     if (!(failure instanceof PathTaken)) throw failure;
     log.error('broker.not-started', failure.message);
     return EXIT.failed;
@@ -247,9 +250,9 @@ class Stopping {
   }
 
   /** Gives the lock up, and goes on answering operators until a successor that waits does. */
-  async leave(lock: InstanceLock | undefined): Promise<void> {
+  async leave(lock: InstanceLock): Promise<void> {
     // A write that hangs may still land: then the lock is left to the end of the process.
-    if (!this.#daemon.store.isWriting) await Promise.race([lock?.release(), sleep(clock, LET_GO_MS)]);
+    if (!this.#daemon.store.isWriting) await Promise.race([lock.release(), sleep(clock, LET_GO_MS)]);
     if (this.#isAwaited) await this.#daemon.linger(LINGER_MS);
     await this.#daemon.close();
   }

@@ -95,19 +95,29 @@ void describe('a read-only directory', { concurrency: true, skip: impossible }, 
   });
 
   void it('of state: serves from memory, says so, and writes everything when it can', async () => {
-    const one = broker('state', {}, readOnly);
+    const one = broker('state', { discovery: { rescan: '300ms' } }, readOnly);
     await one.start();
     const calling = await plugin(one.devicePlugins, 'calling', 'register');
     await calling.register(one.kubeletSocket);
     await eventually('in', async () => (await one.allocatable('example.com/calling')) === 2);
     const { broker: view, checkpoint } = await one.status();
     assert.deepEqual([view.phase, checkpoint.state], ['degraded', 'not-writable']);
-    assert.match(view.problems.join(), /^the checkpoint is not-writable: .*EROFS/);
+    // The lock is a file of the same directory: it is told beside the checkpoint, in whichever order.
+    assert.equal(view.problems.length, 2, view.problems.join('\n'));
+    assert.ok(
+      view.problems.some((one) => /^there is no lock on .*EROFS/.test(one)),
+      view.problems.join('\n'),
+    );
+    assert.ok(
+      view.problems.some((one) => /^the checkpoint is not-writable: .*EROFS/.test(one)),
+      view.problems.join('\n'),
+    );
     assert.equal((await one.plugins())[0]?.reason, 'not-checkpointed');
 
     remount(one, 'state', writable);
     await one.onDisk('example.com/calling');
     await eventually('all is well', async () => (await one.status()).broker.phase === 'ready');
+    assert.match(one.log, /the state directory is locked/);
     await eventually('it is checkpointed', async () => (await one.plugins())[0]?.reason !== 'not-checkpointed');
   });
 });
