@@ -1,6 +1,7 @@
 // A kubelet's side of the talk with one plugin (kubernetes: pkg/kubelet/cm/devicemanager/plugin/v1beta1/client.go and
 // endpoint.go): ten seconds to connect, thirty for PreStartContainer, no deadline for anything else, messages up to 4 MiB.
 import type { Client, ServiceError } from '@grpc/grpc-js';
+import { asError } from '../../kernel/clock.js';
 import { GuardedClient } from '../../platform/grpc/guarded-client.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { loadServices, type LoadedMethod } from '../protos.js';
@@ -72,14 +73,15 @@ export class PluginClient {
   /** Follows the lists until the stream ends; gives the reason. Lists are taken one after the other. */
   watch(listed: (devices: readonly ListedDevice[]) => void): Promise<string> {
     const { path, requestSerialize, responseDeserialize } = this.#api.ListAndWatch;
-    const stream = this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, {});
-    return new Promise((resolve) => {
+    return new Promise<string>((resolve) => {
+      // Throws when the connection was closed meanwhile, as the end of an older stream of the resource does.
+      const stream = this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, {});
       stream.on('data', ({ devices = [] }: { devices?: readonly { ID: string; health: string }[] }) => {
         listed(devices.map(({ ID: id, health }) => ({ id, isHealthy: health === 'Healthy' })));
       });
       stream.on('error', (failure: Error) => resolve(failure.message));
       stream.on('end', () => resolve('the plugin ended its stream'));
-    });
+    }).catch((failure: unknown) => asError(failure).message);
   }
 
   /** Which of the free devices the plugin would rather give away. */

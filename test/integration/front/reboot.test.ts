@@ -40,11 +40,15 @@ describe('the front after a reboot of the machine', { timeout: 120_000 }, () => 
   });
 
   it('speculate: gated: after front.speculateFor the devices are unhealthy', async () => {
-    const world = await rebooted({ speculate: 'gated', speculateFor: '4s' });
+    const world = await rebooted({ speculate: 'gated', speculateFor: '9s' });
     await world.kubelet.saw('admitted', 'p', 2);
-    await eventually('they are unhealthy', () => {
-      const listed = world.kubelet.listed(RESOURCE);
-      return listed?.healthy === 0 && listed.devices === 2;
-    });
+    await eventually(
+      'they are unhealthy',
+      () => {
+        const listed = world.kubelet.listed(RESOURCE);
+        return listed?.healthy === 0 && listed.devices === 2;
+      },
+      { withinMs: 30_000 },
+    );
   });
 });

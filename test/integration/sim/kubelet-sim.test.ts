@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { loadPluginApi, PluginClient } from '../../../src/sim/kubelet/plugin-client.js';
 import { eventually } from '../../support/eventually.js';
 import { KubeletProcess } from '../../support/kubelet-process.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -97,6 +98,12 @@ describe('a simulated kubelet', { timeout: 60_000 }, () => {
     const { socket } = await kubelet.saw('disconnected', RESOURCE);
     assert.equal(path.basename(String(socket)), 'new.sock');
     assert.deepEqual(kubelet.listed(RESOURCE), { devices: 0, healthy: 0 });
+  });
+
+  it('outlives a client that was cut off before its lists were asked for', async () => {
+    const client = new PluginClient(path.join(tempDir(), 'gone.sock'), loadPluginApi());
+    client.close();
+    assert.match(await client.watch(() => assert.fail('a list')), /shut down/);
   });
 
   it('starts a container only after PreStartContainer succeeded, however often it is asked', async () => {
