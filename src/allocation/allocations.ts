@@ -6,14 +6,15 @@ import { Asking } from './asking.js';
 import { available } from './availability.js';
 import { LeaseIds } from './ids.js';
 import { Keeper } from './keeper.js';
-import { Ledger, type Entry } from './ledger.js';
+import { Ledger, resourcesOf, type Entry } from './ledger.js';
 import { ownerOf } from './owner.js';
-import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
+import type { AllocationCaller, AllocationPorts, AskedAbout, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type RawRequest } from './request.js';
-import { refused, type LeaseRef, type Result } from './result.js';
+import { refused, type LeaseRef, type Refused, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
-import { MAX_WAITING, Waiting, type Attempt } from './waiting.js';
+import { Shares } from './shares.js';
+import { Waiting, type Attempt } from './waiting.js';
 
 const NOTHING: PluginAnswer = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
 
@@ -26,14 +27,16 @@ export class Allocations implements LeaseSource {
   readonly #waiting = new Waiting();
   readonly #pending = new Pending<Result<Lease>>();
   readonly #asking: Asking;
+  readonly #shares: Shares;
   readonly #ids: LeaseIds;
   readonly #halt = new AbortController();
 
   constructor(ports: AllocationPorts) {
     this.#ports = ports;
-    this.#asking = new Asking(ports, this.#ledger);
+    this.#asking = new Asking(ports, this.#ledger, (resource) => this.#serve(new Set([resource])));
+    this.#shares = new Shares(ports, this.#ledger);
     this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
-    this.keeper = new Keeper(ports, this.#ledger, this.#ids, () => this.#waiting.serve());
+    this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources));
   }
 
   /** Requests that wait for devices. */
@@ -59,10 +62,24 @@ export class Allocations implements LeaseSource {
     return this.#ledger.takenOf(resource);
   }
 
-  /** Lists, plugins or rules changed: whoever waits may be served now. */
-  changed(): void {
-    this.#waiting.serve();
-    this.keeper.lookAtDevices();
+  /**
+   * Lists, plugins or rules changed: whoever waits may be served now.
+   *
+   * @param resources those that changed; undefined: any may have
+   */
+  changed(resources?: ReadonlySet<string>): void {
+    this.#serve(resources);
+    this.keeper.lookAtDevices(resources);
+  }
+
+  /** Serves who waits, once the lists that they wait for are at hand. */
+  #serve(changed?: ReadonlySet<string>): void {
+    if (this.#waiting.size === 0) return;
+    const wanted = this.#waiting.resources();
+    const names = changed === undefined ? wanted : new Set([...wanted].filter((resource) => changed.has(resource)));
+    const ready = this.#ports.prepare(names);
+    if (ready === undefined) this.#waiting.serve(changed);
+    else void ready.then(() => this.#waiting.serve(changed));
   }
 
   /**
@@ -91,7 +108,7 @@ export class Allocations implements LeaseSource {
 
   /** Gives devices back. Whether there was such a lease. */
   async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
-    const found = this.#find(ref, caller);
+    const found = this.tooOften(caller, 'leases') ?? this.#find(ref, caller);
     if (!found.ok) return found.refusal.code === 'LEASE_UNKNOWN' ? { ok: true, value: false } : found;
     await this.keeper.end(found.value, 'by-request');
     return { ok: true, value: true };
@@ -99,7 +116,7 @@ export class Allocations implements LeaseSource {
 
   /** Begins a time to live anew, and confirms the lease. */
   async renew(ref: LeaseRef, caller: AllocationCaller): Promise<Result<Lease>> {
-    const found = this.#find(ref, caller);
+    const found = this.tooOften(caller, 'leases') ?? this.#find(ref, caller);
     if (!found.ok) return found;
     return this.#confirmed(found.value);
   }
@@ -135,11 +152,8 @@ export class Allocations implements LeaseSource {
   }
 
   async #allocate(raw: RawRequest, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
-    const retryAfterMs = this.#ports.flood(caller.uid);
-    if (retryAfterMs !== undefined) {
-      const message = `uid ${String(caller.uid)} asks for devices more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
-      return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
-    }
+    const tooOften = this.tooOften(caller, 'devices');
+    if (tooOften !== undefined) return tooOften;
     const request = readRequest(raw);
     if ('code' in request) return { ok: false, refusal: request };
     const shut = this.keeper.shut();
@@ -193,7 +207,7 @@ export class Allocations implements LeaseSource {
       if (before === undefined) continue;
       const better = await this.#asking.preferred(want, before, both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
-      if (better !== before) this.#waiting.serve();
+      if (better !== before) this.#serve(new Set([want.resource]));
     }
     const answer = await this.#asking.ask(entry.lease.granted, both);
     if ('code' in answer) return this.#undo(entry, answer);
@@ -203,6 +217,8 @@ export class Allocations implements LeaseSource {
         code: 'ALLOCATOR_STOPPING',
         message: 'the caller went away, or the broker is stopping',
       });
+    const full = this.#shares.ofBytes({ ...entry.lease, state: 'active', answer });
+    if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();
     const problem = await this.keeper.record(entry);
@@ -220,26 +236,22 @@ export class Allocations implements LeaseSource {
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
     const attempt = (): Attempt<Entry> => {
-      const { maxLeases } = this.#ports.settings;
-      if (this.#ledger.size >= maxLeases) {
-        const message = `there are ${String(this.#ledger.size)} leases, and allocator.maxLeases is ${String(maxLeases)}`;
-        return { ok: false, refusal: { code: 'LEASES_FULL', message }, isFinal: false };
-      }
+      const full = this.#shares.ofLeases(caller.uid);
+      if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
       const found = available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
     const others = { code: 'NO_DEVICES', message: `others wait for ${resources.join(' and ')} already` } as const;
-    const first: Attempt<Entry> = this.#waiting.isBlocked(resources)
+    const ready = this.#ports.prepare(resources);
+    if (ready !== undefined) await ready;
+    const wanting = { resources, uid: caller.uid, isStranger: this.#shares.isStranger(caller.uid) };
+    const first: Attempt<Entry> = this.#waiting.isBlocked(wanting)
       ? { ok: false, refusal: others, isFinal: false }
       : attempt();
     if (first.ok || first.isFinal || request.waitMs === 0) return first;
-    if (this.#waiting.size >= MAX_WAITING) {
-      return refused(
-        'QUEUE_FULL',
-        `${String(MAX_WAITING)} requests wait for devices already; ${first.refusal.message}`,
-      );
-    }
-    const { result, leave } = this.#waiting.wait(resources, attempt, first.refusal);
+    const full = this.#shares.ofWaiting(caller.uid, this.#waiting.uids());
+    if (full !== undefined) return refused('QUEUE_FULL', `${full}; ${first.refusal.message}`);
+    const { result, leave } = this.#waiting.wait(wanting, attempt, first);
     const alarm = this.#ports.clock.alarm(request.waitMs, leave);
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
@@ -277,9 +289,21 @@ export class Allocations implements LeaseSource {
     return entry;
   }
 
+  /**
+   * Counts a call, and says why it comes too soon. Root and the broker's own user ask about leases as often as they like:
+   * they may do worse things.
+   */
+  tooOften({ uid }: AllocationCaller, about: AskedAbout): Refused | undefined {
+    if (about === 'leases' && !this.#shares.isStranger(uid)) return undefined;
+    const retryAfterMs = this.#ports.flood(uid, about);
+    if (retryAfterMs === undefined) return undefined;
+    const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
+    return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
+  }
+
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
     this.#ledger.remove(entry.lease.id);
-    this.#waiting.serve();
+    this.#serve(resourcesOf(entry));
     return { ok: false, refusal };
   }
 

@@ -4,7 +4,6 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
 import type { Granted, GrantedDevice, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
-import { AnswerRoom } from './answer-room.js';
 import { answerProblem, mergeAnswers } from './answers.js';
 import { freeOf } from './availability.js';
 import { shareNode } from './choose.js';
@@ -20,15 +19,16 @@ const AVOID_MS = 10_000;
 export class Asking {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
-  readonly #room: AnswerRoom;
+  readonly #again: (resource: string) => void;
   readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
   /** Until when devices are avoided, by resource and id. */
   readonly #avoided = new Map<string, number>();
 
-  constructor(ports: AllocationPorts, ledger: Ledger) {
+  /** @param again devices of a resource are not avoided any more */
+  constructor(ports: AllocationPorts, ledger: Ledger, again: (resource: string) => void) {
     this.#ports = ports;
     this.#ledger = ledger;
-    this.#room = new AnswerRoom(ledger);
+    this.#again = again;
   }
 
   /** Whether a device is better not given now. */
@@ -88,7 +88,7 @@ export class Asking {
     if (cause !== undefined) return cause;
     const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
-    return this.#room.refusalOf(merged) ?? merged;
+    return merged;
   }
 
   /** Asks once more for the devices of a lease whose answer is lost. Whether it has one now that it had not, or why not. */
@@ -156,6 +156,7 @@ export class Asking {
     const now = clock.mono();
     for (const [key, until] of this.#avoided) if (until <= now) this.#avoided.delete(key);
     for (const id of ids) this.#avoided.set(`${resource} ${id}`, now + AVOID_MS);
+    clock.alarm(AVOID_MS, () => this.#again(resource));
   }
 }
 

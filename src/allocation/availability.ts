@@ -49,8 +49,12 @@ function chooseFor(
   const away = `the plugin of ${resource} is ${offer.state}`;
   if (offer.devices === undefined) return later('PLUGIN_NOT_READY', `${away} and has not said which devices it has`);
   const taken = ledger.takenOf(resource);
+  const wanted = new Set(ids);
+  const named = new Map(
+    ids.length === 0 ? [] : offer.devices.flatMap((one) => (wanted.has(one.id) ? [[one.id, one] as const] : [])),
+  );
   for (const id of ids) {
-    const device = offer.devices.find((one) => one.id === id);
+    const device = named.get(id);
     const holder = taken.get(id);
     if (device === undefined && offer.isReady) return never('DEVICE_UNKNOWN', `${resource} has no device ${id}`);
     if (holder !== undefined) return later('DEVICE_TAKEN', `${id} of ${resource} is ${heldBy(holder, caller)}`);
@@ -64,7 +68,7 @@ function chooseFor(
   if (!offer.isReady) {
     return free.length < count ? later('NO_DEVICES', `${figures}; ${away}`) : later('PLUGIN_NOT_READY', away);
   }
-  const usable = free.filter(({ id }) => !isAvoided(resource, id) || ids.includes(id));
+  const usable = free.filter(({ id }) => !isAvoided(resource, id) || wanted.has(id));
   const devices = offer.plugin === undefined ? undefined : choose(want, usable);
   if (devices !== undefined) {
     const plain = devices.map(({ id, numaNodes }) => ({ id, numaNodes }));
@@ -74,7 +78,8 @@ function chooseFor(
   if (free.length >= count && usable.length < count) {
     return later('NO_DEVICES', `${figures}, but its plugin has just not answered for some of them`);
   }
-  return later('NO_DEVICES', free.length >= count ? `${figures}, but not on one NUMA node` : figures);
+  if (free.length >= count) return later('NO_DEVICES', `${figures}, but not on one NUMA node`);
+  return { ...later('NO_DEVICES', figures), ...(count <= listed ? { lacks: resource } : {}) };
 }
 
 /** What rules say. */

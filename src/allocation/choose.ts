@@ -4,6 +4,10 @@ import type { GrantedDevice, Want } from '../model/lease.js';
 
 /** Devices without topology count as one node of their own: on most machines nothing has any. */
 const NO_NODES: readonly number[] = [-1];
+/** Linux has no more nodes (NODES_SHIFT is 10 at most); a plugin can say any number, and each would be weighed. */
+const MOST_NODES = 1024;
+/** Nodes of free devices that are weighed, from the first device on: plugins make lists as long as they like. */
+const MOST_WEIGHED = 65_536;
 
 /**
  * Chooses devices for one want.
@@ -15,10 +19,11 @@ export function choose(want: Want, free: readonly GrantedDevice[]): readonly Gra
   if (free.length < want.count) return undefined;
   const named = new Set(want.ids);
   const must = named.size === 0 ? [] : free.filter(({ id }) => named.has(id));
-  const rest = named.size === 0 ? free : free.filter(({ id }) => !named.has(id));
+  const all = named.size === 0 ? free : free.filter(({ id }) => !named.has(id));
   // Most machines: nothing to weigh, so nothing is counted.
   if (free.every(({ numaNodes }) => numaNodes.length === 0))
-    return [...must, ...rest.slice(0, want.count - must.length)];
+    return [...must, ...all.slice(0, want.count - must.length)];
+  const rest = weighable(all);
   const onOne = singleNode(want.count, must, rest);
   if (onOne !== undefined) return onOne;
   return want.numa === 'single' ? undefined : spread(want.count, must, rest);
@@ -37,17 +42,22 @@ function singleNode(
   rest: readonly GrantedDevice[],
 ): readonly GrantedDevice[] | undefined {
   const missing = count - must.length;
+  const sizes = sizesOf(rest);
+  const [first, ...others] = must;
   // Nodes of what was named are candidates even where nothing else is free on them.
-  const sizes = new Map(sizesOf(rest).map(({ node, size }) => [node, size]));
-  for (const node of must.flatMap(nodesOf)) if (!sizes.has(node)) sizes.set(node, 0);
-  const [best] = [...sizes]
-    .filter(([node, size]) => size >= missing && must.every((device) => isOn(device, node)))
-    .sort(([oneNode, one], [otherNode, other]) => (one === other ? oneNode - otherNode : one - other));
+  const candidates =
+    first === undefined ? sizes.keys() : nodesOf(first).filter((node) => others.every((device) => isOn(device, node)));
+  let best: { readonly node: number; readonly size: number } | undefined;
+  for (const node of candidates) {
+    const size = sizes.get(node) ?? 0;
+    if (size >= missing && (best === undefined || size < best.size || (size === best.size && node < best.node)))
+      best = { node, size };
+  }
   if (best === undefined) return undefined;
   const taken = [...must];
   for (const device of rest) {
     if (taken.length === count) break;
-    if (isOn(device, best[0])) taken.push(device);
+    if (isOn(device, best.node)) taken.push(device);
   }
   return taken;
 }
@@ -58,37 +68,63 @@ function spread(
   must: readonly GrantedDevice[],
   rest: readonly GrantedDevice[],
 ): readonly GrantedDevice[] {
-  const taken = [...must];
-  let left = rest;
+  const taken = new Set(must);
+  const sizes = sizesOf(rest);
+  const byNode = new Map<number, GrantedDevice[]>([...sizes.keys()].map((node) => [node, []]));
+  for (const device of rest) for (const node of nodesOf(device)) byNode.get(node)?.push(device);
   const take = (node: number): void => {
-    const there = left.filter((device) => isOn(device, node)).slice(0, count - taken.length);
-    const these = new Set(there);
-    taken.push(...there);
-    left = left.filter((device) => !these.has(device));
+    for (const device of byNode.get(node) ?? []) {
+      if (taken.size === count) return;
+      if (taken.has(device)) continue;
+      taken.add(device);
+      for (const on of nodesOf(device)) sizes.set(on, (sizes.get(on) ?? 0) - 1);
+    }
   };
   for (const node of new Set(must.flatMap(nodesOf))) take(node);
-  while (taken.length < count) {
-    const missing = count - taken.length;
-    const sizes = sizesOf(left);
-    const enough = sizes
-      .filter(({ size }) => size >= missing)
-      .sort((a, b) => (a.size === b.size ? a.node - b.node : a.size - b.size));
-    const [most] = sizes.sort((a, b) => (a.size === b.size ? a.node - b.node : b.size - a.size));
-    const next = enough[0] ?? most;
+  while (taken.size < count) {
+    const next = mostHelpful(sizes, count - taken.size);
     if (next === undefined) break;
-    take(next.node);
+    take(next);
   }
-  return taken;
+  return [...taken];
 }
 
-function sizesOf(devices: readonly GrantedDevice[]): { readonly node: number; readonly size: number }[] {
+/** The node with just enough for what is missing; else the one with the most. */
+function mostHelpful(sizes: ReadonlyMap<number, number>, missing: number): number | undefined {
+  let best: { readonly node: number; readonly size: number } | undefined;
+  for (const [node, size] of sizes) {
+    if (size === 0) continue;
+    const isBetter = (than: { readonly node: number; readonly size: number }): boolean => {
+      if (size === than.size) return node < than.node;
+      return size >= missing && than.size >= missing ? size < than.size : size > than.size;
+    };
+    if (best === undefined || isBetter(best)) best = { node, size };
+  }
+  return best?.node;
+}
+
+/** The first devices, as far as they are weighed. */
+function weighable(devices: readonly GrantedDevice[]): readonly GrantedDevice[] {
+  let nodes = 0;
+  const end = devices.findIndex((device) => (nodes += Math.max(1, device.numaNodes.length)) > MOST_WEIGHED);
+  return end === -1 ? devices : devices.slice(0, end);
+}
+
+/** How many devices are on each node. */
+function sizesOf(devices: readonly GrantedDevice[]): Map<number, number> {
   const sizes = new Map<number, number>();
   for (const device of devices) for (const node of nodesOf(device)) sizes.set(node, (sizes.get(node) ?? 0) + 1);
-  return [...sizes].map(([node, size]) => ({ node, size }));
+  return sizes;
 }
 
 function nodesOf({ numaNodes }: GrantedDevice): readonly number[] {
-  return numaNodes.length === 0 ? NO_NODES : numaNodes;
+  if (numaNodes.every(isNode)) return numaNodes.length === 0 ? NO_NODES : numaNodes;
+  const nodes = numaNodes.filter(isNode);
+  return nodes.length === 0 ? NO_NODES : nodes;
+}
+
+function isNode(node: number): boolean {
+  return node >= 0 && node < MOST_NODES;
 }
 
 function isOn(device: GrantedDevice, node: number): boolean {

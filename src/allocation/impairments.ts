@@ -1,5 +1,5 @@
 // Leases whose devices cannot be used: they stay, and their owners are told.
-import { HealthById, impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
+import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 import type { Telling } from './telling.js';
@@ -14,7 +14,9 @@ export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
-  readonly #health = new HealthById();
+  /** Resources to look at after the look that is under way; undefined: there is none. */
+  #next: Set<string> | 'all' | undefined;
+  #isLooking = false;
 
   constructor(ports: AllocationPorts, ledger: Ledger, telling: Telling) {
     this.#ports = ports;
@@ -22,10 +24,39 @@ export class Impairments {
     this.#telling = telling;
   }
 
-  /** Looks at the devices of all leases. `isSettled`: plugins of before a restart have come back by now, or have not. */
-  lookAtAll(isSettled: boolean): void {
-    const listed = this.#listed();
-    for (const entry of this.#ledger.all()) this.look(entry, isSettled, listed);
+  /**
+   * Looks at the devices of leases, at once where their lists are at hand.
+   *
+   * @param changed resources whose lists or plugins changed; undefined: all are looked at
+   * @param isSettled whether plugins of before a restart have come back by now, or have not
+   */
+  lookAtAll(changed: ReadonlySet<string> | undefined, isSettled: () => boolean): void {
+    if (changed === undefined || this.#next === 'all') this.#next = 'all';
+    else this.#next = new Set([...(this.#next ?? []), ...changed]);
+    if (!this.#isLooking) void this.#lookOn(isSettled);
+  }
+
+  /** One look after the other: a late word about an old list must not come after that about a newer one. */
+  async #lookOn(isSettled: () => boolean): Promise<void> {
+    this.#isLooking = true;
+    while (this.#next !== undefined) {
+      const changed = this.#next;
+      this.#next = undefined;
+      const isConcerned = ({ lease }: Entry): boolean =>
+        changed === 'all' || lease.granted.some(({ resource }) => changed.has(resource));
+      const entries = [...this.#ledger.all()].filter(isConcerned);
+      const listed = new Map<string, ReturnType<Listed>>();
+      for (const resource of new Set(entries.flatMap(({ lease }) => lease.granted.map((one) => one.resource)))) {
+        const ready = this.#ports.prepare([resource]);
+        if (ready !== undefined) await ready;
+        listed.set(resource, listedBy(this.#ports.offer(resource), this.#ledger.takenOf(resource)));
+      }
+      for (const entry of entries) {
+        if (this.#ledger.get(entry.lease.id) !== entry) continue;
+        this.look(entry, isSettled(), (resource) => listed.get(resource) ?? 'away');
+      }
+    }
+    this.#isLooking = false;
   }
 
   /** Looks whether the device nodes of a lease are there: after a boot some come late. */
@@ -39,7 +70,7 @@ export class Impairments {
   }
 
   /** Looks at the devices of one lease. */
-  look(entry: Entry, isSettled: boolean, listed = this.#listed()): void {
+  look(entry: Entry, isSettled: boolean, listed = this.#listedFor(entry)): void {
     const { state, reason, granted, answer } = entry.lease;
     if (state === 'asking' || reason === 'ledger-recovered') return;
     const found = impairmentOf(granted, listed, isSettled) ?? (answer.isLost === true ? LOST : undefined);
@@ -47,8 +78,11 @@ export class Impairments {
     this.#impair(entry, found);
   }
 
-  #listed(): Listed {
-    return listedBy((resource) => this.#ports.offer(resource), this.#health);
+  #listedFor({ lease: { granted } }: Entry): Listed {
+    return (resource) => {
+      const ids = granted.filter((one) => one.resource === resource).flatMap(({ devices }) => devices);
+      return listedBy(this.#ports.offer(resource), new Set(ids.map(({ id }) => id)));
+    };
   }
 
   #impair(entry: Entry, found: Impairment | undefined): void {

@@ -1,5 +1,5 @@
 // What is wrong with the devices of a lease now, by what their plugins say. Pure.
-import { HEALTHY, type Device } from '../model/device.js';
+import { HEALTHY } from '../model/device.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { Granted } from '../model/lease.js';
 import type { Offer } from './ports.js';
@@ -10,36 +10,17 @@ export interface Impairment {
   readonly message: string;
 }
 
-/** What a plugin says of its devices: their health by id; `away` when it cannot be asked, `gone` when there is none. */
+/** What a plugin says of devices that are in leases: their health by id; `away` when it cannot be asked, `gone` when there is none. */
 export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
 
-/** Lists by id, each kept as long as the list itself. */
-export class HealthById {
-  readonly #known = new WeakMap<readonly Device[], ReadonlyMap<string, string>>();
-
-  /** The health of each device by its id. */
-  of(devices: readonly Device[]): ReadonlyMap<string, string> {
-    const known = this.#known.get(devices) ?? new Map(devices.map(({ id, health }) => [id, health]));
-    this.#known.set(devices, known);
-    return known;
-  }
-}
-
-/** Reads each list once, however many leases are looked at. */
-export function listedBy(offerOf: (resource: string) => Offer | undefined, health: HealthById): Listed {
-  const known = new Map<string, ReturnType<Listed>>();
-  const read = (resource: string): ReturnType<Listed> => {
-    const offer = offerOf(resource);
-    if (offer === undefined) return 'gone';
-    // Of a plugin that is away only its last word is known, and it may come back with another one.
-    if (!offer.isReady || offer.devices === undefined) return 'away';
-    return health.of(offer.devices);
-  };
-  return (resource) => {
-    const listed = known.get(resource) ?? read(resource);
-    known.set(resource, listed);
-    return listed;
-  };
+/** What a resource offers now says of some of its devices. */
+export function listedBy(offer: Offer | undefined, ids: { has(id: string): boolean }): ReturnType<Listed> {
+  if (offer === undefined) return 'gone';
+  // Of a plugin that is away only its last word is known, and it may come back with another one.
+  if (!offer.isReady || offer.devices === undefined) return 'away';
+  const health = new Map<string, string>();
+  for (const device of offer.devices) if (ids.has(device.id)) health.set(device.id, device.health);
+  return health;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
 import { Impairments } from './impairments.js';
-import { recordOf, type Entry, type Ledger } from './ledger.js';
+import { recordOf, resourcesOf, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
 import { shutBy } from './shut.js';
@@ -21,10 +21,12 @@ export class Keeper {
   readonly #ledger: Ledger;
   readonly #ids: LeaseIds;
   /** Devices became free. */
-  readonly #freed: () => void;
+  readonly #freed: (resources: ReadonlySet<string>) => void;
   readonly #telling: Telling;
   readonly #impairments: Impairments;
   readonly #alarms = new Set<Alarm>();
+  /** The ends of times to live. */
+  readonly #ends = new WeakMap<Entry, Alarm>();
   /** CDI files of leases whose end is not on the disk yet. */
   readonly #toRemove = new Set<string>();
   #state: LedgerState | 'unread' = 'unread';
@@ -32,7 +34,7 @@ export class Keeper {
   #isStopping = false;
   #isLooking = false;
 
-  constructor(ports: AllocationPorts, ledger: Ledger, ids: LeaseIds, freed: () => void) {
+  constructor(ports: AllocationPorts, ledger: Ledger, ids: LeaseIds, freed: (resources: ReadonlySet<string>) => void) {
     this.#ports = ports;
     this.#ledger = ledger;
     this.#ids = ids;
@@ -150,7 +152,7 @@ export class Keeper {
       entry.lease = { ...lease, state: 'active', reason: undefined, bootId };
       this.#telling.changed(entry);
       this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
-      this.lookAtDevices();
+      this.lookAtDevices(resourcesOf(entry));
     }
     if (lease.ttlMs !== undefined) this.#begin(entry);
     if (isNews) this.#await(entry);
@@ -165,7 +167,7 @@ export class Keeper {
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
     if (!this.#ledger.remove(entry.lease.id)) return;
     this.#telling.changed(entry);
-    this.#freed();
+    this.#freed(resourcesOf(entry));
     await this.#forget(entry, reason);
   }
 
@@ -197,9 +199,9 @@ export class Keeper {
     for (const ms of LOOK_AGAIN_MS) this.#alarm(ms, () => this.#endIfOver(entry));
   }
 
-  /** Looks at the devices of all leases: some may have become unusable, or usable again. */
-  lookAtDevices(): void {
-    this.#impairments.lookAtAll(this.#isSettled);
+  /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
+  lookAtDevices(resources?: ReadonlySet<string>): void {
+    this.#impairments.lookAtAll(resources, () => this.#isSettled);
   }
 
   /** See Allocations.reset. */
@@ -255,10 +257,15 @@ export class Keeper {
     entry.lease = { ...entry.lease, expiresAt: wallMs + ttlMs };
   }
 
-  /** Waits for the end of its time to live; each renewal sets an alarm of its own. */
+  /** Waits for the end of its time to live, in the place of the one before the last renewal. */
   #await(entry: Entry): void {
     const { endsAt } = entry;
-    if (endsAt !== undefined) this.#alarm(endsAt - this.#ports.clock.mono(), () => this.#endIfOver(entry));
+    if (endsAt === undefined) return;
+    const before = this.#ends.get(entry);
+    before?.cancel();
+    if (before !== undefined) this.#alarms.delete(before);
+    const alarm = this.#alarm(endsAt - this.#ports.clock.mono(), () => this.#endIfOver(entry));
+    if (alarm !== undefined) this.#ends.set(entry, alarm);
   }
 
   #endIfOver(entry: Entry): void {
@@ -287,12 +294,13 @@ export class Keeper {
     this.lookAtDevices();
   }
 
-  #alarm(ms: number, ring: () => void): void {
-    if (this.#isStopping) return;
+  #alarm(ms: number, ring: () => void): Alarm | undefined {
+    if (this.#isStopping) return undefined;
     const alarm = this.#ports.clock.alarm(Math.max(0, ms), () => {
       this.#alarms.delete(alarm);
       ring();
     });
     this.#alarms.add(alarm);
+    return alarm;
   }
 }

@@ -76,6 +76,11 @@ function keyOf(uid: number, key: string): string {
   return `${String(uid)} ${key}`;
 }
 
+/** The resources of which a lease has devices. */
+export function resourcesOf({ lease }: Pick<Entry, 'lease'>): ReadonlySet<string> {
+  return new Set(lease.granted.map(({ resource }) => resource));
+}
+
 /** A lease as it goes on the disk. */
 export function recordOf({ lease, renewed }: Pick<Entry, 'lease' | 'renewed'>): LeaseRecord {
   const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId } = lease;

@@ -8,7 +8,10 @@ export interface OfferPorts {
   readonly resources: Pick<ServedResources, 'of'>;
   readonly plugins: Pick<DevicePlugins, 'callsOf'>;
   /** The devices of the newest list of a resource. */
-  readonly decoded: { of(resource: string, list: Buffer): readonly Device[] };
+  readonly decoded: {
+    of(resource: string, list: Buffer): readonly Device[];
+    prepare(resource: string, list: Buffer): Promise<void> | undefined;
+  };
 }
 
 /** Offers of all resources. */
@@ -31,8 +34,23 @@ export class Offers {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
-      devices: list === undefined ? undefined : decoded.of(resource, list.raw),
+      // Read by whoever decides about devices; most ask for the plugin alone.
+      get devices(): readonly Device[] | undefined {
+        return list === undefined ? undefined : decoded.of(resource, list.raw);
+      },
       plugin: calls === undefined ? undefined : { isPreferredAvailable, ...calls },
     };
+  }
+
+  /** Has the lists of resources at hand when it resolves; undefined when they are, or are short. */
+  prepare(names: Iterable<string>): Promise<unknown> | undefined {
+    const { resources, decoded } = this.#ports;
+    const ready: Promise<void>[] = [];
+    for (const name of names) {
+      const list = resources.of(name)?.list;
+      const prepared = list === undefined ? undefined : decoded.prepare(name, list.raw);
+      if (prepared !== undefined) ready.push(prepared);
+    }
+    return ready.length === 0 ? undefined : Promise.all(ready);
   }
 }

@@ -95,16 +95,23 @@ export interface AllocationMetrics {
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
 }
 
+/** What a call is about: devices to be given, or leases that were. Each has a bucket. */
+export type AskedAbout = 'devices' | 'leases';
+
 /** Everything that giving out devices takes. */
 export interface AllocationPorts {
   /** Undefined: nobody has ever offered it, or it is gone. */
   offer(resource: string): Offer | undefined;
+  /** Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects. */
+  prepare(resources: Iterable<string>): Promise<unknown> | undefined;
   policy(resource: string): AllocatePolicy;
   consumer(resource: string): Consumer;
   readonly settings: AllocatorSettings;
   readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
-  /** Milliseconds until a call of this uid is worth it; undefined: it may go on. Counts the call. */
-  flood(uid: number): number | undefined;
+  /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
+  flood(uid: number, about: AskedAbout): number | undefined;
+  /** The broker's own user. */
+  readonly ownUid: number;
   readonly store: LedgerStore;
   readonly owners: OwnerPort;
   readonly cdi: CdiFiles;

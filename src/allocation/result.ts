@@ -1,9 +1,14 @@
 // Results as values: what a call at alloc.sock comes to.
 import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
 
+/** No result, and why. */
+export interface Refused {
+  readonly ok: false;
+  readonly refusal: AllocationRefusal;
+}
+
 /** A result, or why there is none. */
-export type Result<T> =
-  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly refusal: AllocationRefusal };
+export type Result<T> = { readonly ok: true; readonly value: T } | Refused;
 
 /** Names a lease: by its id, or by a key of the caller's. */
 export interface LeaseRef {
@@ -12,9 +17,6 @@ export interface LeaseRef {
 }
 
 /** A refusal as a result. */
-export function refused(
-  code: AllocationCode,
-  message: string,
-): { readonly ok: false; readonly refusal: AllocationRefusal } {
+export function refused(code: AllocationCode, message: string): Refused {
   return { ok: false, refusal: { code, message } };
 }

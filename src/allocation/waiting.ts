@@ -1,58 +1,110 @@
 // Who waits for devices: strictly first come, first served for each resource. Somebody who wants several resources stands in
-// line for each of them, at the same place, so that two of them never wait for each other.
+// line for each of them, at the same place, so that two of them never wait for each other. An ordinary user that waits for
+// what others cannot give back, or for something else, keeps only its own requests waiting.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 
-/** Requests that may wait. */
-export const MAX_WAITING = 256;
-
-/** What an attempt came to. `isFinal`: waiting does not help. */
+/**
+ * What an attempt came to. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
+ * moment, and enough of them in all.
+ */
 export type Attempt<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean };
+  | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean; readonly lacks?: string };
+
+/** Whose request it is, and what it wants. */
+export interface Wanting {
+  readonly resources: readonly string[];
+  readonly uid: number;
+  /** Neither root nor the broker's own user. */
+  readonly isStranger: boolean;
+}
 
 /** Somebody in line. */
-interface Waiter {
-  readonly resources: readonly string[];
+interface Waiter extends Wanting {
+  /** Of the last attempt. */
+  lacks(): string | undefined;
+  /** Whether it may be served now, after a change of these resources. */
+  isConcerned(changed: ReadonlySet<string>): boolean;
   /** Tries at once, in one synchronous step; true when it is settled, either way. */
   attempt(): boolean;
   refuse(refusal: AllocationRefusal): void;
+}
+
+/** The resources that those who wait keep others from. */
+class Kept {
+  readonly #fromAll = new Set<string>();
+  readonly #fromOwn = new Set<string>();
+
+  /** Whether somebody before keeps a request waiting. */
+  has({ resources, uid }: Wanting): boolean {
+    return resources.some((one) => this.#fromAll.has(one)) || this.#isBehindOwn(resources, uid);
+  }
+
+  /** A request goes on waiting. */
+  add(waiter: Waiter): void {
+    const { resources, uid, isStranger } = waiter;
+    const isBehindOwn = this.#isBehindOwn(resources, uid);
+    for (const resource of resources) {
+      if (!isStranger || (!isBehindOwn && waiter.lacks() === resource)) this.#fromAll.add(resource);
+      else this.#fromOwn.add(`${String(uid)} ${resource}`);
+    }
+  }
+
+  #isBehindOwn(resources: readonly string[], uid: number): boolean {
+    return resources.some((one) => this.#fromOwn.has(`${String(uid)} ${one}`));
+  }
 }
 
 /** The line. */
 export class Waiting {
   readonly #line = new Set<Waiter>();
 
+  /** Whose requests wait. */
+  uids(): readonly number[] {
+    return [...this.#line].map(({ uid }) => uid);
+  }
+
   /** How many wait. */
   get size(): number {
     return this.#line.size;
   }
 
-  /** Whether somebody is in line for one of them. */
-  isBlocked(resources: readonly string[]): boolean {
-    const wanted = new Set(resources);
-    for (const waiter of this.#line) if (waiter.resources.some((resource) => wanted.has(resource))) return true;
-    return false;
+  /** What is waited for. */
+  resources(): ReadonlySet<string> {
+    return new Set([...this.#line].flatMap(({ resources }) => resources));
+  }
+
+  /** Whether somebody is in line before a newcomer. */
+  isBlocked(newcomer: Wanting): boolean {
+    const kept = new Kept();
+    for (const waiter of this.#line) kept.add(waiter);
+    return kept.has(newcomer);
   }
 
   /**
    * Stands in line until an attempt settles.
    *
    * @param attempt tried when everybody before has been served
+   * @param first what the attempt at the beginning came to
    * @returns the result, with the last refusal when `leave` is called
    */
   wait<T>(
-    resources: readonly string[],
+    wanting: Wanting,
     attempt: () => Attempt<T>,
-    first: AllocationRefusal,
+    first: Attempt<T> & { readonly ok: false },
   ): { readonly result: Promise<Attempt<T>>; readonly leave: () => void } {
     let last = first;
     let settle: (result: Attempt<T>) => void = () => undefined;
     const result = new Promise<Attempt<T>>((resolve) => (settle = resolve));
     const waiter: Waiter = {
-      resources,
+      ...wanting,
+      lacks: () => last.lacks,
+      // What keeps it waiting may be no device: then any change may help.
+      isConcerned: (changed) =>
+        last.refusal.code === 'LEASES_FULL' || wanting.resources.some((resource) => changed.has(resource)),
       attempt: () => {
         const tried = attempt();
-        if (!tried.ok) last = tried.refusal;
+        if (!tried.ok) last = tried;
         if (!tried.ok && !tried.isFinal) return false;
         settle(tried);
         return true;
@@ -62,21 +114,24 @@ export class Waiting {
     this.#line.add(waiter);
     const leave = (): void => {
       if (!this.#line.delete(waiter)) return;
-      waiter.refuse(last);
+      waiter.refuse(last.refusal);
       // Whoever stood behind may have waited for nobody else.
-      this.serve();
+      this.serve(new Set(wanting.resources));
     };
     return { result, leave };
   }
 
-  /** Something changed: serves everybody who can be served, in order. */
-  serve(): void {
-    const blocked = new Set<string>();
+  /** Something changed, of these resources if they are named: serves everybody who can be served, in order. */
+  serve(changed?: ReadonlySet<string>): void {
+    const kept = new Kept();
+    const open = changed === undefined ? undefined : new Set(changed);
     for (const waiter of [...this.#line]) {
       if (!this.#line.has(waiter)) continue;
-      const isFirst = !waiter.resources.some((resource) => blocked.has(resource));
-      if (isFirst && waiter.attempt()) this.#line.delete(waiter);
-      else for (const resource of waiter.resources) blocked.add(resource);
+      if (!kept.has(waiter) && (open === undefined || waiter.isConcerned(open)) && waiter.attempt()) {
+        this.#line.delete(waiter);
+        // Whoever stood behind it may be the first now.
+        for (const resource of waiter.resources) open?.add(resource);
+      } else kept.add(waiter);
     }
   }
 

@@ -107,7 +107,7 @@ export class FrontLine {
     const { consumers, allocations } = leases;
     consumers.moved.follow((resource) => {
       this.front.refresh(resource);
-      leases.changes.changed();
+      leases.changes.all();
     });
     live.onChange(() => consumers.look(core.offered.names()));
     allocations.onChange((lease) =>

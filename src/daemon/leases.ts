@@ -19,7 +19,7 @@ import type { Owners } from '../front/owners.js';
 import { isThere } from '../platform/fs/directories.js';
 import { onceATurn, owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
-import { devicesOf } from '../platform/wire/list-decoder.js';
+import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
 import type { Broker } from './broker.js';
 
 /** What it is made of. */
@@ -65,7 +65,7 @@ export class Leases {
     const offers = new Offers({
       resources: core.offered,
       plugins: core.devicePlugins,
-      decoded: new DecodedLists(devicesOf),
+      decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
     const policy = (resource: string): AllocatePolicy => live.policyFor(DEVICE_PLUGIN, resource, '').allocate;
     this.consumers = new Consumers({
@@ -75,11 +75,13 @@ export class Leases {
     });
     this.allocations = new Allocations({
       offer: (resource) => offers.of(resource),
+      prepare: (resources) => offers.prepare(resources),
       policy,
       consumer: (resource) => this.consumers.of(resource),
       settings: settings.allocator,
       timeouts: settings.timeouts,
-      flood: (uid) => parts.flood.allocations.ask(uid),
+      flood: (uid, about) => parts.flood.allocations.ask(uid, about),
+      ownUid: parts.ownUid,
       store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
       cdi: parts.cdi,
@@ -93,7 +95,7 @@ export class Leases {
       metrics,
       nextTurn,
     });
-    this.changes = new Changes(nextTurn, () => this.allocations.changed());
+    this.changes = new Changes(nextTurn, (resources) => this.allocations.changed(resources));
   }
 
   /** There are pods that have devices. */

@@ -1,4 +1,4 @@
-// How often one uid may ask for devices: `flood.allocate`. Nobody waits here and nobody is quarantined: who asks too often is
+// How often one uid may ask for devices: `flood.allocate`, and as often beside it for what becomes of its leases. Nobody waits here and nobody is quarantined: who asks too often is
 // refused with a time, and the devices are given in the order of those who may ask.
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
@@ -37,8 +37,8 @@ export class AllocateLimit {
   }
 
   /** Counts a call. Undefined: it may go on; else milliseconds until the next one may. */
-  ask(uid: number): number | undefined {
-    const entry = this.#entryOf(uid);
+  ask(uid: number, about: 'devices' | 'leases' = 'devices'): number | undefined {
+    const entry = this.#entryOf(uid, about);
     if (entry.limiter.tryTake()) return undefined;
     entry.exceeded += 1;
     const isObserved = this.#settings.mode === 'observe';
@@ -83,8 +83,8 @@ export class AllocateLimit {
     this.#entries.clear();
   }
 
-  #entryOf(uid: number): Entry {
-    const known = this.#entries.get(String(uid));
+  #entryOf(uid: number, about: string): Entry {
+    const known = this.#entries.get(`${about} ${String(uid)}`);
     if (known !== undefined) return known;
     let key = uid;
     if (this.#entries.size >= MAX_UIDS) {
@@ -92,11 +92,11 @@ export class AllocateLimit {
       evicted?.limiter.close();
       if (evicted === undefined) key = OTHERS;
     }
-    const shared = this.#entries.get(String(key));
+    const shared = this.#entries.get(`${about} ${String(key)}`);
     if (shared !== undefined) return shared;
     const { burst, intervalMs } = this.#settings.allocate;
     const entry = { uid: key, limiter: this.#ports.openLimiter({ burst, intervalMs }), exceeded: 0 };
-    this.#entries.set(String(key), entry);
+    this.#entries.set(`${about} ${String(key)}`, entry);
     return entry;
   }
 }

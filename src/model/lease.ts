@@ -156,7 +156,12 @@ export function leaseEnvs({
   const devices = granted.flatMap(({ resource, devices: given }) =>
     given.map((device) => `${resource}=${device.id.replaceAll(NOT_IN_LIST, escaped)}`),
   );
-  return new Map([[LEASE_ENV, id], [DEVICES_ENV, devices.join(';')], ...answer.envs]);
+  const ours = [
+    [LEASE_ENV, id],
+    [DEVICES_ENV, devices.join(';')],
+  ] as const;
+  // First, and whatever a plugin says: recovery reads from a file which devices a lease has.
+  return new Map([...ours, ...answer.envs, ...ours]);
 }
 
 /** What the devices variable of `leaseEnvs` says: ids by resource. Undefined when the text is none of its values. */

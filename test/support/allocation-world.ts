@@ -60,11 +60,13 @@ export async function allocationWorld(
         plugin: isReady ? plugin : undefined,
       };
     },
+    prepare: () => undefined,
     policy: () => ({ uids: undefined, max: undefined, consumer: undefined, env: new Map() }),
     consumer: () => 'local',
     settings: { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 1024 },
     timeouts: { allocateMs: 10_000, preferredMs: 1000 },
     flood: () => undefined,
+    ownUid: 1000,
     store: {
       mayWrite: true,
       put: async (record) => {

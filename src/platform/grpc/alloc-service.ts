@@ -96,14 +96,30 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     try {
       const { resource } = ListRequest.decode(call.request);
       const caller = callerOf(call.metadata);
+      const tooOften = allocations.tooOften(caller, 'leases');
+      door.connectionOf(call.metadata)?.answered(tooOften === undefined);
+      if (tooOften !== undefined) {
+        call.emit('error', statusOf(tooOften.refusal));
+        return;
+      }
       const isOperator = caller.uid === 0 || caller.uid === backend.ownUid;
       const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
       const leases = [...allocations.list(caller, resource), ...pods];
-      for (let at = 0; at < leases.length; at += LEASES_A_PAGE) {
-        const page = leases.slice(at, at + LEASES_A_PAGE);
-        call.write(LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) }));
-      }
-      call.end();
+      let at = 0;
+      // A page is made when the one before has left: who does not read costs a page, not all leases.
+      const write = (): void => {
+        while (at < leases.length) {
+          const page = leases.slice(at, at + LEASES_A_PAGE);
+          at += LEASES_A_PAGE;
+          const bytes = LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) });
+          if (!call.write(bytes)) {
+            call.once('drain', write);
+            return;
+          }
+        }
+        call.end();
+      };
+      write();
     } catch (failure) {
       call.emit('error', statusOf(failureOf(failure, log)));
     }

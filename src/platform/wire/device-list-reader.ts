@@ -10,6 +10,8 @@ const MAX_HEALTH_BYTES = 64;
 const MAX_DUPLICATES = 10;
 /** Different health texts and NUMA sets that are shared between devices. */
 const MAX_SHARED = 64;
+/** Nodes of one device that are kept; no machine has a device that is near more of them. */
+const MAX_NODES = 64;
 
 const NO_NODES: readonly number[] = [];
 
@@ -60,22 +62,46 @@ export class DeviceListReader {
   }
 }
 
+/** Makes the devices of a list slice by slice. The last entry of a repeated id counts, in the place of its first. */
+export class DeviceMaker {
+  readonly #devices = new Map<string, Device>();
+  readonly #walk: DeviceWalk;
+
+  /** @param bytes the message; not to change before it is read */
+  constructor(bytes: Buffer) {
+    const healths = new Map<string, string>();
+    const nodeSets = new Map<number, readonly number[]>();
+    this.#walk = new DeviceWalk(bytes, Infinity, (device) => {
+      const id = bytes.toString('utf8', device.idStart, device.idEnd);
+      const health = device.isHealthy ? HEALTHY : share(healths, healthText(bytes, device), (text) => text);
+      this.#devices.set(id, { id, health, numaNodes: nodesOf(device, nodeSets) });
+    });
+  }
+
+  /**
+   * Reads on for one slice; true when the message is read to its end.
+   *
+   * @throws WireError when it is no list
+   */
+  readSlice(): boolean {
+    return this.#walk.readSlice();
+  }
+
+  /** What was read. */
+  devices(): Device[] {
+    return [...this.#devices.values()];
+  }
+}
+
 /**
- * The devices of a list at once. The last entry of a repeated id counts, in the place of its first.
+ * The devices of a list at once.
  *
  * @throws WireError when it is no list
  */
 export function readDevices(bytes: Buffer): Device[] {
-  const devices = new Map<string, Device>();
-  const healths = new Map<string, string>();
-  const nodeSets = new Map<number, readonly number[]>();
-  const walk = new DeviceWalk(bytes, Infinity, (device) => {
-    const id = bytes.toString('utf8', device.idStart, device.idEnd);
-    const health = device.isHealthy ? HEALTHY : share(healths, healthText(bytes, device), (text) => text);
-    devices.set(id, { id, health, numaNodes: nodesOf(device, nodeSets) });
-  });
-  while (!walk.readSlice());
-  return [...devices.values()];
+  const maker = new DeviceMaker(bytes);
+  while (!maker.readSlice());
+  return maker.devices();
 }
 
 /** The health as far as it is kept; never half a character. */
@@ -88,7 +114,7 @@ function healthText(bytes: Buffer, { healthStart, healthEnd }: DeviceEntry): str
 function nodesOf({ nodes, nodeCount }: DeviceEntry, known: Map<number, readonly number[]>): readonly number[] {
   const [first] = nodes;
   if (first === undefined || nodeCount === 0) return NO_NODES;
-  return nodeCount > 1 ? nodes.slice(0, nodeCount) : share(known, first, () => [first]);
+  return nodeCount > 1 ? nodes.slice(0, Math.min(nodeCount, MAX_NODES)) : share(known, first, () => [first]);
 }
 
 /** Keeps one copy of equal values, of the first few different ones. */

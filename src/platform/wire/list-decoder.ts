@@ -3,7 +3,7 @@ import type { ListDecoder } from '../../inventory/inventory.js';
 import type { Device } from '../../model/device.js';
 import { nextTurn } from '../time/next-turn.js';
 import { decodeDeviceList, hashDeviceList } from './device-list.js';
-import { DeviceListReader, readDevices } from './device-list-reader.js';
+import { DeviceListReader, DeviceMaker, readDevices } from './device-list-reader.js';
 import { WireError } from './wire-error.js';
 
 /** Checks, sums up and names one list, giving way to others while it is long. */
@@ -26,6 +26,18 @@ export function countHealthy(raw: Buffer): number {
 /** Devices of a list that was accepted once; none when this version reads it otherwise. */
 export function devicesOf(raw: Buffer): readonly Device[] {
   return orElse([], () => readDevices(raw));
+}
+
+/** As {@link devicesOf}, giving way to others while the list is long. */
+export async function devicesInTurns(raw: Buffer): Promise<readonly Device[]> {
+  const maker = new DeviceMaker(raw);
+  try {
+    while (!maker.readSlice()) await nextTurn();
+  } catch (problem) {
+    if (problem instanceof WireError) return [];
+    throw problem;
+  }
+  return maker.devices();
 }
 
 function orElse<T>(otherwise: T, read: () => T): T {

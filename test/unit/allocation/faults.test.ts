@@ -80,7 +80,7 @@ describe('answers of plugins', () => {
       last = await outcome(allocations, request(GPU, { key: `k${String(nth)}` }));
     }
     assert.equal(last.code, 'LEASES_FULL');
-    assert.equal(allocations.leases().length, Math.floor((32 * 1024) / 360));
+    assert.equal(allocations.leases().length, Math.floor((32 * 1024) / 361));
     assert.ok((await allocations.release({ id: first, key: '' }, ROOT)).ok);
     assert.equal((await outcome(allocations, request(GPU, { key: 'again' }))).code, 'given');
   });

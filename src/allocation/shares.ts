@@ -1,0 +1,95 @@
+// What of all leases together one user may have, as far as it is shared: places, places in line, and room in the checkpoint,
+// which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
+import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { Lease, PluginAnswer } from '../model/lease.js';
+import type { Ledger } from './ledger.js';
+import type { AllocationPorts } from './ports.js';
+
+/** Requests that may wait. */
+const MOST_WAITING = 256;
+/** As JSON. Half of the largest checkpoint that a start reads; a thousand leases of real plugins take a few hundred KiB. */
+const MOST_BYTES = 32 * 1024 * 1024;
+/** Of one user that is neither root nor the broker's, and of all of them: what everybody's registration then writes with it. */
+const OWN_BYTES = 1024 * 1024;
+const STRANGERS_BYTES = 4 * 1024 * 1024;
+
+/** Counts by user. Root and the broker's own user may have all there is. */
+export class Shares {
+  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings'>;
+  readonly #ledger: Ledger;
+  readonly #bytes = new WeakMap<PluginAnswer, number>();
+
+  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings'>, ledger: Ledger) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+  }
+
+  /** Why a user may have no further lease now. */
+  ofLeases(uid: number): AllocationRefusal | undefined {
+    const { maxLeases } = this.#ports.settings;
+    if (this.#ledger.size >= maxLeases) {
+      const message = `there are ${String(this.#ledger.size)} leases, and allocator.maxLeases is ${String(maxLeases)}`;
+      return { code: 'LEASES_FULL', message };
+    }
+    const owners = [...this.#ledger.all()].map(({ lease }) => lease.uid);
+    const unfair = this.#ofPlaces(uid, owners, maxLeases);
+    return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
+  }
+
+  /** Why a user may have no further request in line, beside those of `waiting`. */
+  ofWaiting(uid: number, waiting: readonly number[]): string | undefined {
+    if (waiting.length >= MOST_WAITING) return `${String(MOST_WAITING)} requests wait for devices already`;
+    const unfair = this.#ofPlaces(uid, waiting, MOST_WAITING);
+    return unfair === undefined ? undefined : `${unfair} of the ${String(MOST_WAITING)} requests that may wait`;
+  }
+
+  /** Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more. */
+  #ofPlaces(uid: number, taken: readonly number[], most: number): string | undefined {
+    if (!this.isStranger(uid)) return undefined;
+    const own = taken.filter((one) => one === uid).length;
+    const all = taken.filter((one) => this.isStranger(one)).length;
+    if (own >= Math.ceil(most / 4)) return `uid ${String(uid)} has ${String(own)}, a quarter`;
+    if (all < Math.ceil((3 * most) / 4)) return undefined;
+    return `users other than root and the broker have ${String(all)}, three quarters`;
+  }
+
+  /** Why the answer of plugins for a lease cannot be kept beside all other leases, or undefined when it can. */
+  ofBytes(lease: Lease): AllocationRefusal | undefined {
+    const bytes = this.#bytesOf(lease);
+    let [own, strangers, all] = [bytes, bytes, bytes];
+    for (const { lease: other } of this.#ledger.all()) {
+      if (other.id === lease.id) continue;
+      const taken = this.#bytesOf(other);
+      all += taken;
+      if (this.isStranger(other.uid)) strangers += taken;
+      if (other.uid === lease.uid) own += taken;
+    }
+    if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
+    if (!this.isStranger(lease.uid)) return undefined;
+    if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES);
+    if (strangers <= STRANGERS_BYTES) return undefined;
+    return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES);
+  }
+
+  /** Whether a user is neither root nor the broker's own. */
+  isStranger(uid: number): boolean {
+    return uid !== 0 && uid !== this.#ports.ownUid;
+  }
+
+  /** A mark has no answer yet, and no bytes on the disk. */
+  #bytesOf({ state, answer, wants, granted, owner, key }: Lease): number {
+    const known = this.#bytes.get(answer);
+    if (known !== undefined) return known;
+    if (state === 'asking' && answer.envs.size === 0 && answer.mounts.length === 0) return 0;
+    const { envs, mounts, devices, annotations, cdiDevices } = answer;
+    const parts = [wants, granted, owner, key, [...envs], mounts, devices, [...annotations], cdiDevices];
+    const bytes = Buffer.byteLength(JSON.stringify(parts));
+    this.#bytes.set(answer, bytes);
+    return bytes;
+  }
+}
+
+function full(whose: string, bytes: number, most: number): AllocationRefusal {
+  const message = `${whose} would have ${String(bytes)} bytes with the answers of plugins, and the checkpoint takes ${String(most)} of them`;
+  return { code: 'LEASES_FULL', message };
+}
