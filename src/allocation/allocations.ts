@@ -108,7 +108,7 @@ export class Allocations implements LeaseSource {
 
   /** Gives devices back. Whether there was such a lease. */
   async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
-    const found = this.tooOften(caller, 'leases') ?? this.#find(ref, caller);
+    const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found.refusal.code === 'LEASE_UNKNOWN' ? { ok: true, value: false } : found;
     await this.keeper.end(found.value, 'by-request');
     return { ok: true, value: true };
@@ -116,14 +116,14 @@ export class Allocations implements LeaseSource {
 
   /** Begins a time to live anew, and confirms the lease. */
   async renew(ref: LeaseRef, caller: AllocationCaller): Promise<Result<Lease>> {
-    const found = this.tooOften(caller, 'leases') ?? this.#find(ref, caller);
+    const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     return this.#confirmed(found.value);
   }
 
   /** Follows a lease until `signal` aborts. Its owner is looked at then: the end of a stream alone ends no lease. */
   attach(ref: LeaseRef, caller: AllocationCaller, tell: (news: LeaseNews) => void, signal: AbortSignal): Result<Lease> {
-    const found = this.#find(ref, caller);
+    const found = this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     const entry = found.value;
     this.keeper.follow(entry, tell, signal);
@@ -241,26 +241,15 @@ export class Allocations implements LeaseSource {
       const found = available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
-    const others = { code: 'NO_DEVICES', message: `others wait for ${resources.join(' and ')} already` } as const;
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
-    const wanting = { resources, uid: caller.uid, isStranger: this.#shares.isStranger(caller.uid) };
-    const first: Attempt<Entry> = this.#waiting.isBlocked(wanting)
-      ? { ok: false, refusal: others, isFinal: false }
-      : attempt();
-    if (first.ok || first.isFinal || request.waitMs === 0) return first;
-    const full = this.#shares.ofWaiting(caller.uid, this.#waiting.uids());
-    if (full !== undefined) return refused('QUEUE_FULL', `${full}; ${first.refusal.message}`);
-    const { result, leave } = this.#waiting.wait(wanting, attempt, first);
-    const alarm = this.#ports.clock.alarm(request.waitMs, leave);
-    signal.addEventListener('abort', leave, { once: true });
-    if (signal.aborted) leave();
-    try {
-      return await result;
-    } finally {
-      alarm.cancel();
-      signal.removeEventListener('abort', leave);
-    }
+    const { uid } = caller;
+    return this.#waiting.inTurn(
+      { resources, uid, isStranger: this.#shares.isStranger(uid) },
+      attempt,
+      { clock: this.#ports.clock, waitMs: request.waitMs, signal },
+      () => this.#shares.ofWaiting(uid, this.#waiting.uids()),
+    );
   }
 
   #enter(
@@ -294,28 +283,12 @@ export class Allocations implements LeaseSource {
    * they may do worse things.
    */
   tooOften({ uid }: AllocationCaller, about: AskedAbout): Refused | undefined {
-    if (about === 'leases' && !this.#shares.isStranger(uid)) return undefined;
-    const retryAfterMs = this.#ports.flood(uid, about);
-    if (retryAfterMs === undefined) return undefined;
-    const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
-    return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
+    return this.#shares.tooOften(uid, about);
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
     this.#ledger.remove(entry.lease.id);
     this.#serve(resourcesOf(entry));
     return { ok: false, refusal };
-  }
-
-  #find({ id, key }: LeaseRef, { uid }: AllocationCaller): Result<Entry> {
-    const entry = id === '' ? this.#ledger.ofKey(uid, key) : this.#ledger.get(id);
-    if (entry === undefined || entry.lease.state === 'asking') {
-      return refused(
-        'LEASE_UNKNOWN',
-        id === '' ? `uid ${String(uid)} has no lease with key ${key}` : `there is no lease ${id}`,
-      );
-    }
-    if (uid === 0 || uid === entry.lease.uid) return { ok: true, value: entry };
-    return refused('NOT_OWNER', `lease ${id} belongs to another uid`);
   }
 }

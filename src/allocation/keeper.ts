@@ -1,7 +1,7 @@
 // What becomes of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
-import type { Alarm } from '../kernel/clock.js';
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
+import { Alarms } from './alarms.js';
 import type { LeaseIds } from './ids.js';
 import { Impairments } from './impairments.js';
 import { recordOf, resourcesOf, type Entry, type Ledger } from './ledger.js';
@@ -24,9 +24,7 @@ export class Keeper {
   readonly #freed: (resources: ReadonlySet<string>) => void;
   readonly #telling: Telling;
   readonly #impairments: Impairments;
-  readonly #alarms = new Set<Alarm>();
-  /** The ends of times to live. */
-  readonly #ends = new WeakMap<Entry, Alarm>();
+  readonly #alarms: Alarms;
   /** CDI files of leases whose end is not on the disk yet. */
   readonly #toRemove = new Set<string>();
   #state: LedgerState | 'unread' = 'unread';
@@ -39,6 +37,7 @@ export class Keeper {
     this.#ledger = ledger;
     this.#ids = ids;
     this.#freed = freed;
+    this.#alarms = new Alarms(ports.clock);
     this.#telling = new Telling(ports.events);
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
@@ -91,7 +90,7 @@ export class Keeper {
       this.#await(entry);
     }
     this.#telling.changed();
-    this.#alarm(this.#ports.settings.checkMs, () => this.#check());
+    this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
   }
 
   /**
@@ -196,7 +195,7 @@ export class Keeper {
 
   /** Looks whether the owner of a lease still lives, now and a little later. */
   lookAtOwner(entry: Entry): void {
-    for (const ms of LOOK_AGAIN_MS) this.#alarm(ms, () => this.#endIfOver(entry));
+    for (const ms of LOOK_AGAIN_MS) this.#alarms.set(ms, () => this.#endIfOver(entry));
   }
 
   /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
@@ -229,8 +228,7 @@ export class Keeper {
   /** Stops looking. */
   stop(): void {
     this.#isStopping = true;
-    for (const alarm of this.#alarms) alarm.cancel();
-    this.#alarms.clear();
+    this.#alarms.stop();
   }
 
   async #forget(entry: Entry, reason: LeaseReason): Promise<void> {
@@ -260,12 +258,7 @@ export class Keeper {
   /** Waits for the end of its time to live, in the place of the one before the last renewal. */
   #await(entry: Entry): void {
     const { endsAt } = entry;
-    if (endsAt === undefined) return;
-    const before = this.#ends.get(entry);
-    before?.cancel();
-    if (before !== undefined) this.#alarms.delete(before);
-    const alarm = this.#alarm(endsAt - this.#ports.clock.mono(), () => this.#endIfOver(entry));
-    if (alarm !== undefined) this.#ends.set(entry, alarm);
+    if (endsAt !== undefined) this.#alarms.set(endsAt - this.#ports.clock.mono(), () => this.#endIfOver(entry), entry);
   }
 
   #endIfOver(entry: Entry): void {
@@ -275,7 +268,7 @@ export class Keeper {
   }
 
   #check(): void {
-    this.#alarm(this.#ports.settings.checkMs, () => this.#check());
+    this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
     void this.#lookAtAll();
   }
 
@@ -292,15 +285,5 @@ export class Keeper {
     }
     this.#isLooking = false;
     this.lookAtDevices();
-  }
-
-  #alarm(ms: number, ring: () => void): Alarm | undefined {
-    if (this.#isStopping) return undefined;
-    const alarm = this.#ports.clock.alarm(Math.max(0, ms), () => {
-      this.#alarms.delete(alarm);
-      ring();
-    });
-    this.#alarms.add(alarm);
-    return alarm;
   }
 }

@@ -2,6 +2,7 @@
 // say something else (the kubelet has one, and hands out devices twice by it: kubernetes/kubernetes#137534).
 import type { CdiResult } from './ports.js';
 import type { Lease, LeaseRecord } from '../model/lease.js';
+import { refused, type LeaseRef, type Result } from './result.js';
 
 /** A lease in memory. */
 export interface Entry {
@@ -36,6 +37,19 @@ export class Ledger {
   /** The lease of a key. Keys are the uid's own. */
   ofKey(uid: number, key: string): Entry | undefined {
     return this.#ofKeys.get(keyOf(uid, key));
+  }
+
+  /** The lease that a user names, if it is its own; root may name any. */
+  find({ id, key }: LeaseRef, uid: number): Result<Entry> {
+    const entry = id === '' ? this.ofKey(uid, key) : this.get(id);
+    if (entry === undefined || entry.lease.state === 'asking') {
+      return refused(
+        'LEASE_UNKNOWN',
+        id === '' ? `uid ${String(uid)} has no lease with key ${key}` : `there is no lease ${id}`,
+      );
+    }
+    if (uid === 0 || uid === entry.lease.uid) return { ok: true, value: entry };
+    return refused('NOT_OWNER', `lease ${id} belongs to another uid`);
   }
 
   add(entry: Entry): void {

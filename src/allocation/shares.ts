@@ -3,7 +3,8 @@
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Lease, PluginAnswer } from '../model/lease.js';
 import type { Ledger } from './ledger.js';
-import type { AllocationPorts } from './ports.js';
+import type { AllocationPorts, AskedAbout } from './ports.js';
+import type { Refused } from './result.js';
 
 /** Requests that may wait. */
 const MOST_WAITING = 256;
@@ -15,13 +16,22 @@ const STRANGERS_BYTES = 4 * 1024 * 1024;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
-  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings'>;
+  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood'>;
   readonly #ledger: Ledger;
   readonly #bytes = new WeakMap<PluginAnswer, number>();
 
-  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings'>, ledger: Ledger) {
+  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood'>, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
+  }
+
+  /** Counts a call, and says why it comes too soon. Of leases root and the own user speak as often as they like. */
+  tooOften(uid: number, about: AskedAbout): Refused | undefined {
+    if (about === 'leases' && !this.isStranger(uid)) return undefined;
+    const retryAfterMs = this.#ports.flood(uid, about);
+    if (retryAfterMs === undefined) return undefined;
+    const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
+    return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
   }
 
   /** Why a user may have no further lease now. */

@@ -1,6 +1,7 @@
 // Who waits for devices: strictly first come, first served for each resource. Somebody who wants several resources stands in
 // line for each of them, at the same place, so that two of them never wait for each other. An ordinary user that waits for
 // what others cannot give back, or for something else, keeps only its own requests waiting.
+import type { Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 
 /**
@@ -79,6 +80,40 @@ export class Waiting {
     const kept = new Kept();
     for (const waiter of this.#line) kept.add(waiter);
     return kept.has(newcomer);
+  }
+
+  /**
+   * Tries when nobody is before, and else stands in line, for so long at most.
+   *
+   * @param full says why nobody may stand in line further back
+   */
+  async inTurn<T>(
+    wanting: Wanting,
+    attempt: () => Attempt<T>,
+    { clock, waitMs, signal }: { readonly clock: Clock; readonly waitMs: number; readonly signal: AbortSignal },
+    full: () => string | undefined,
+  ): Promise<Attempt<T>> {
+    const others = {
+      code: 'NO_DEVICES',
+      message: `others wait for ${wanting.resources.join(' and ')} already`,
+    } as const;
+    const first: Attempt<T> = this.isBlocked(wanting) ? { ok: false, refusal: others, isFinal: false } : attempt();
+    if (first.ok || first.isFinal || waitMs === 0) return first;
+    const problem = full();
+    if (problem !== undefined) {
+      const message = `${problem}; ${first.refusal.message}`;
+      return { ok: false, refusal: { code: 'QUEUE_FULL', message }, isFinal: true };
+    }
+    const { result, leave } = this.wait(wanting, attempt, first);
+    const alarm = clock.alarm(waitMs, leave);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    try {
+      return await result;
+    } finally {
+      alarm.cancel();
+      signal.removeEventListener('abort', leave);
+    }
   }
 
   /**

@@ -14,9 +14,12 @@ const MAX_FACT = 256;
 
 const TYPES: ReadonlySet<unknown> = new Set(EVENT_TYPES);
 
+/** What JSON leaves as it is and a terminal acts on: people read the file with `tail`, and plugins choose what is in it. */
+const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
 /** The line of an event, ended by a line feed. */
 export function eventLine(event: BrokerEvent): string {
-  return `${JSON.stringify(event)}\n`;
+  return `${JSON.stringify(event).replace(UNSAFE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
 }
 
 /** The line that ends a journal. */

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Allocations } from '../../../src/allocation/allocations.js';
+import type { AllocationPorts } from '../../../src/allocation/ports.js';
+import type { RawRequest } from '../../../src/allocation/request.js';
+import { DEVICES_ENV, leaseEnvs } from '../../../src/model/lease.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { NO_ANSWER } from '../../support/leases.js';
+
+const GPU = 'v/gpu';
+const EVIL = 'evil/one';
+const STRANGER = 4001;
+const OTHER = 4002;
+
+async function ask(allocations: Allocations, raw: RawRequest, uid: number): Promise<string> {
+  const result = await allocations.allocate(raw, { uid, process: undefined }, new AbortController().signal);
+  return result.ok ? 'given' : result.refusal.code;
+}
+
+async function askMany(allocations: Allocations, uid: number, count: number, resource = GPU): Promise<Set<string>> {
+  const codes = new Set<string>();
+  for (let nth = 0; nth < count; nth += 1)
+    codes.add(await ask(allocations, request(resource, { key: `${String(uid)}-${String(nth)}` }), uid));
+  return codes;
+}
+
+function world(devices: number, more: Partial<AllocationPorts> = {}) {
+  const machine = new FakeMachine();
+  machine.offer(GPU, ...Array.from({ length: devices }, (_, nth) => `g${String(nth)}`));
+  machine.offer(EVIL, 'e0');
+  return { machine, opened: allocationWorld(machine, more) };
+}
+
+const settings = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 16 };
+
+describe('what one ordinary user may have of what all share', () => {
+  it('is a quarter of the leases, all such users together three, and root and the own user the rest', async () => {
+    const { allocations } = await world(64, { settings }).opened;
+    assert.deepEqual([...(await askMany(allocations, STRANGER, 5))], ['given', 'LEASES_FULL']);
+    assert.equal(allocations.leases().length, 4);
+    for (const uid of [4002, 4003, 4004]) await askMany(allocations, uid, 5);
+    assert.equal(allocations.leases().length, 12);
+    assert.deepEqual([...(await askMany(allocations, 0, 2))], ['given']);
+    assert.deepEqual([...(await askMany(allocations, 1000, 2))], ['given']);
+    assert.deepEqual([...(await askMany(allocations, 0, 4))], ['given', 'LEASES_FULL']);
+  });
+
+  it('is a quarter of the places in line', async () => {
+    const { allocations } = await world(0).opened;
+    const waits = (uid: number, nth: number): Promise<string> =>
+      ask(allocations, request(GPU, { key: String(nth), waitMs: 60_000 }), uid);
+    const own = Array.from({ length: 64 }, (_, nth) => waits(STRANGER, nth));
+    assert.equal(await waits(STRANGER, 64), 'QUEUE_FULL');
+    const others = waits(OTHER, 0);
+    assert.equal(allocations.waiting, 65);
+    allocations.stop();
+    await Promise.all([...own, others]);
+  });
+
+  it('is a megabyte of the checkpoint, with the ids that plugins and callers chose', async () => {
+    const machine = new FakeMachine();
+    const ids = Array.from({ length: 4096 }, (_, nth) => 'x'.repeat(250) + String(nth));
+    machine.offer(GPU, ...ids).allocate = () => Promise.resolve({ ...NO_ANSWER });
+    const { allocations } = await allocationWorld(machine);
+    const large = (uid: number, nth: number): Promise<string> => {
+      const named = ids.slice(nth * 1000, (nth + 1) * 1000);
+      return ask(allocations, request(GPU, { key: String(nth), ids: named }), uid);
+    };
+    assert.equal(await large(STRANGER, 0), 'given');
+    assert.equal(await large(STRANGER, 1), 'LEASES_FULL');
+    assert.equal(await large(0, 1), 'given');
+    assert.equal(await large(0, 2), 'given');
+  });
+});
+
+describe('an ordinary user who waits', () => {
+  const both = {
+    key: 'both',
+    waitMs: 60_000,
+    wants: [GPU, EVIL].map((resource) => ({ resource, count: 1, ids: [], numa: '' })),
+  };
+
+  it('for something else as well keeps only its own requests from what is free', async () => {
+    const { machine, opened } = world(4);
+    const { allocations } = await opened;
+    await ask(allocations, request(EVIL, { key: 'held' }), STRANGER);
+    const waiting = ask(allocations, { ...request(GPU), ...both }, STRANGER);
+    await machine.clock.settle();
+    assert.equal(await ask(allocations, request(GPU, { key: 'k' }), 0), 'given');
+    assert.equal(await ask(allocations, request(GPU, { key: 'k' }), OTHER), 'given');
+    assert.equal(await ask(allocations, request(GPU, { key: 'k' }), STRANGER), 'NO_DEVICES');
+    await allocations.release({ id: '', key: 'held' }, { uid: STRANGER, process: undefined });
+    assert.equal(await waiting, 'given');
+  });
+
+  for (const [what, raw] of [
+    ['a device that somebody has', request(GPU, { key: 'w', waitMs: 60_000, ids: ['g0'] })],
+    ['more devices than there are', request(GPU, { key: 'w', waitMs: 60_000, count: 5 })],
+  ] as const) {
+    it(`for ${what} keeps nobody from the others`, async () => {
+      const { allocations } = await world(4).opened;
+      await ask(allocations, request(GPU, { key: 'has', ids: ['g0'] }), 0);
+      const waiting = ask(allocations, raw, STRANGER);
+      assert.equal(await ask(allocations, request(GPU, { key: 'k' }), 0), 'given');
+      allocations.stop();
+      assert.equal(await waiting, 'ALLOCATOR_STOPPING');
+    });
+  }
+
+  it('for an end of its own limit keeps nobody waiting', async () => {
+    const policy = () => ({ uids: undefined, max: 1, consumer: undefined, env: new Map<string, 'ids'>() });
+    const { allocations } = await world(4, { policy }).opened;
+    await ask(allocations, request(GPU, { key: 'has' }), STRANGER);
+    const waiting = ask(allocations, request(GPU, { key: 'more', waitMs: 60_000 }), STRANGER);
+    assert.equal(await ask(allocations, request(GPU, { key: 'k' }), OTHER), 'given');
+    allocations.stop();
+    assert.equal(await waiting, 'ALLOCATOR_STOPPING');
+  });
+
+  it('for devices that are too few keeps its place before others, as everybody does', async () => {
+    const { allocations } = await world(2).opened;
+    await ask(allocations, request(GPU, { key: 'has' }), 0);
+    const waiting = ask(allocations, request(GPU, { key: 'w', waitMs: 60_000, count: 2 }), STRANGER);
+    assert.equal(await ask(allocations, request(GPU, { key: 'k' }), OTHER), 'NO_DEVICES');
+    await allocations.release({ id: '', key: 'has' }, { uid: 0, process: undefined });
+    assert.equal(await waiting, 'given');
+  });
+});
+
+describe('a change', () => {
+  it('of one resource has nobody read the lists of others', async () => {
+    const { machine, opened } = world(4);
+    const reads: string[] = [];
+    for (const [name, resource] of machine.resources) {
+      const { devices } = resource;
+      Object.defineProperty(resource, 'devices', { get: () => (reads.push(name), devices) });
+    }
+    const { allocations } = await opened;
+    await ask(allocations, request(EVIL, { key: 'has' }), STRANGER);
+    const waiting = ask(allocations, request(EVIL, { key: 'more', waitMs: 60_000 }), STRANGER);
+    reads.length = 0;
+    allocations.changed(new Set([GPU]));
+    await machine.clock.settle();
+    assert.ok(!reads.includes(EVIL), reads.join(' '));
+    allocations.stop();
+    await waiting;
+  });
+
+  it('of a long list is looked at when it is at hand, and one look comes after the other', async () => {
+    const { machine, opened } = world(4, {});
+    let ready: () => void = () => undefined;
+    const { allocations } = await opened;
+    await ask(allocations, request(GPU, { key: 'has', ids: ['g0'] }), 0);
+    const slow = await allocationWorld(machine, { prepare: () => new Promise<void>((resolve) => (ready = resolve)) });
+    const [lease] = slow.allocations.leases();
+    assert.ok(lease !== undefined);
+    machine.resources.get(GPU)!.devices[0]!.health = 'Unhealthy';
+    slow.allocations.changed(new Set([GPU]));
+    await machine.clock.settle();
+    assert.notEqual(slow.allocations.leases()[0]?.state, 'impaired');
+    machine.resources.get(GPU)!.devices[0]!.health = 'Healthy';
+    slow.allocations.changed(new Set([GPU]));
+    ready();
+    await machine.clock.settle();
+    ready();
+    await machine.clock.settle();
+    assert.notEqual(slow.allocations.leases()[0]?.state, 'impaired');
+  });
+});
+
+describe('calls about leases', () => {
+  it('have a bucket of their own, but for root and the own user', async () => {
+    const asked: string[] = [];
+    const flood = (uid: number, about: string): number | undefined => {
+      asked.push(`${String(uid)} ${about}`);
+      return about === 'leases' ? 50 : undefined;
+    };
+    const { allocations } = await world(4, { flood }).opened;
+    const none = { id: '', key: 'none' };
+    for (const call of ['renew', 'release'] as const) {
+      const refused = await allocations[call](none, { uid: STRANGER, process: undefined });
+      assert.ok(!refused.ok);
+      assert.equal(refused.refusal.code, 'FLOOD_ALLOCATE');
+    }
+    for (const uid of [0, 1000]) assert.ok((await allocations.release(none, { uid, process: undefined })).ok);
+    assert.deepEqual(asked, [`${String(STRANGER)} leases`, `${String(STRANGER)} leases`]);
+  });
+});
+
+describe('the variables of a lease', () => {
+  it('say which devices it has, whatever its plugin answers', () => {
+    const envs = new Map([[DEVICES_ENV, 'vendor.example/gpu=0']]);
+    const granted = [{ resource: EVIL, devices: [{ id: 'e0', numaNodes: [] }] }];
+    assert.equal(leaseEnvs({ id: 'x', granted, answer: { ...NO_ANSWER, envs } }).get(DEVICES_ENV), 'evil/one=e0');
+  });
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { DecodedLists } from '../../../src/inventory/decoded-lists.js';
+import type { Device } from '../../../src/model/device.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const LONG = 65 * 1024;
+
+function bed() {
+  const clock = new FakeClock();
+  const decoded: string[] = [];
+  const read = (raw: Buffer): readonly Device[] => {
+    decoded.push(raw.toString('utf8', 0, 2));
+    return [{ id: raw.toString('utf8', 0, 2), health: 'Healthy', numaNodes: [] }];
+  };
+  const lists = new DecodedLists({
+    decode: read,
+    decodeInTurns: async (raw) => {
+      await new Promise<void>((resolve) => void clock.alarm(10, resolve));
+      return read(raw);
+    },
+    clock,
+  });
+  return { clock, decoded, lists };
+}
+
+const list = (name: string, bytes = LONG): Buffer => Buffer.from(name.padEnd(bytes, ' '));
+
+describe('decoded lists', () => {
+  it('are made at once where they are short, and kept', () => {
+    const { lists, decoded } = bed();
+    const raw = list('s1', 100);
+    assert.equal(lists.prepare('v/s', raw), undefined);
+    assert.equal(lists.of('v/s', raw), lists.of('v/s', raw));
+    assert.deepEqual(decoded, ['s1']);
+  });
+
+  it('are made one after the other where they are long, with a rest of three times as long', async () => {
+    const { lists, decoded, clock } = bed();
+    const [one, two] = [list('l1'), list('l2')];
+    const both = [lists.prepare('v/1', one) as Promise<void>, lists.prepare('v/2', two) as Promise<void>];
+    await clock.advance(10);
+    assert.deepEqual(decoded, ['l1']);
+    await clock.advance(29);
+    assert.deepEqual(decoded, ['l1']);
+    await clock.advance(11);
+    await Promise.all(both);
+    assert.deepEqual(decoded, ['l1', 'l2']);
+    for (const [name, raw] of [
+      ['v/1', one],
+      ['v/2', two],
+    ] as const) {
+      assert.equal(lists.prepare(name, raw), undefined);
+      lists.of(name, raw);
+    }
+    assert.deepEqual(decoded, ['l1', 'l2']);
+  });
+
+  it('of which a newer one came are not made', async () => {
+    const { lists, decoded, clock } = bed();
+    const all = ['l1', 'l2', 'l3'].map((name) => lists.prepare('v/1', list(name)) as Promise<void>);
+    await clock.advance(200);
+    await Promise.all(all);
+    assert.deepEqual(decoded, ['l3']);
+  });
+
+  it('are forgotten when nobody asks for them, if they are long', async () => {
+    const { lists, decoded, clock } = bed();
+    const [long, short] = [list('l1'), list('s1', 100)];
+    lists.of('v/1', long);
+    lists.of('v/s', short);
+    await clock.advance(61_000);
+    lists.of('v/1', long);
+    lists.of('v/s', short);
+    assert.deepEqual(decoded, ['l1', 's1', 'l1']);
+  });
+});
