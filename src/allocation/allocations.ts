@@ -126,6 +126,8 @@ export class Allocations implements LeaseSource {
     const found = this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     const entry = found.value;
+    const crowded = this.keeper.crowded(entry);
+    if (crowded !== undefined) return { ok: false, refusal: crowded };
     this.keeper.follow(entry, tell, signal);
     void this.#confirmed(entry);
     return { ok: true, value: entry.lease };

@@ -8,7 +8,7 @@ import { recordOf, resourcesOf, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
 import { shutBy } from './shut.js';
-import { Telling } from './telling.js';
+import { MOST_FOLLOWERS, Telling } from './telling.js';
 
 /** A process that is killed closes its sockets a moment before it has ended: looked at after so long, each time. */
 const LOOK_AGAIN_MS = [0, 20, 100, 500] as const;
@@ -173,6 +173,13 @@ export class Keeper {
   /** Whether the owner of a lease is known to have ended. */
   hasEnded({ lease }: Entry): boolean {
     return hasEnded(lease.owner, this.#ports.owners);
+  }
+
+  /** Why nobody else may follow a lease, if that is so. */
+  crowded({ lease }: Entry): AllocationRefusal | undefined {
+    if (this.#telling.followersOf(lease.id) < MOST_FOLLOWERS) return undefined;
+    const message = `${String(MOST_FOLLOWERS)} callers follow lease ${lease.id} already`;
+    return { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 };
   }
 
   /** Tells about a lease until `signal` aborts. */

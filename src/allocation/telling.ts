@@ -14,6 +14,9 @@ const EVENTS: ReadonlyMap<LeaseNews['type'], EventType> = new Map([
   ['expired', 'expired'],
 ]);
 
+/** Who may follow one lease: each is told all that the lease has, which may wait for one that does not read. */
+export const MOST_FOLLOWERS = 16;
+
 /** Tells. */
 export class Telling {
   readonly #events: EventSink;
@@ -32,6 +35,11 @@ export class Telling {
   /** A lease changed, or without one all of them. */
   changed(entry?: Entry): void {
     for (const listener of this.#listeners) listener(entry?.lease);
+  }
+
+  /** How many follow a lease. */
+  followersOf(id: string): number {
+    return this.#followers.get(id)?.size ?? 0;
   }
 
   /** Tells the news of one lease from now on, until the returned function is called. */

@@ -120,7 +120,11 @@ export const ALLOCATION_REFUSALS = {
     'This uid asks for devices more often than its limit allows.',
     'Wait the seconds that the answer names; use a wait instead of asking again and again.',
   ),
-  QUEUE_FULL: refusal('RESOURCE_EXHAUSTED', 'As many requests wait for devices as may wait, or as one user may have waiting.', 'Try again later.'),
+  QUEUE_FULL: refusal(
+    'RESOURCE_EXHAUSTED',
+    'As many requests wait for devices as may wait, or as one user may have waiting.',
+    'Try again later.',
+  ),
   LEASES_FULL: refusal(
     'RESOURCE_EXHAUSTED',
     'There are as many leases as allocator.maxLeases allows, or they take all the room that the checkpoint has; one user has a part of both.',

@@ -187,6 +187,25 @@ describe('calls about leases', () => {
   });
 });
 
+describe('those who follow a lease', () => {
+  it('are 16 at most, and one that leaves makes room', async () => {
+    const { allocations } = await world(1).opened;
+    const caller = { uid: STRANGER, process: undefined };
+    await ask(allocations, request(GPU, { key: 'k' }), STRANGER);
+    const follow = (signal: AbortSignal): string => {
+      const result = allocations.attach({ id: '', key: 'k' }, caller, () => undefined, signal);
+      return result.ok ? 'follows' : result.refusal.code;
+    };
+    const leaving = new AbortController();
+    assert.equal(follow(leaving.signal), 'follows');
+    for (let nth = 1; nth < 16; nth += 1) assert.equal(follow(new AbortController().signal), 'follows');
+    assert.equal(follow(new AbortController().signal), 'FLOOD_ALLOCATE');
+    leaving.abort();
+    assert.equal(follow(new AbortController().signal), 'follows');
+    allocations.stop();
+  });
+});
+
 describe('the variables of a lease', () => {
   it('say which devices it has, whatever its plugin answers', () => {
     const envs = new Map([[DEVICES_ENV, 'vendor.example/gpu=0']]);
