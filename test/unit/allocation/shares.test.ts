@@ -183,6 +183,10 @@ describe('calls about leases', () => {
       assert.equal(refused.refusal.code, 'FLOOD_ALLOCATE');
     }
     for (const uid of [0, 1000]) assert.ok((await allocations.release(none, { uid, process: undefined })).ok);
+    await ask(allocations, request(GPU, { key: 'has' }), STRANGER);
+    const given = await allocations.release({ id: '', key: 'has' }, { uid: STRANGER, process: undefined });
+    assert.deepEqual(given, { ok: true, value: true }, 'what gives devices back is never too often');
+    asked.splice(asked.indexOf(`${String(STRANGER)} devices`), 1);
     assert.deepEqual(asked, [`${String(STRANGER)} leases`, `${String(STRANGER)} leases`]);
   });
 });
