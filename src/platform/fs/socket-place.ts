@@ -8,10 +8,12 @@ import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
 import { incarnationAt } from './socket-pin.js';
 
-/** How often a name is freed that somebody takes again and again. */
-const ATTEMPTS = 8;
-/** The name could not be taken because something that is not empty or not a file has it. */
-const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR']);
+/** How often a folder is made that somebody removes, or a name freed that somebody takes, again and again. */
+const ATTEMPTS = 64;
+/** What keeps the private folder from being removed while nothing is bound in it. */
+const HELD = '.held';
+/** Somebody took the name, or changed what has it, between the look and the act. */
+const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'ENOENT']);
 
 /** Who may connect: file mode and group of a socket. */
 export interface SocketAccess {
@@ -48,11 +50,14 @@ export class SocketPlace {
   /** Opens the place of a path. @throws NodeJS.ErrnoException when its directory is missing or may not be written */
   static open(file: string): SocketPlace {
     const directory = PinnedDirectory.openConfigured(path.dirname(file));
-    try {
-      return new SocketPlace(file, directory, directory.makePrivate('listen'));
-    } catch (failure) {
-      directory.close();
-      throw failure;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return new SocketPlace(file, directory, heldFolder(directory));
+      } catch (failure) {
+        if (attempt < ATTEMPTS) continue;
+        directory.close();
+        throw failure;
+      }
     }
   }
 
@@ -105,10 +110,10 @@ export class SocketPlace {
   publish(): readonly string[] {
     const moved: string[] = [];
     for (let attempt = 1; ; attempt += 1) {
-      const { kind } = this.occupant();
-      if (kind === 'other') moved.push(this.#moveAside());
-      else this.#directory.unlink(this.#name);
       try {
+        const { kind } = this.occupant();
+        if (kind === 'other') moved.push(this.#moveAside());
+        else this.#directory.unlink(this.#name);
         this.#folder.inside.rename(this.#bound, this.#directory, this.#name);
         break;
       } catch (failure) {
@@ -117,6 +122,7 @@ export class SocketPlace {
     }
     const incarnation = this.#directory.incarnation(this.#name);
     this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
+    this.#unhold();
     this.#directory.removeEmpty(this.#folder.name);
     return moved;
   }
@@ -137,8 +143,17 @@ export class SocketPlace {
 
   /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
   close(): void {
+    this.#unhold();
     this.#folder.remove();
     this.#directory.close();
+  }
+
+  #unhold(): void {
+    try {
+      this.#folder.inside.unlink(HELD);
+    } catch {
+      // let go before
+    }
   }
 
   /**
@@ -160,6 +175,18 @@ export class SocketPlace {
     const hidden = `.pb-aside-${randomBytes(4).toString('hex')}`;
     this.#directory.rename(this.#name, this.#directory, hidden);
     return hidden;
+  }
+}
+
+/** A private folder that is not empty from its first moments on, so that others who may write the directory cannot remove it. */
+function heldFolder(directory: PinnedDirectory): PrivateFolder {
+  const folder = directory.makePrivate('listen');
+  try {
+    closeSync(openSync(folder.inside.at(HELD), constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
+    return folder;
+  } catch (failure) {
+    folder.remove();
+    throw failure;
   }
 }
 
