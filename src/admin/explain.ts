@@ -1,6 +1,6 @@
 // Why a plugin is in its state and what to do, from its entries and its timeline. Pure.
 import type { BrokerEvent } from '../model/event.js';
-import { describeReason } from '../model/reasons.js';
+import { describeReason, tellingRefusal } from '../model/reasons.js';
 import { splitPluginKey } from './plugin-names.js';
 import type { ExplainView, PluginView } from '../model/views.js';
 
@@ -21,10 +21,9 @@ export function explain(
 ): ExplainView | undefined {
   const ordered = [...plugins].sort((a, b) => Number(b.primary) - Number(a.primary));
   const [primary] = ordered;
-  const refusal = events.findLast((event) => event.type === 'refused');
   if (primary !== undefined) {
     const { about, remedy } = describeReason(primary.reason);
-    const why = [`${about}${becauseOf(primary, events)}`, ...use, ...sinceThen(primary, refusal), ...keptOut(primary)];
+    const why = [`${about}${becauseOf(primary, events)}`, ...use, ...sinceThen(primary, events), ...keptOut(primary)];
     const isKeptOut = primary.quarantinedUntil !== '' && primary.state !== 'ready';
     return {
       ...head(subject, primary.state, primary.reason),
@@ -34,11 +33,17 @@ export function explain(
       events,
     };
   }
+  const refusals = events.filter(({ type }) => type === 'refused');
+  const refusal = tellingRefusal(refusals);
   const last = refusal ?? events.at(-1);
   if (last === undefined) return undefined;
   const { about, remedy } = describeReason(last.reason);
+  const newest = refusals.at(-1);
+  const sinceThat = newest === undefined || newest === refusal ? '' : ` Since then: ${sentence(newest.message)}`;
   const why =
-    refusal === undefined ? sentence(last.message) : `It never came in. ${about} Last: ${sentence(last.message)}`;
+    refusal === undefined
+      ? sentence(last.message)
+      : `It never came in. ${about} Last: ${sentence(last.message)}${sinceThat}`;
   const state = refusal === undefined ? 'gone' : 'rejected';
   const done = last.reason === '' ? '' : named(remedy, splitPluginKey(last.plugin).name);
   return { ...head(subject, state, last.reason), why, remedy: done, plugins: [], events };
@@ -72,10 +77,11 @@ function becauseOf(plugin: PluginView, events: readonly BrokerEvent[]): string {
 }
 
 /** A plugin may serve while newcomers of its name are refused: that is what its operator came to read. */
-function sinceThen(plugin: PluginView, refusal: BrokerEvent | undefined): readonly string[] {
+function sinceThen(plugin: PluginView, events: readonly BrokerEvent[]): readonly string[] {
+  const since = Date.parse(plugin.stateSince);
+  const refusal = tellingRefusal(events.filter(({ type, time }) => type === 'refused' && Date.parse(time) >= since));
   if (refusal === undefined || refusal.reason === plugin.reason) return [];
   if (refusal.reason === 'QUARANTINED' && plugin.quarantinedUntil !== '') return [];
-  if (Date.parse(refusal.time) < Date.parse(plugin.stateSince)) return [];
   return [`Since then a registration was refused with ${refusal.reason}: ${sentence(refusal.message)}`];
 }
 

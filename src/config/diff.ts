@@ -18,9 +18,13 @@ export function changeText(change: Change): string {
 export function diffForms(before: object, after: object): readonly Change[] {
   const [old, next] = [leaves(before), leaves(after)];
   const keys = new Set([...old.keys(), ...next.keys()]);
-  return [...keys]
-    .filter((key) => !isSame(old.get(key), next.get(key)))
-    .map((key) => ({ key, before: shown(old.get(key)), after: shown(next.get(key)) }));
+  return (
+    [...keys]
+      .filter((key) => !isSame(old.get(key), next.get(key)))
+      // An empty list that had, or gets, items: these are told one by one.
+      .filter((key) => ![...keys].some((other) => other.startsWith(`${key}[`)))
+      .map((key) => ({ key, before: shown(old.get(key)), after: shown(next.get(key)) }))
+  );
 }
 
 function leaves(

@@ -88,6 +88,11 @@ export class Bucket implements FloodKey {
       : `plugins with invalid names of uid ${String(this.uid)}`;
   }
 
+  /** The verb after that. */
+  get is(): 'is' | 'are' {
+    return this.kind === 'plugin' ? 'is' : 'are';
+  }
+
   /** How the bucket is called in events and views: `type/name`, or empty where it is nobody's in particular. */
   get plugin(): string {
     return this.kind === 'plugin' ? `${this.type}/${this.name}` : '';

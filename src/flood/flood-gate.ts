@@ -295,6 +295,6 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   #banned(bucket: Bucket, subject: FloodSubject): Refusal | undefined {
     const retryAfterMs = Math.ceil(bucket.quarantineLeftMs(this.#ports.clock.mono(), subject));
     if (retryAfterMs === 0) return undefined;
-    return { code: 'QUARANTINED', message: quarantinedSentence(bucket.who, retryAfterMs), retryAfterMs };
+    return { code: 'QUARANTINED', message: quarantinedSentence(bucket.who, bucket.is, retryAfterMs), retryAfterMs };
   }
 }

@@ -42,7 +42,7 @@ export class Quarantines {
   /** A quarantine of `lengthMs` began for a bucket. */
   began(bucket: Bucket, lengthMs: number): void {
     const { events, log } = this.#ports;
-    const sentence = quarantineBeganSentence(bucket.who, 'is', bucket.policy.penalty, lengthMs);
+    const sentence = quarantineBeganSentence(bucket.who, bucket.is, bucket.policy.penalty, lengthMs);
     const pardon = bucket.kind === 'plugin' ? `; \`plugin-broker pardon ${bucket.name}\` lifts it` : '';
     const message = `${sentence}${pardon}`;
     events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
@@ -55,7 +55,7 @@ export class Quarantines {
 
   /** A quarantine of an earlier life of the broker goes on for `leftMs`. */
   goesOn(bucket: Bucket, leftMs: number): void {
-    const message = `${bucket.who} is kept out for another ${seconds(leftMs)}: a restart of the broker is no amnesty`;
+    const message = `${bucket.who} ${bucket.is} kept out for another ${seconds(leftMs)}: a restart of the broker is no amnesty`;
     this.#ports.events.record({ type: 'quarantine', reason: 'QUARANTINED', ...aboutOf(bucket), message });
     this.#follow(bucket);
     this.#listeners.tell((listener) => listener.quarantineBegan?.(quarantineOf(bucket, leftMs)));

@@ -13,15 +13,16 @@ export function figures({ burst, intervalMs }: BucketSettings): string {
   return `burst ${String(burst)}, then one each ${each}`;
 }
 
-/** What a caller in quarantine is told. */
-export function quarantinedSentence(who: string, leftMs: number): string {
-  return `${who} is in quarantine after too many strikes; it is let in again in ${seconds(leftMs)}`;
+/** What a caller in quarantine is told; `are` where many share it. */
+export function quarantinedSentence(who: string, is: 'is' | 'are', leftMs: number): string {
+  const they = is === 'is' ? 'it is' : 'they are';
+  return `${who} ${is} in quarantine after too many strikes; ${they} let in again in ${seconds(leftMs)}`;
 }
 
 /** The beginning of a quarantine; `is` says whether it begins, or would if it were not only observed. */
 export function quarantineBeganSentence(
   who: string,
-  is: 'is' | 'would be',
+  is: 'is' | 'are' | 'would be',
   { strikes, windowMs }: PenaltySettings,
   lengthMs: number,
 ): string {

@@ -2,6 +2,7 @@
 // say that all is well, because who never came in has no state.
 import type { Clock } from '../kernel/clock.js';
 import type { EventDraft, EventSink } from '../model/event.js';
+import { isOfTime } from '../model/reasons.js';
 import { timeText, type RefusedView } from '../model/views.js';
 
 /** Refusals in a row from which on it is again and again. */
@@ -43,8 +44,10 @@ export class RefusedAgain implements EventSink {
     if (event.type !== 'refused') return;
     const now = this.#clock.wall();
     const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event };
-    if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now });
-    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: event });
+    if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
+    // Who knocks again and again is soon told to wait; what is wrong is what was said before.
+    const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
+    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });
     // Re-entered, so that the first is the one that was silent longest.
     this.#rows.delete(key);
     this.#rows.set(key, row);

@@ -259,6 +259,22 @@ export function isTransient(refusal: Refusal): boolean {
   return refusal.isPassing === true || REFUSALS[refusal.code].transient;
 }
 
+/**
+ * The refusal that says why a plugin does not come in. One that knocks again and again is soon told to wait, which is no news
+ * of what is wrong with it.
+ *
+ * @param refusals oldest first
+ * @returns the last one that is not only a matter of time; where all are, the last
+ */
+export function tellingRefusal<R extends { readonly reason: string }>(refusals: readonly R[]): R | undefined {
+  return refusals.findLast(({ reason }) => !isOfTime(reason)) ?? refusals.at(-1);
+}
+
+/** Whether a refusal with this code only says to wait. */
+export function isOfTime(reason: string): boolean {
+  return Object.hasOwn(REFUSALS, reason) && REFUSALS[reason as RefusalCode].transient;
+}
+
 /** A reason that is not a refusal. */
 export type StateReason = keyof typeof STATE_REASONS;
 /** Why an instance is in its state. */

@@ -1,6 +1,6 @@
 // What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
 import type { BrokerEvent } from '../model/event.js';
-import { describeReason } from '../model/reasons.js';
+import { describeReason, isOfTime } from '../model/reasons.js';
 import { TROUBLED_REASONS } from '../model/state-reasons.js';
 import type { LeaseRow, Need, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
@@ -161,8 +161,11 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
     last.set(plugin === '' ? socket : plugin, { time, reason });
   for (const event of recent) {
     const subject = event.plugin === '' ? event.socket : event.plugin;
-    if (event.type === 'refused' && subject !== '') last.set(subject, event);
-    else if (event.type === 'registered') last.delete(subject);
+    if (event.type === 'refused' && subject !== '') {
+      const reason = isOfTime(event.reason) ? (last.get(subject)?.reason ?? event.reason) : event.reason;
+      last.set(subject, { time: event.time, reason });
+    }
+    if (event.type === 'registered') last.delete(subject);
   }
   const found: Found[] = [];
   for (const [subject, { time, reason }] of last) {

@@ -65,8 +65,14 @@ function written(settings: unknown): unknown {
   if (typeof settings !== 'object' || settings === null) return settings;
   const pairs = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(
-    pairs.map(([key, value]) =>
-      key.endsWith('Ms') && typeof value === 'number' ? [key.slice(0, -2), duration(value)] : [key, written(value)],
-    ),
+    pairs.map(([key, value]) => {
+      if (key.endsWith('Ms') && typeof value === 'number') return [key.slice(0, -2), duration(value)];
+      return [key, isOff(value) ? 'off' : written(value)];
+    }),
   );
+}
+
+/** `penalty: off` is kept as no strikes, which nobody can write. */
+function isOff(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'strikes' in value && value.strikes === 0;
 }

@@ -1,5 +1,6 @@
 // The configuration file: read, parsed as YAML 1.2, checked by the compiled schema, explained by the other one.
 import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
 import type { Document, LineCounter } from 'yaml';
 import type { FormSource, ReadResult } from '../../config/ports.js';
 import type { ConfigProblem, KeyPath, Locate } from '../../config/problem.js';
@@ -20,11 +21,11 @@ export const defaultSource: FormSource = {
   looks: () => '',
 };
 
-/** A file in YAML. `file` is named in messages as given. */
+/** A file in YAML. In lines about its text it is named as given; whoever asks the daemon later, from wherever, is told the whole path. */
 export function yamlFile(file: string): FormSource {
   let looks = '';
   return {
-    name: file,
+    name: path.resolve(file),
     file,
     read: () => {
       looks = looksOf(file);

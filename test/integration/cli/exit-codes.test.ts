@@ -194,6 +194,8 @@ describe('check-config', () => {
     ]);
     assert.match(other.stdout, /^rules: \[\]$/m);
     assert.match(other.stdout, /^type: CSIPlugin$/m);
+    writeFileSync(file, 'rules: [{match: {name: "a.io/*"}, flood: {penalty: off}}]\n');
+    assert.match((await runHere(['check-config', file, '--plugin', 'a.io/x'])).stdout, /^ {2}penalty: off$/m);
   });
 });
 

@@ -92,6 +92,24 @@ describe('explain', () => {
     assert.equal(view.remedy, describeReason('NAME_INVALID').remedy);
   });
 
+  it('says what is wrong with who was told to wait since then, because it knocks again and again', () => {
+    const refusal = (reason: string, message: string, time: string): ReturnType<typeof brokerEvent> =>
+      brokerEvent({ type: 'refused', reason, message, time });
+    const events = [
+      refusal('NAME_INVALID', 'the name GPU has no domain', '2030-01-01T00:00:01.000Z'),
+      refusal('FLOOD_REGISTER', 'too often', '2030-01-01T00:00:02.000Z'),
+      refusal('QUARANTINED', 'kept out', '2030-01-01T00:00:03.000Z'),
+    ];
+    const view = explain(SUBJECT, [], events);
+    const { about, remedy } = describeReason('NAME_INVALID');
+    assert.deepEqual(
+      [view?.reason, view?.why, view?.remedy],
+      ['NAME_INVALID', `It never came in. ${about} Last: the name GPU has no domain. Since then: kept out.`, remedy],
+    );
+    assert.match(explain(SUBJECT, [pluginView()], events)?.why ?? '', /refused with NAME_INVALID: the name GPU/);
+    assert.equal(explain(SUBJECT, [], events.slice(1))?.reason, 'QUARANTINED');
+  });
+
   it('says nothing where nothing is known', () => {
     assert.equal(explain(SUBJECT, [], []), undefined);
   });

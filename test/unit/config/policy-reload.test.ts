@@ -166,5 +166,9 @@ describe('the difference of two forms', () => {
       'rules[0].grace: (not set) → 1s',
       'rules[0].match.name: a → b',
     ]);
+    assert.deepEqual(
+      diffForms(formWith({ rules: [] }), formWith({ rules: [{ match: { name: 'a' } }] })).map(changeText),
+      ['rules[0].match.name: (not set) → a'],
+    );
   });
 });

@@ -152,6 +152,10 @@ describe('a quarantine', () => {
     const world = new FloodWorld();
     world.misbehave({ name: '', badName: true });
     assert.equal(world.began.length, 0);
+    assert.match(
+      refusalOf(world.register({ name: '', badName: true }))?.message ?? '',
+      /^plugins with invalid names of uid 0 are in quarantine after too many strikes; they are let in again in /,
+    );
     assert.equal(world.register().kind, 'pass');
     await world.clock.advance(60_000);
     assert.equal(world.ended.length, 0);

@@ -51,6 +51,16 @@ describe('a plugin that is refused', () => {
     assert.deepEqual(bed.shown, [], 'it begins anew');
   });
 
+  it('goes on saying what is wrong when it is only told to wait since then', () => {
+    const bed = new Bed();
+    const shown = (): unknown => bed.refused.views().map(({ reason, message }) => [reason, message]);
+    bed.refuse(3, { reason: 'FLOOD_REGISTER', message: 'too often' });
+    assert.deepEqual(shown(), [['FLOOD_REGISTER', 'too often']]);
+    bed.refuse(1);
+    bed.refuse(2, { reason: 'QUARANTINED', message: 'kept out' });
+    assert.deepEqual(shown(), [['VERSION_UNSUPPORTED', 'v9 is not']]);
+  });
+
   it('is told from others, by its socket where nobody knows its name', () => {
     const bed = new Bed();
     bed.refuse(3, { plugin: '', socket: '/r/a.sock' });

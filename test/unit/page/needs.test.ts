@@ -101,6 +101,14 @@ void describe('what needs you', () => {
     assert.equal(needsOf(facts({ recent: [refused, came] })).length, 0);
   });
 
+  void it('says what is wrong with one that knocks until it is told to wait', () => {
+    const refused = brokerEvent({ time: new Date(NOW - 1000).toISOString(), type: 'refused', reason: 'NAME_INVALID' });
+    const told = brokerEvent({ ...refused, reason: 'QUARANTINED', message: 'kept out' });
+    const [need] = needsOf(facts({ recent: [refused, told] }));
+    assert.match(need?.what ?? '', /^It never came in\. The name is not .* Since then: kept out\.$/);
+    assert.match(need?.remedy ?? '', /^Use vendor-domain\/resource/);
+  });
+
   void it('says where the broker is, where commands do not find it by themselves', () => {
     const plugins = [pluginView({ state: 'held', reason: 'connection-lost' })];
     const [need] = needsOf(facts({ plugins, place: { ...place, address: '/odd place/broker.sock' } }));
