@@ -45,7 +45,11 @@ function isCall({ type, reason }: BrokerEvent): boolean {
 }
 
 /** How many devices a resource had, and how many of them could be given out. */
-export function capacityHistory(events: readonly BrokerEvent[], resource: ResourceView, now: number): CapacityStep[] {
+export function capacityHistory(
+  events: readonly BrokerEvent[],
+  resource: Pick<ResourceView, 'capacity' | 'allocatable'>,
+  now: number,
+): CapacityStep[] {
   const from = now - SPAN_MS;
   const steps: CapacityStep[] = [];
   let devices: number | undefined;

@@ -51,9 +51,9 @@ export class Past {
   }
 
   /** Devices of each resource, by name. */
-  capacity(resources: readonly ResourceView[]): Promise<string[]> {
+  capacity(resources: readonly Omit<ResourceView, 'devices'>[]): Promise<string[]> {
     const { source, clock } = this.#ports;
-    const made = (resource: ResourceView): unknown =>
+    const made = (resource: Omit<ResourceView, 'devices'>): unknown =>
       capacityHistory(source.timeline(resource.plugin), resource, clock.wall());
     return this.#drawn(
       this.#capacity,

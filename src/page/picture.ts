@@ -30,7 +30,7 @@ interface Look {
   /** When it began, as it stands in what is sent. */
   readonly stamp: string;
   readonly plugins: readonly PluginView[];
-  readonly resources: readonly ResourceView[];
+  readonly resources: readonly WithoutDevices[];
 }
 
 /**
@@ -139,12 +139,16 @@ export class Picture {
       const kept = JSON.stringify(keptUntil(view));
       return [`${pluginKey(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
     });
-    const ofResource = (view: ResourceView): string => view.plugin;
-    const resources = await this.#list('resources', source.resources(only), news, ofResource, (view) => {
-      // By name: the devices are decoded as soon as anybody touches them.
-      const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = view;
-      return [name, inside({ name, plugin, state, capacity, allocatable, allocated, consumer, front })];
-    });
+    const ofResource = (view: WithoutDevices): string => view.plugin;
+    const resources = await this.#list(
+      'resources',
+      withoutDevices(source.resources(only)),
+      news,
+      ofResource,
+      (view) => {
+        return [view.name, inside(view)];
+      },
+    );
     this.#past.outdated(heard === undefined ? undefined : news.touched);
     const ofLimit = (view: LimitView): string => view.plugin;
     const limits = await this.#list('limits', source.limits(only), news, ofLimit, (view) => {
@@ -186,13 +190,14 @@ export class Picture {
       for (let nth = 2; seen.has(key); nth += 1) key = `${own} ${String(nth)}`;
       seen.add(key);
       const text = `{"key":${JSON.stringify(key)},${inner}}`;
-      const last = before.get(key)?.text;
-      if (last !== text) {
+      const last = before.get(key);
+      if (last?.text !== text) {
         fresh.push(text);
         touched.add(owner);
       }
       // The same object as before, where it says the same: the next comparison is short, and this one is garbage at once.
-      after.set(key, { view, owner, text: last === text ? last : text });
+      // What outlives the next collection is copied by it, while everybody waits.
+      after.set(key, last?.text === text ? last : { view, owner, text });
       const others = rest();
       if (others !== undefined) await others;
     }
@@ -262,6 +267,15 @@ interface News {
   readonly removed: string[];
   /** Those of which something is new. */
   readonly touched: Set<string>;
+}
+
+/** What is shown of a resource in a list. */
+type WithoutDevices = Omit<ResourceView, 'devices'>;
+
+/** By name: the devices are decoded as soon as anybody touches them. */
+function* withoutDevices(views: Iterable<ResourceView>): Generator<WithoutDevices> {
+  for (const { name, plugin, state, capacity, allocatable, allocated, consumer, front } of views)
+    yield { name, plugin, state, capacity, allocatable, allocated, consumer, front };
 }
 
 /** An object as JSON, without its braces. */
