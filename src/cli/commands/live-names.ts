@@ -1,5 +1,6 @@
-// `__names`: what a shell may offer where a command takes the name of a plugin or resource. Never shown, never loud, never slow.
+// `__names`: what a shell may offer where a command takes the name of a plugin or resource, or a lease. Never shown, never loud, never slow.
 import { Argument, type Command } from 'commander';
+import { allocatorOf } from '../allocator-options.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import { visible } from '../output/text.js';
 import type { Terminal } from '../terminal.js';
@@ -10,7 +11,7 @@ const LONGEST_MS = 300;
 /** Adds the command. */
 export function addLiveNames(program: Command, terminal: Terminal): void {
   withAddress(program.command('__names', { hidden: true }))
-    .addArgument(new Argument('<kind>', 'whose names').choices(['plugin', 'resource']))
+    .addArgument(new Argument('<kind>', 'whose names').choices(['plugin', 'resource', 'lease']))
     .action(async (kind: string, options: AddressOptions) => {
       const late = new Promise<readonly string[]>((resolve) => setTimeout(resolve, LONGEST_MS, []));
       const names = await Promise.race([namesOf(kind, options, terminal), late]).catch(() => []);
@@ -19,6 +20,10 @@ export function addLiveNames(program: Command, terminal: Terminal): void {
 }
 
 async function namesOf(kind: string, options: AddressOptions, terminal: Terminal): Promise<readonly string[]> {
+  if (kind === 'lease') {
+    const allocator = allocatorOf(options.root === undefined ? {} : { root: options.root });
+    return (await allocator.list('', AbortSignal.timeout(LONGEST_MS))).map(({ id }) => id);
+  }
   const client = clientOf(options, terminal);
   const all = kind === 'plugin' ? await client.plugins('') : await client.resources('', true);
   return all.map(({ name }) => name);

@@ -7,9 +7,9 @@ export function bashCompletion(tree: readonly CompletedCommand[]): string {
   const values = tree.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
-      .map(({ flags, choices }) => {
+      .map(({ flags, choices, names }) => {
         const patterns = flags.map((flag) => quoted(`${path}|${flag}`)).join('|');
-        return `    ${patterns}) words=${quoted(choices.join(' '))} ;;`;
+        return `    ${patterns}) words=${quoted(choices.join(' '))}${names === undefined ? '' : ` names=${names}`} ;;`;
       }),
   );
   const words = tree.map(({ path, subcommands, choices, options, names }) => {

@@ -11,11 +11,12 @@ export function fishCompletion(tree: readonly CompletedCommand[]): string {
     return [
       ...subcommands.map(({ name, about }) => `${here} -f -a ${quoted(name)} -d ${quoted(about)}`),
       ...(choices.length === 0 ? [] : [`${here} -f -a ${quoted(choices.join(' '))}`]),
-      ...(names === undefined ? [] : [`${here} -f -a ${quoted(`(plugin-broker __names ${names} 2>/dev/null)`)}`]),
-      ...options.map(({ flags, about, takesValue, choices: values }) => {
-        const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
+      ...(names === undefined ? [] : [`${here} -f -a ${quoted(live(names))}`]),
+      ...options.map(({ flags, about, takesValue, choices: fixed, names: known }) => {
+        const values = known === undefined ? fixed : [live(known)];
+        const spelled = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
         const value = !takesValue ? '' : values.length === 0 ? ' -r' : ` -x -a ${quoted(values.join(' '))}`;
-        return `${here} ${names.join(' ')}${value} -d ${quoted(about)}`;
+        return `${here} ${spelled.join(' ')}${value} -d ${quoted(about)}`;
       }),
     ];
   });
@@ -31,6 +32,11 @@ ${walk.join('\n')}
 end
 ${lines.join('\n')}
 `;
+}
+
+/** Names that the daemon is asked for. */
+function live(names: string): string {
+  return `(plugin-broker __names ${names} 2>/dev/null)`;
 }
 
 /** A text in fish's single quotes, where only the quote and the backslash are special. */

@@ -9,12 +9,24 @@ export interface CompletedOption {
   readonly takesValue: boolean;
   /** The values there are; empty for any. */
   readonly choices: readonly string[];
+  /** Whose live names its value is one of; undefined for none. */
+  readonly names: LiveNames | undefined;
 }
 
+/** Of what the daemon knows names: see `__names`. */
+type LiveNames = 'plugin' | 'resource' | 'lease';
+
 /** Commands whose first argument is the name of something that the daemon knows, and what that is. */
-const NAMED: ReadonlyMap<string, 'plugin' | 'resource'> = new Map([
+const NAMED: ReadonlyMap<string, LiveNames> = new Map<string, LiveNames>([
   ...['plugins', 'limits', 'explain', 'pardon', 'deregister', 'forget'].map((path) => [path, 'plugin'] as const),
-  ['resources', 'resource'] as const,
+  ['resources', 'resource'],
+  ['allocations', 'resource'],
+  ['release', 'lease'],
+]);
+/** Options whose value is such a name, by command and option. */
+const NAMED_VALUES: ReadonlyMap<string, LiveNames> = new Map([
+  ['run --device', 'resource'],
+  ['allocate --device', 'resource'],
 ]);
 
 /** One command, or the program itself. */
@@ -23,7 +35,7 @@ export interface CompletedCommand {
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly about: string }[];
   /** Whose live names its first argument takes; undefined for none. */
-  readonly names: 'plugin' | 'resource' | undefined;
+  readonly names: LiveNames | undefined;
   /** Values of its first argument; empty for any. */
   readonly choices: readonly string[];
   readonly options: readonly CompletedOption[];
@@ -43,6 +55,7 @@ export function completionTree(command: Command, path = ''): readonly CompletedC
       about: help.optionDescription(option),
       takesValue: option.required || option.optional,
       choices: option.argChoices ?? [],
+      names: NAMED_VALUES.get(`${path} ${option.long ?? ''}`),
     })),
   };
   const below = subcommands.flatMap((sub) => completionTree(sub, path === '' ? sub.name() : `${path} ${sub.name()}`));

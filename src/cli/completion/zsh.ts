@@ -7,10 +7,10 @@ export function zshCompletion(tree: readonly CompletedCommand[]): string {
   const values = tree.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
-      .map(({ flags, choices }) => {
+      .map(({ flags, choices, names }) => {
         const patterns = flags.map((flag) => quoted(`${path}|${flag}`)).join('|');
-        const offer = choices.length === 0 ? '_files' : `compadd -- ${choices.map(quoted).join(' ')}`;
-        return `    ${patterns}) ${offer}; return ;;`;
+        const values = names === undefined ? choices.map(quoted).join(' ') : live(names);
+        return `    ${patterns}) ${values === '' ? '_files' : `compadd -- ${values}`}; return ;;`;
       }),
   );
   const words = tree.map(({ path, subcommands, choices, options, names }) => {
@@ -19,8 +19,8 @@ export function zshCompletion(tree: readonly CompletedCommand[]): string {
       ...choices.map((choice) => described(choice, '')),
     ];
     const flagged = options.flatMap(({ flags, about }) => flags.map((flag) => described(flag, about)));
-    const live = names === undefined ? '' : ` \${(f)"$(plugin-broker __names ${names} 2>/dev/null)"}`;
-    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}${live}) options=(${flagged.map(quoted).join(' ')}) ;;`;
+    const known = names === undefined ? '' : ` ${live(names)}`;
+    return `    ${quoted(path)}) offered=(${offered.map(quoted).join(' ')}${known}) options=(${flagged.map(quoted).join(' ')}) ;;`;
   });
   return `#compdef plugin-broker
 # zsh completion of plugin-broker
@@ -47,6 +47,11 @@ ${words.join('\n')}
 # A file in $fpath is called by its own name, the first time with a completion that is wanted; a sourced one is not.
 if [[ "$funcstack[1]" = _plugin-broker ]]; then _plugin_broker "$@"; else compdef _plugin_broker plugin-broker; fi
 `;
+}
+
+/** Names that the daemon is asked for. */
+function live(names: string): string {
+  return `\${(f)"$(plugin-broker __names ${names} 2>/dev/null)"}`;
 }
 
 /** A word with its description, as _describe takes them. */

@@ -27,7 +27,7 @@ describe('completion bash', { skip: missing('bash') }, () => {
   /** What bash offers for the last of some words. */
   function offered(...words: readonly string[]): readonly string[] {
     const typed = words.map((word) => `'${word}'`).join(' ');
-    const ask = `source '${script}'; COMP_WORDS=(plugin-broker ${typed}); COMP_CWORD=${words.length}; _plugin_broker`;
+    const ask = `plugin-broker() { echo live-$2; }; source '${script}'; COMP_WORDS=(plugin-broker ${typed}); COMP_CWORD=${words.length}; _plugin_broker`;
     return shell('bash', `${ask}; printf '%s\\n' "\${COMPREPLY[@]}"`).trim().split('\n');
   }
 
@@ -38,6 +38,9 @@ describe('completion bash', { skip: missing('bash') }, () => {
     { words: ['plugins', '-o', ''], has: ['table', 'json'], hasNot: ['--watch'] },
     { words: ['events', '--output', 'j'], has: ['json'], hasNot: ['table'] },
     { words: ['completion', ''], has: ['bash', 'zsh', 'fish'] },
+    { words: ['run', '--device', ''], has: ['live-resource'], hasNot: ['live-lease', '--id'] },
+    { words: ['allocate', '--key', 'k', '--device', 'live'], has: ['live-resource'] },
+    { words: ['release', ''], has: ['live-lease', '--key'], hasNot: ['live-resource'] },
     { words: ['status', '--root', ''], has: [''], hasNot: ['--watch'] },
   ];
   for (const { words, has, hasNot = [] } of rows) {
@@ -62,12 +65,19 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
 
   it('completes what is typed: commands, their subcommands, options, and values of both', () => {
     const ran = path.join(folder, 'zsh-ran');
-    const typed = ['plug\t--wat\t', 'sim dev\t--reso\t', 'completion fi\t', 'plugins -o ya\t'];
+    const typed = [
+      'plug\t--wat\t',
+      'sim dev\t--reso\t',
+      'completion fi\t',
+      'plugins -o ya\t',
+      'run --device li\t',
+      'release li\t',
+    ];
     const script = [
       'zmodload zsh/zpty && zpty z zsh -f -i',
       `zpty -w z "fpath=('${folder}' \\$fpath); autoload -U compinit; compinit -u -d '${folder}/zsh-dump'"`,
       // Only a line editor that runs gets a tab: what is typed before it is in place is read as it stands.
-      `zpty -w z 'plugin-broker() { [[ $1 = __names ]] || print -r -- "$@" >> "${ran}" }'`,
+      `zpty -w z 'plugin-broker() { if [[ $1 = __names ]]; then print live-$2; else print -r -- "$@" >> "${ran}"; fi }'`,
       `zpty -w z 'zle-line-init() { print RE""ADY }; zle -N zle-line-init'`,
       ...typed.flatMap((words) => ["zpty -r z out '*READY*'", `zpty -w z $'plugin-broker ${words}'`]),
       "zpty -r z out '*READY*' && zpty -w z 'exit'",
@@ -79,6 +89,8 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
       'sim device --resource',
       'completion fish',
       'plugins -o yaml',
+      'run --device live-resource',
+      'release live-lease',
     ]);
   });
 });
@@ -93,7 +105,10 @@ describe('completion fish', { skip: missing('fish') }, () => {
   it('completes what is typed: commands, their subcommands, options, and values of both', () => {
     const file = path.join(folder, 'plugin-broker.fish');
     const offered = (typed: string): readonly string[] =>
-      shell('fish', `function plugin-broker; end; source '${file}'; complete -C 'plugin-broker ${typed}'`)
+      shell(
+        'fish',
+        `function plugin-broker; echo live-$argv[2]; end; source '${file}'; complete -C 'plugin-broker ${typed}'`,
+      )
         .split('\n')
         .flatMap((line) => line.split('\t')[0] ?? []);
     const rows = {
@@ -102,6 +117,8 @@ describe('completion fish', { skip: missing('fish') }, () => {
       'plugins --wat': '--watch',
       'plugins -o ya': 'yaml',
       'completion z': 'zsh',
+      'run --device ': 'live-resource',
+      'release ': 'live-lease',
     };
     for (const [typed, word] of Object.entries(rows))
       assert.ok(offered(typed).includes(word), `${word} after ${typed}`);
