@@ -9,5 +9,8 @@ export function checkpointCodec(): {
   decode(bytes: Buffer): ReturnType<typeof decodeCheckpoint>;
 } {
   const encoder = new CheckpointEncoder();
-  return { encode: (document) => encoder.encode(document), decode: (bytes) => decodeCheckpoint(bytes) };
+  return {
+    encode: (document) => encoder.encode(document),
+    decode: (bytes) => decodeCheckpoint(bytes, undefined, undefined, (lease, line) => encoder.keep(lease, line)),
+  };
 }

@@ -1,9 +1,10 @@
 // From the bytes of a checkpoint to a document: envelope, format number, upgrades, members, in this order.
 import type { Incarnation } from '../model/ids.js';
-import type { CheckpointDocument, PluginEntry, StoredList, Tombstone, UnknownFields } from './document.js';
+import type { CheckpointDocument, LeaseEntry, PluginEntry, StoredList, Tombstone, UnknownFields } from './document.js';
 import { unseal } from './envelope.js';
 import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 import { decodeLease, decodeLedger } from './lease-entry.js';
+import { cutLeases, parseLine } from './lease-lines.js';
 import { Malformed, Members } from './members.js';
 import { MAX_LEVELS, nestsDeeper, TOO_DEEP } from './nesting.js';
 import { UPGRADES, upgrade } from './upgrades.js';
@@ -25,26 +26,49 @@ const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
 const entryMembers: ReadonlySet<string> = new Set(ENTRY_MEMBERS);
 const tombstoneMembers: ReadonlySet<string> = new Set(TOMBSTONE_MEMBERS);
 
-/** Understands the bytes of a checkpoint. Never throws. */
+/** Is told the line of a lease. */
+type KeepLine = (lease: LeaseEntry, line: Buffer) => void;
+
+/**
+ * Understands the bytes of a checkpoint. Never throws.
+ *
+ * @param keep is told the line of each lease where that is as this version writes it
+ */
 export function decodeCheckpoint(
   bytes: Buffer,
   steps: ReadonlyMap<number, UpgradeStep> = UPGRADES,
   newest = FORMAT,
+  keep: KeepLine = () => undefined,
 ): Decoded<CheckpointDocument> {
   const envelope = unseal(bytes);
   if (envelope.kind === 'damaged') return { ...envelope, ...legibleBoot(bytes) };
   if (envelope.format > newest) return { kind: 'newer', format: envelope.format };
   try {
-    const parsed = JSON.parse(bytes.toString('utf8')) as RawDocument;
+    const cut = envelope.format === FORMAT ? cutLeases(bytes) : undefined;
+    const parsed = JSON.parse(cut?.around ?? bytes.toString('utf8')) as RawDocument;
     // Leases are most of it, and of what is in them only what this version does not know can nest: see decodeLease.
     if (nestsDeeper({ ...parsed, leases: undefined }, MAX_LEVELS)) return damaged(bytes, TOO_DEEP);
     const raw = upgrade(parsed, envelope.format, newest, steps);
     if (raw === undefined) return damaged(bytes, `nothing upgrades its format ${envelope.format}`);
-    return { kind: 'document', document: decodeDocument(raw) };
+    const document = decodeDocument(raw);
+    return {
+      kind: 'document',
+      document: cut === undefined ? document : { ...document, leases: decodeLines(cut.lines, keep) },
+    };
   } catch (failure) {
     if (failure instanceof Malformed || failure instanceof SyntaxError) return damaged(bytes, failure.message);
     throw failure;
   }
+}
+
+/** @throws Malformed or SyntaxError */
+function decodeLines(lines: readonly Buffer[], keep: KeepLine): readonly LeaseEntry[] {
+  const document = new Members({});
+  return lines.map((line, index) => {
+    const lease = decodeLease(new Members(parseLine(line), document, 'leases', index));
+    keep(lease, line);
+    return lease;
+  });
 }
 
 function damaged(bytes: Buffer, problem: string): Decoded<CheckpointDocument> {

@@ -1,6 +1,6 @@
 // From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and kept with
 // it: a commit pays for what changed, and for copying the rest.
-import type { CheckpointDocument, PluginEntry, Tombstone, UnknownFields } from './document.js';
+import type { CheckpointDocument, LeaseEntry, PluginEntry, Tombstone, UnknownFields } from './document.js';
 import { leaseText } from './lease-entry.js';
 import { seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
@@ -29,6 +29,11 @@ export class CheckpointEncoder {
       ...this.#list('leases', leases, leaseText),
       Buffer.from([...extra].map(memberText).join('')),
     ]);
+  }
+
+  /** Takes the line of a lease that was read: whoever writes it again writes that. */
+  keep(lease: LeaseEntry, line: Buffer): void {
+    this.#known.set(lease, line);
   }
 
   #list<T>(name: string, items: readonly T[], textOf: (item: T) => string): Buffer[] {

@@ -9,14 +9,22 @@ export class Malformed extends Error {
 }
 
 const NONE: UnknownFields = new Map<string, unknown>([]);
+/** Most lists of a lease are empty. */
+const EMPTY: readonly never[] = [];
 
-/** One JSON object whose members are asked for by name. All methods throw Malformed. */
+/**
+ * One JSON object whose members are asked for by name. All methods throw Malformed. A start makes thousands of them in
+ * code that is not compiled yet, where private members are slow: its own are plain ones.
+ */
 export class Members {
-  readonly #values: Readonly<Record<string, unknown>>;
+  /** As parsed. */
+  readonly values: Readonly<Record<string, unknown>>;
   /** Where it stands: put together only for a message, because a document has tens of thousands of them. */
-  readonly #parent: Members | undefined;
-  readonly #name: string;
-  readonly #index: number | undefined;
+  readonly parent: Members | undefined;
+  /** Its member in the parent. */
+  readonly name: string;
+  /** Its place, where that member is a list. */
+  readonly index: number | undefined;
 
   /**
    * @param parent the object in which it stands; none for the document itself
@@ -25,38 +33,38 @@ export class Members {
    */
   constructor(value: unknown, parent?: Members, name = '', index?: number) {
     if (!isRecord(value)) throw new Malformed(`${placeOf(parent, name, index)} must be an object`);
-    this.#values = value;
-    this.#parent = parent;
-    this.#name = name;
-    this.#index = index;
+    this.values = value;
+    this.parent = parent;
+    this.name = name;
+    this.index = index;
   }
 
   /** How messages call it; empty for the document itself. */
   get path(): string {
-    return this.#parent === undefined ? '' : pathOf(this.#parent, this.#name, this.#index);
+    return this.parent === undefined ? '' : pathOf(this.parent, this.name, this.index);
   }
 
   has(name: string): boolean {
-    return Object.hasOwn(this.#values, name);
+    return Object.hasOwn(this.values, name);
   }
 
   text(name: string): string {
-    const value = this.#get(name);
-    if (typeof value !== 'string') throw new Malformed(`${this.#at(name)} must be text`);
+    const value = own(this.values, name);
+    if (typeof value !== 'string') throw new Malformed(`${pathOf(this, name)} must be text`);
     return value;
   }
 
   flag(name: string): boolean {
-    const value = this.#get(name);
-    if (typeof value !== 'boolean') throw new Malformed(`${this.#at(name)} must be true or false`);
+    const value = own(this.values, name);
+    if (typeof value !== 'boolean') throw new Malformed(`${pathOf(this, name)} must be true or false`);
     return value;
   }
 
   /** A whole number, not negative. */
   count(name: string): number {
-    const value = this.#get(name);
+    const value = own(this.values, name);
     if (isCount(value)) return value;
-    throw new Malformed(`${this.#at(name)} must be a whole number that is not negative`);
+    throw new Malformed(`${pathOf(this, name)} must be a whole number that is not negative`);
   }
 
   /** A count that goes on from here; one that nobody can have reached starts again at 0. */
@@ -66,57 +74,58 @@ export class Members {
 
   /** Whole numbers, none negative. */
   counts(name: string): readonly number[] {
-    return this.list(name).map((value, index) => {
+    const list = this.list(name);
+    if (list.length === 0) return EMPTY;
+    return list.map((value, index) => {
       if (isCount(value)) return value;
       throw new Malformed(`${pathOf(this, name, index)} must be a whole number that is not negative`);
     });
   }
 
   texts(name: string): readonly string[] {
-    return this.list(name).map((value, index) => {
+    const list = this.list(name);
+    if (list.length === 0) return EMPTY;
+    return list.map((value, index) => {
       if (typeof value === 'string') return value;
       throw new Malformed(`${pathOf(this, name, index)} must be text`);
     });
   }
 
   list(name: string): readonly unknown[] {
-    const value = this.#get(name);
-    if (!Array.isArray(value)) throw new Malformed(`${this.#at(name)} must be a list`);
+    const value = own(this.values, name);
+    if (!Array.isArray(value)) throw new Malformed(`${pathOf(this, name)} must be a list`);
     return value as readonly unknown[];
   }
 
   record(name: string): Readonly<Record<string, unknown>> {
-    const value = this.#get(name);
+    const value = own(this.values, name);
     if (isRecord(value)) return value;
-    throw new Malformed(`${this.#at(name)} must be an object`);
+    throw new Malformed(`${pathOf(this, name)} must be an object`);
   }
 
   /** The object under a name, to be asked in turn. */
   object(name: string): Members {
-    return new Members(this.#get(name), this, name);
+    return new Members(own(this.values, name), this, name);
   }
 
   /** The objects of a list. */
   objects(name: string): readonly Members[] {
-    return this.list(name).map((value, index) => new Members(value, this, name, index));
+    const list = this.list(name);
+    return list.length === 0 ? EMPTY : list.map((value, index) => new Members(value, this, name, index));
   }
 
   /** The members that are not among `known`. */
   others(known: ReadonlySet<string>): UnknownFields {
     let others: Map<string, unknown> | undefined;
-    for (const name of Object.keys(this.#values)) {
-      if (!known.has(name)) (others ??= new Map()).set(name, this.#values[name]);
+    for (const name of Object.keys(this.values)) {
+      if (!known.has(name)) (others ??= new Map()).set(name, this.values[name]);
     }
     return others ?? NONE;
   }
+}
 
-  #get(name: string): unknown {
-    return this.has(name) ? this.#values[name] : undefined;
-  }
-
-  #at(name: string): string {
-    return pathOf(this, name);
-  }
+function own(values: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
 function pathOf(parent: Members, name: string, index?: number): string {

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { decodeCheckpoint } from '../../src/checkpoint/decode.js';
-import type { CheckpointDocument, PluginFacts } from '../../src/checkpoint/document.js';
+import { checkpointCodec } from '../../src/checkpoint/codec.js';
+import type { PluginFacts } from '../../src/checkpoint/document.js';
 import { emptyDocument } from '../../src/checkpoint/document.js';
 import type { ReceivedList } from '../../src/checkpoint/draft.js';
-import { CheckpointEncoder } from '../../src/checkpoint/encode.js';
 import type { FilePort } from '../../src/checkpoint/file-port.js';
-import type { Codec } from '../../src/checkpoint/ports.js';
 import { CheckpointStore, type StorePorts } from '../../src/checkpoint/store.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { silentLog } from '../../src/kernel/log.js';
@@ -22,12 +20,6 @@ export interface Rig {
   readonly store: CheckpointStore;
   readonly events: EventDraft[];
   readonly views: CheckpointView[];
-}
-
-/** Encodes and decodes as the daemon does. */
-function checkpointCodec(): Codec<CheckpointDocument> {
-  const encoder = new CheckpointEncoder();
-  return { encode: (document) => encoder.encode(document), decode: decodeCheckpoint };
 }
 
 /** A store in `folder`, wired as in the daemon, not opened yet. */

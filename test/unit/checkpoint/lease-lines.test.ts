@@ -1,0 +1,64 @@
+import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { checkpointCodec } from '../../../src/checkpoint/codec.js';
+import { decodeCheckpoint } from '../../../src/checkpoint/decode.js';
+import type { CheckpointDocument } from '../../../src/checkpoint/document.js';
+import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
+import { seal } from '../../../src/checkpoint/envelope.js';
+import { FORMAT } from '../../../src/checkpoint/format.js';
+import { arbitraryCheckpoint } from '../../support/arbitrary-checkpoint.js';
+
+/** What is read by the encoder that writes next, as in the daemon. */
+function readBy(codec: ReturnType<typeof checkpointCodec>, bytes: Buffer): CheckpointDocument {
+  const decoded = codec.decode(bytes);
+  assert.ok(decoded.kind === 'document', JSON.stringify(decoded));
+  return decoded.document;
+}
+
+/** A checkpoint with leases that is sealed again after its text was changed. */
+function changed(change: (text: string) => string): Buffer {
+  const [document] = fc.sample(
+    arbitraryCheckpoint.filter(({ leases }) => leases.length > 1),
+    { numRuns: 1, seed: 1 },
+  );
+  assert.ok(document !== undefined);
+  const text = new CheckpointEncoder().encode(document).toString();
+  const members = text.slice(text.indexOf('\n') + 1, text.lastIndexOf('"sha256":"'));
+  return seal(FORMAT, [Buffer.from(change(members))]);
+}
+
+describe('the lines of leases in a checkpoint', () => {
+  it('are written again as they were read, those that changed as they are', () => {
+    fc.assert(
+      fc.property(arbitraryCheckpoint, (document) => {
+        const codec = checkpointCodec();
+        const bytes = new CheckpointEncoder().encode(document);
+        const read = readBy(codec, bytes);
+        assert.ok(codec.encode(read).equals(bytes));
+        const [first, ...others] = read.leases;
+        const leases = [...others, ...(first === undefined ? [] : [{ ...first, uid: first.uid + 1 }])];
+        const next = { ...read, generation: 3, leases };
+        assert.ok(codec.encode(next).equals(new CheckpointEncoder().encode(next)));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('mean the same in whatever other layout they stand', () => {
+    const wanted = decodeCheckpoint(changed((text) => text));
+    const layouts = {
+      'in one line': (text: string) => text.replaceAll('\n', ''),
+      'twice, of which the last counts': (text: string) =>
+        text.replace('"leases":[\n', '"leases":[\n{}\n],\n"leases":[\n'),
+    };
+    for (const [layout, change] of Object.entries(layouts)) {
+      assert.deepEqual(decodeCheckpoint(changed(change)), wanted, layout);
+    }
+  });
+
+  it('are named by their place where one is not what it must be', () => {
+    const decoded = decodeCheckpoint(changed((text) => text.replace(/(\n"leases":\[\n[^\n]*\n\{"id":)"[^"]*"/, '$17')));
+    assert.deepEqual(decoded, { kind: 'damaged', problem: 'leases[1].id must be text' });
+  });
+});
