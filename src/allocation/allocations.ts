@@ -4,6 +4,7 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource, PluginAnswer } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { available } from './availability.js';
+import { DecisionTime } from './decision-time.js';
 import { LeaseIds } from './ids.js';
 import { Keeper } from './keeper.js';
 import { Ledger, resourcesOf, type Entry } from './ledger.js';
@@ -28,6 +29,7 @@ export class Allocations implements LeaseSource {
   readonly #pending = new Pending<Result<Lease>>();
   readonly #asking: Asking;
   readonly #shares: Shares;
+  readonly #time: DecisionTime;
   readonly #ids: LeaseIds;
   readonly #halt = new AbortController();
 
@@ -35,6 +37,7 @@ export class Allocations implements LeaseSource {
     this.#ports = ports;
     this.#asking = new Asking(ports, this.#ledger, (resource) => this.#serve(new Set([resource])));
     this.#shares = new Shares(ports, this.#ledger);
+    this.#time = new DecisionTime(ports.clock, () => this.#serve());
     this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
     this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources));
   }
@@ -74,12 +77,7 @@ export class Allocations implements LeaseSource {
 
   /** Serves who waits, once the lists that they wait for are at hand. */
   #serve(changed?: ReadonlySet<string>): void {
-    if (this.#waiting.size === 0) return;
-    const wanted = this.#waiting.resources();
-    const names = changed === undefined ? wanted : new Set([...wanted].filter((resource) => changed.has(resource)));
-    const ready = this.#ports.prepare(names);
-    if (ready === undefined) this.#waiting.serve(changed);
-    else void ready.then(() => this.#waiting.serve(changed));
+    this.#waiting.look((names) => this.#ports.prepare(names), changed);
   }
 
   /**
@@ -126,7 +124,7 @@ export class Allocations implements LeaseSource {
 
   /** Follows a lease until `signal` aborts. Its owner is looked at then: the end of a stream alone ends no lease. */
   attach(ref: LeaseRef, caller: AllocationCaller, tell: (news: LeaseNews) => void, signal: AbortSignal): Result<Lease> {
-    const found = this.#ledger.find(ref, caller.uid);
+    const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     const entry = found.value;
     const crowded = this.keeper.crowded(entry);
@@ -240,17 +238,21 @@ export class Allocations implements LeaseSource {
     signal: AbortSignal,
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
+    const { uid } = caller;
+    const isStranger = this.#shares.isStranger(uid);
+    const wide = this.#shares.ofLists(uid, resources);
+    if (wide !== undefined) return { ok: false, refusal: wide };
     const attempt = (): Attempt<Entry> => {
-      const full = this.#shares.ofLeases(caller.uid);
+      const full = this.#shares.ofLeases(uid);
       if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
-      const found = available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
+      const decide = () => available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
+      const found = isStranger ? this.#time.decide(uid, decide) : decide();
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
-    const { uid } = caller;
     return this.#waiting.inTurn(
-      { resources, uid, isStranger: this.#shares.isStranger(uid) },
+      { resources, uid, isStranger },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
       () => this.#shares.ofWaiting(uid, this.#waiting.uids()),
@@ -283,10 +285,7 @@ export class Allocations implements LeaseSource {
     return entry;
   }
 
-  /**
-   * Counts a call, and says why it comes too soon. Root and the broker's own user ask about leases as often as they like:
-   * they may do worse things.
-   */
+  /** Counts a call, and says why it comes too soon; never of root or the own user about leases. */
   tooOften({ uid }: AllocationCaller, about: AskedAbout): Refused | undefined {
     return this.#shares.tooOften(uid, about);
   }

@@ -34,6 +34,7 @@ export class Offers {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
+      listed: list?.devices ?? 0,
       // Read by whoever decides about devices; most ask for the plugin alone.
       get devices(): readonly Device[] | undefined {
         return list === undefined ? undefined : decoded.of(resource, list.raw);

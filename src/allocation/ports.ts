@@ -71,6 +71,8 @@ export interface Offer {
   readonly state: string;
   /** The incarnation that serves it. */
   readonly instanceId: string;
+  /** How many devices its newest list has, known without reading it; 0 while none is known. */
+  readonly listed: number;
   /** The devices of its newest list, in its order; undefined while none is known. */
   readonly devices: readonly Device[] | undefined;
   /** Undefined while nobody can be called. */

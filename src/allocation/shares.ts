@@ -13,14 +13,16 @@ const MOST_BYTES = 32 * 1024 * 1024;
 /** Of one user that is neither root nor the broker's, and of all of them: what everybody's registration then writes with it. */
 const OWN_BYTES = 1024 * 1024;
 const STRANGERS_BYTES = 4 * 1024 * 1024;
+/** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
+const MOST_LISTED = 65_536;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
-  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood'>;
+  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>;
   readonly #ledger: Ledger;
   readonly #bytes = new WeakMap<PluginAnswer, number>();
 
-  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood'>, ledger: Ledger) {
+  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
   }
@@ -32,6 +34,17 @@ export class Shares {
     if (retryAfterMs === undefined) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
+  }
+
+  /** Why a request names too much to look through for a user. */
+  ofLists(uid: number, resources: readonly string[]): AllocationRefusal | undefined {
+    const names = new Set(resources);
+    if (names.size < 2 || !this.isStranger(uid)) return undefined;
+    let listed = 0;
+    for (const name of names) listed += this.#ports.offer(name)?.listed ?? 0;
+    if (listed <= MOST_LISTED) return undefined;
+    const message = `the ${String(names.size)} resources have ${String(listed)} devices together, and one request of an ordinary user looks through ${String(MOST_LISTED)}; ask for them in several requests`;
+    return { code: 'WANT_INVALID', message };
   }
 
   /** Why a user may have no further lease now. */

@@ -2,7 +2,7 @@
 // line for each of them, at the same place, so that two of them never wait for each other. An ordinary user that waits for
 // what others cannot give back, or for something else, keeps only its own requests waiting.
 import type { Clock } from '../kernel/clock.js';
-import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
 
 /**
  * What an attempt came to. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
@@ -11,6 +11,9 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 export type Attempt<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean; readonly lacks?: string };
+
+/** Refusals that have nothing to do with devices: any change may end them. */
+const NO_DEVICE: ReadonlySet<AllocationCode> = new Set(['LEASES_FULL', 'FLOOD_ALLOCATE']);
 
 /** Whose request it is, and what it wants. */
 export interface Wanting {
@@ -136,7 +139,7 @@ export class Waiting {
       lacks: () => last.lacks,
       // What keeps it waiting may be no device: then any change may help.
       isConcerned: (changed) =>
-        last.refusal.code === 'LEASES_FULL' || wanting.resources.some((resource) => changed.has(resource)),
+        NO_DEVICE.has(last.refusal.code) || wanting.resources.some((resource) => changed.has(resource)),
       attempt: () => {
         const tried = attempt();
         if (!tried.ok) last = tried;
@@ -154,6 +157,24 @@ export class Waiting {
       this.serve(new Set(wanting.resources));
     };
     return { result, leave };
+  }
+
+  /**
+   * Something changed, of these resources if they are named: serves as `serve` does, but each resource when its list is at
+   * hand, so that a long one keeps only those waiting who want it.
+   *
+   * @param prepare see AllocationPorts
+   */
+  look(prepare: (resources: readonly string[]) => Promise<unknown> | undefined, changed?: ReadonlySet<string>): void {
+    if (this.#line.size === 0) return;
+    const atHand = new Set<string>();
+    for (const resource of this.resources()) {
+      if (changed?.has(resource) === false) continue;
+      const ready = prepare([resource]);
+      if (ready === undefined) atHand.add(resource);
+      else void ready.then(() => this.serve(new Set([resource])));
+    }
+    this.serve(atHand);
   }
 
   /** Something changed, of these resources if they are named: serves everybody who can be served, in order. */

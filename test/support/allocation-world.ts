@@ -56,6 +56,7 @@ export async function allocationWorld(
         isReady,
         state: isReady ? 'ready' : 'held',
         instanceId: name,
+        listed: devices.length,
         devices,
         plugin: isReady ? plugin : undefined,
       };

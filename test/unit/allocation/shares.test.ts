@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Clock } from '../../../src/kernel/clock.js';
 import type { Allocations } from '../../../src/allocation/allocations.js';
 import type { AllocationPorts } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
@@ -185,9 +186,78 @@ describe('calls about leases', () => {
     for (const uid of [0, 1000]) assert.ok((await allocations.release(none, { uid, process: undefined })).ok);
     await ask(allocations, request(GPU, { key: 'has' }), STRANGER);
     const given = await allocations.release({ id: '', key: 'has' }, { uid: STRANGER, process: undefined });
+    const attached = allocations.attach(
+      { id: '', key: 'no' },
+      { uid: STRANGER, process: undefined },
+      () => undefined,
+      new AbortController().signal,
+    );
+    assert.equal(attached.ok ? '' : attached.refusal.code, 'FLOOD_ALLOCATE');
+    asked.splice(asked.lastIndexOf(`${String(STRANGER)} leases`), 1);
     assert.deepEqual(given, { ok: true, value: true }, 'what gives devices back is never too often');
     asked.splice(asked.indexOf(`${String(STRANGER)} devices`), 1);
     assert.deepEqual(asked, [`${String(STRANGER)} leases`, `${String(STRANGER)} leases`]);
+  });
+});
+
+describe('deciding about requests', () => {
+  it('of an ordinary user is put off where it took long, and goes on by itself; of root it is not', async () => {
+    const machine = new FakeMachine();
+    machine.offer(GPU, 'g0', 'g1', 'g2');
+    const evil = machine.offer(EVIL, 'e0');
+    let spent = 0;
+    const clock: Clock = {
+      wall: () => machine.clock.wall(),
+      mono: () => machine.clock.mono() + spent,
+      alarm: (ms, ring) => machine.clock.alarm(ms, ring),
+    };
+    const { devices } = evil;
+    Object.defineProperty(evil, 'devices', {
+      get: () => {
+        spent += 1000;
+        return devices;
+      },
+    });
+    const { allocations } = await allocationWorld(machine, { clock });
+    assert.equal(await ask(allocations, request(EVIL, { key: 'none', ids: ['x'] }), STRANGER), 'DEVICE_UNKNOWN');
+    assert.equal(await ask(allocations, request(EVIL, { key: 'soon' }), STRANGER), 'FLOOD_ALLOCATE');
+    assert.equal(await ask(allocations, request(GPU, { key: 'soon' }), STRANGER), 'FLOOD_ALLOCATE');
+    assert.equal(await ask(allocations, request(GPU, { key: 'other' }), OTHER), 'given');
+    const waits = ask(allocations, request(GPU, { key: 'waits', waitMs: 600_000 }), STRANGER);
+    for (let nth = 0; nth < 5; nth += 1)
+      assert.equal(await ask(allocations, request(EVIL, { key: `r${String(nth)}`, ids: ['x'] }), 0), 'DEVICE_UNKNOWN');
+    await machine.clock.advance(60_000);
+    assert.equal(await waits, 'given');
+  });
+
+  it('does not look through the long lists of several resources for an ordinary user', async () => {
+    const machine = new FakeMachine();
+    const ids = Array.from({ length: 40_000 }, (_, nth) => String(nth));
+    for (const resource of [GPU, EVIL]) machine.offer(resource, ...ids);
+    const { allocations } = await allocationWorld(machine);
+    const both = { wants: [GPU, EVIL].map((resource) => ({ resource, count: 1, ids: [], numa: '' })) };
+    assert.equal(await ask(allocations, { ...request(GPU), ...both, key: 'both' }, STRANGER), 'WANT_INVALID');
+    assert.equal(await ask(allocations, request(GPU, { key: 'one' }), STRANGER), 'given');
+    assert.equal(await ask(allocations, { ...request(GPU), ...both, key: 'both' }, 0), 'given');
+  });
+
+  it('waits for no long list that it is not about', async () => {
+    let isSlow = false;
+    const { machine, opened } = world(1, {
+      prepare: (names) => ([...names].includes(EVIL) && isSlow ? new Promise(() => undefined) : undefined),
+    });
+    const { allocations } = await opened;
+    for (const resource of [GPU, EVIL]) await ask(allocations, request(resource, { key: resource }), 0);
+    const waiting = [GPU, EVIL].map((resource) =>
+      ask(allocations, request(resource, { key: `${resource} 2`, waitMs: 60_000 }), 0),
+    );
+    await machine.clock.settle();
+    isSlow = true;
+    machine.resources.get(GPU)!.devices.push({ id: 'new', health: 'Healthy', numaNodes: [] });
+    allocations.changed(new Set([GPU, EVIL]));
+    assert.equal(await waiting[0], 'given');
+    allocations.stop();
+    assert.equal(await waiting[1], 'ALLOCATOR_STOPPING');
   });
 });
 

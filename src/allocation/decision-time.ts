@@ -1,0 +1,64 @@
+// How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each
+// decision takes long, and everybody else waits for it: what matters is the time, whatever it was spent on.
+import type { Clock } from '../kernel/clock.js';
+import type { Attempt } from './waiting.js';
+
+/** Milliseconds that one user may owe before its next decision is put off: many ordinary ones, or a few long ones. */
+const MOST_OWED_MS = 200;
+/** The part of the time that pays back. */
+const PAID_BACK = 0.1;
+/** Users that are remembered; beyond them whoever decided longest ago is forgotten. */
+const MOST_USERS = 1024;
+
+/** Counts by user. */
+export class DecisionTime {
+  readonly #clock: Clock;
+  readonly #again: () => void;
+  readonly #owed = new Map<number, { ms: number; at: number }>();
+  readonly #alarmed = new Set<number>();
+
+  /** @param again a user whose decision was put off may have one now */
+  constructor(clock: Clock, again: () => void) {
+    this.#clock = clock;
+    this.#again = again;
+  }
+
+  /** Decides and counts, or puts off: a refusal that is not final, with a time. */
+  decide<T>(uid: number, decide: () => Attempt<T>): Attempt<T> {
+    const waitMs = (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK;
+    if (waitMs > 0) return this.#putOff(uid, waitMs);
+    const startedAt = this.#clock.mono();
+    const decided = decide();
+    const at = this.#clock.mono();
+    if (at > startedAt) this.#owe(uid, at - startedAt, at);
+    return decided;
+  }
+
+  #putOff(uid: number, waitMs: number): Attempt<never> {
+    if (!this.#alarmed.has(uid)) {
+      this.#alarmed.add(uid);
+      this.#clock.alarm(Math.ceil(waitMs), () => {
+        this.#alarmed.delete(uid);
+        this.#again();
+      });
+    }
+    const message = `deciding about what uid ${String(uid)} asks for took long; ask again in ${(waitMs / 1000).toFixed(2)} s`;
+    return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: waitMs }, isFinal: false };
+  }
+
+  #owe(uid: number, ms: number, at: number): void {
+    const owed = this.#owedBy(uid) + ms;
+    this.#owed.delete(uid);
+    this.#owed.set(uid, { ms: owed, at });
+    if (this.#owed.size <= MOST_USERS) return;
+    for (const oldest of this.#owed.keys()) {
+      this.#owed.delete(oldest);
+      break;
+    }
+  }
+
+  #owedBy(uid: number): number {
+    const owed = this.#owed.get(uid);
+    return owed === undefined ? 0 : Math.max(0, owed.ms - (this.#clock.mono() - owed.at) * PAID_BACK);
+  }
+}
