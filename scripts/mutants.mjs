@@ -30,17 +30,23 @@ const copy = mkdtempSync(path.join(os.tmpdir(), 'pb-mutants-'));
 const halt = new globalThis.AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => halt.abort(new Error(`ended by ${signal}`)));
 
-/** Runs node in the copy. Returns whether it ended with 0 in time. */
+/** Runs node in the copy, and ends whatever it leaves behind. Returns whether it ended with 0 in time. */
 async function succeeds(...args) {
-  const child = spawn(process.execPath, args, {
-    cwd: copy,
-    env: childEnvironment,
-    timeout: PATIENCE_MS,
-    killSignal: 'SIGKILL',
-    signal: halt.signal,
-    stdio: 'ignore',
-  });
+  const child = spawn(process.execPath, args, { cwd: copy, env: childEnvironment, detached: true, stdio: 'ignore' });
+  const endAll = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // Nobody of it is left.
+    }
+  };
+  const late = globalThis.setTimeout(endAll, PATIENCE_MS);
+  halt.signal.addEventListener('abort', endAll, { once: true });
   const [code] = await once(child, 'exit');
+  globalThis.clearTimeout(late);
+  halt.signal.removeEventListener('abort', endAll);
+  endAll();
+  halt.signal.throwIfAborted();
   return code === 0;
 }
 

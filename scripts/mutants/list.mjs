@@ -219,7 +219,7 @@ export const MUTANTS = [
   {
     title: 'a kubelet.sock that is made anew beside the running broker is a reason to be away',
     file: 'src/platform/listeners/socket-listeners.ts',
-    search: '        this.#ports.kubeletSocketRemade();',
+    search: '        this.#ports.settling.kubeletSocketRemade();',
     replace: '',
     test: 'integration/restart/restart',
     isBundled: true,
@@ -269,7 +269,7 @@ export const MUTANTS = [
   {
     title: 'lists of a predecessor that is let go count no more',
     file: 'src/reconcile/lifecycle.ts',
-    search: '    this.#ports.dropLists(instance.id);\n    instance.isServing = false;',
+    search: '    this.#ports.lists.drop(instance.id);\n    instance.isServing = false;',
     replace: '    instance.isServing = false;',
     test: 'unit/reconcile/lifecycle',
   },
@@ -283,7 +283,7 @@ export const MUTANTS = [
   {
     title: 'a call that its door refuses is told',
     file: 'src/registration/register-door.ts',
-    search: '      this.#ports.refused(request, refusal);\n',
+    search: '      this.#ports.enrolments.refuse(request, refusal);\n',
     replace: '',
     test: 'unit/registration/register-door',
   },
@@ -593,7 +593,7 @@ export const MUTANTS = [
     title: 'notify-false: it is back or has ended',
     file: 'src/verify/scenarios/notify-false.ts',
     search: '      if (!isBack)\n',
-    replace: '      if (isBack === undefined)\n',
+    replace: "      if (!isBack) return 'it is back';\n      if (!isBack)\n",
     test: 'integration/verify/judgements',
   },
   {

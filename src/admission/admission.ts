@@ -62,7 +62,7 @@ export class Admission implements Admitter {
   ): Promise<AdmissionVerdict> {
     const { flood, policy } = this.#ports;
     const invalid = this.#checkName(request, handler);
-    const full = endpointPath(request, policy.paths);
+    const full = endpointPath(request, policy.settings.paths);
     const subject = this.#subject(request, full, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
     const banned = flood.quarantined(subject);
     if (banned !== undefined) return refuse(banned);
@@ -93,7 +93,7 @@ export class Admission implements Admitter {
           name: request.name,
           caller: request.caller,
           listenerUid: listener.uid,
-          allowUids: policy.settings.allowUids,
+          allowUids: policy.admission.allowUids,
           ruleUids: plugin.uids,
         }) ??
         this.#checkOwner(request, listener, plugin, socket) ??
@@ -172,7 +172,7 @@ export class Admission implements Admitter {
     const { name } = request;
     const endpoint = sockets.pin(full);
     if ('problem' in endpoint) return pinRefusal(name, full, endpoint, self.uid);
-    const found = checkRoots(request, endpoint, policy.paths, sockets) ?? sockets.listenerOf(endpoint);
+    const found = checkRoots(request, endpoint, policy.settings.paths, sockets) ?? sockets.listenerOf(endpoint);
     if ('uid' in found && found.pid !== self.pid) return { endpoint, listener: found };
     endpoint.release();
     if ('code' in found) return found;
@@ -270,7 +270,7 @@ export class Admission implements Admitter {
   /** Who is neither root nor the broker's user has a quarter of the room, and all of those together have three. */
   #checkCaps({ type, name }: RegistrationRequest, uid: number): Refusal | undefined {
     const { roster, policy, self } = this.#ports;
-    const { maxPlugins } = policy.settings;
+    const { maxPlugins } = policy.admission;
     if (roster.isKnown(type, name)) return undefined;
     const refuse = (who: string, has: number): Refusal => ({
       code: 'CAP_PLUGINS',

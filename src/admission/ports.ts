@@ -9,7 +9,7 @@ export interface PinProblem {
   readonly detail: string;
 }
 
-/** The file system and kernel, as admission sees them. */
+/** The file system and kernel, as admission sees them. `pluginSide` (platform/peer/plugin-side) has them. */
 export interface SocketPort {
   pin(path: string): PinnedSocket | PinProblem;
   /** The process that listens on a pinned socket; the owner of the file where the kernel cannot be asked. */
@@ -18,10 +18,10 @@ export interface SocketPort {
   realDirectory(path: string): string | undefined;
 }
 
-/** The configuration that admission follows; asked each time, because it can be reloaded. */
+/** The configuration that admission follows; asked each time, because it can be reloaded. LiveConfig (config/live-config) has it. */
 export interface AdmissionPolicy {
-  readonly settings: AdmissionSettings;
-  readonly paths: Paths;
+  readonly admission: AdmissionSettings;
+  readonly settings: { readonly paths: Paths };
   /** Allow and deny globs of names. */
   nameAllowed(name: string): boolean;
   policyFor(type: string, name: string, socket: string): PluginPolicy;

@@ -3,7 +3,7 @@ import type { LedgerState } from '../model/lease.js';
 import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
 
-/** Between documents and bytes. */
+/** Between documents and bytes: `checkpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
   encode(document: T): Buffer;
   /** Never throws. */
@@ -20,7 +20,7 @@ export interface Found {
   readonly lostBoots: readonly (string | undefined)[];
 }
 
-/** The document in memory and the file below it: lowdb's `Low` over our adapter. */
+/** The document in memory and the file below it: lowdb's `Low` over our adapter, LowdbFile (platform/store/lowdb-file). */
 export interface DocumentFile<T> {
   /** What `write` writes and `read` replaces. */
   data: T;
@@ -38,7 +38,7 @@ export interface DocumentFile<T> {
   write(): Promise<void>;
 }
 
-/** Device lists as immutable files named by the hash of their bytes. */
+/** Device lists as immutable files named by the hash of their bytes: `deviceListFiles` (platform/store/device-list-files). */
 export interface ListFiles {
   /** Resolves when all lists, by hash, survive a power cut. True: the folder had to be made, and was empty before. */
   write(lists: ReadonlyMap<string, Buffer>): Promise<boolean>;

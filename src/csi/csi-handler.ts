@@ -4,7 +4,7 @@ import { sleep } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
 import { CSI_PLUGIN } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
-import type { Accepted, Enrolment, InstanceHandle, InstanceReport, PluginHandler } from '../model/plugin.js';
+import type { Accepted, Enrolment, InstanceHandle, InstanceReports, PluginHandler } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { CsiInstance, type CsiInstancePorts } from './csi-instance.js';
 import { nodeInfoFrom } from './node-info.js';
@@ -18,12 +18,6 @@ export interface CsiHandlerPorts extends Pick<CsiInstancePorts, 'openClient' | '
 
 /** What is being published may take this long to come to an end, milliseconds. */
 const STOP_MS = 300;
-
-/** Where what is said of a driver of the checkpoint goes. */
-interface RestoredReports {
-  readonly report: (instanceId: string, report: InstanceReport) => void;
-  readonly serving: (instanceId: string) => void;
-}
 
 /** Why a driver is let go of for good. Every other end leaves what is published. */
 const TAKES_BACK: ReadonlySet<Reason> = new Set<Reason>(['socket-removed', 'grace-over', 'deregistered']);
@@ -94,10 +88,15 @@ export class CsiHandler implements PluginHandler {
   }
 
   /** Takes all drivers of the checkpoint out of it. */
-  restoreAll(instances: Iterable<Instance>, { report, serving }: RestoredReports): void {
+  restoreAll(instances: Iterable<Instance>, reports: InstanceReports): void {
     for (const { id, type, name, version, facts, state } of instances) {
       if (type !== CSI_PLUGIN || state !== 'restored') continue;
-      this.restore(name, { version, facts }, { id, report: (told) => report(id, told), serving: () => serving(id) });
+      const handle: InstanceHandle = {
+        id,
+        report: (report) => reports.report(id, report),
+        serving: () => reports.serving(id),
+      };
+      this.restore(name, { version, facts }, handle);
     }
   }
 

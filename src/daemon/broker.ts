@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { sleep } from '../kernel/clock.js';
-import type { Caller } from '../model/ids.js';
+import { mayListen, type Caller } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
@@ -80,12 +80,7 @@ export class Broker {
     this.#parts = parts;
     const { live, clock, log, events, peers } = parts;
     const { settings } = live;
-    this.#kept = new KeptSockets({
-      isListening: (socket) => {
-        const found = peers.listenerOf(socket);
-        return 'uid' in found || found.error === 'EAGAIN';
-      },
-    });
+    this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)) });
     const ports: CorePorts = {
       ...parts,
       ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept),
@@ -142,7 +137,7 @@ export class Broker {
         this.#reserve.hasRoom();
         lifecycle.checkPaths();
       },
-      kubeletSocketRemade: () => this.core.restart.settling.kubeletSocketRemade(),
+      settling: this.core.restart.settling,
       degraded: parts.degraded,
     });
   }

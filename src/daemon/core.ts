@@ -3,7 +3,6 @@
 import { Admission } from '../admission/admission.js';
 import { endpointPathOrText } from '../admission/endpoint.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { FairSlots } from '../kernel/fair-slots.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Inventory } from '../inventory/inventory.js';
 import { OfferedResources } from '../inventory/offered.js';
@@ -19,12 +18,14 @@ import { Claims } from '../reconcile/claims.js';
 import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
+import { Notices } from '../reconcile/notices.js';
 import { OperatorActions } from '../reconcile/operator-actions.js';
 import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
-import { pendingNotices, RegistrySockets } from '../reconcile/registry-sockets.js';
+import { RegistrySockets } from '../reconcile/registry-sockets.js';
 import { Restart, type RestartPorts } from '../reconcile/restart.js';
 import type { Roster } from '../reconcile/roster.js';
+import { AskingTurns } from '../registration/asking-turns.js';
 import { RegisterDoor } from '../registration/register-door.js';
 import { WatcherDoor } from '../registration/watcher-door.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
@@ -53,14 +54,6 @@ export interface CorePorts extends PluginSide, Surroundings {
   readonly handlers: readonly PluginHandler[];
   readonly restartSettled: RestartPorts['settled'];
 }
-
-/**
- * Registration sockets that are asked who they are at one time: those of root and of the broker, those of one uid beside
- * them, and those of all others. Each takes descriptors, and a dead or hanging one takes time.
- */
-const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
-/** An attempt that was in vain counts as one for so long, so that those of a directory full of dead sockets have a pace. */
-const IN_VAIN_MS = 400;
 
 /** The wired stages. */
 export class Core {
@@ -98,9 +91,9 @@ export class Core {
       clock,
       random,
       nextTurn: ports.nextTurn,
-      openPacer: (enrolment) => flood.openPacer(enrolment),
+      pacing: flood,
       settings: () => ({ timeouts, liveness: live.liveness }),
-      count: (id, what, by) => this.recorder.counted(id, what, by),
+      recorder: this.recorder,
     });
     this.devicePlugins = device;
     // The table of handlers: a further plugin type is a further row.
@@ -117,14 +110,7 @@ export class Core {
       flood,
       sockets,
       roster: new Claims(roster, store),
-      policy: {
-        get settings() {
-          return live.admission;
-        },
-        paths,
-        nameAllowed: (name) => live.nameAllowed(name),
-        policyFor: (type, name, socket) => live.policyFor(type, name, socket),
-      },
+      policy: live,
       clock,
       self: ports.self,
     });
@@ -139,23 +125,24 @@ export class Core {
       metrics,
       clock,
       whereIs: (request) => endpointPathOrText(request, paths),
-      // Lifecycle needs the enrolments for its pulls, so that it is made after them.
-      report: (id, report) => this.lifecycle.report(id, report),
-      serving: (id) => this.lifecycle.serving(id),
-      isAwaited: ({ id, socketKey }) => reconciler.has(id, socketKey),
+      reconciler,
+      // It needs the enrolments for its pulls, so that it is made after them.
+      lifecycle: {
+        report: (id, report) => this.lifecycle.report(id, report),
+        serving: (id) => this.lifecycle.serving(id),
+      },
     });
-    const { enrol } = this.enrolments;
+    const { enrolments } = this;
+    const { enrol } = enrolments;
     this.restart = new Restart({
       roster,
       reconciler,
       enrol,
       clock,
       nextTurn: ports.nextTurn,
-      settings: () => live.settings.restart,
-      answers: (instance) => sockets.answers(instance.endpointPath),
-      keyAt: (path) => sockets.keyAt(path),
+      settings: live.settings.restart,
+      sockets,
       settled: ports.restartSettled,
-      report: (id, report) => this.lifecycle.report(id, report),
       kept: ports.kept,
     });
     const lifecycle = new Lifecycle({
@@ -164,40 +151,24 @@ export class Core {
       handlers,
       enrol,
       clock,
-      policyFor: (type, name, socket) => live.policyFor(type, name, socket),
-      dropLists: (id) => inventory.drop(id),
-      isListening: endpoints.isListening,
-      keyAt: (path) => sockets.keyAt(path),
-      lossOf: this.restart.settling.lossOf,
+      policies: live,
+      lists: inventory,
+      endpoints,
+      sockets,
+      settling: this.restart.settling,
     });
     this.lifecycle = lifecycle;
     this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, handlers, enrol });
     this.operatorActions = new OperatorActions(roster, lifecycle);
-    this.registerDoor = new RegisterDoor({
-      enrol,
-      clock,
-      budgetMs: () => timeouts.registerMs,
-      refused: (request, refusal) => this.enrolments.refuse(request, refusal),
-    });
-    const { self } = ports;
-    const isTrusted = (uid: number): boolean => uid === 0 || uid === self.uid;
-    const slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted });
+    this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({
-      turn: async ({ uid }, signal) => {
-        const leave = await slots.take(uid, signal);
-        return (inVain) => {
-          if (inVain && !isTrusted(uid)) clock.alarm(IN_VAIN_MS, leave);
-          else leave();
-        };
-      },
-      isCrowded: ({ uid }) => slots.waiting(uid) > 0,
+      turns: new AskingTurns(clock, ports.self.uid),
       enrol,
       client: ports.registrationClient,
       clock,
-      timeouts: () => timeouts,
-      failed: ({ path }, refusal) => this.recorder.refusedAt(path, refusal),
-      isRegistered: (id) => roster.isConnected(id),
-      notifyPending: pendingNotices(roster, lifecycle),
+      timeouts,
+      recorder: this.recorder,
+      notices: new Notices(roster, lifecycle),
     });
     this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door });
   }

@@ -5,7 +5,7 @@ import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { asError } from '../kernel/clock.js';
+import { OrderlyEnd } from '../kernel/orderly-end.js';
 import { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { ledgerView } from '../allocation/ledger-view.js';
@@ -209,27 +209,21 @@ export class Daemon {
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     this.#news.stopping(why);
     await this.#starting.catch(() => undefined); // its caller has the error
-    const left: string[] = [];
-    const end = async (what: string, work: () => unknown): Promise<void> => {
-      try {
-        await work();
-      } catch (failure) {
-        left.push(`${what} (${asError(failure).message})`);
-      }
-    };
-    await Promise.all([end('its sockets', () => this.broker.stop()), end('the allocator', () => this.leases.stop())]);
-    await end('writing strikes', () => this.#persistence.writePenalties());
-    await end('writing the checkpoint', () => this.store.flush(budgets.flushMs()));
-    await end('writing events', () => this.journal.close(budgets.eventsMs()));
+    const ends = new OrderlyEnd();
+    const sockets = ends.of('its sockets', () => this.broker.stop());
+    await Promise.all([sockets, ends.of('the allocator', () => this.leases.stop())]);
+    await ends.of('writing strikes', () => this.#persistence.writePenalties());
+    await ends.of('writing the checkpoint', () => this.store.flush(budgets.flushMs()));
+    await ends.of('writing events', () => this.journal.close(budgets.eventsMs()));
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await end('the way to the kubelet', () => this.frontLine?.close());
-    await end('the handlers of drivers', () => this.#parts.drivers.stop());
-    await end('its sessions', () => this.broker.closeSessions());
+    await ends.of('the way to the kubelet', () => this.frontLine?.close());
+    await ends.of('the handlers of drivers', () => this.#parts.drivers.stop());
+    await ends.of('its sessions', () => this.broker.closeSessions());
     this.flood.close();
     this.#refusals.close();
-    if (left.length === 0) return;
-    const message = `the broker could not end in order, and ends with 1: ${left.join('; ')}`;
+    if (ends.left === undefined) return;
+    const message = `the broker could not end in order, and ends with 1: ${ends.left}`;
     this.#parts.log.error('broker.unclean-end', message);
     throw new Error(message);
   }

@@ -2,6 +2,7 @@
 import { pinRefusal } from '../admission/endpoint.js';
 import { Discovery, type DiscoveryEvents, type RegistryPort } from '../discovery/discovery.js';
 import type { Clock } from '../kernel/clock.js';
+import { isTrusted } from '../model/ids.js';
 import type { Settings } from '../model/settings.js';
 import { registryDirectory } from '../platform/fs/registry-directory.js';
 import type { Core } from './core.js';
@@ -18,16 +19,16 @@ export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full
 export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
   const { settings, clock, ownUid, follow, looked, full } = parts;
   const { appeared, gone } = registrySockets;
-  const isTrusted = (uid: number): boolean => uid === 0 || uid === ownUid;
+  const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
   return new Discovery(
     registryDirectory({
       directory: settings.paths.pluginsRegistry,
       follow,
-      isTrusted,
+      isTrusted: isOurs,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
     { appeared, gone, unusable: (path, refusal) => recorder.refusedAt(path, refusal), full, looked },
     clock,
-    () => ({ ...settings.discovery, isTrusted }),
+    () => ({ ...settings.discovery, isTrusted: isOurs }),
   );
 }

@@ -41,10 +41,7 @@ export class Drivers {
 
   /** Drivers of the checkpoint stay published until their sockets are known to be gone. */
   restore({ roster, lifecycle }: Core): void {
-    this.#csi.restoreAll(roster.all(), {
-      report: (id, report) => lifecycle.report(id, report),
-      serving: (id) => lifecycle.serving(id),
-    });
+    this.#csi.restoreAll(roster.all(), lifecycle);
   }
 
   /** Everything that was known at the start is known now: what is public beyond it is taken back. */

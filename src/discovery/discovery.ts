@@ -5,7 +5,7 @@ import type { PinnedSocket } from '../model/plugin.js';
 import { isTransient, type Refusal } from '../model/reasons.js';
 import { Looks } from './looks.js';
 
-/** The directory, as this stage needs it. */
+/** The directory, as this stage needs it. `registryDirectory` (platform/fs/registry-directory) reads it. */
 export interface RegistryPort {
   /** All files that may be sockets, hidden names left out. */
   list(): readonly string[];
@@ -36,7 +36,7 @@ export interface Unusable {
   readonly refusal: Refusal;
 }
 
-/** What is told. */
+/** What is told. RegistrySockets (reconcile/registry-sockets) hears what appears and goes. */
 export interface DiscoveryEvents {
   /** A socket is there. It belongs to the listener until `gone`. */
   readonly appeared: (socket: PinnedSocket) => void;

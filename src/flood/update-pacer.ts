@@ -6,7 +6,7 @@ import type { EventSink } from '../model/event.js';
 import type { PluginPolicy, UpdateAction } from '../model/settings.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
-import type { FloodSubject } from '../model/flood.js';
+import type { FloodSubject, ListPacer } from '../model/flood.js';
 import { figures } from './sentences.js';
 
 /** Whose lists are paced: the plugin, and the process that sends them. */
@@ -24,7 +24,7 @@ export interface PacerPorts {
 }
 
 /** The bucket `updates` of one session. */
-export class UpdatePacer {
+export class UpdatePacer implements ListPacer {
   readonly session: PacedSession;
   readonly #ports: PacerPorts;
   readonly #limiter: Limiter;

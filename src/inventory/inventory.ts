@@ -10,7 +10,7 @@ export type Decoded =
   | { readonly ok: true; readonly summary: ListSummary; readonly sha256: string }
   | { readonly ok: false; readonly code: ListRefusal; readonly sentence: string };
 
-/** Decodes a list without holding up others. */
+/** Decodes a list without holding up others: `decodeList` (platform/wire/list-decoder). */
 export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal) => Promise<Decoded>;
 
 /** What the inventory needs. */

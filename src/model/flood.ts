@@ -32,7 +32,7 @@ export type FloodVerdict =
   | { readonly kind: 'delay'; readonly delayMs: number; readonly wait: (signal: AbortSignal) => Promise<FloodVerdict> }
   | { readonly kind: 'refuse'; readonly refusal: Refusal };
 
-/** The pace at which the lists of one session are taken. */
+/** The pace at which the lists of one session are taken. UpdatePacer (flood/update-pacer) keeps it. */
 export interface ListPacer {
   /** Spends a permit if there is one. */
   tryTake(): boolean;

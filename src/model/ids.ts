@@ -56,6 +56,16 @@ export function isOwnShortage(code: string): boolean {
   return code === 'EMFILE' || code === 'ENFILE' || code === 'ENOBUFS' || code === 'ENOMEM';
 }
 
+/** Whether somebody may listen: whoever accepts nobody for now does, and so does whom we have nothing left to ask with. */
+export function mayListen(found: Listener): boolean {
+  return 'uid' in found || found.error === 'EAGAIN' || isOwnShortage(found.error);
+}
+
+/** Whether a user is root or the broker's own: other users share what room there is. */
+export function isTrusted(uid: number, ownUid: number): boolean {
+  return uid === 0 || uid === ownUid;
+}
+
 /** The process that listens, as a caller. */
 export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>): Caller {
   return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };

@@ -1,5 +1,5 @@
 // One incarnation of a plugin as the broker knows it.
-import type { Caller } from './ids.js';
+import { isTrusted, type Caller } from './ids.js';
 import type { Door, Enrolment, InstanceReport, PluginState } from './plugin.js';
 import type { Reason } from './reasons.js';
 
@@ -84,7 +84,7 @@ export function isReplaced(instance: Instance): boolean {
 /** The uid behind an instance, where that is neither root nor the broker's user: such users share what room there is. */
 export function strangerOf(instance: Instance | undefined, ownUid: number): number | undefined {
   const uid = instance?.listener?.uid ?? instance?.caller?.uid;
-  return uid === 0 || uid === ownUid ? undefined : uid;
+  return uid === undefined || isTrusted(uid, ownUid) ? undefined : uid;
 }
 
 /** Confirmed and not over: its session is or was open. */

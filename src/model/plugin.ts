@@ -97,6 +97,12 @@ export interface InstanceHandle {
   serving(): void;
 }
 
+/** Where what handlers say of instances goes. Lifecycle (reconcile/lifecycle) takes it. */
+export interface InstanceReports {
+  report(instanceId: string, report: InstanceReport): void;
+  serving(instanceId: string): void;
+}
+
 /** A registration that a handler accepted. */
 export interface Accepted {
   /** The version that was chosen among those offered. */

@@ -24,6 +24,21 @@ export type Enrol = (request: RegistrationRequest, signal: AbortSignal) => Promi
 /** The way that both doors and every pull take. Enrolments (reconcile/enrolment) is it. */
 export interface Enroller {
   readonly enrol: Enrol;
+  /** Tells of a registration that its door refused by itself: the broker is stopping, or too many wait already. */
+  refuse(request: RegistrationRequest, refusal: Refusal): void;
+}
+
+/** Who hears of sockets that were refused before anybody could say whose they are. EventRecorder (journal/event-recorder) does. */
+export interface RefusedSockets {
+  refusedAt(socket: string, refusal: Refusal): void;
+}
+
+/** What the watcher door has to know of plugins it tells how their registration went. Notices (reconcile/notices) knows. */
+export interface NoticeBoard {
+  /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
+  isRegistered(instanceId: string): boolean;
+  /** The plugin serves, but does not know it yet (`isPending`), or has been told now. */
+  notifyPending(instanceId: string, isPending: boolean, message: string): void;
 }
 
 /** A registration that may come in. Whoever takes it releases both sockets. */

@@ -1,9 +1,9 @@
 // Where known instances are now: whether the very socket that registered is still at its path, and whether it listens.
-import { incarnationKey, isOwnShortage, type Listener } from '../model/ids.js';
+import { incarnationKey, mayListen, type Listener } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
-/** The sockets on disk. */
+/** The sockets on disk: `pluginSide` (platform/peer/plugin-side). */
 export interface EndpointPorts {
   pin(path: string): PinnedSocket | { readonly problem: string };
   /** The key of the incarnation at a path now. */
@@ -25,8 +25,7 @@ export class Endpoints {
     if (pinned === undefined) return false;
     const found = this.#ports.listenerOf(pinned);
     pinned.release();
-    // What we have no descriptor to ask about is not said to be gone.
-    return 'uid' in found || found.error === 'EAGAIN' || isOwnShortage(found.error);
+    return mayListen(found);
   };
 
   /**

@@ -10,6 +10,7 @@ import type {
   Enrolment,
   InstanceHandle,
   InstanceReport,
+  InstanceReports,
   Outcome,
   PluginHandler,
   PluginState,
@@ -18,7 +19,7 @@ import type {
 import { Refused, type Refusal } from '../model/reasons.js';
 import { type Instance, instanceId, isConnected, isReplaced } from '../model/instance.js';
 import { hasVanished } from './pull.js';
-import { PendingDropped } from './reconciler.js';
+import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
 /** What enrolment needs. */
@@ -36,10 +37,9 @@ export interface EnrolmentPorts {
   /** Where the socket of a request is, as far as that can be said of what was refused. */
   readonly whereIs: (request: RegistrationRequest) => string;
   /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
-  readonly report: InstanceHandle['report'] extends (report: infer R) => void ? (id: string, report: R) => void : never;
-  readonly serving: (id: string) => void;
-  /** Whether the broker comes back to an instance by itself, at a time of its own. */
-  readonly isAwaited: (instance: Instance) => boolean;
+  readonly lifecycle: InstanceReports;
+  /** Knows whether the broker comes back to an instance by itself, at a time of its own. */
+  readonly reconciler: Pick<Reconciler, 'has'>;
 }
 
 /** The mechanism behind Register, the watcher door, restart and pulls. */
@@ -73,7 +73,6 @@ export class Enrolments implements Enroller {
     return outcome;
   };
 
-  /** Tells of a registration that its door refused by itself: the broker is stopping, or too many wait already. */
   refuse(request: RegistrationRequest, refusal: Refusal): void {
     this.#refused(request, { ok: false, refusal });
   }
@@ -140,7 +139,7 @@ export class Enrolments implements Enroller {
       roster.reject(instance, refusal, !hasVanished(request, refusal), wasFallback);
       return { ok: false, refusal, instanceId: id };
     }
-    if (instance.isServing) this.#ports.serving(id);
+    if (instance.isServing) this.#ports.lifecycle.serving(id);
     const durable = await this.#ports.store.persist(instance);
     return { ok: true, instanceId: id, durable };
   }
@@ -151,7 +150,12 @@ export class Enrolments implements Enroller {
 
   /** Disconnected for its lists: a call does not end its pause of ten update intervals. */
   #hasToWait(known: Instance, { pulled }: RegistrationRequest): boolean {
-    return !pulled && known.state === 'held' && known.reason === 'update-flood' && this.#ports.isAwaited(known);
+    return (
+      !pulled &&
+      known.state === 'held' &&
+      known.reason === 'update-flood' &&
+      this.#ports.reconciler.has(known.id, known.socketKey)
+    );
   }
 
   /** It was presumed under its name and has said it now, which is to be known after the next restart, too. */
@@ -166,7 +170,7 @@ export class Enrolments implements Enroller {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;
       const message = `${endpointPath} registered as ${name}`;
-      this.#ports.report(other.id, { state: 'gone', reason: 'path-taken', message });
+      this.#ports.lifecycle.report(other.id, { state: 'gone', reason: 'path-taken', message });
     }
   }
 
@@ -207,9 +211,9 @@ export class Enrolments implements Enroller {
       id,
       report: (report) => {
         note(report);
-        this.#ports.report(id, report);
+        this.#ports.lifecycle.report(id, report);
       },
-      serving: () => this.#ports.serving(id),
+      serving: () => this.#ports.lifecycle.serving(id),
     };
   }
 

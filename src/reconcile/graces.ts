@@ -2,6 +2,7 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Reason } from '../model/reasons.js';
+import type { EndpointPorts } from './endpoints.js';
 import { isReplaced, type Instance } from '../model/instance.js';
 
 /** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
@@ -11,8 +12,7 @@ const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connec
 export interface GracePorts {
   readonly clock: Clock;
   readonly graceMsOf: (instance: Instance) => number;
-  /** The key of the incarnation at a path now. */
-  readonly keyAt: (path: string) => string | undefined;
+  readonly sockets: Pick<EndpointPorts, 'keyAt'>;
   readonly over: (instance: Instance) => void;
 }
 
@@ -61,6 +61,8 @@ export class Graces {
 
   /** A driver stays registered while its registration socket stands, whatever does not answer. */
   #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
-    return reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.keyAt(socketPath) !== socketKey);
+    return (
+      reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.sockets.keyAt(socketPath) !== socketKey)
+    );
   }
 }

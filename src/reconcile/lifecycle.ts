@@ -1,10 +1,10 @@
 // Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts), and does that.
 import type { Clock } from '../kernel/clock.js';
-import type { InstanceReport, Outcome, PluginHandler, RegistrationRequest } from '../model/plugin.js';
+import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
 import { isTransient, type Reason, type StateReason } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { isConnected, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
-import type { Attempt } from '../model/registration.js';
+import type { Attempt, Enroller } from '../model/registration.js';
 import {
   afterChange,
   afterServing,
@@ -14,33 +14,32 @@ import {
   type Action,
   type Facts,
 } from './consequences.js';
+import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
 import { lostPath } from './lost-path.js';
 import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
+import type { Settling } from './settling.js';
 
 /** What lifecycle needs. */
-export interface LifecyclePorts {
+export interface LifecyclePorts extends Pick<Enroller, 'enrol'> {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
-  readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
   /** The policy in force, asked when it is needed: a reload counts for those who live, too. */
-  readonly policyFor: (type: string, name: string, socket: string) => PluginPolicy;
-  /** The lists of an instance do not count any more. */
-  readonly dropLists: (id: string) => void;
-  /** Whether somebody listens on the very endpoint of an instance. */
-  readonly isListening: (instance: Instance) => boolean;
-  /** The key of the incarnation at a path now. */
-  readonly keyAt: (path: string) => string | undefined;
+  readonly policies: { policyFor(type: string, name: string, socket: string): PluginPolicy };
+  /** Lets go of lists that do not count any more. Inventory (inventory/inventory) does. */
+  readonly lists: { drop(instanceId: string): void };
+  readonly endpoints: Pick<Endpoints, 'isListening'>;
+  readonly sockets: Pick<EndpointPorts, 'keyAt'>;
   /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
-  readonly lossOf: (instance: Instance, report: InstanceReport) => InstanceReport | undefined;
+  readonly settling: Pick<Settling, 'lossOf'>;
 }
 
 /** Follows the roster and acts. */
-export class Lifecycle implements RosterListener {
+export class Lifecycle implements RosterListener, InstanceReports {
   readonly #ports: LifecyclePorts;
   readonly #graces: Graces;
   readonly #readySince = new Map<string, number>();
@@ -52,7 +51,7 @@ export class Lifecycle implements RosterListener {
     this.#graces = new Graces({
       clock: ports.clock,
       graceMsOf: (instance) => this.#policyOf(instance).graceMs,
-      keyAt: ports.keyAt,
+      sockets: ports.sockets,
       over: (instance) => {
         const message = `did not come back within its grace (${instance.message})`;
         ports.roster.report(instance.id, { state: 'gone', reason: 'grace-over', message });
@@ -62,10 +61,10 @@ export class Lifecycle implements RosterListener {
 
   /** A report of a handler. A loss may mean that the plugin restarts itself, because we gave it a reason. */
   report(id: string, report: InstanceReport): void {
-    const { roster, lossOf } = this.#ports;
+    const { roster, settling } = this.#ports;
     const instance = roster.get(id);
     if (instance === undefined || this.#stopped) return;
-    const loss = report.state === 'held' ? lossOf(instance, report) : undefined;
+    const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
     const wasHeld = instance.state === 'held';
     roster.report(id, loss ?? this.#honest(instance, report));
     // One that answers again may have lost its path while it did not.
@@ -77,10 +76,10 @@ export class Lifecycle implements RosterListener {
     if (report.state === 'ready' && report.reason !== 'recycled' && isConnected(instance)) {
       // At the watcher door a vanished socket is a de-registration, which is not told here.
       const isLookedAt = instance.door === 'register' || instance.state === 'orphaned';
-      return (isLookedAt ? lostPath(instance, this.#ports.keyAt(instance.socketPath)) : undefined) ?? report;
+      return (isLookedAt ? lostPath(instance, this.#ports.sockets.keyAt(instance.socketPath)) : undefined) ?? report;
     }
     // A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left.
-    if (report.reason !== 'reopening' || this.#ports.isListening(instance)) return report;
+    if (report.reason !== 'reopening' || this.#ports.endpoints.isListening(instance)) return report;
     return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };
   }
 
@@ -115,12 +114,12 @@ export class Lifecycle implements RosterListener {
   /** Looks where each plugin's socket file is now; called on file events and by the rescan. */
   checkPaths(): void {
     for (const instance of [...this.#ports.roster.all()]) {
-      if (isReplaced(instance) && !this.#ports.isListening(instance)) {
+      if (isReplaced(instance) && !this.#ports.endpoints.isListening(instance)) {
         this.close(instance, 'replaced', 'a newer incarnation took over');
       } else if (isConnected(instance) && instance.door === 'register') {
         this.#checkPath(instance);
       } else if (mayReturn(instance) && !this.#ports.reconciler.has(instance.id, instance.socketKey)) {
-        if (this.#ports.isListening(instance)) this.pull(instance, 0);
+        if (this.#ports.endpoints.isListening(instance)) this.pull(instance, 0);
       }
     }
   }
@@ -185,13 +184,13 @@ export class Lifecycle implements RosterListener {
   }
 
   #facts(instance: Instance): Facts {
-    const { roster, clock, isListening } = this.#ports;
+    const { roster, clock, endpoints } = this.#ports;
     const since = this.#readySince.get(instance.id);
     return {
       siblings: roster.ofPlugin(instance.type, instance.name),
       coexist: this.#handler(instance)?.coexist === true,
       get isListening() {
-        return isListening(instance);
+        return endpoints.isListening(instance);
       },
       servedForMs: since === undefined ? undefined : clock.mono() - since,
       failures: this.#failures.get(instance.id) ?? 0,
@@ -204,7 +203,7 @@ export class Lifecycle implements RosterListener {
   }
 
   #act(instance: Instance, action: Action): void {
-    const { reconciler, clock, dropLists } = this.#ports;
+    const { reconciler, clock, lists } = this.#ports;
     const { id } = instance;
     switch (action.do) {
       case 'note-ready':
@@ -218,7 +217,7 @@ export class Lifecycle implements RosterListener {
         this.#endSession(instance, instance.reason);
         return;
       case 'drop-lists':
-        dropLists(id);
+        lists.drop(id);
         return;
       case 'cancel-sleeping-pull':
         reconciler.unwantAsleep(id);
@@ -247,10 +246,10 @@ export class Lifecycle implements RosterListener {
     const { roster, reconciler } = this.#ports;
     this.#endSession(instance, 'replaced');
     reconciler.unwant(instance.id);
-    this.#ports.dropLists(instance.id);
+    this.#ports.lists.drop(instance.id);
     instance.isServing = false;
     // A driver's service listens on when its registration socket is removed; nobody is asked there any more.
-    const listens = instance.reason !== 'socket-removed' && this.#ports.isListening(instance);
+    const listens = instance.reason !== 'socket-removed' && this.#ports.endpoints.isListening(instance);
     const message = listens ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
     roster.report(instance.id, { state: listens ? 'held' : 'gone', reason: 'replaced', message });
     const fallbacks = roster.ofPlugin(instance.type, instance.name).filter(isReplaced);
@@ -258,8 +257,8 @@ export class Lifecycle implements RosterListener {
   }
 
   #checkPath(instance: Instance): void {
-    const { roster, keyAt } = this.#ports;
-    const lost = lostPath(instance, keyAt(instance.socketPath));
+    const { roster, sockets } = this.#ports;
+    const lost = lostPath(instance, sockets.keyAt(instance.socketPath));
     if (lost !== undefined) {
       if (instance.reason !== 'recycled') roster.report(instance.id, lost);
     } else if (instance.reason === 'path-missing' || instance.reason === 'path-taken') {
@@ -273,7 +272,7 @@ export class Lifecycle implements RosterListener {
     this.#readySince.delete(instance.id);
     this.#failures.delete(instance.id);
     this.#ports.reconciler.unwant(instance.id);
-    this.#ports.dropLists(instance.id);
+    this.#ports.lists.drop(instance.id);
   }
 
   /** When a held instance of a socket is given up, monotonic milliseconds; undefined where no clock runs for it. */
@@ -285,7 +284,7 @@ export class Lifecycle implements RosterListener {
   }
 
   #policyOf({ type, name, socketPath }: Instance): PluginPolicy {
-    return this.#ports.policyFor(type, name, socketPath);
+    return this.#ports.policies.policyFor(type, name, socketPath);
   }
 
   #handler(instance: Instance): PluginHandler | undefined {

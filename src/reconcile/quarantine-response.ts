@@ -10,7 +10,7 @@ import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
 /** What is acted on. */
-export interface QuarantineResponsePorts extends Enroller {
+export interface QuarantineResponsePorts extends Pick<Enroller, 'enrol'> {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly lifecycle: Lifecycle;

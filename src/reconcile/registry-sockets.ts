@@ -101,18 +101,3 @@ export class RegistrySockets implements RosterListener {
     lifecycle.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
   }
 }
-
-/**
- * What it means that a plugin of the watcher door serves but could not be told so yet, or has been told now.
- *
- * @returns for WatcherDoorPorts.notifyPending
- */
-export function pendingNotices(
-  roster: Roster,
-  lifecycle: Lifecycle,
-): (id: string, isPending: boolean, message: string) => void {
-  return (id, isPending, message) => {
-    if (roster.get(id)?.state !== 'ready') return;
-    lifecycle.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
-  };
-}

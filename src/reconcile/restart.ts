@@ -2,15 +2,16 @@
 // confirmed, and what is not within restart.deadline is held.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { Outcome, RegistrationRequest } from '../model/plugin.js';
+import type { Enroller } from '../model/registration.js';
 import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
+import type { EndpointPorts } from './endpoints.js';
 import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
-import { Settling, type KeptSockets, type SettlingPorts } from './settling.js';
+import { Settling, type KeptSockets } from './settling.js';
 
 /** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
 const DIALLED_A_TURN = 4;
@@ -25,21 +26,19 @@ export interface RestartOutcome {
 }
 
 /** What the choreography needs. */
-export interface RestartPorts {
+export interface RestartPorts extends Pick<Enroller, 'enrol'> {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
-  readonly enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
   /** Resolves after the event loop has looked at its sockets once. */
   readonly nextTurn: () => Promise<void>;
-  readonly settings: () => RestartSettings;
-  /** A bare connect to the very endpoint of an instance. */
-  readonly answers: (instance: Instance) => Promise<boolean>;
-  readonly keyAt: (path: string) => string | undefined;
-  /** All are confirmed, or the deadline has passed. */
+  readonly settings: RestartSettings;
+  readonly sockets: Pick<EndpointPorts, 'keyAt'> & {
+    /** A bare connect: whether somebody accepts at a path. */
+    answers(path: string): Promise<boolean>;
+  };
+  /** All are confirmed, or the deadline has passed: readiness follows. */
   readonly settled: (outcome: RestartOutcome) => void;
-  /** What is done with a loss that settling decides. */
-  readonly report: SettlingPorts['report'];
   readonly kept: KeptSockets;
 }
 
@@ -61,7 +60,7 @@ export class Restart implements RosterListener {
 
   constructor(ports: RestartPorts) {
     this.#ports = ports;
-    this.settling = new Settling({ ...ports, settleMs: () => ports.settings().settleMs });
+    this.settling = new Settling(ports);
   }
 
   /** Counts who is confirmed, until nobody is waited for. */
@@ -89,7 +88,8 @@ export class Restart implements RosterListener {
     for (const { id } of restored) this.#open.add(id);
     await Promise.all(
       restored.map(async (instance) => {
-        if (instance.isAway || (await this.#ports.answers(instance))) this.#answered.add(instance.id);
+        if (instance.isAway || (await this.#ports.sockets.answers(instance.endpointPath)))
+          this.#answered.add(instance.id);
       }),
     );
   }
@@ -99,7 +99,7 @@ export class Restart implements RosterListener {
     const { clock, roster } = this.#ports;
     this.#hasBegun = true;
     this.settling.sendAway(this.#answered);
-    this.#alarm = clock.alarm(this.#ports.settings().deadlineMs, () => this.#deadline());
+    this.#alarm = clock.alarm(this.#ports.settings.deadlineMs, () => this.#deadline());
     this.#check();
     let dialled = 0;
     for (const instance of [...roster.all()]) {
@@ -124,7 +124,7 @@ export class Restart implements RosterListener {
 
   /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
   #pullSuccessor(instance: Instance): void {
-    const key = this.#ports.keyAt(instance.endpointPath);
+    const key = this.#ports.sockets.keyAt(instance.endpointPath);
     if (key === undefined || key === instance.endpointKey) return;
     const request = pullRequest(instance, key);
     this.#ports.reconciler.want({

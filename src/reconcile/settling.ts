@@ -3,6 +3,7 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport } from '../model/plugin.js';
+import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { Roster } from './roster.js';
 
@@ -12,7 +13,7 @@ const IS_THERE: ReadonlySet<string> = new Set(['not-answering', 'update-flood'])
 /** A plugin whose socket was removed is given this long where restart.settle gives nobody time. */
 const ANSWERS_WITHIN_MS = 30_000;
 
-/** Names of sockets that were taken away for a while. */
+/** Names of sockets that were taken away for a while. KeptSockets (platform/fs/kept-sockets) has them. */
 export interface KeptSockets {
   /**
    * Gives a socket its name back, if somebody listens on it and the name is free, and lets go of it in any case.
@@ -28,9 +29,8 @@ export interface KeptSockets {
 export interface SettlingPorts {
   readonly roster: Roster;
   readonly clock: Clock;
-  /** restart.settle in milliseconds; 0: nobody is given time. */
-  readonly settleMs: () => number;
-  readonly report: (id: string, report: InstanceReport) => void;
+  /** A `settle` of 0: nobody is given time. */
+  readonly settings: Pick<RestartSettings, 'settleMs'>;
   readonly kept: KeptSockets;
 }
 
@@ -53,7 +53,7 @@ export class Settling implements RosterListener {
 
   /** From now on a loss of these instances means that they restart themselves, for restart.settle. */
   sendAway(ids: Iterable<string>): void {
-    const limitMs = this.#ports.settleMs();
+    const limitMs = this.#ports.settings.settleMs;
     if (limitMs > 0) this.#add(new Set(ids), limitMs, true);
   }
 
@@ -87,7 +87,7 @@ export class Settling implements RosterListener {
   /** Starts the clock of one whose socket was removed, and lets go of what was kept of it when it is away no more. */
   changed({ instance: { id, endpointKey }, reasonBefore, to: { state, reason } }: Change): void {
     if (reason === 'recycled' && state === 'ready') {
-      const settleMs = this.#ports.settleMs();
+      const { settleMs } = this.#ports.settings;
       if (!this.#away.has(id)) this.#add(new Set([id]), settleMs > 0 ? settleMs : ANSWERS_WITHIN_MS, settleMs > 0);
       return;
     }
@@ -121,7 +121,7 @@ export class Settling implements RosterListener {
       if (instance?.state === 'ready' && instance.reason === 'recycled') this.#unanswered(instance);
       else if (instance?.state === 'restored' && instance.reason === 'settling') {
         const message = 'did not register again within restart.settle';
-        this.#ports.report(id, { state: 'held', reason: 'connection-lost', message });
+        this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
       }
     }
   }
@@ -130,7 +130,7 @@ export class Settling implements RosterListener {
   #unanswered({ id }: Instance): void {
     const message =
       'its socket was removed so that it registers afresh, and it did not within restart.settle; nothing tells how its devices are';
-    this.#ports.report(id, { state: 'held', reason: 'recycle-unanswered', message });
+    this.#ports.roster.report(id, { state: 'held', reason: 'recycle-unanswered', message });
   }
 
   #return(id: string): void {

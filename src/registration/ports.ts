@@ -10,7 +10,7 @@ export interface PluginInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** Calls to registration sockets at the watcher door, to exactly the socket that was pinned. */
+/** Calls to registration sockets, to exactly the socket that was pinned: `registrationClient` (platform/grpc/registration-client). */
 export interface RegistrationClient {
   /**
    * Begins to talk to one socket. Nothing is dialled yet.

@@ -3,18 +3,18 @@ import { withDeadline, type Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN, type Caller } from '../model/ids.js';
 import type { Outcome, RegistrationRequest } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
+import type { Timeouts } from '../model/settings.js';
 import type { Enroller, RegisterCall, RegisterService } from '../model/registration.js';
 
 /** Calls that may wait at the same time; further ones are told to come back. */
 const MAX_WAITING = 2048;
 
 /** What the door needs. */
-export interface RegisterDoorPorts extends Enroller {
+export interface RegisterDoorPorts {
+  readonly enrolments: Enroller;
   readonly clock: Clock;
-  /** The one budget of a call, in milliseconds. */
-  readonly budgetMs: () => number;
-  /** A call was refused before anybody else heard of it: for events, log and metrics. */
-  readonly refused: (request: RegistrationRequest, refusal: Refusal) => void;
+  /** `register` is the one budget of a call. */
+  readonly timeouts: Pick<Timeouts, 'registerMs'>;
 }
 
 /** Serves v1beta1.Registration/Register. */
@@ -54,18 +54,20 @@ export class RegisterDoor implements RegisterService {
     };
     const refusal = this.#closed ?? this.#busy(call);
     if (refusal !== undefined) {
-      this.#ports.refused(request, refusal);
+      this.#ports.enrolments.refuse(request, refusal);
       return { ok: false, refusal };
     }
     this.#waiting += 1;
-    const budget = this.#ports.budgetMs();
+    const budget = this.#ports.timeouts.registerMs;
     const late = (): Refused =>
       new Refused({
         code: 'NO_ANSWER',
         message: `${call.resourceName} at ${call.endpoint}: the call back was not answered within the ${String(budget)} ms of timeouts.register`,
       });
     try {
-      return await withDeadline(this.#ports.clock, budget, late, (signal) => this.#ports.enrol(request, signal));
+      return await withDeadline(this.#ports.clock, budget, late, (signal) =>
+        this.#ports.enrolments.enrol(request, signal),
+      );
     } catch (failure) {
       return { ok: false, refusal: failure instanceof Refused ? failure.refusal : late().refusal };
     } finally {

@@ -6,7 +6,8 @@ import type { Outcome, PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
 import type { PluginInfo, RegistrationClient, RegistrationTalk } from './ports.js';
-import type { Attempt, Enroller } from '../model/registration.js';
+import type { Attempt, Enroller, NoticeBoard, RefusedSockets } from '../model/registration.js';
+import type { AskingTurns } from './asking-turns.js';
 
 /** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones, so not when it was tried before. */
 const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
@@ -14,23 +15,15 @@ const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
 /** What the door needs. */
-export interface WatcherDoorPorts extends Enroller {
+export interface WatcherDoorPorts extends Pick<Enroller, 'enrol'> {
   readonly client: RegistrationClient;
   readonly clock: Clock;
-  readonly timeouts: () => Timeouts;
-  /**
-   * Waits until a socket may be asked, one of many of its owner; the function that comes of it lets the next one, later
-   * where it was in vain.
-   */
-  readonly turn: (socket: PinnedSocket, signal: AbortSignal) => Promise<(inVain: boolean) => void>;
-  /** Whether further sockets of its owner wait for their turn. */
-  readonly isCrowded: (socket: PinnedSocket) => boolean;
-  /** An attempt failed before anybody could say which plugin it is: for events and log. */
-  readonly failed: (socket: PinnedSocket, refusal: Refusal) => void;
-  /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
-  readonly isRegistered: (instanceId: string) => boolean;
-  /** The plugin serves, but does not know it yet (`pending`), or has been told now. */
-  readonly notifyPending: (instanceId: string, pending: boolean, message: string) => void;
+  readonly timeouts: Timeouts;
+  /** When each socket may be asked. */
+  readonly turns: Pick<AskingTurns, 'take' | 'isCrowded'>;
+  /** Told of an attempt that failed before anybody could say which plugin it is. */
+  readonly recorder: RefusedSockets;
+  readonly notices: NoticeBoard;
 }
 
 /** GetInfo → admission → handler → NotifyRegistrationStatus, from scratch on each attempt. */
@@ -47,7 +40,7 @@ export class WatcherDoor {
    * @param failures attempts before this one, which were in vain
    */
   async attempt(socket: PinnedSocket, signal: AbortSignal, failures = 0): Promise<Attempt> {
-    const leave = await this.#ports.turn(socket, signal);
+    const leave = await this.#ports.turns.take(socket, signal);
     const talk = this.#ports.client.open(socket, signal);
     try {
       let asked;
@@ -71,7 +64,7 @@ export class WatcherDoor {
   ): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
     const info = await this.#getInfo(socket, talk, isNew, signal);
     if ('code' in info) {
-      this.#ports.failed(socket, info);
+      this.#ports.recorder.refusedAt(socket.path, info);
       return undefined;
     }
     const caller = talk.caller();
@@ -116,7 +109,7 @@ export class WatcherDoor {
     isNew: boolean,
     signal: AbortSignal,
   ): Promise<PluginInfo | Refusal> {
-    const limit = this.#ports.timeouts().getInfoMs;
+    const limit = this.#ports.timeouts.getInfoMs;
     for (let tries = 0; ; tries += 1) {
       try {
         return await talk.getInfo(limit);
@@ -124,7 +117,7 @@ export class WatcherDoor {
         signal.throwIfAborted();
         const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
         // Where many wait it is tried again after them: most of them are dead.
-        const isSoon = isNew && tries < SOON_MS.length && !this.#ports.isCrowded(socket);
+        const isSoon = isNew && tries < SOON_MS.length && !this.#ports.turns.isCrowded(socket);
         if (refusal.code !== 'NO_LISTENER' || !isSoon) return refusal;
       }
       await sleep(this.#ports.clock, SOON_MS[tries] ?? 0, signal);
@@ -136,11 +129,11 @@ export class WatcherDoor {
     for (let tries = 0; ; tries += 1) {
       const why = await this.#notify(talk, undefined, signal);
       if (why === undefined) {
-        if (tries > 0) this.#ports.notifyPending(instanceId, false, 'was told that it is registered');
+        if (tries > 0) this.#ports.notices.notifyPending(instanceId, false, 'was told that it is registered');
         return true;
       }
-      if (!this.#ports.isRegistered(instanceId)) return false;
-      this.#ports.notifyPending(instanceId, true, `could not be told that it is registered: ${why}`);
+      if (!this.#ports.notices.isRegistered(instanceId)) return false;
+      this.#ports.notices.notifyPending(instanceId, true, `could not be told that it is registered: ${why}`);
       const wait = NOTIFY_AGAIN_MS[Math.min(tries, NOTIFY_AGAIN_MS.length - 1)] ?? 0;
       await sleep(this.#ports.clock, wait, signal);
     }
@@ -149,7 +142,7 @@ export class WatcherDoor {
   /** Tells the outcome; returns why it did not arrive. */
   async #notify(talk: RegistrationTalk, error: string | undefined, signal: AbortSignal): Promise<string | undefined> {
     try {
-      await talk.notify(error, this.#ports.timeouts().notifyMs);
+      await talk.notify(error, this.#ports.timeouts.notifyMs);
       return undefined;
     } catch (failure) {
       signal.throwIfAborted();

@@ -10,7 +10,7 @@ import type { ListSink, PluginDialler, SocketRemover } from './ports.js';
 import { Recycling } from './recycling.js';
 import { checkResourceName } from './resource-name.js';
 import { Session, type SessionPorts } from './session.js';
-import type { ListPacer as UpdatePacer } from '../model/flood.js';
+import type { ListPacing } from '../model/flood.js';
 
 /** The API versions that register; the kubelet, too, compares each for equality. */
 const SUPPORTED_VERSIONS = [DEVICE_PLUGIN_VERSION] as const;
@@ -28,9 +28,10 @@ export interface DevicePluginPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly nextTurn: () => Promise<void>;
-  readonly openPacer: (enrolment: Enrolment, instanceId: string) => UpdatePacer;
+  readonly pacing: ListPacing;
   readonly settings: () => { readonly timeouts: Timeouts; readonly liveness: LivenessSettings };
-  readonly count: (instanceId: string, what: 'updates' | 'coalesced' | 'disconnects', by: number) => void;
+  /** Counts for views. EventRecorder (journal/event-recorder) does. */
+  readonly recorder: { counted(instanceId: string, what: 'updates' | 'coalesced' | 'disconnects', by: number): void };
 }
 
 /** Validate → Register → DeRegister for device plugins. */
@@ -171,12 +172,12 @@ export class DevicePluginHandler implements PluginHandler, DevicePlugins {
       clock,
       random,
       nextTurn,
-      pacer: this.#ports.openPacer(enrolment, instanceId),
+      pacer: this.#ports.pacing.openPacer(enrolment),
       timeouts: settings().timeouts,
       get liveness() {
         return settings().liveness;
       },
-      count: (what, by) => this.#ports.count(instanceId, what, by),
+      count: (what, by) => this.#ports.recorder.counted(instanceId, what, by),
     };
   }
 }

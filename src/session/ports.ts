@@ -4,7 +4,8 @@ import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import type { StreamEnd } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
-/** A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. */
+/** A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. PluginChannel.stream
+ * (platform/grpc/plugin-client) opens it. */
 export interface ListStream {
   /** The next message as bytes, or undefined when the stream has ended. One read at a time. */
   read(): Promise<Buffer | undefined>;
@@ -12,7 +13,7 @@ export interface ListStream {
   cancel(): void;
 }
 
-/** One connection to one incarnation of a device plugin. */
+/** One connection to one incarnation of a device plugin. `pluginDialler` (platform/grpc/plugin-dialler) makes it of a PluginChannel. */
 export interface PluginConnection {
   /** @throws FailedCall */
   options(limitMs: number, signal: AbortSignal): Promise<DeviceOptions>;
@@ -23,12 +24,12 @@ export interface PluginConnection {
   close(): void;
 }
 
-/** Opens connections to exactly the socket that was pinned. */
+/** Opens connections to exactly the socket that was pinned. `pluginDialler` (platform/grpc/plugin-dialler) does. */
 export interface PluginDialler {
   dial(endpoint: PinnedSocket): PluginConnection;
 }
 
-/** Where lists go. */
+/** Where lists go: Inventory (inventory/inventory). */
 export interface ListSink {
   /** Takes the newest list of an instance; decodes it only when it differs from the last one. */
   offer(instanceId: string, resource: string, raw: Buffer, signal: AbortSignal): Promise<ListVerdict>;
@@ -36,7 +37,7 @@ export interface ListSink {
   known(instanceId: string): number | undefined;
 }
 
-/** Removes a plugin's socket, so that the plugin registers afresh as after a kubelet restart. */
+/** Removes a plugin's socket, so that the plugin registers afresh as after a kubelet restart. KeptSockets (platform/fs/kept-sockets) does. */
 export interface SocketRemover {
   /**
    * Removes the name of a socket after a second, private one was made, with which it can be put back.

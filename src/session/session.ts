@@ -9,7 +9,7 @@ import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import { GRPC_STATUS, Refused, type StateReason } from '../model/reasons.js';
 import type { ListSink, PluginConnection, PluginDialler } from './ports.js';
 import { UpdateTurns } from './update-turns.js';
-import type { ListPacer as UpdatePacer } from '../model/flood.js';
+import type { ListPacer } from '../model/flood.js';
 
 /** Moments in one liveness interval at which sessions ask, all of them at the same ones: waking up costs more than a call. */
 const SLOTS = 20;
@@ -23,7 +23,7 @@ export interface SessionPorts {
   /** Resolves after the event loop has looked at its sockets once. */
   readonly nextTurn: () => Promise<void>;
   /** The pace of this session's lists. */
-  readonly pacer: UpdatePacer;
+  readonly pacer: ListPacer;
   readonly timeouts: Timeouts;
   readonly liveness: LivenessSettings;
   /** Counted for views. */

@@ -1,7 +1,7 @@
 // Takes lists from a stream at the pace of the flood policy: on its turn what has arrived, newest only; between turns
 // nothing is read, so the plugin is held back by flow control.
 import type { ListStream } from './ports.js';
-import type { ListPacer as UpdatePacer } from '../model/flood.js';
+import type { ListPacer } from '../model/flood.js';
 
 /** A turn takes up to this many bytes or messages, whichever is more. */
 const TURN_BYTES = 256 * 1024;
@@ -21,12 +21,12 @@ export interface Turn {
 /** Reads a stream in turns. */
 export class UpdateTurns {
   readonly #stream: ListStream;
-  readonly #pacer: UpdatePacer;
+  readonly #pacer: ListPacer;
   readonly #nextTurn: () => Promise<void>;
   #pending: Promise<Buffer | undefined> | undefined;
 
   /** @param nextTurn resolves after the event loop has looked at its sockets once */
-  constructor(stream: ListStream, pacer: UpdatePacer, nextTurn: () => Promise<void>) {
+  constructor(stream: ListStream, pacer: ListPacer, nextTurn: () => Promise<void>) {
     this.#stream = stream;
     this.#pacer = pacer;
     this.#nextTurn = nextTurn;

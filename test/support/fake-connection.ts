@@ -3,7 +3,7 @@ import type { DeviceCalls, DeviceOptions } from '../../src/model/device-use.js';
 import type { TransportFault } from '../../src/model/failed-call.js';
 import type { PinnedSocket } from '../../src/model/plugin.js';
 import type { StreamEnd } from '../../src/model/failed-call.js';
-import type { ListPacer as UpdatePacer } from '../../src/model/flood.js';
+import type { ListPacer } from '../../src/model/flood.js';
 
 /** A list stream that a test feeds. Counts its reads: what is not read stays with the plugin. */
 export class FakeStream implements ListStream {
@@ -59,7 +59,7 @@ export class FakeStream implements ListStream {
 }
 
 /** A pacer with as many permits as a test gives. */
-export class PacedBy implements UpdatePacer {
+export class PacedBy implements ListPacer {
   permits: number;
   readonly onExceed: 'coalesce' | 'disconnect';
   /** Lets the turn come that is waited for. */

@@ -128,9 +128,11 @@ export class ReconcileWorld {
       metrics: noMetrics,
       clock,
       whereIs: ({ endpoint }) => endpoint,
-      report: (id, report) => this.lifecycle.report(id, report),
-      serving: (id) => this.lifecycle.serving(id),
-      isAwaited: ({ id, socketKey }) => this.reconciler.has(id, socketKey),
+      lifecycle: {
+        report: (id, report) => this.lifecycle.report(id, report),
+        serving: (id) => this.lifecycle.serving(id),
+      },
+      reconciler: this.reconciler,
     });
     this.lifecycle = new Lifecycle({
       roster: this.roster,
@@ -138,14 +140,16 @@ export class ReconcileWorld {
       handlers,
       enrol: (request, signal) => this.enrolments.enrol(request, signal),
       clock,
-      policyFor: () => policy,
-      dropLists: (id) => this.holdings.delete(id),
-      isListening: ({ endpointPath, endpointKey }) => {
-        const socket = sockets.at(endpointPath);
-        return socket?.key === endpointKey && socket.listener !== undefined;
+      policies: { policyFor: () => policy },
+      lists: { drop: (id) => void this.holdings.delete(id) },
+      endpoints: {
+        isListening: ({ endpointPath, endpointKey }) => {
+          const socket = sockets.at(endpointPath);
+          return socket?.key === endpointKey && socket.listener !== undefined;
+        },
       },
-      keyAt: sockets.keyAt,
-      lossOf: options.lossOf ?? (() => undefined),
+      sockets,
+      settling: { lossOf: options.lossOf ?? (() => undefined) },
     });
     this.roster.listeners.follow({ changed: (change) => this.#note(change) }, this.lifecycle);
   }

@@ -88,9 +88,9 @@ export class SessionBed {
       clock: this.clock,
       random: seededRandom(1),
       nextTurn: () => Promise.resolve(),
-      openPacer: () => this.pacer,
+      pacing: { openPacer: () => this.pacer },
       settings: () => ({ timeouts: settings.timeouts, liveness: this.liveness }),
-      count: (_id, what, by) => this.counted.set(what, (this.counted.get(what) ?? 0) + by),
+      recorder: { counted: (_id, what, by) => void this.counted.set(what, (this.counted.get(what) ?? 0) + by) },
     });
   }
 

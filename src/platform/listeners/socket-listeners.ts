@@ -30,16 +30,17 @@ export interface SocketListenerPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
+  /** Take connections of kubelet.sock and of broker.sock: `GrpcDoor.take` (platform/grpc/grpc-door). */
   readonly acceptPlugin: (socket: Socket) => void;
-  readonly acceptAdmin: (socket: Socket) => void;
+  readonly acceptAdmin: SocketListenerPorts['acceptPlugin'];
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<RegistryPort, 'follow'>) => Discovery;
   /** Something changed in the device-plugin directory, or it is time to look. */
   readonly lookAtPaths: () => void;
-  /** kubelet.sock is about to be put in place again: plugins may take that for a restart of the kubelet. */
-  readonly kubeletSocketRemade: () => void;
+  /** Told that kubelet.sock is about to be put in place again, a restart of the kubelet to plugins: Settling (reconcile/settling). */
+  readonly settling: { kubeletSocketRemade(): void };
   /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
   readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET | 'sockets', why: string | undefined) => void;
 }
@@ -207,7 +208,7 @@ export class SocketListeners {
       makeDirectory(settings.paths.devicePlugins);
       const fresh = await this.#bindKubelet();
       try {
-        this.#ports.kubeletSocketRemade();
+        this.#ports.settling.kubeletSocketRemade();
         fresh.publish();
       } catch (failure) {
         void fresh.close();

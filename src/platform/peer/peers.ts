@@ -1,6 +1,6 @@
 // Who is at the other end: the caller of a connection, and the process that listens on a plugin's socket.
 import type { Socket } from 'node:net';
-import { isOwnShortage, type Caller, type Listener } from '../../model/ids.js';
+import { mayListen, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
 import { procStat } from '../process/proc-stat.js';
@@ -50,7 +50,7 @@ export class Peers {
   /** Whether somebody listens at a path, or might, because we cannot ask; in microseconds; undefined without koffi. */
   isListening(path: string): boolean | undefined {
     const found = this.#calls()?.listenerAt(path);
-    return found && (!('error' in found) || found.error === 'EAGAIN' || isOwnShortage(found.error));
+    return found && mayListen(found);
   }
 
   #calls(): Libc | undefined {

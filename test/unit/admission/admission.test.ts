@@ -59,7 +59,7 @@ class AdmissionBed {
         listenerOf: this.listenerOf,
         realDirectory: (path) => path,
       },
-      policy: { settings: settings.admission, paths: settings.paths, nameAllowed, policyFor: () => policy },
+      policy: { admission: settings.admission, settings, nameAllowed, policyFor: () => policy },
       self: { uid: 0, pid: SELF_PID },
     });
     const request: RegistrationRequest = {

@@ -14,13 +14,15 @@ class Bed {
   enrol: (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome> = () =>
     Promise.resolve({ ok: true, instanceId: 'i', durable: true });
   readonly door = new RegisterDoor({
-    enrol: (request, signal) => {
-      this.requests.push(request);
-      return this.enrol(request, signal);
+    enrolments: {
+      enrol: (request, signal) => {
+        this.requests.push(request);
+        return this.enrol(request, signal);
+      },
+      refuse: ({ name }, { code }) => void this.refused.push(`${code} ${name}`),
     },
     clock: this.clock,
-    budgetMs: () => 10_000,
-    refused: ({ name }, { code }) => this.refused.push(`${code} ${name}`),
+    timeouts: { registerMs: 10_000 },
   });
 }
 

@@ -60,13 +60,14 @@ class Bed {
           };
         },
       },
-      turn: () => Promise.resolve(() => undefined),
-      isCrowded: () => this.isCrowded,
+      turns: { take: () => Promise.resolve(() => undefined), isCrowded: () => this.isCrowded },
       clock: this.clock,
-      isRegistered: () => this.isRegistered,
-      timeouts: () => loadDefaults('/r').settings.timeouts,
-      failed: (_socket, { code }) => void this.failed.push(code),
-      notifyPending: (_id, isPending) => void this.pending.push(isPending),
+      timeouts: loadDefaults('/r').settings.timeouts,
+      recorder: { refusedAt: (_socket, { code }) => void this.failed.push(code) },
+      notices: {
+        isRegistered: () => this.isRegistered,
+        notifyPending: (_id, isPending) => void this.pending.push(isPending),
+      },
     });
   }
 

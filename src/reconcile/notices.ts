@@ -1,0 +1,24 @@
+// What it means that a plugin of the watcher door serves but could not be told so yet.
+import type { NoticeBoard } from '../model/registration.js';
+import type { Lifecycle } from './lifecycle.js';
+import type { Roster } from './roster.js';
+
+/** Shows on an instance whether its plugin knows that it is registered. */
+export class Notices implements NoticeBoard {
+  readonly #roster: Roster;
+  readonly #lifecycle: Lifecycle;
+
+  constructor(roster: Roster, lifecycle: Lifecycle) {
+    this.#roster = roster;
+    this.#lifecycle = lifecycle;
+  }
+
+  isRegistered(id: string): boolean {
+    return this.#roster.isConnected(id);
+  }
+
+  notifyPending(id: string, isPending: boolean, message: string): void {
+    if (this.#roster.get(id)?.state !== 'ready') return;
+    this.#lifecycle.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
+  }
+}

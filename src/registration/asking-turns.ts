@@ -1,0 +1,46 @@
+// When a registration socket may be asked who it is: a directory may be full of sockets, most of them dead.
+import type { Clock } from '../kernel/clock.js';
+import { FairSlots } from '../kernel/fair-slots.js';
+import { isTrusted } from '../model/ids.js';
+import type { PinnedSocket } from '../model/plugin.js';
+
+/**
+ * Registration sockets that are asked at one time: those of root and of the broker, those of one uid beside them, and
+ * those of all others. Each takes descriptors, and a dead or hanging one takes time.
+ */
+const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
+/** An attempt that was in vain counts as one for so long, so that those of a directory full of dead sockets have a pace. */
+const IN_VAIN_MS = 400;
+
+/** Turns of sockets, by owner. */
+export class AskingTurns {
+  readonly #clock: Clock;
+  readonly #ownUid: number;
+  readonly #slots: FairSlots;
+
+  /** @param ownUid uid of the broker */
+  constructor(clock: Clock, ownUid: number) {
+    this.#clock = clock;
+    this.#ownUid = ownUid;
+    this.#slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted: (uid) => isTrusted(uid, ownUid) });
+  }
+
+  /**
+   * Waits until a socket may be asked, one of many of its owner.
+   *
+   * @returns lets the next one, later where it was in vain
+   * @throws the signal's reason when it aborts before
+   */
+  async take({ uid }: Pick<PinnedSocket, 'uid'>, signal: AbortSignal): Promise<(inVain: boolean) => void> {
+    const leave = await this.#slots.take(uid, signal);
+    return (inVain) => {
+      if (inVain && !isTrusted(uid, this.#ownUid)) this.#clock.alarm(IN_VAIN_MS, leave);
+      else leave();
+    };
+  }
+
+  /** Whether further sockets of its owner wait for their turn. */
+  isCrowded({ uid }: Pick<PinnedSocket, 'uid'>): boolean {
+    return this.#slots.waiting(uid) > 0;
+  }
+}
