@@ -153,6 +153,21 @@ function badInvariants() {
   return rows.length === 0 ? [`${file}: no table of invariants`] : problems;
 }
 
+/** Where ARCHITECTURE.md and comments lead on, as `Name.member` (folder/file): that file below src/ has it. */
+function badPlaces(file) {
+  if (file !== 'ARCHITECTURE.md' && !/^src\/.*\.ts$/.test(file)) return [];
+  const found = read(file).matchAll(/(?:`(\w+)|\b([A-Z]\w+))(?:\.(\w+))?`?[\s*]+\(`?([a-z][\w-]*(?:\/[\w-]+)+)`?[),]/g);
+  return [...found].flatMap(([, quoted, plain, member, place]) => {
+    const name = quoted ?? plain;
+    if (!existsSync(path.join(root, 'src', place.split('/')[0]))) return [];
+    const at = `src/${place}.ts`;
+    if (!existsSync(path.join(root, at))) return [`${file}: ${at}, which is to have ${name}, does not exist`];
+    const has = (what) => new RegExp(what).test(read(at));
+    if (!has(`\\b(class|function|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
+    return member === undefined || has(`\\b${member}\\b *[=(<:{]`) ? [] : [`${file}: ${at} has no ${name}.${member}`];
+  });
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -168,6 +183,7 @@ const problems = [
     ...badSize(file),
     ...badLinks(file),
     ...badCitations(file),
+    ...badPlaces(file),
   ]),
   ...badPins(),
   ...badModes(),

@@ -696,4 +696,11 @@ export const MUTANTS = [
     replace: '"the late end of an old session disconnects nobody"',
     test: 'scripts/check-repository.mjs',
   },
+  {
+    title: 'the ways of ARCHITECTURE.md lead to what there is',
+    file: 'src/reconcile/enrolment.ts',
+    search: 'async enrol(request',
+    replace: 'async takeIn(request',
+    test: 'scripts/check-repository.mjs',
+  },
 ];

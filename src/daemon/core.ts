@@ -133,11 +133,10 @@ export class Core {
       },
     });
     const { enrolments } = this;
-    const { enrol } = enrolments;
     this.restart = new Restart({
       roster,
       reconciler,
-      enrol,
+      enrolments,
       clock,
       nextTurn: ports.nextTurn,
       settings: live.settings.restart,
@@ -149,7 +148,7 @@ export class Core {
       roster,
       reconciler,
       handlers,
-      enrol,
+      enrolments,
       clock,
       policies: live,
       lists: inventory,
@@ -158,12 +157,12 @@ export class Core {
       settling: this.restart.settling,
     });
     this.lifecycle = lifecycle;
-    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, handlers, enrol });
+    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, handlers, enrolments });
     this.operatorActions = new OperatorActions(roster, lifecycle);
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({
       turns: new AskingTurns(clock, ports.self.uid),
-      enrol,
+      enrolments,
       client: ports.registrationClient,
       clock,
       timeouts,

@@ -6,6 +6,7 @@ import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type Caller } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
+import type { RefusedSockets } from '../model/registration.js';
 import type { Refusal, RefusalCode } from '../model/reasons.js';
 
 /** Ids of devices that are named in one event. */
@@ -24,7 +25,7 @@ export interface EventRecorderPorts {
 }
 
 /** Records what happens to plugins. */
-export class EventRecorder implements RosterListener, ListListener {
+export class EventRecorder implements RosterListener, ListListener, RefusedSockets {
   readonly #ports: EventRecorderPorts;
 
   constructor(ports: EventRecorderPorts) {

@@ -18,12 +18,10 @@ export interface RegisterService {
   register(call: RegisterCall, caller: Caller | undefined): Promise<Outcome>;
 }
 
-/** Takes a plugin in, or says why not; never rejects. */
-export type Enrol = (request: RegistrationRequest, signal: AbortSignal) => Promise<Outcome>;
-
 /** The way that both doors and every pull take. Enrolments (reconcile/enrolment) is it. */
 export interface Enroller {
-  readonly enrol: Enrol;
+  /** Takes a plugin in, or says why not; never rejects. */
+  enrol(request: RegistrationRequest, signal: AbortSignal): Promise<Outcome>;
   /** Tells of a registration that its door refused by itself: the broker is stopping, or too many wait already. */
   refuse(request: RegistrationRequest, refusal: Refusal): void;
 }

@@ -55,7 +55,7 @@ export class Enrolments implements Enroller {
    *
    * @param signal gives up; its reason may be a Refused that says so, or a PendingDropped: then nobody was refused
    */
-  readonly enrol = async (request: RegistrationRequest, signal: AbortSignal): Promise<Outcome> => {
+  async enrol(request: RegistrationRequest, signal: AbortSignal): Promise<Outcome> {
     const { clock, metrics } = this.#ports;
     const startedAt = clock.mono();
     const type = this.#typeOf(request);
@@ -71,7 +71,7 @@ export class Enrolments implements Enroller {
     else if (hasVanished(request, outcome.refusal)) this.#vanished(request, outcome.refusal);
     else this.#refused(request, outcome);
     return outcome;
-  };
+  }
 
   refuse(request: RegistrationRequest, refusal: Refusal): void {
     this.#refused(request, { ok: false, refusal });

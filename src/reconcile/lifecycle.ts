@@ -23,7 +23,8 @@ import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
 /** What lifecycle needs. */
-export interface LifecyclePorts extends Pick<Enroller, 'enrol'> {
+export interface LifecyclePorts {
+  readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
@@ -146,7 +147,7 @@ export class Lifecycle implements RosterListener, InstanceReports {
       if (instance?.state === 'quarantined') roster.report(id, { state: 'held', reason: 'connection-lost', message });
       return { done: true };
     }
-    const outcome = await this.#ports.enrol(pullRequest(instance), signal);
+    const outcome = await this.#ports.enrolments.enrol(pullRequest(instance), signal);
     if (outcome.ok) {
       // Lost again before the registration was on disk: the pending registration goes on, or nobody would come back to it.
       const isLost = this.#ports.roster.get(id) === instance && isWorthPulling(instance);

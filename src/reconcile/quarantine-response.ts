@@ -10,7 +10,8 @@ import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
 /** What is acted on. */
-export interface QuarantineResponsePorts extends Pick<Enroller, 'enrol'> {
+export interface QuarantineResponsePorts {
+  readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly lifecycle: Lifecycle;
@@ -60,7 +61,7 @@ export class QuarantineResponse implements FloodListener {
 
   #pullNamed({ type, name, last }: Quarantine): void {
     if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
-    const { roster, reconciler, enrol } = this.#ports;
+    const { roster, reconciler, enrolments } = this.#ports;
     const { endpoint, versions = [], caller } = last;
     const newest = roster.ofPlugin(type, name)[0]?.seq ?? 0;
     const isSucceeded = (): boolean => roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
@@ -72,7 +73,7 @@ export class QuarantineResponse implements FloodListener {
         // Who registered meanwhile is newer than what was named then.
         if (isSucceeded()) return { done: true };
         const request = { door: 'register', pulled: true, type, name, versions, endpoint, ...from } as const;
-        const outcome = await enrol(request, signal);
+        const outcome = await enrolments.enrol(request, signal);
         return outcome.ok ? { done: true } : afterRefusal({ type, name }, outcome.refusal);
       },
     });

@@ -26,7 +26,8 @@ export interface RestartOutcome {
 }
 
 /** What the choreography needs. */
-export interface RestartPorts extends Pick<Enroller, 'enrol'> {
+export interface RestartPorts {
+  readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly clock: Clock;
@@ -131,7 +132,7 @@ export class Restart implements RosterListener {
       key: `${instance.id}:successor`,
       incarnation: key,
       attempt: async (signal) => {
-        const outcome = await this.#ports.enrol(request, signal);
+        const outcome = await this.#ports.enrolments.enrol(request, signal);
         if (outcome.ok) return { done: true };
         if (isFinal(outcome.refusal)) this.#neverReturns(instance, outcome.refusal);
         return afterRefusal(request, outcome.refusal);

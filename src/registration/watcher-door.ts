@@ -15,7 +15,8 @@ const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
 /** What the door needs. */
-export interface WatcherDoorPorts extends Pick<Enroller, 'enrol'> {
+export interface WatcherDoorPorts {
+  readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly client: RegistrationClient;
   readonly clock: Clock;
   readonly timeouts: Timeouts;
@@ -68,7 +69,7 @@ export class WatcherDoor {
       return undefined;
     }
     const caller = talk.caller();
-    const outcome = await this.#ports.enrol(
+    const outcome = await this.#ports.enrolments.enrol(
       {
         door: 'watcher',
         pulled: false,

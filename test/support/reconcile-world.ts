@@ -138,7 +138,7 @@ export class ReconcileWorld {
       roster: this.roster,
       reconciler: this.reconciler,
       handlers,
-      enrol: (request, signal) => this.enrolments.enrol(request, signal),
+      enrolments: this.enrolments,
       clock,
       policies: { policyFor: () => policy },
       lists: { drop: (id) => void this.holdings.delete(id) },

@@ -39,9 +39,11 @@ class Bed {
     if (pin === undefined) throw new Error('there is no socket');
     this.socket = pin;
     this.door = new WatcherDoor({
-      enrol: (request) => {
-        this.requests.push(request);
-        return Promise.resolve(this.outcome());
+      enrolments: {
+        enrol: (request) => {
+          this.requests.push(request);
+          return Promise.resolve(this.outcome());
+        },
       },
       client: {
         open: () => {
