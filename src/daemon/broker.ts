@@ -34,8 +34,6 @@ const DRAIN_MS = 5000;
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
  */
 const CALLERS_FIRST_MS = 25;
-/** How often a broker that is being replaced looks whether it is. */
-const LINGER_LOOK_MS = 5;
 /** Concurrent calls of one operator connection. */
 const ADMIN_STREAMS = 64;
 /** Calls of operators that are under way at the very end are given this long. */
@@ -218,10 +216,8 @@ export class Broker {
   }
 
   /** Answers operators, as things were, until a successor does or so many milliseconds have passed. Never rejects. */
-  async linger(limitMs: number): Promise<void> {
-    const { clock } = this.#parts;
-    const until = clock.mono() + limitMs;
-    while (this.#listeners.isAdminInPlace && clock.mono() < until) await sleep(clock, LINGER_LOOK_MS);
+  linger(limitMs: number): Promise<void> {
+    return this.#listeners.untilAdminReplaced(limitMs);
   }
 
   /** Ends the admin API once its calls are answered, and lets all sockets go. */

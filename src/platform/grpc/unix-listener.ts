@@ -3,11 +3,13 @@
 // wait for the name to appear.
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
-import type { Clock } from '../../kernel/clock.js';
+import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 
+/** How often one that waits to be replaced looks whether it is. */
+const REPLACED_LOOK_MS = 5;
 /** How long a listener at our path has to answer a bare connect before it counts as dead. */
 const ANSWER_WITHIN_MS = 500;
 /** Connections the kernel queues for us; more are refused by it. */
@@ -110,6 +112,13 @@ export class UnixListener {
   /** Whether the public path still leads to this listener. */
   isInPlace(): boolean {
     return this.#place.isInPlace();
+  }
+
+  /** Resolves when the public path leads to another listener, or after so many milliseconds. */
+  async untilReplaced(limitMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.mono() + limitMs;
+    while (this.isInPlace() && clock.mono() < until) await sleep(clock, REPLACED_LOOK_MS);
   }
 
   /** Refuses further connections (they wait in the kernel until `maxConnections` is raised again). */

@@ -124,10 +124,8 @@ export class SocketListeners {
     void this.#kubelet?.close();
   }
 
-  /** Whether broker.sock still leads to us. */
-  get isAdminInPlace(): boolean {
-    return this.#admin?.isInPlace() === true;
-  }
+  /** Resolves when broker.sock leads to another daemon, or after so many milliseconds. */
+  readonly untilAdminReplaced = async (limitMs: number): Promise<void> => this.#admin?.untilReplaced(limitMs);
 
   /** Stops answering broker.sock. */
   closeAdmin(): void {
