@@ -265,10 +265,8 @@ export class CheckpointStore {
     try {
       await this.#lists.committed(this.#ports.file.data, this.#draft.plugins);
     } catch (failure) {
-      this.#ports.log.warn(
-        'checkpoint.leftovers',
-        `device lists nobody names could not be removed: ${asError(failure).message}`,
-      );
+      const why = asError(failure).message;
+      this.#ports.log.warn('checkpoint.leftovers', `device lists nobody names could not be removed: ${why}`);
     }
   }
 

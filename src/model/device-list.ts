@@ -20,7 +20,7 @@ export type ListVerdict =
   | { readonly kind: 'equal'; readonly devices: number }
   | { readonly kind: 'refused'; readonly sentence: string };
 
-/** Hears of every list, after it was applied or refused. */
+/** Hears of every list, after it was applied or refused. `subscribe` (daemon/subscriptions) says who does. */
 export interface ListListener {
   /**
    * @param before what it replaced

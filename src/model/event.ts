@@ -60,7 +60,7 @@ export interface EventDraft {
   readonly facts?: EventFacts;
 }
 
-/** Where stages tell what happened. Never throws, never waits. */
+/** Where stages tell what happened. Never throws, never waits. Journal (journal/journal) takes it. */
 export interface EventSink {
   record(event: EventDraft): void;
 }

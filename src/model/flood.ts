@@ -77,7 +77,10 @@ export interface Quarantine extends FloodKey {
   readonly last: FloodSubject | undefined;
 }
 
-/** Hears of quarantines and of what is worth a checkpoint. Called from inside a decision: it notes what to do and returns. */
+/**
+ * Hears of quarantines and of what is worth a checkpoint. Called from inside a decision: it notes what to do and returns.
+ * `subscribe` (daemon/subscriptions) says who does.
+ */
 export interface FloodListener {
   quarantineBegan?(quarantine: Quarantine): void;
   /** It is over or was lifted: the plugin is to be pulled, so that one that never calls again is not lost. */

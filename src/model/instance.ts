@@ -101,7 +101,7 @@ export interface Change {
   readonly to: InstanceReport;
 }
 
-/** Hears of every change of an instance, after it is made and in the order of changes. */
+/** Hears of every change of an instance, after it is made and in the order of changes. `subscribe` (daemon/subscriptions) says who does. */
 export interface RosterListener {
   changed?(change: Change): void;
   /** The entry was dropped for good. */

@@ -125,7 +125,7 @@ export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
   readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
 };
 
-/** The ledger on the disk. Changes are made in memory at once. The checkpoint keeps it. */
+/** The ledger on the disk. Changes are made in memory at once. LeaseRecords (checkpoint/lease-records) keep it. */
 export interface LedgerStore {
   /** Whether anything that changes now can reach the disk. */
   readonly mayWrite: boolean;

@@ -33,7 +33,10 @@ export interface Connection {
   readonly answered: (isAccepted: boolean) => void;
 }
 
-/** What happens before the library sees a connection. Undefined: it was refused and closed. */
+/**
+ * What happens before the library sees a connection. Undefined: it was refused and closed. For plugins it is
+ * ConnectionGate.accept (flood/connection-gate).
+ */
 export type Accept = (socket: Socket) => Connection | undefined;
 
 /** Settings of one door. */

@@ -19,7 +19,7 @@ import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 
-/** Who is told of a request that is no RegisterRequest. */
+/** Who is told of a request that is no RegisterRequest. EventRecorder (journal/event-recorder) is. */
 export interface UndecodableRequests {
   undecodable(refusal: Refusal, caller: Caller | undefined): void;
 }
