@@ -164,7 +164,9 @@ function badPlaces(file) {
     if (!existsSync(path.join(root, at))) return [`${file}: ${at}, which is to have ${name}, does not exist`];
     const has = (what) => new RegExp(what).test(read(at));
     if (!has(`\\b(class|function|const|interface|type) ${name}\\b`)) return [`${file}: ${at} has no ${name}`];
-    return member === undefined || has(`\\b${member}\\b *[=(<:{]`) ? [] : [`${file}: ${at} has no ${name}.${member}`];
+    return member === undefined || has(`(?<![#.\\w])${member}\\b *[=(<:{]`)
+      ? []
+      : [`${file}: ${at} has no ${name}.${member}`];
   });
 }
 
