@@ -103,7 +103,10 @@ export class PluginChannel {
           hasHeaders = true;
         },
         onReceiveMessage: (message: unknown) => {
+          if (answer !== undefined) call.cancelWithStatus(Status.INTERNAL, 'there was more than one answer');
           answer = message as Buffer;
+          // Unread, a second one would keep back the end of the call until its deadline.
+          call.startRead();
         },
         onReceiveStatus: ({ code, details, metadata }) => {
           alarm.cancel();

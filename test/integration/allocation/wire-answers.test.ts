@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { Server, ServerCredentials, type ServerWritableStream } from '@grpc/grpc-js';
+import {
+  AllocateResponse,
+  devicePluginService,
+} from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
+import { BrokerProcess } from '../../support/broker-process.js';
+import { eventually } from '../../support/eventually.js';
+import { healthy } from '../../support/fake-plugin.js';
+import { RegisterCaller } from '../../support/register-caller.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const GPU = 'vendor.com/gpu';
+
+describe('what a plugin answers to Allocate', () => {
+  const broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' } });
+  const server = new Server();
+  let client: AllocClient;
+  /** The messages of the next answers. */
+  let messages: readonly Uint8Array[] = [];
+
+  before(async () => {
+    await broker.start();
+    const asItIs = (bytes: Buffer): Buffer => bytes;
+    const { GetDevicePluginOptions, ListAndWatch, Allocate } = devicePluginService;
+    // As a stream, because a server of one answer cannot send none or two.
+    const answered = { ...Allocate, responseStream: true, responseSerialize: asItIs, requestDeserialize: asItIs };
+    server.addService(
+      { GetDevicePluginOptions, ListAndWatch, Allocate: answered },
+      {
+        GetDevicePluginOptions: (_: unknown, done: (failure: null, options: object) => void) => done(null, {}),
+        ListAndWatch: (call: ServerWritableStream<object, object>) => call.write({ devices: healthy('gpu-0') }),
+        Allocate: (call: ServerWritableStream<Buffer, Uint8Array>) => {
+          for (const message of messages) call.write(message);
+          call.end();
+        },
+      },
+    );
+    const socket = path.join(broker.devicePlugins, 'gpu.sock');
+    await new Promise<void>((resolve, reject) =>
+      server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (failure) =>
+        failure === null ? resolve() : reject(failure),
+      ),
+    );
+    const caller = new RegisterCaller(broker.kubeletSocket, GPU, 'gpu.sock');
+    assert.equal(await caller.call(), undefined);
+    caller.close();
+    await eventually('it offers its device', async () => (await broker.allocatable(GPU)) === 1);
+    client = new AllocClient(path.join(broker.root, 'alloc.sock'));
+  });
+  after(async () => {
+    client.close();
+    server.forceShutdown();
+    await broker.close();
+  });
+
+  const good = AllocateResponse.encode({ containerResponses: [{ envs: new Map([['GPU', '0']]) }] });
+  const answers = {
+    nothing: [],
+    twice: [good, good],
+    'for no container': [Buffer.alloc(0)],
+    garbage: [Buffer.from('ffffffffff', 'hex')],
+    'text that is no UTF-8': [Buffer.from('0a060a040a02fffe', 'hex')],
+  };
+  for (const [what, given] of Object.entries(answers)) {
+    it(`${what}: the request is refused as PLUGIN_FAILED, and the device is free`, async () => {
+      messages = given;
+      assert.equal(await refusalOf(client.one(GPU, { key: 'k' })), 'PLUGIN_FAILED');
+      assert.deepEqual(await client.list(), []);
+      messages = [good];
+      const lease = await client.one(GPU, { key: 'k' });
+      assert.deepEqual([lease.envs.get('GPU'), lease.granted[0]?.ids], ['0', ['gpu-0']]);
+      assert.equal(await client.release({ key: 'k' }), true);
+    });
+  }
+});
