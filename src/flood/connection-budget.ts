@@ -15,10 +15,10 @@ import { figures } from './sentences.js';
 const MAX_PROCESSES = 4_096;
 /** The key of those whose process is not known, or not counted apart. */
 const ALL = 'all';
-/** While it is crowded, who holds at least such a part of all is shown. */
+/** Such a part of all is large: while it is crowded, who holds it is shown; and it is over when so much is free. */
 const LARGE_PART = 16;
 
-/** It is no longer crowded when no newcomer has met the limit for so long, and there is room. */
+/** It is no longer crowded when no newcomer has met the limit for so long, and a large part of all is free again. */
 const CALM_MS = 3000;
 
 /** May a connection stay? A refused one is to be closed at once; a counted one is released once when it is closed. */
@@ -182,6 +182,12 @@ export class ConnectionBudget {
     return this.#open >= this.#settings.connections.total;
   }
 
+  /** The place of a newcomer that has left again is no room yet: the next one would find none. */
+  get #hasLittleRoom(): boolean {
+    const { total } = this.#settings.connections;
+    return this.#open > total - Math.ceil(total / LARGE_PART);
+  }
+
   #makeRoomFor(entry: Entry): boolean {
     const victim = whoGivesWay<Held, Entry>(this.#entries.values(), entry);
     victim?.release();
@@ -195,7 +201,7 @@ export class ConnectionBudget {
     const isNew = this.#calm === undefined;
     this.#calm?.cancel();
     const look = (): void => {
-      this.#calm = this.#isCrowded ? clock.alarm(CALM_MS, look) : undefined;
+      this.#calm = this.#hasLittleRoom ? clock.alarm(CALM_MS, look) : undefined;
       if (this.#calm === undefined) crowded?.(undefined);
     };
     this.#calm = clock.alarm(CALM_MS, look);

@@ -25,6 +25,8 @@ const WARM_UP = 2500;
 const CONNECTIONS = 4;
 /** Rounds, in each of which the bystander is alone first and then beside each attack: a p99 of one round is a few calls. */
 const ROUNDS = 3;
+/** More of them where the limit is on the p99: a stall of the machine is in one round, and not in most. */
+const BESIDE_ROUNDS = 5;
 
 /** One for each code with which the border ends a connection, but for those that need a served call, or age. */
 const NAMES = [
@@ -137,7 +139,7 @@ async function beside(bed: BrokerBed, name: string, begin: () => Promise<() => P
   const unloaded: (readonly number[])[] = [];
   const left: number[] = [];
   const share: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < BESIDE_ROUNDS; round++) {
     unloaded.push(await bystand(bed, ATTACKED));
     const memory = residentMiB(bed.pid);
     const end = await begin();

@@ -139,6 +139,21 @@ describe('connections', () => {
       await world.clock.advance(3_000);
       assert.deepEqual(told.slice(1), [undefined]);
     });
+
+    it('that is told until a sixteenth is free, not while newcomers come and go', async () => {
+      const told: (string | undefined)[] = [];
+      const world = new FloodWorld(small({ total: 32 }), undefined, undefined, (why) => void told.push(why));
+      const { connections } = world.gate;
+      const held = Array.from({ length: 32 }, (_, at) => connections.admit(processOf(100 + at)));
+      const release = (verdict: ConnectionVerdict | undefined): void => void (verdict?.ok === true && verdict.release());
+      connections.admit(processOf(1));
+      release(held.pop());
+      await world.clock.advance(10_000);
+      assert.equal(told.length, 1);
+      release(held.pop());
+      await world.clock.advance(3_000);
+      assert.deepEqual(told.slice(1), [undefined]);
+    });
   });
 
   it('may all stay where the mode is observe, and are counted', () => {
