@@ -7,8 +7,8 @@ import { Looks } from './looks.js';
 
 /** The directory, as this stage needs it. `registryDirectory` (platform/fs/registry-directory) reads it. */
 export interface RegistryPort {
-  /** All files that may be sockets, hidden names left out. */
-  list(): readonly string[];
+  /** All files that may be sockets, hidden names left out, read as they are taken; undefined for what can be none. */
+  list(): Iterable<string | undefined>;
   /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
   pin(path: string): PinnedSocket | Unusable | undefined;
   /** The incarnation key at a path without pinning it; undefined when there is no socket. */
@@ -27,8 +27,8 @@ export interface RegistryPort {
 export interface BelowDirectory {
   /** A directory was here that is gone, or another one has come: what was known below it is to be looked at. */
   readonly isOther: boolean;
-  /** Paths in a directory whose changes were not told before. */
-  readonly entries: readonly string[];
+  /** Paths in a directory whose changes were not told before, read as they are taken; undefined for what is nothing. */
+  readonly entries?: Iterable<string | undefined>;
 }
 
 /** Why a socket that is there cannot be a plugin's. */
@@ -104,7 +104,7 @@ export class Discovery {
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
     // In one go: who is restored is compared with what is there.
-    for (const path of this.#port.list()) this.#examine(path, false);
+    for (const path of this.#port.list()) if (path !== undefined) this.#examine(path, false);
     this.#tellCrowded();
     this.#again();
   }
@@ -241,7 +241,7 @@ export class Discovery {
     this.#isRescanWanted = this.#looks.isLookingAtAll;
     if (this.#isRescanWanted) return;
     this.#crowded.clear();
-    this.#looks.atAll([...this.#known.keys(), ...this.#unusable.keys(), ...this.#port.list()], () => {
+    this.#looks.atAll(this.#everything(), () => {
       this.#tellCrowded();
       if (this.#isRescanWanted) this.rescan();
     });
@@ -264,7 +264,14 @@ export class Discovery {
     const { isOther, entries } = this.#port.follow(path);
     const prefix = `${path}/`;
     if (isOther) for (const known of [...this.#known.keys()]) if (known.startsWith(prefix)) this.#examine(known, false);
-    for (const entry of entries) this.look(entry);
+    if (entries !== undefined) this.#looks.in(path, entries);
+  }
+
+  /** What was there and what is. */
+  *#everything(): Generator<string | undefined> {
+    const known = new Set([...this.#known.keys(), ...this.#unusable.keys()]);
+    yield* known;
+    for (const path of this.#port.list()) if (path === undefined || !known.has(path)) yield path;
   }
 
   #again(): void {

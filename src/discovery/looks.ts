@@ -26,11 +26,19 @@ export interface LooksPorts {
   readonly groupOf: (path: string) => string;
 }
 
+/** What waits of one group. Events and directories take turns. */
+interface Queue {
+  readonly paths: Set<string>;
+  /** By directory, what is left of its entries: read as they are looked at, since there may be any number of them. */
+  readonly directories: Map<string, Iterator<string | undefined>>;
+  isDirectoryNext: boolean;
+}
+
 /** Paths that are to be looked at. */
 export class Looks {
   readonly #ports: LooksPorts;
   /** By group, in the order in which they take turns. */
-  readonly #waiting = new Map<string, Set<string>>();
+  readonly #waiting = new Map<string, Queue>();
   #allDone: (() => void) | undefined;
   #later: Alarm | undefined;
   #isRunning = false;
@@ -45,10 +53,20 @@ export class Looks {
 
   /** Looks at a path of which something was said: now, where there is time. */
   at(path: string): void {
-    const group = this.#ports.groupOf(path);
-    const queue = this.#waiting.get(group);
-    if (queue === undefined) this.#waiting.set(group, new Set([path]));
-    else if (queue.size < MOST_WAITING) queue.add(path);
+    const { paths } = this.#queueOf(this.#ports.groupOf(path));
+    if (paths.size < MOST_WAITING) paths.add(path);
+    this.#begin();
+  }
+
+  /**
+   * Looks at what is in a directory as if something was said of each of it. Asked for anew, it begins anew.
+   *
+   * @param entries paths; undefined where an entry is nothing to look at
+   */
+  in(directory: string, entries: Iterable<string | undefined>): void {
+    const { directories } = this.#queueOf(this.#ports.groupOf(directory));
+    directories.get(directory)?.return?.();
+    directories.set(directory, entries[Symbol.iterator]());
     this.#begin();
   }
 
@@ -57,10 +75,14 @@ export class Looks {
     return this.#allDone !== undefined;
   }
 
-  /** Looks at all of these, in their order, and says when that is done. Not while it is being done. */
-  atAll(paths: Iterable<string>, done: () => void): void {
+  /**
+   * Looks at all of these, in their order, and says when that is done. Not while it is being done.
+   *
+   * @param paths taken one by one, as they are looked at; undefined where there is nothing to look at
+   */
+  atAll(paths: Iterable<string | undefined>, done: () => void): void {
     this.#allDone = done;
-    this.#waiting.set(ALL, new Set(paths));
+    this.#queueOf(ALL).directories.set(ALL, paths[Symbol.iterator]());
     this.#begin();
   }
 
@@ -68,6 +90,7 @@ export class Looks {
   stop(): void {
     this.#later?.cancel();
     this.#later = undefined;
+    for (const { directories } of this.#waiting.values()) for (const left of directories.values()) left.return?.();
     this.#waiting.clear();
     this.#allDone = undefined;
   }
@@ -106,13 +129,37 @@ export class Looks {
     if (turn === undefined) return;
     const [group, queue] = turn;
     this.#waiting.delete(group);
-    const [path] = queue;
-    if (path !== undefined) queue.delete(path);
-    if (queue.size > 0) this.#waiting.set(group, queue);
+    const path = nextOf(queue);
+    const isOver = queue.paths.size + queue.directories.size === 0;
+    if (!isOver) this.#waiting.set(group, queue);
     if (path !== undefined) this.#ports.look(path, group !== ALL);
-    if (group !== ALL || queue.size > 0) return;
+    if (group !== ALL || !isOver) return;
     const done = this.#allDone;
     this.#allDone = undefined;
     done?.();
   }
+
+  #queueOf(group: string): Queue {
+    const known = this.#waiting.get(group);
+    if (known !== undefined) return known;
+    const queue: Queue = { paths: new Set(), directories: new Map(), isDirectoryNext: false };
+    this.#waiting.set(group, queue);
+    return queue;
+  }
+}
+
+/** Takes the next path; undefined: there was nothing to look at this time. */
+function nextOf(queue: Queue): string | undefined {
+  const { paths, directories } = queue;
+  const [directory] = directories;
+  const isDirectory = directory !== undefined && (paths.size === 0 || queue.isDirectoryNext);
+  queue.isDirectoryNext = !isDirectory;
+  if (isDirectory) {
+    const { done, value } = directory[1].next();
+    if (done === true) directories.delete(directory[0]);
+    return done === true ? undefined : value;
+  }
+  const [path] = paths;
+  if (path !== undefined) paths.delete(path);
+  return path;
 }

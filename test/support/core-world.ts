@@ -101,7 +101,7 @@ export class CoreWorld {
     });
     this.discovery = new Discovery(
       {
-        follow: () => ({ isOther: false, entries: [] }),
+        follow: () => ({ isOther: false }),
         list: () => sockets.paths().filter((path) => path.startsWith(REGISTRY)),
         pin: sockets.open,
         keyAt: sockets.keyAt,

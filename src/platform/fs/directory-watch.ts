@@ -1,7 +1,7 @@
 // Tells that something changed below a directory: one watch for each directory, none for files, and whatever an event says
 // is a hint; what is true is found by looking. chokidar would read a directory as a whole and ask for the status of every
 // entry after each change in it, which is for whoever fills a directory to decide.
-import { lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { lstatSync, mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/discovery.js';
 import { asError } from '../../kernel/clock.js';
@@ -27,10 +27,14 @@ const MOST_BELOW_ONE = 256;
 const MAX_DEPTH = 16;
 /** What a directory may answer that was removed, exchanged or closed meanwhile. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
-const NOTHING: BelowDirectory = { isOther: false, entries: [] };
+const NOTHING: BelowDirectory = { isOther: false };
+/** Names that the system gives at one time. */
+const NAMES_AT_ONCE = 128;
 
 /** Whether a path below the root has a part that begins with a dot: such names are ignored (kubelet rule). */
 export function isHidden(root: string, file: string): boolean {
+  // Asked for each event: taking the path apart costs a multiple.
+  if (file.startsWith(`${root}/`)) return file.includes('/.', root.length);
   const relative = path.relative(root, file);
   return relative.split('/').some((part) => part.startsWith('.') && part !== '..');
 }
@@ -72,7 +76,8 @@ export class DirectoryWatch {
     } catch (failure) {
       this.#failed(asError(failure));
     }
-    // Whoever looks at everything asks for each directory to be followed.
+    // In one go, so that what is told below is true: whoever looks at everything takes its time.
+    if (this.#isWell()) Array.from(listFiles(this.#root, (directory) => void this.follow(directory)));
     this.#events.rescan();
     if (this.#isWell()) this.#events.degraded(undefined);
   }
@@ -110,8 +115,8 @@ export class DirectoryWatch {
     }
     if (before !== undefined) this.#leave(directory);
     if (identity !== undefined && this.#mayFollow(directory)) this.#tryWatch(directory, identity);
-    const entries = this.#followed.has(directory) ? entriesIn(directory) : [];
-    return { isOther: before !== undefined, entries };
+    const isOther = before !== undefined;
+    return this.#followed.has(directory) ? { isOther, entries: entriesIn(directory) } : { isOther };
   }
 
   /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
@@ -205,46 +210,60 @@ function directoryIdentity(directory: string): string | undefined {
   }
 }
 
-/** What may be sockets or directories in a directory. */
-function entriesIn(directory: string): string[] {
-  const { files, directories } = readNames(directory);
-  return [...files, ...directories];
+/** What may be sockets or directories in a directory; undefined for what is neither. */
+function* entriesIn(directory: string): Generator<string | undefined> {
+  for (const name of namesIn(directory)) yield name?.path;
 }
 
-/** Hidden names left out, and regular files. Empty where it cannot be read. */
-function readNames(directory: string): { readonly files: string[]; readonly directories: string[] } {
-  const [files, directories]: [string[], string[]] = [[], []];
-  try {
-    for (const entry of readdirSync(directory, { withFileTypes: true })) {
-      if (entry.name.startsWith('.')) continue;
-      if (entry.isDirectory()) directories.push(`${directory}/${entry.name}`);
-      else if (!entry.isFile()) files.push(`${directory}/${entry.name}`);
-    }
-  } catch {
-    // removed or unreadable: nothing to find there now
-  }
-  return { files, directories };
+/** An entry of a directory. */
+interface Name {
+  readonly path: string;
+  readonly isDirectory: boolean;
 }
 
 /**
- * What may be a socket below a directory, links included and hidden names left out. Directories too deep, too many or
- * unreadable are skipped.
+ * Reads a directory a little at a time: whoever fills it decides how long it is. Undefined for regular files and hidden
+ * names. Empty where it cannot be read.
+ */
+function* namesIn(directory: string): Generator<Name | undefined> {
+  let opened;
+  try {
+    opened = opendirSync(directory, { bufferSize: NAMES_AT_ONCE });
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+      const isNothing = entry.name.startsWith('.') || entry.isFile();
+      yield isNothing ? undefined : { path: `${directory}/${entry.name}`, isDirectory: entry.isDirectory() };
+    }
+  } catch {
+    // removed or unreadable: nothing to find there now
+  } finally {
+    opened?.closeSync();
+  }
+}
+
+/**
+ * What may be a socket below a directory, links included and hidden names left out, read as it is taken; undefined for what
+ * is none. Directories too deep, too many or unreadable are skipped.
  *
  * @param met called with each directory before it is read
  */
-export function listFiles(root: string, met: (directory: string) => void = () => undefined): string[] {
-  const found: string[] = [];
+export function* listFiles(
+  root: string,
+  met: (directory: string) => void = () => undefined,
+): Generator<string | undefined> {
   let left = MOST_DIRECTORIES;
-  const walk = (directory: string, depth: number, room: { left: number }): void => {
+  function* walk(directory: string, depth: number, room: { left: number }): Generator<string | undefined> {
     if (left <= 0 || room.left <= 0) return;
     left -= 1;
     room.left -= 1;
     met(directory);
-    const { files, directories } = readNames(directory);
-    for (const file of files) found.push(file);
+    const below: string[] = [];
+    for (const name of namesIn(directory)) {
+      // More of them than are read at all are not remembered.
+      if (name?.isDirectory === true && below.length < MOST_DIRECTORIES) below.push(name.path);
+      yield name?.isDirectory === true ? undefined : name?.path;
+    }
     if (depth === MAX_DEPTH) return;
-    for (const below of directories) walk(below, depth + 1, depth === 0 ? { left: MOST_BELOW_ONE } : room);
-  };
-  walk(root, 0, { left: 1 });
-  return found;
+    for (const one of below) yield* walk(one, depth + 1, depth === 0 ? { left: MOST_BELOW_ONE } : room);
+  }
+  yield* walk(root, 0, { left: 1 });
 }

@@ -30,6 +30,14 @@ export function registryDirectory({ directory, follow, isTrusted, refusal }: Reg
     keyAt,
     ownerOf: (file) => ownerOf(file, isTrusted),
     isHidden: (file) => isHidden(directory, file),
-    topOf: (file) => path.relative(directory, file).split('/', 1)[0] ?? file,
+    topOf: (file) => topOf(directory, file),
   };
+}
+
+/** The first name of a path below a directory. */
+function topOf(directory: string, file: string): string {
+  if (!file.startsWith(`${directory}/`)) return path.relative(directory, file).split('/', 1)[0] ?? file;
+  const begin = directory.length + 1;
+  const end = file.indexOf('/', begin);
+  return end < 0 ? file.slice(begin) : file.slice(begin, end);
 }

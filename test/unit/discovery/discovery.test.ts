@@ -25,7 +25,7 @@ class Bed {
     this.discovery = new Discovery(
       {
         list: () => sockets.paths().filter((path) => !isHidden(path)),
-        follow: (path) => this.below.get(path) ?? { isOther: false, entries: [] },
+        follow: (path) => this.below.get(path) ?? { isOther: false },
         pin: (path) => this.unusable.get(path) ?? sockets.open(path),
         keyAt: sockets.keyAt,
         ownerOf: (path) => this.owner(path),
@@ -98,7 +98,7 @@ describe('discovery', () => {
     bed.discovery.start();
     bed.news();
     for (const path of ['/r/d/a', '/r/d/e/b', '/r/dd/c']) bed.sockets.remove(path);
-    bed.below.set('/r/d', { isOther: true, entries: [] });
+    bed.below.set('/r/d', { isOther: true });
     bed.discovery.look('/r/d');
     assert.deepEqual(bed.news(), ['-/r/d/a#1', '-/r/d/e/b#2']);
   });
@@ -107,7 +107,7 @@ describe('discovery', () => {
     const bed = new Bed();
     bed.discovery.start();
     for (const path of ['/r/d/a', '/r/d/e/b', '/r/d/.c']) bed.sockets.put(path);
-    bed.below.set('/r/d', { isOther: false, entries: ['/r/d/a', '/r/d/.c', '/r/d/e'] });
+    bed.below.set('/r/d', { isOther: false, entries: ['/r/d/a', undefined, '/r/d/e'] });
     bed.below.set('/r/d/e', { isOther: false, entries: ['/r/d/e/b'] });
     bed.discovery.look('/r/d');
     assert.deepEqual(bed.news(), ['+/r/d/a#1', '+/r/d/e/b#2']);

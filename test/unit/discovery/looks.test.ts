@@ -75,6 +75,34 @@ describe('looks', () => {
     assert.ok(bed.news().length < 5000);
   });
 
+  it('at what is in a directory read it as they go, take turns with what is said, and begin anew when asked anew', async () => {
+    const bed = new Bed();
+    let read = 0;
+    let closed = 0;
+    function* entries(): Generator<string | undefined> {
+      try {
+        for (let nth = 0; nth < 5000; nth += 1) {
+          read += 1;
+          yield nth % 2 === 0 ? `/dir/${String(nth)}` : undefined;
+        }
+      } finally {
+        closed += 1;
+      }
+    }
+    bed.looks.in('/dir', entries());
+    assert.ok(read <= 14, 'no more is read than is looked at');
+    bed.looks.at('/dir/said');
+    await bed.fake.advance(1);
+    assert.ok(bed.news().includes('/dir/said'));
+    bed.looks.in('/dir', entries());
+    assert.equal(closed, 1);
+    await bed.fake.advance(60_000);
+    assert.equal(new Set(bed.news()).size, 2500, 'of a directory nothing is left out');
+    bed.looks.in('/dir', entries());
+    bed.looks.stop();
+    assert.equal(closed, 3);
+  });
+
   it('at everything are over when the last one was looked at, beside others, and never after a stop', async () => {
     const bed = new Bed();
     const all = Array.from({ length: 100 }, (_, nth) => `/all/${String(nth)}`);
