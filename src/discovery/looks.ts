@@ -155,9 +155,10 @@ function nextOf(queue: Queue): string | undefined {
   const isDirectory = directory !== undefined && (paths.size === 0 || queue.isDirectoryNext);
   queue.isDirectoryNext = !isDirectory;
   if (isDirectory) {
-    const { done, value } = directory[1].next();
-    if (done === true) directories.delete(directory[0]);
-    return done === true ? undefined : value;
+    const next = directory[1].next();
+    if (next.done !== true) return next.value;
+    directories.delete(directory[0]);
+    return undefined;
   }
   const [path] = paths;
   if (path !== undefined) paths.delete(path);

@@ -145,8 +145,9 @@ describe('connections', () => {
       const world = new FloodWorld(small({ total: 32 }), undefined, undefined, (why) => void told.push(why));
       const { connections } = world.gate;
       const held = Array.from({ length: 32 }, (_, at) => connections.admit(processOf(100 + at)));
-      const release = (verdict: ConnectionVerdict | undefined): void =>
-        void (verdict?.ok === true && verdict.release());
+      const release = (verdict: ConnectionVerdict | undefined): void => {
+        if (verdict?.ok === true) verdict.release();
+      };
       connections.admit(processOf(1));
       release(held.pop());
       await world.clock.advance(10_000);
