@@ -55,10 +55,23 @@ export class Front implements RosterListener, ListListener {
     }
     const { resources, maxResources } = this.#ports;
     if (resources.now(name) === undefined) return;
+    this.#letGo();
     if (this.#resources.size >= maxResources()) return;
     const fronted = new FrontedResource(name, { ...this.#ports, speculation: () => this.#speculation });
     this.#resources.set(name, fronted);
     fronted.refresh();
+  }
+
+  /**
+   * Those that are over stop serving: each new one makes room, so that no more than are known are kept for long. What is
+   * in the kubelet's directories stays, because a registry entry that goes would cut off whoever has its name there now.
+   */
+  #letGo(): void {
+    for (const [name, resource] of this.#resources) {
+      if (!resource.isOver) continue;
+      this.#resources.delete(name);
+      void resource.close(0);
+    }
   }
 
   changed({ instance }: Change): void {

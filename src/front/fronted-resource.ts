@@ -110,6 +110,11 @@ export class FrontedResource implements FrontedService {
     return this.#view;
   }
 
+  /** Nothing is known of it any more, and the kubelet neither follows it nor waits for an answer: it need not be kept. */
+  get isOver(): boolean {
+    return this.#now() === undefined && this.#streams.size === 0 && this.#callsUnderWay === 0;
+  }
+
   /** The gate is announced where the plugin wants to be called anyway, and where it was not reached yet. */
   options(): DeviceOptions {
     const now = this.#now();

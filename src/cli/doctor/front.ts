@@ -24,7 +24,7 @@ export async function checkFront(scope: Scope): Promise<readonly Finding[]> {
     ...directories.flatMap((directory) => checkPlace(directory, scope)),
     await checkKubelet(paths),
     ...checkResources(scope),
-    await checkPastUs(paths),
+    await checkPastUs(paths, scope),
   ];
 }
 
@@ -77,7 +77,7 @@ function checkResources({ daemon }: Scope): readonly Finding[] {
 }
 
 /** Sockets of plugins that are not ours: the kubelet has those from the plugins themselves. */
-async function checkPastUs({ devicePlugins, socket }: KubeletPaths): Promise<Finding> {
+async function checkPastUs({ devicePlugins, socket }: KubeletPaths, { daemon }: Scope): Promise<Finding> {
   const name = 'plugins past us';
   const sockets = entriesOf(devicePlugins, false)
     .filter(({ file, entry }) => entry.isSocket() && file !== socket)
@@ -86,7 +86,12 @@ async function checkPastUs({ devicePlugins, socket }: KubeletPaths): Promise<Fin
   if (living.length === 0) return finding(name, 'ok', `no plugin listens in ${devicePlugins} itself`);
   const named = living.slice(0, MOST_NAMED).map((one) => path.basename(one.socket));
   const more = living.length > named.length ? ` and ${living.length - named.length} more` : '';
-  const remedy = 'move them behind the broker, or leave out what they offer with front.exclude';
+  // At the end of the grace we leave the kubelet, and whoever has the name there by then is cut off with us.
+  const held = (daemon?.resources ?? []).find(({ state, front }) => state === 'held' && front.state !== 'off');
+  const remedy =
+    held === undefined
+      ? 'move them behind the broker, or leave out what they offer with front.exclude'
+      : `if one of them is the plugin of ${held.name}, which left the broker a moment ago, run plugin-broker deregister ${held.name} --force and then restart it, or the kubelet loses it when the broker lets go`;
   const message = `${counted(living.length, 'socket')} of plugins that talk to the kubelet past us: ${named.join(', ')}${more} in ${devicePlugins}; ${remedy}`;
   return finding(name, 'warn', message);
 }

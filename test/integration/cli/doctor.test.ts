@@ -237,6 +237,11 @@ describe('doctor', () => {
       (await found(before, 'plugins past us')).join(),
       /^warn: 1 socket of plugins that talk to the kubelet past us: nic.sock in /,
     );
+    const held = { ...status, resources: [resourceView({ state: 'held', front: { ...refused, state: 'fronted' } })] };
+    assert.match(
+      (await found({ ...before, daemon: held }, 'plugins past us')).join(),
+      /if one of them is the plugin of example.com\/gpu, .* run plugin-broker deregister example.com\/gpu --force /,
+    );
     const elsewhere = await examineMachine({ ...before, uid: 12_345 });
     const denied = elsewhere.filter(({ name, verdict }) => name === "the kubelet's directories" && verdict === 'fail');
     assert.equal(denied.length, 3);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { buildRoot } from '../dist.js';
 
 /** See floor.ts. */
-export type FloorMode = 'answer' | 'dial' | 'hold' | 'watch' | 'allocate' | 'bytes' | 'register';
+export type FloorMode = 'answer' | 'dial' | 'hold' | 'watch' | 'allocate' | 'bytes' | 'proxy' | 'register';
 
 /** One of the programs of floor.ts as a process of its own. */
 export class FloorProcess {

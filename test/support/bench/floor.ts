@@ -4,6 +4,7 @@
 //   node floor.cjs dial SOCKET       dials back for the options on a new channel, then answers
 //   node floor.cjs hold SOCKET       the same, and keeps a list stream open
 //   node floor.cjs allocate SOCKET,PLUGIN,FILE   calls Allocate of the plugin, writes a file like FILE durably, then answers
+//   node floor.cjs proxy SOCKET,PLUGIN           passes Allocate and PreStartContainer on to the plugin, as bytes
 //   node floor.cjs bytes SOCKET,FILE             answers List of PodResources with the bytes of FILE
 //   node floor.cjs register DIRECTORY,N          serves N device plugins, and registers all whenever kubelet.sock is new
 //   node floor.cjs watch DIRECTORY   GetInfo and NotifyRegistrationStatus on each socket that appears
@@ -78,37 +79,55 @@ function greet(socket: string): void {
   });
 }
 
-/** A server for bytes: one method, answered as `answer` says. */
-function serveBytes(socket: string, method: string, answer: (request: Buffer) => Promise<Buffer>): void {
+/** A server for bytes: each method is answered as `answer` says. */
+function serveBytes(
+  socket: string,
+  methods: readonly string[],
+  answer: (request: Buffer, method: string) => Promise<Buffer>,
+): void {
   const server = new Server({ 'grpc.enable_channelz': 0 });
-  const definition = {
-    call: {
-      path: method,
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: asItIs,
-      requestDeserialize: asItIs,
-      responseSerialize: asItIs,
-      responseDeserialize: asItIs,
-    },
-  } as const;
-  server.addService(definition, {
-    call: ({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
-      void answer(request).then((bytes) => done(null, bytes)),
-  });
+  for (const method of methods) {
+    const definition = {
+      call: {
+        path: method,
+        requestStream: false,
+        responseStream: false,
+        requestSerialize: asItIs,
+        requestDeserialize: asItIs,
+        responseSerialize: asItIs,
+        responseDeserialize: asItIs,
+      },
+    } as const;
+    server.addService(definition, {
+      call: ({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
+        void answer(request, method).then((bytes) => done(null, bytes)),
+    });
+  }
   server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), () => process.stdout.write('listening\n'));
+}
+
+/** One call as bytes. */
+function ask(client: Client, method: string, request: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    client.makeUnaryRequest(method, asItIs, asItIs, request, (failure, bytes) =>
+      failure === null && bytes !== undefined ? resolve(bytes) : reject(failure as Error),
+    );
+  });
+}
+
+/** Two calls in place of one, and nothing else. */
+function proxy(socket: string, plugin: string): void {
+  const client = dial(plugin);
+  const { Allocate, PreStartContainer } = devicePluginService;
+  serveBytes(socket, [Allocate.path, PreStartContainer.path], (request, method) => ask(client, method, request));
 }
 
 /** Asks the plugin over a connection that stays open, and makes one file durable as a group commit does. */
 function allocate(socket: string, plugin: string, file: string): void {
   const client = dial(plugin);
   const document = readFileSync(file);
-  serveBytes(socket, allocatorService.Allocate.path, async (request) => {
-    const answer = await new Promise<Buffer>((resolve, reject) => {
-      client.makeUnaryRequest(devicePluginService.Allocate.path, asItIs, asItIs, request, (failure, bytes) =>
-        failure === null && bytes !== undefined ? resolve(bytes) : reject(failure as Error),
-      );
-    });
+  serveBytes(socket, [allocatorService.Allocate.path], async (request) => {
+    const answer = await ask(client, devicePluginService.Allocate.path, request);
     const temporary = `${file}.new`;
     const opened = await fs.open(temporary, 'w', 0o600);
     await opened.write(document);
@@ -170,9 +189,10 @@ if (mode === 'answer') serve(target, (_, done) => done(null));
 else if (mode === 'dial' || mode === 'hold')
   serve(target, (endpoint, done) => dialBack(endpoint, mode === 'hold', done));
 else if (mode === 'allocate') allocate(first, second, third);
+else if (mode === 'proxy') proxy(first, second);
 else if (mode === 'bytes') {
   const bytes = readFileSync(second);
-  serveBytes(first, podResourcesListerService.List.path, () => Promise.resolve(bytes));
+  serveBytes(first, [podResourcesListerService.List.path], () => Promise.resolve(bytes));
 } else if (mode === 'register') void register(first, Number(second));
 else if (mode === 'watch') {
   const greeted = new Set<string>();

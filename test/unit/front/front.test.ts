@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Front } from '../../../src/front/front.js';
+import type { FrontedService, ResourceNow } from '../../../src/front/ports.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const LIST = Buffer.from('list');
+const NOW: ResourceNow = {
+  instanceId: 'first',
+  state: 'ready',
+  reason: 'registered',
+  isHint: false,
+  isConfirmed: true,
+  list: LIST,
+  devices: 1,
+  healthy: 1,
+  options: { preStartRequired: false, preferredAllocationAvailable: false },
+};
+
+/** A front with two places, before a kubelet that opens a stream for each Register and ends it when we do. */
+function world() {
+  const known = new Map<string, ResourceNow>();
+  const open = new Set<string>();
+  const services = new Map<string, FrontedService>();
+  const hanging = new Set<string>();
+  const front = new Front({
+    clock: new FakeClock(),
+    random: { next: () => 1 },
+    speculate: 'off',
+    speculateForMs: 0,
+    maxResources: () => 2,
+    resources: {
+      names: () => [...known.keys()],
+      now: (name) => known.get(name),
+      call: (_id, _method, _request, _limit, signal) =>
+        new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('gone')))),
+      isAlive: () => Promise.resolve(true),
+    },
+    owners: { idsOf: () => [], takenBy: () => Promise.resolve(undefined), allocating: () => undefined },
+    wire: {
+      idsOf: () => [],
+      healthOf: () => new Map([['d', true]]),
+      compose: () => LIST,
+      noPreference: LIST,
+      started: LIST,
+    },
+    kubelet: {
+      incarnation: () => 'k1',
+      register: (resource) => {
+        const ended = services.get(resource)?.watch({
+          send: () => undefined,
+          end: () => {
+            if (!hanging.has(resource)) queueMicrotask(() => ended?.());
+          },
+        });
+        return Promise.resolve();
+      },
+    },
+    openPlace: (name, service) => {
+      services.set(name, service);
+      open.add(name);
+      return {
+        endpoint: `${name}.sock`,
+        ensure: () => Promise.resolve(),
+        enter: () => undefined,
+        close: () => {
+          open.delete(name);
+          return Promise.resolve();
+        },
+      };
+    },
+    limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
+    usesRegistry: true,
+    changed: () => undefined,
+    called: () => undefined,
+    gateWaited: () => undefined,
+  });
+  front.open();
+  const turn = async (change: () => void): Promise<void> => {
+    change();
+    for (const name of ['a', 'b', 'c']) front.refresh(name);
+    for (let nth = 0; nth < 20; nth++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { front, known, open, services, hanging, turn };
+}
+
+void describe('resources before the kubelet', () => {
+  void it('make room for others when nothing is known of them any more, and come back', async () => {
+    const { front, known, open, turn } = world();
+    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    assert.deepEqual([...open], ['a', 'b']);
+    await turn(() => known.delete('a'));
+    await turn(() => undefined);
+    assert.deepEqual([...open], ['b', 'c']);
+    assert.equal(front.view('c')?.state, 'fronted');
+    await turn(() => known.delete('b'));
+    await turn(() => known.set('a', NOW));
+    assert.deepEqual([...open], ['c', 'a']);
+    assert.equal(front.view('a')?.state, 'fronted');
+    await front.close();
+    assert.deepEqual([...open], []);
+  });
+
+  void it('stay while the kubelet follows their list', async () => {
+    const { front, known, open, hanging, turn } = world();
+    hanging.add('a');
+    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    await turn(() => known.delete('a'));
+    await turn(() => undefined);
+    assert.deepEqual([...open], ['a', 'b']);
+    await front.close();
+  });
+
+  void it('stay while the kubelet waits for an answer', async () => {
+    const { front, known, open, services, turn } = world();
+    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    const gone = new AbortController();
+    const answer = services.get('a')?.call('Allocate', Buffer.alloc(0), gone.signal);
+    await turn(() => known.delete('a'));
+    await turn(() => undefined);
+    assert.deepEqual([...open], ['a', 'b']);
+    gone.abort();
+    await answer;
+    await turn(() => undefined);
+    assert.deepEqual([...open], ['b', 'c']);
+    await front.close();
+  });
+});
