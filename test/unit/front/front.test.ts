@@ -116,6 +116,7 @@ void describe('resources before the kubelet', () => {
     await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
     const gone = new AbortController();
     const answer = services.get('a')?.call('Allocate', Buffer.alloc(0), gone.signal);
+    await turn(() => undefined);
     await turn(() => known.delete('a'));
     await turn(() => undefined);
     assert.deepEqual([...open], ['a', 'b']);
