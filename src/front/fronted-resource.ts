@@ -115,6 +115,10 @@ export class FrontedResource implements FrontedService {
     return this.#now() === undefined && this.#streams.size === 0 && this.#callsUnderWay === 0;
   }
 
+  get isOffered(): boolean {
+    return !this.#isClosed && this.#told !== UNTOLD;
+  }
+
   /** The gate is announced where the plugin wants to be called anyway, and where it was not reached yet. */
   options(): DeviceOptions {
     const now = this.#now();
@@ -126,7 +130,7 @@ export class FrontedResource implements FrontedService {
   }
 
   watch(stream: ListOut): () => void {
-    if (this.#isClosed || this.#told === UNTOLD) {
+    if (!this.isOffered) {
       stream.send(NOTHING.bytes);
       stream.end();
       return () => undefined;

@@ -68,6 +68,11 @@ export interface ListOut {
 
 /** What is served on the sockets of one resource. */
 export interface FrontedService {
+  /**
+   * Whether there is a list for the kubelet. Else it is not to hear of the resource by its registry either: the end of a
+   * stream that has nothing to say would cut off whoever offers the resource to it by now.
+   */
+  readonly isOffered: boolean;
   options(): DeviceOptions;
   /** A stream was opened. Returns what to call when it has ended. */
   watch(stream: ListOut): () => void;

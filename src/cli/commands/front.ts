@@ -18,8 +18,9 @@ export function addFront(program: Command, terminal: Terminal): void {
       "Removes the sockets and registry entries of the broker from a kubelet's directories, once no broker serves them any more. Files of others stay.",
     )
     .option('--kubelet-dir <dir>', "the kubelet's directory", '/var/lib/kubelet')
-    .action(async ({ kubeletDir }: { readonly kubeletDir: string }) => {
-      const done = await uninstallFront(kubeletDir, systemClock);
+    .option('--force', 'also where the kubelet has such a resource from a plugin by now, which it then loses')
+    .action(async ({ kubeletDir, force = false }: { readonly kubeletDir: string; readonly force?: boolean }) => {
+      const done = await uninstallFront(kubeletDir, force, systemClock);
       if ('problem' in done) throw new CliError(EXIT.failed, done.problem);
       for (const file of done.removed) terminal.write(`removed ${file}\n`);
       terminal.write(`${counted(done.removed.length, 'file')} of the broker removed from ${kubeletDir}\n`);

@@ -136,14 +136,7 @@ export class FrontDoor {
     this.#add([
       [
         registrationService.GetInfo.path,
-        this.#unary((_call, { resource }) => ({
-          bytes: PluginInfo.encode({
-            type: DEVICE_PLUGIN,
-            name: resource,
-            endpoint: '',
-            supportedVersions: [DEVICE_PLUGIN_VERSION],
-          }),
-        })),
+        this.#unary((_call, { resource, service }) => (service.isOffered ? infoOf(resource) : notOffered(resource))),
       ],
       [
         registrationService.NotifyRegistrationStatus.path,
@@ -201,6 +194,16 @@ export class FrontDoor {
     }
     this.#door.serve(definition satisfies ServiceDefinition, handlers);
   }
+}
+
+/** What the kubelet's registry is told of socket B. */
+function infoOf(name: string): FrontAnswer {
+  const supportedVersions = [DEVICE_PLUGIN_VERSION];
+  return { bytes: PluginInfo.encode({ type: DEVICE_PLUGIN, name, endpoint: '', supportedVersions }) };
+}
+
+function notOffered(resource: string): FrontAnswer {
+  return { status: GRPC_STATUS.UNAVAILABLE, message: `${resource}: the broker has no devices of it now` };
 }
 
 /** A failure as the library takes it. */

@@ -1,22 +1,32 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
 import { existsSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../kernel/clock.js';
+import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
 import { answers } from '../grpc/unix-listener.js';
-import { ENTRY_PREFIX, FRONT_FOLDER, kubeletPaths } from './front-paths.js';
+import { ENTRY_PREFIX, FRONT_FOLDER, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
+import { podResourcesClient } from './pod-resources-client.js';
+
+/** The kubelet answers from its memory, but notices the end of a broker a moment later: what it has is what it keeps. */
+const [ASKED_MS, ASKED_TIMES, ASKED_EVERY_MS] = [5000, 4, 250];
+const MOST_NAMED = 5;
 
 /** What was removed, or why nothing was. */
 export type Uninstalled = { readonly removed: readonly string[] } | { readonly problem: string };
 
 /**
- * Removes links, sockets and folders of ours; what is not ours stays.
+ * Removes links, sockets and folders of ours; what is not ours stays. A kubelet that runs forgets a resource by its name
+ * when an entry goes, whoever offers it by then: where a plugin has gone back to it, nothing is removed.
  *
  * @param kubeletDir such as /var/lib/kubelet
+ * @param isForced remove it all the same
  * @throws NodeJS.ErrnoException when a directory may not be read or written
  */
-export async function uninstallFront(kubeletDir: string, clock: Clock): Promise<Uninstalled> {
-  const { registry, devicePlugins, plugins } = kubeletPaths(kubeletDir);
+export async function uninstallFront(kubeletDir: string, isForced: boolean, clock: Clock): Promise<Uninstalled> {
+  const paths = kubeletPaths(kubeletDir);
+  const { registry, devicePlugins, plugins } = paths;
   for (const parent of [devicePlugins, plugins]) {
     for (const name of namesIn(path.join(parent, FRONT_FOLDER))) {
       const file = path.join(parent, FRONT_FOLDER, name);
@@ -25,10 +35,42 @@ export async function uninstallFront(kubeletDir: string, clock: Clock): Promise<
       }
     }
   }
+  const cutOff = isForced ? [] : await goneBack(paths, clock);
+  if (cutOff.length > 0) {
+    const named = cutOff.slice(0, MOST_NAMED).join(', ') + (cutOff.length > MOST_NAMED ? ', …' : '');
+    return {
+      problem: `the kubelet has ${named} from elsewhere by now, and would lose it with the registry entry of the broker: stop the kubelet while you run this (its pods go on), or use --force and restart the plugins`,
+    };
+  }
   return { removed: [...entriesRemoved(registry), ...folderRemoved(devicePlugins), ...folderRemoved(plugins)] };
 }
 
+/** Resources with an entry of ours of which the kubelet has healthy devices, although no broker serves them. */
+async function goneBack({ registry, podResources }: KubeletPaths, clock: Clock): Promise<string[]> {
+  const entries = withRegistry(registry, (_, ours) => ours);
+  if (entries.length === 0) return [];
+  const { usable } = podResourcesClient(podResources, { clock, guard: () => DEFAULT_GUARD });
+  let had: string[] = [];
+  for (let nth = 0; nth < ASKED_TIMES; nth++) {
+    // Alarms of the clock do not keep a process alive that has nothing else to do.
+    if (nth > 0) await pause(ASKED_EVERY_MS);
+    // A kubelet that does not answer is down, or starts: then it has nothing to lose yet.
+    const all = await usable(ASKED_MS, new AbortController().signal).catch(() => new Set<string>());
+    had = [...all].filter((resource) => entries.includes(namesOf(resource).entry));
+    if (had.length === 0) break;
+  }
+  return had;
+}
+
 function entriesRemoved(registry: string): string[] {
+  return withRegistry(registry, (pinned, ours) => {
+    for (const name of ours) pinned.unlink(name);
+    return ours.map((name) => path.join(registry, name));
+  });
+}
+
+/** Does something with the entries of ours in the registry. */
+function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: string[]) => string[]): string[] {
   if (!existsSync(registry)) return [];
   const pinned = PinnedDirectory.openConfigured(registry);
   try {
@@ -36,8 +78,7 @@ function entriesRemoved(registry: string): string[] {
       if (!name.startsWith(ENTRY_PREFIX) || pinned.status(name)?.isSymbolicLink() !== true) return false;
       return path.dirname(readlinkSync(pinned.at(name))) === path.join('..', 'plugins', FRONT_FOLDER);
     });
-    for (const name of ours) pinned.unlink(name);
-    return ours.map((name) => path.join(registry, name));
+    return work(pinned, ours);
   } finally {
     pinned.close();
   }

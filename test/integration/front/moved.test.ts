@@ -61,18 +61,33 @@ describe('a plugin that is moved behind the broker and back, as docs/in-front-of
     world.pluginPastUs();
     await world.listed(2);
     await world.pod('q');
+    // The entry in the registry is still there: it must not stand in the plugin's way when the kubelet restarts.
+    const asked = kubelet.of('registry-failed').length;
+    await kubelet.restart();
+    for (const [pod, times] of Object.entries({ p: 3, q: 2 })) await kubelet.saw('admitted', pod, times);
+    await world.listed(2);
+    await eventually('the kubelet was told to come again', () => kubelet.of('registry-failed').length > asked);
+    assert.match(String(kubelet.of('registry-failed').at(-1)?.['message']), /the broker has no devices of it now/);
     const lost = losses();
     await broker.end('SIGTERM');
-    const uninstall = await run(['front', 'uninstall', '--kubelet-dir', kubelet.root]);
-    assert.match(uninstall.stdout, /^3 files of the broker removed/m);
+    const uninstall = ['front', 'uninstall', '--kubelet-dir', kubelet.root];
+    const refused = await run(uninstall);
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /the kubelet has example\.com\/sim from elsewhere .* stop the kubelet while you run this/,
+    );
+    assert.equal(losses(), lost, 'the end of the broker cut nobody off');
+    await kubelet.end();
+    const removed = await run(uninstall);
+    assert.match(removed.stdout, /^3 files of the broker removed/m);
     const left = readdirSync(kubelet.root, { recursive: true, encoding: 'utf8' });
     assert.deepEqual(
       left.filter((name) => path.basename(name).includes('plugin-broker')),
       [],
     );
-    assert.equal(losses(), lost, 'the end of the broker cut nobody off');
-    await kubelet.restart();
-    for (const [pod, times] of Object.entries({ p: 3, q: 2 })) await kubelet.saw('admitted', pod, times);
+    await kubelet.start();
+    for (const [pod, times] of Object.entries({ p: 4, q: 3 })) await kubelet.saw('admitted', pod, times);
     await world.listed(2);
     assert.deepEqual(kubelet.of('rejected'), []);
   });
