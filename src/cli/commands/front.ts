@@ -1,4 +1,5 @@
 // `front uninstall`
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { uninstallFront } from '../../platform/kubelet/front-uninstall.js';
 import { systemClock } from '../../platform/time/system-clock.js';
@@ -20,7 +21,7 @@ export function addFront(program: Command, terminal: Terminal): void {
     .option('--kubelet-dir <dir>', "the kubelet's directory", '/var/lib/kubelet')
     .option('--force', 'also where the kubelet has such a resource from a plugin by now, which it then loses')
     .action(async ({ kubeletDir, force = false }: { readonly kubeletDir: string; readonly force?: boolean }) => {
-      const done = await uninstallFront(kubeletDir, force, systemClock);
+      const done = await uninstallFront(kubeletDir, force, { clock: systemClock, pause });
       if ('problem' in done) throw new CliError(EXIT.failed, done.problem);
       for (const file of done.removed) terminal.write(`removed ${file}\n`);
       terminal.write(`${counted(done.removed.length, 'file')} of the broker removed from ${kubeletDir}\n`);

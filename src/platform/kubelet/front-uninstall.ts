@@ -1,7 +1,6 @@
 // Takes everything of the front out of a kubelet's directories: registry entries first, because the kubelet goes by them.
 import { existsSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
@@ -16,6 +15,13 @@ const MOST_NAMED = 5;
 /** What was removed, or why nothing was. */
 export type Uninstalled = { readonly removed: readonly string[] } | { readonly problem: string };
 
+/** What is needed for it. */
+export interface UninstallPorts {
+  readonly clock: Clock;
+  /** Waits so many milliseconds, and keeps the process alive meanwhile. */
+  readonly pause: (ms: number) => Promise<unknown>;
+}
+
 /**
  * Removes links, sockets and folders of ours; what is not ours stays. A kubelet that runs forgets a resource by its name
  * when an entry goes, whoever offers it by then: where a plugin has gone back to it, nothing is removed.
@@ -24,18 +30,22 @@ export type Uninstalled = { readonly removed: readonly string[] } | { readonly p
  * @param isForced remove it all the same
  * @throws NodeJS.ErrnoException when a directory may not be read or written
  */
-export async function uninstallFront(kubeletDir: string, isForced: boolean, clock: Clock): Promise<Uninstalled> {
+export async function uninstallFront(
+  kubeletDir: string,
+  isForced: boolean,
+  ports: UninstallPorts,
+): Promise<Uninstalled> {
   const paths = kubeletPaths(kubeletDir);
   const { registry, devicePlugins, plugins } = paths;
   for (const parent of [devicePlugins, plugins]) {
     for (const name of namesIn(path.join(parent, FRONT_FOLDER))) {
       const file = path.join(parent, FRONT_FOLDER, name);
-      if (await answers(file, clock)) {
+      if (await answers(file, ports.clock)) {
         return { problem: `a broker still serves ${file}: stop it, or set front.enabled: false and restart it` };
       }
     }
   }
-  const cutOff = isForced ? [] : await goneBack(paths, clock);
+  const cutOff = isForced ? [] : await goneBack(paths, ports);
   if (cutOff.length > 0) {
     const named = cutOff.slice(0, MOST_NAMED).join(', ') + (cutOff.length > MOST_NAMED ? ', …' : '');
     return {
@@ -46,16 +56,15 @@ export async function uninstallFront(kubeletDir: string, isForced: boolean, cloc
 }
 
 /** Resources with an entry of ours of which the kubelet has healthy devices, although no broker serves them. */
-async function goneBack({ registry, podResources }: KubeletPaths, clock: Clock): Promise<string[]> {
+async function goneBack({ registry, podResources }: KubeletPaths, { clock, pause }: UninstallPorts): Promise<string[]> {
   const entries = withRegistry(registry, (_, ours) => ours);
   if (entries.length === 0) return [];
-  const { usable } = podResourcesClient(podResources, { clock, guard: () => DEFAULT_GUARD });
+  const kubelet = podResourcesClient(podResources, { clock, guard: () => DEFAULT_GUARD });
   let had: string[] = [];
   for (let nth = 0; nth < ASKED_TIMES; nth++) {
-    // Alarms of the clock do not keep a process alive that has nothing else to do.
     if (nth > 0) await pause(ASKED_EVERY_MS);
     // A kubelet that does not answer is down, or starts: then it has nothing to lose yet.
-    const all = await usable(ASKED_MS, new AbortController().signal).catch(() => new Set<string>());
+    const all = await kubelet.usable(ASKED_MS, new AbortController().signal).catch(() => new Set<string>());
     had = [...all].filter((resource) => entries.includes(namesOf(resource).entry));
     if (had.length === 0) break;
   }
