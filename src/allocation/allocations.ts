@@ -1,5 +1,6 @@
 // Gives devices to owners: choose and mark in memory, ask the plugins, record on the disk, write the
 // CDI file, tell the owner. Until the record is on the disk nobody was told, and a fault anywhere undoes the mark.
+import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource, PluginAnswer } from '../model/lease.js';
 import { Asking } from './asking.js';
@@ -32,6 +33,7 @@ export class Allocations implements LeaseSource {
   readonly #time: DecisionTime;
   readonly #ids: LeaseIds;
   readonly #halt = new AbortController();
+  readonly #untilHalt = new Until(this.#halt.signal);
 
   constructor(ports: AllocationPorts) {
     this.#ports = ports;
@@ -164,7 +166,9 @@ export class Allocations implements LeaseSource {
     const owner = ownerOf(request, caller, this.#ports.owners);
     if ('code' in owner) return { ok: false, refusal: owner };
     const { key } = request;
-    if (key === undefined) return this.#give(request, owner, caller, signal);
+    const give = (until: AbortSignal): Promise<Result<Lease>> =>
+      this.#untilHalt.or(until, (both) => this.#give(request, owner, caller, both));
+    if (key === undefined) return give(signal);
     const name = `${String(caller.uid)} ${key}`;
     const asked = JSON.stringify([request.wants, boundTo(owner)]);
     const twin = this.#pending.join(name, asked, signal);
@@ -173,7 +177,7 @@ export class Allocations implements LeaseSource {
     const known = this.#ledger.ofKey(caller.uid, key);
     if (known !== undefined && !this.keeper.hasEnded(known)) return this.#again(known, request, owner);
     if (known !== undefined) void this.keeper.end(known, 'owner-ended');
-    return this.#pending.run(name, asked, signal, (both) => this.#give(request, owner, caller, both));
+    return this.#pending.run(name, asked, signal, give);
   }
 
   /** The same key again: the same lease, if the request is the same. */
@@ -195,11 +199,10 @@ export class Allocations implements LeaseSource {
     request: AllocationRequest,
     owner: LeaseOwner,
     caller: AllocationCaller,
-    signal: AbortSignal,
+    both: AbortSignal,
   ): Promise<Result<Lease>> {
     const { clock, metrics } = this.#ports;
     const startedAt = clock.mono();
-    const both = AbortSignal.any([signal, this.#halt.signal]);
     const marked = await this.#mark(request, owner, caller, both);
     if (!marked.ok) return marked;
     const entry = marked.value;

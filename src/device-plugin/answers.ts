@@ -6,6 +6,7 @@ import type {
   PreStartContainerRequest,
 } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { asError } from '../kernel/clock.js';
+import { Until } from '../kernel/until.js';
 import type { CallContext, ContainerAllocation, DevicePluginOptions } from './plugin-api.js';
 
 /** A call is refused with a status. */
@@ -28,6 +29,7 @@ export interface AnswersParts {
 /** The handlers by their names, for the tables of the wire. */
 export function answersOf({ options, has, stopped, failed }: AnswersParts): Record<string, unknown> {
   const { allocate, preferred, preStart, resource } = options;
+  const untilStopped = new Until(stopped);
   const check = (ids: readonly string[]): void => {
     const unknown = ids.find((id) => !has(id));
     if (unknown !== undefined) throw new CallRefused(status.NOT_FOUND, `${resource} has no device ${unknown}`);
@@ -37,9 +39,8 @@ export function answersOf({ options, has, stopped, failed }: AnswersParts): Reco
     (call: ServerUnaryCall<Q, object>, reply: sendUnaryData<object>): void => {
       const gone = new AbortController();
       call.on('cancelled', () => gone.abort(new Error('the caller has gone')));
-      const signal = AbortSignal.any([stopped, gone.signal]);
-      Promise.resolve()
-        .then(() => work(call.request, { signal, resource }))
+      untilStopped
+        .or(gone.signal, async (signal) => work(call.request, { signal, resource }))
         .then(
           (answered) => reply(null, answered),
           (thrown: unknown) => {

@@ -2,6 +2,7 @@
 // an Allocate that is held stops every pod of the node, and may be waiting for a plugin whose own pod stands behind it. So
 // nothing here waits longer than it says, and each failure is one sentence, because it ends in the pod's status.
 import { abortable, sleep, type Clock } from '../kernel/clock.js';
+import { Until } from '../kernel/until.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
@@ -39,6 +40,7 @@ export interface FrontCallsPorts {
 export class FrontCalls {
   readonly #ports: FrontCallsPorts;
   readonly #halt = new AbortController();
+  readonly #untilHalt = new Until(this.#halt.signal);
   readonly #waiting = new Set<() => void>();
   /** The instance that let a call time out, until it shows a sign of life. */
   #silent: string | undefined;
@@ -59,10 +61,11 @@ export class FrontCalls {
 
   /** Passes a call on. @throws FrontFailure */
   async call(method: DeviceMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
-    const signal = AbortSignal.any([outer, this.#halt.signal]);
-    if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
-    const ids = this.#idsOf(method, request);
-    return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
+    return this.#untilHalt.or(outer, async (signal) => {
+      if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
+      const ids = this.#idsOf(method, request);
+      return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
+    });
   }
 
   #idsOf(method: DeviceMethod, request: Buffer): readonly string[] {

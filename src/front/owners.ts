@@ -3,6 +3,7 @@
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import { Until } from '../kernel/until.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners } from './ports.js';
 
@@ -48,6 +49,7 @@ export interface OwnersPorts {
 export class Owners implements FrontOwners {
   readonly #ports: OwnersPorts;
   readonly #halt = new AbortController();
+  readonly #untilHalt = new Until(this.#halt.signal);
   readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
   #calls = 0;
   #isAsking = false;
@@ -110,8 +112,9 @@ export class Owners implements FrontOwners {
   }
 
   async #confirmed({ namespace, pod }: DeviceOwner, signal: AbortSignal): Promise<readonly PodHolding[] | undefined> {
-    const both = AbortSignal.any([signal, this.#halt.signal]);
-    return this.#ports.podResources.get(namespace, pod, GET_MS, both).catch(() => undefined); // not confirmed: not refused
+    return this.#untilHalt
+      .or(signal, (both) => this.#ports.podResources.get(namespace, pod, GET_MS, both))
+      .catch(() => undefined); // not confirmed: not refused
   }
 
   #askAgain(): void {

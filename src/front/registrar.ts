@@ -3,6 +3,7 @@
 // client behind in the kubelet, and the end of either cuts off the other.
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
+import { Until } from '../kernel/until.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceOptions } from '../model/device-use.js';
 import type { FrontPlace, Kubelet } from './ports.js';
@@ -39,6 +40,7 @@ export interface RegistrarPorts {
 export class Registrar {
   readonly #ports: RegistrarPorts;
   readonly #halt = new AbortController();
+  readonly #untilHalt = new Until(this.#halt.signal);
   #wake = new AbortController();
   #isWanted = false;
   /** The kubelet that answered Register last. */
@@ -144,9 +146,10 @@ export class Registrar {
   }
 
   async #pause(ms: number): Promise<void> {
-    const both = AbortSignal.any([this.#halt.signal, this.#wake.signal]);
-    if (both.aborted) return;
-    await (ms === Infinity ? aborted(both) : sleep(this.#ports.clock, ms, both).catch(() => undefined));
+    await this.#untilHalt.or(this.#wake.signal, async (both) => {
+      if (both.aborted) return;
+      await (ms === Infinity ? aborted(both) : sleep(this.#ports.clock, ms, both).catch(() => undefined));
+    });
   }
 }
 
