@@ -18,6 +18,7 @@ import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
 import { Waiting, type Attempt } from './waiting.js';
 
+const GIVEN_UP = { code: 'ALLOCATOR_STOPPING', message: 'the caller went away, or the broker is stopping' } as const;
 const NOTHING: PluginAnswer = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
 
 /** The allocator. */
@@ -218,11 +219,7 @@ export class Allocations implements LeaseSource {
     const answer = await this.#asking.ask(entry.lease.granted, both);
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
-    if (both.aborted)
-      return this.#undo(entry, {
-        code: 'ALLOCATOR_STOPPING',
-        message: 'the caller went away, or the broker is stopping',
-      });
+    if (both.aborted) return this.#undo(entry, GIVEN_UP);
     const full = this.#shares.ofBytes({ ...entry.lease, state: 'active', answer });
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
