@@ -42,42 +42,48 @@ export class Past {
       if (plugin.primary || !primaries.has(key)) primaries.set(key, plugin);
     }
     const { source, clock } = this.#ports;
-    const made = (key: string, plugin: PluginView): unknown =>
+    const made = (plugin: PluginView, key: string): unknown =>
       pluginHistory(source.timeline(key), plugin, clock.wall());
-    return this.#drawn(
-      this.#spans,
-      [...primaries].map(([key, plugin]) => ({ key, owner: key, make: () => made(key, plugin) })),
-    );
+    return this.#drawn(this.#spans, primaries.values(), pluginKey, pluginKey, made);
   }
 
   /** Devices of each resource, by name. */
-  capacity(resources: readonly Omit<ResourceView, 'devices'>[]): Promise<string[]> {
+  capacity(resources: readonly WithoutDevices[]): Promise<string[]> {
     const { source, clock } = this.#ports;
-    const made = (resource: Omit<ResourceView, 'devices'>): unknown =>
+    const keyOf = ({ name }: WithoutDevices): string => name;
+    const ownerOf = ({ plugin }: WithoutDevices): string => plugin;
+    const made = (resource: WithoutDevices): unknown =>
       capacityHistory(source.timeline(resource.plugin), resource, clock.wall());
-    return this.#drawn(
-      this.#capacity,
-      resources.map((resource) => ({ key: resource.name, owner: resource.plugin, make: () => made(resource) })),
-    );
+    return this.#drawn(this.#capacity, resources, keyOf, ownerOf, made);
   }
 
-  /** Pictures of the past, as fields of an object in JSON. */
-  async #drawn(
+  /** Pictures of the past, as fields of an object in JSON. Of rows that are known nothing is made. */
+  async #drawn<R>(
     kept: Map<string, Drawn>,
-    rows: readonly { readonly key: string; readonly owner: string; readonly make: () => unknown }[],
+    rows: Iterable<R>,
+    keyOf: (row: R) => string,
+    ownerOf: (row: R) => string,
+    made: (row: R, key: string) => unknown,
   ): Promise<string[]> {
     const { rest } = this.#ports;
     const texts: string[] = [];
-    for (const { key, owner, make } of rows) {
-      const text = kept.get(key)?.text ?? `${JSON.stringify(key)}:${JSON.stringify(make())}`;
-      kept.set(key, { owner, text });
-      texts.push(text);
+    for (const row of rows) {
+      const key = keyOf(row);
+      const owner = ownerOf(row);
+      let drawn = kept.get(key);
+      if (drawn?.owner !== owner) {
+        drawn = { owner, text: `${JSON.stringify(key)}:${JSON.stringify(made(row, key))}` };
+        kept.set(key, drawn);
+      }
+      texts.push(drawn.text);
       const others = rest();
       if (others !== undefined) await others;
     }
     return texts;
   }
 }
+
+type WithoutDevices = Omit<ResourceView, 'devices'>;
 
 /** What is drawn of one plugin or resource, as it was sent, and whose it is. */
 interface Drawn {

@@ -201,12 +201,18 @@ export class Picture {
       const others = rest();
       if (others !== undefined) await others;
     }
-    const lost = [...before].filter(([key, { owner }]) => isWanted(owner) && !seen.has(key)).map(([key]) => key);
+    const lost: string[] = [];
+    // Without a pair for each: what a look leaves behind is collected while everybody waits.
+    before.forEach(({ owner }, key) => {
+      if (isWanted(owner) && !seen.has(key)) lost.push(key);
+    });
     for (const key of lost) after.delete(key);
     this.#lists.set(name, after);
     if (fresh.length > 0) changed.push(`"${name}":[${fresh.join(',')}]`);
     if (lost.length > 0) removed.push(`"${name}":${JSON.stringify(lost)}`);
-    return [...after.values()].map(({ view }) => view);
+    const views: R[] = [];
+    after.forEach(({ view }) => views.push(view));
+    return views;
   }
 
   #head({ changed }: News, rows: Pick<NeedFacts, 'plugins' | 'resources' | 'limits' | 'leases' | 'keptUntil'>): void {
