@@ -8,7 +8,7 @@ import { PolicyReload, reloadView } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
 import type { Daemon } from './daemon/daemon.js';
-import { FaultPort } from './faults/fault-port.js';
+import type { FaultPort } from './faults/fault-port.js';
 import { serveHealth } from './daemon/serving.js';
 import { tellSystemd } from './platform/systemd/phases.js';
 import { asError, sleep } from './kernel/clock.js';
@@ -199,7 +199,8 @@ async function run(
 /** The line to the program that tests plugins against us. It speaks first: what it orders counts from the start. */
 async function openFaultPort(): Promise<FaultPort> {
   const channel = parentChannel();
-  const faults = new FaultPort({ clock, random, tell: (news) => channel.send(news) });
+  const { FaultPort: Port } = await import('./faults/fault-port.js');
+  const faults = new Port({ clock, random, tell: (news) => channel.send(news) });
   await channel.listen((order) => faults.obey(order as FaultOrder));
   return faults;
 }
@@ -278,13 +279,8 @@ function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): voi
     if (isDying) return; // the same bug, or what comes of it
     isDying = true;
     const { message, stack } = asError(failure);
-    log.error(
-      'broker.bug',
-      `the broker contradicted itself and ends, to be started again from its checkpoint: ${message}`,
-      {
-        stack: stack ?? '',
-      },
-    );
+    const told = `the broker contradicted itself and ends, to be started again from its checkpoint: ${message}`;
+    log.error('broker.bug', told, { stack: stack ?? '' });
     void flush(LAST_LINES_MS).then(() => endAtOnce(70, () => undefined));
   };
   process.on('uncaughtException', die);

@@ -46,6 +46,12 @@ void describe('a bundle with a code cache', () => {
     else test.skip('another V8 built it');
   });
 
+  void it('has nothing in it of what disturbs plugins for verify', () => {
+    const words = 'the stream had ended already';
+    assert.ok(readFileSync(distFile('lazy/fault-port.cjs'), 'utf8').includes(words));
+    assert.ok(!readFileSync(distFile('serve.cjs'), 'utf8').includes(words));
+  });
+
   void it('is compiled anew when the cache is of another source, the same length included', () => {
     const file = bundle(path.join(tempDir(), 'b.cjs'), 'old');
     keepCache(file);
