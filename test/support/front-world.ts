@@ -29,6 +29,8 @@ export class FrontWorld {
     this.kubelet = new KubeletProcess(path.join(root, 'k'));
     this.broker = new BrokerProcess(path.join(root, 'b'), {
       front: { enabled: true, kubeletDir: this.kubelet.root, ...front },
+      // As root it would leave files of leases in the machine's own directory.
+      cdi: { dir: 'off' },
       ...(upstream ? { podResources: { upstream: path.join(this.kubelet.root, 'pod-resources/kubelet.sock') } } : {}),
       ...config,
     });

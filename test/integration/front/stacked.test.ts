@@ -14,7 +14,7 @@ describe('a broker in front of another broker', { timeout: 60_000 }, () => {
   });
 
   it('a lease at the outer one reaches the plugin behind the inner one', async () => {
-    const outer = new BrokerProcess(tempDir());
+    const outer = new BrokerProcess(tempDir(), { cdi: { dir: 'off' } });
     closing.push(() => outer.close());
     await outer.start();
     const inner = new BrokerProcess(tempDir(), {
