@@ -42,10 +42,14 @@ export class DecodedLists {
     this.#ports = ports;
   }
 
-  /** The devices of a resource's list; decoded at once where they are not at hand (see {@link prepare}). */
+  /**
+   * The devices of a resource's list; decoded at once where they are not at hand (see {@link prepare}). In the place of a long
+   * one that came after `prepare` was asked stands the one before: whoever hears of it looks again when it is at hand.
+   */
   of(resource: string, raw: Buffer): readonly Device[] {
     const known = this.#known.get(resource);
-    if (known?.raw !== raw) return this.#keep(resource, raw, this.#ports.decode(raw));
+    const isUsable = known?.raw === raw || raw.length > SHORT_BYTES;
+    if (known === undefined || !isUsable) return this.#keep(resource, raw, this.#ports.decode(raw));
     known.usedAt = this.#ports.clock.mono();
     return known.devices;
   }

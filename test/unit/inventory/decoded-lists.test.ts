@@ -64,6 +64,20 @@ describe('decoded lists', () => {
     assert.deepEqual(decoded, ['l3']);
   });
 
+  it('stand for newer ones that are long and not at hand yet', async () => {
+    const { lists, decoded, clock } = bed();
+    const [before, after, short] = [list('l1'), list('l2'), list('s1', 100)];
+    const ids = (raw: Buffer): string[] => lists.of('v/1', raw).map(({ id }) => id);
+    assert.deepEqual(ids(before), ['l1']);
+    assert.deepEqual(ids(after), ['l1']);
+    const ready = lists.prepare('v/1', after);
+    await clock.advance(10);
+    await ready;
+    assert.deepEqual(ids(after), ['l2']);
+    assert.deepEqual(ids(short), ['s1']);
+    assert.deepEqual(decoded, ['l1', 'l2', 's1']);
+  });
+
   it('are forgotten when nobody asks for them, if they are long', async () => {
     const { lists, decoded, clock } = bed();
     const [long, short] = [list('l1'), list('s1', 100)];
