@@ -124,7 +124,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       hasCalled: () => run.wasAccepted,
       giveWay: () => {
         this.#ports.count('ended');
-        this.#say(caller, 'GAVE_WAY', 'it was idle, and gave way to a connection of another process');
+        const why = border.isIdle ? 'it was idle, and' : 'its user had more than half of all connections, and it';
+        this.#say(caller, 'GAVE_WAY', `${why} gave way to a connection of another process`);
         socket.destroy();
       },
     });

@@ -1,4 +1,5 @@
-// When no further connection can be taken, an idle one of whoever holds most gives way to a newcomer. Pure.
+// When no further connection can be taken, an idle one of whoever holds most gives way to a newcomer; where an ordinary user
+// has more than half of all of them, and a call on each, one of those does. Pure.
 
 /** An open connection, as far as it may give way. */
 export interface Yielding {
@@ -22,7 +23,8 @@ const LOOKED_AT = 16;
 
 /**
  * The connection that gives way to one of `newcomer`: of the process that holds most, of the uid that holds most, the oldest
- * idle one that never called, else the oldest idle one. Undefined: nobody holds so much more that it would be fair.
+ * idle one that never called, else the oldest idle one. Else the newest of an ordinary user that has more than half of all:
+ * calls that last cost it nothing, and keep everybody else out. Undefined: nobody holds so much more that it would be fair.
  */
 export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: Iterable<H>, newcomer: H): C | undefined {
   const byUid = new Map<number, number>();
@@ -39,5 +41,8 @@ export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: It
     const found = idle.find((one) => !one.hasCalled()) ?? idle[0];
     if (found !== undefined) return found;
   }
-  return undefined;
+  const [most] = heaviest;
+  if (most === undefined || most.uid === 0 || most.uid === newcomer.uid) return undefined;
+  const open = all.reduce((sum, one) => sum + one.open, 0);
+  return 2 * ofUid(most) > open ? [...most.held].at(-1) : undefined;
 }

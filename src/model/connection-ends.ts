@@ -77,7 +77,7 @@ export const CONNECTION_ENDS = {
     'Look in `plugin-broker limits` who holds them, or raise flood.connections.total.',
   ),
   GAVE_WAY: end(
-    'No further connection could be taken; an idle one of whoever holds most gave way to one of another process.',
+    'No further connection could be taken; an idle one of whoever holds most, or one of an ordinary user that has more than half of all, gave way to one of another process.',
     'Find the process by uid and pid in the event, and why it holds so many connections.',
   ),
   TOO_OLD: end(

@@ -105,11 +105,26 @@ describe('connections', () => {
       assert.deepEqual(goneOf([open(world, 6, 1)]), [0], 'not to its own process');
     });
 
-    it('one that called gives way when there is none else, and one with a call under way never', () => {
+    it('one that called gives way when there is none else, and one with a call under way does not', () => {
       const world = new FloodWorld(small({ total: 4 }));
       const many = [0, 1, 2, 3].map((at) => open(world, 6, 1, { hasCalled: true, isIdle: at > 1 }));
       const newcomers = [7, 8, 9].map((pid) => open(world, pid, 2));
       assert.deepEqual([goneOf(many), goneOf(newcomers)], [[2, 3], [2]]);
+    });
+
+    it('the newest of an ordinary user that has more than half of all gives way, calls under way or not', () => {
+      const world = new FloodWorld(small({ total: 8 }));
+      const rest = [0, 1].map(() => open(world, 5, 0, { isIdle: false }));
+      const many = [0, 1, 2, 3, 4, 5].map(() => open(world, 6, 4001, { isIdle: false }));
+      const newcomers = [7, 8, 9].map((pid) => open(world, pid, 0, { isIdle: false }));
+      assert.deepEqual([goneOf(rest), goneOf(many), goneOf(newcomers)], [[], [4, 5], [2]]);
+      assert.deepEqual(goneOf([open(world, 10, 4001)]), [0], 'not to its own user');
+    });
+
+    it('none of root with a call under way gives way', () => {
+      const world = new FloodWorld(small({ total: 4 }));
+      const many = [0, 1, 2, 3].map(() => open(world, 6, 0, { isIdle: false }));
+      assert.deepEqual([goneOf([open(world, 7, 4001)]), goneOf(many)], [[0], []]);
     });
 
     it('ever new processes of one user do not keep another user out', () => {
