@@ -59,7 +59,7 @@ export class Leases {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
-    const { live, store, clock, random, metrics } = parts;
+    const { live, store, clock, random, metrics, ownUid, cdi, bootId, bootMs, events, log } = parts;
     const { settings } = live.current;
     const { core } = parts.broker;
     const offers = new Offers({
@@ -81,19 +81,10 @@ export class Leases {
       settings: settings.allocator,
       timeouts: settings.timeouts,
       flood: (uid, about) => parts.flood.allocations.ask(uid, about),
-      ownUid: parts.ownUid,
       store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
-      cdi: parts.cdi,
-      clock,
-      random,
-      bootId: parts.bootId,
-      bootMs: parts.bootMs,
-      isThere,
-      events: parts.events,
-      log: parts.log,
-      metrics,
-      nextTurn,
+      ...{ ownUid, cdi, clock, random, bootId, bootMs, events, log, metrics },
+      ...{ isThere, nextTurn },
     });
     this.changes = new Changes(nextTurn, (resources) => this.allocations.changed(resources));
   }
