@@ -100,7 +100,13 @@ void describe('out of file descriptors', { concurrency: true }, () => {
     allow(String(lowestFree));
     const { closed } = crowd(broker, 20);
     const late = await plugin(broker, 'late');
-    await assert.rejects(late.register(broker.kubeletSocket), { code: 14 });
+    // A file that was open for a moment when the limit was chosen may have left one descriptor: then the call gets in, and no further.
+    await assert.rejects(
+      late.register(broker.kubeletSocket),
+      ({ code, message }: { code: number; message: string }) => {
+        return code === 14 || message.includes('BUSY: example.com/late: the broker has nothing left');
+      },
+    );
     // Not even operators get in now: the log is all there is.
     await eventually('it is told', () => broker.log.includes('file descriptors run out'));
     inside.setDevices(healthy('a', 'b', 'c'));
