@@ -1,6 +1,7 @@
 // What of all leases together one user may have, as far as it is shared: places, places in line, and room in the checkpoint,
 // which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import { isTrusted } from '../model/ids.js';
 import type { Lease, PluginAnswer } from '../model/lease.js';
 import type { Ledger } from './ledger.js';
 import type { AllocationPorts, AskedAbout } from './ports.js';
@@ -96,7 +97,7 @@ export class Shares {
 
   /** Whether a user is neither root nor the broker's own. */
   isStranger(uid: number): boolean {
-    return uid !== 0 && uid !== this.#ports.ownUid;
+    return !isTrusted(uid, this.#ports.ownUid);
   }
 
   /** A mark has no answer yet, and no bytes on the disk. */

@@ -27,6 +27,7 @@ import {
 import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { ALLOCATION_REFUSALS, type AllocationRefusal } from '../../model/allocation-reasons.js';
+import { isTrusted } from '../../model/ids.js';
 import { leaseEnvs, type Lease } from '../../model/lease.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
@@ -102,7 +103,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
         call.emit('error', statusOf(tooOften.refusal));
         return;
       }
-      const isOperator = caller.uid === 0 || caller.uid === backend.ownUid;
+      const isOperator = isTrusted(caller.uid, backend.ownUid);
       const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
       const leases = [...allocations.list(caller, resource), ...pods];
       let at = 0;
