@@ -54,7 +54,7 @@ export class DecodedLists {
     return known.devices;
   }
 
-  /** Has a list at hand when it resolves, unless a newer one came meanwhile. Undefined: it is at hand, or short. */
+  /** Has a list at hand when it resolves, unless a newer one came meanwhile. Undefined: it is at hand, or short. Never rejects. */
   prepare(resource: string, raw: Buffer): Promise<void> | undefined {
     if (raw.length <= SHORT_BYTES || this.#known.get(resource)?.raw === raw) return undefined;
     const wanted = this.#wanted.get(resource);
@@ -70,7 +70,11 @@ export class DecodedLists {
     if (this.#wanted.get(resource)?.raw !== raw) return 0;
     const { clock, decodeInTurns } = this.#ports;
     const startedAt = clock.mono();
-    this.#keep(resource, raw, await decodeInTurns(raw));
+    try {
+      this.#keep(resource, raw, await decodeInTurns(raw));
+    } catch {
+      // Told by `of`, to whoever needs the list: the others behind it are made all the same.
+    }
     if (this.#wanted.get(resource)?.raw === raw) this.#wanted.delete(resource);
     return Math.max(1, clock.mono() - startedAt);
   }

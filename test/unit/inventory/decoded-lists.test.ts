@@ -10,6 +10,7 @@ function bed() {
   const clock = new FakeClock();
   const decoded: string[] = [];
   const read = (raw: Buffer): readonly Device[] => {
+    if (raw.toString('utf8', 0, 2) === '!!') throw new Error('cannot be read');
     decoded.push(raw.toString('utf8', 0, 2));
     return [{ id: raw.toString('utf8', 0, 2), health: 'Healthy', numaNodes: [] }];
   };
@@ -33,6 +34,16 @@ describe('decoded lists', () => {
     assert.equal(lists.prepare('v/s', raw), undefined);
     assert.equal(lists.of('v/s', raw), lists.of('v/s', raw));
     assert.deepEqual(decoded, ['s1']);
+  });
+
+  it('that cannot be made keep no other one from being made', async () => {
+    const { lists, decoded, clock } = bed();
+    const [bad, good] = [list('!!'), list('l1')];
+    const both = [lists.prepare('v/bad', bad) as Promise<void>, lists.prepare('v/good', good) as Promise<void>];
+    await clock.advance(200);
+    await Promise.all(both);
+    assert.throws(() => lists.of('v/bad', bad), /cannot be read/);
+    assert.deepEqual(decoded, ['l1']);
   });
 
   it('are made one after the other where they are long, with a rest of three times as long', async () => {
