@@ -4,8 +4,7 @@ import { FrontCalls } from '../../../src/front/calls.js';
 import type { ResourceNow } from '../../../src/front/ports.js';
 import type { TransportFault } from '../../../src/model/failed-call.js';
 import { FakeClock } from '../../support/fake-clock.js';
-
-const LIST = Buffer.from('list');
+import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 const failedCall = (status: number, message: string, fault?: TransportFault): Error =>
   Object.assign(new Error(message), { status, fault });
@@ -24,31 +23,15 @@ function world() {
     clock,
     resources: {
       names: () => ['example.com/a'],
-      now: () => ({
-        instanceId: facts.instance,
-        state: facts.state,
-        reason: 'registered',
-        isHint: false,
-        isConfirmed: true,
-        list: LIST,
-        devices: 1,
-        healthy: 1,
-        options: { preStartRequired: false, preferredAllocationAvailable: false },
-      }),
+      now: () => ({ ...READY, instanceId: facts.instance, state: facts.state }),
       call: (instanceId) => {
         facts.asked.push(instanceId);
         return facts.answer(instanceId);
       },
       isAlive: () => Promise.resolve(true),
     },
-    owners: { idsOf: () => [], takenBy: () => Promise.resolve(undefined), allocating: () => undefined },
-    wire: {
-      idsOf: () => ['d'],
-      healthOf: () => new Map([['d', true]]),
-      compose: () => LIST,
-      noPreference: LIST,
-      started: LIST,
-    },
+    owners: NO_OWNERS,
+    wire: { ...WIRE, idsOf: () => ['d'] },
     limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
     speculation: () => 'off',
     gateWaited: () => undefined,

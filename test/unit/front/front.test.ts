@@ -3,19 +3,7 @@ import { describe, it } from 'node:test';
 import { Front } from '../../../src/front/front.js';
 import type { FrontedService, ResourceNow } from '../../../src/front/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
-
-const LIST = Buffer.from('list');
-const NOW: ResourceNow = {
-  instanceId: 'first',
-  state: 'ready',
-  reason: 'registered',
-  isHint: false,
-  isConfirmed: true,
-  list: LIST,
-  devices: 1,
-  healthy: 1,
-  options: { preStartRequired: false, preferredAllocationAvailable: false },
-};
+import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 /** A front with two places, before a kubelet that opens a stream for each Register and ends it when we do. */
 function world() {
@@ -36,14 +24,8 @@ function world() {
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('gone')))),
       isAlive: () => Promise.resolve(true),
     },
-    owners: { idsOf: () => [], takenBy: () => Promise.resolve(undefined), allocating: () => undefined },
-    wire: {
-      idsOf: () => [],
-      healthOf: () => new Map([['d', true]]),
-      compose: () => LIST,
-      noPreference: LIST,
-      started: LIST,
-    },
+    owners: NO_OWNERS,
+    wire: WIRE,
     kubelet: {
       incarnation: () => 'k1',
       register: (resource) => {
@@ -87,14 +69,14 @@ function world() {
 void describe('resources before the kubelet', () => {
   void it('make room for others when nothing is known of them any more, and come back', async () => {
     const { front, known, open, turn } = world();
-    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    await turn(() => known.set('a', READY).set('b', READY).set('c', READY));
     assert.deepEqual([...open], ['a', 'b']);
     await turn(() => known.delete('a'));
     await turn(() => undefined);
     assert.deepEqual([...open], ['b', 'c']);
     assert.equal(front.view('c')?.state, 'fronted');
     await turn(() => known.delete('b'));
-    await turn(() => known.set('a', NOW));
+    await turn(() => known.set('a', READY));
     assert.deepEqual([...open], ['c', 'a']);
     assert.equal(front.view('a')?.state, 'fronted');
     await front.close();
@@ -104,7 +86,7 @@ void describe('resources before the kubelet', () => {
   void it('stay while the kubelet follows their list', async () => {
     const { front, known, open, hanging, turn } = world();
     hanging.add('a');
-    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    await turn(() => known.set('a', READY).set('b', READY).set('c', READY));
     await turn(() => known.delete('a'));
     await turn(() => undefined);
     assert.deepEqual([...open], ['a', 'b']);
@@ -113,7 +95,7 @@ void describe('resources before the kubelet', () => {
 
   void it('stay while the kubelet waits for an answer', async () => {
     const { front, known, open, services, turn } = world();
-    await turn(() => known.set('a', NOW).set('b', NOW).set('c', NOW));
+    await turn(() => known.set('a', READY).set('b', READY).set('c', READY));
     const gone = new AbortController();
     const answer = services.get('a')?.call('Allocate', Buffer.alloc(0), gone.signal);
     await turn(() => undefined);

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
-import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
+import type { FrontedService, ListOut } from '../../../src/front/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
-
-const LIST = Buffer.from('list');
+import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 /** A resource with a ready plugin before a kubelet that opens a stream for each Register. */
 function world() {
   const clock = new FakeClock();
   const facts = { registers: 0, streams: 0, service: undefined as FrontedService | undefined };
-  const now: ResourceNow = {
-    instanceId: 'first',
-    state: 'ready',
-    reason: 'registered',
-    isHint: false,
-    isConfirmed: true,
-    list: LIST,
-    devices: 1,
-    healthy: 1,
-    options: { preStartRequired: false, preferredAllocationAvailable: false },
-  };
   const open = (): void => {
     const out: ListOut = {
       send: () => undefined,
@@ -37,18 +25,12 @@ function world() {
     random: { next: () => 1 },
     resources: {
       names: () => ['example.com/a'],
-      now: () => now,
+      now: () => READY,
       call: () => undefined,
       isAlive: () => Promise.resolve(true),
     },
-    owners: { idsOf: () => [], takenBy: () => Promise.resolve(undefined), allocating: () => undefined },
-    wire: {
-      idsOf: () => [],
-      healthOf: () => new Map([['d', true]]),
-      compose: () => LIST,
-      noPreference: LIST,
-      started: LIST,
-    },
+    owners: NO_OWNERS,
+    wire: WIRE,
     kubelet: {
       incarnation: () => 'k1',
       register: () => {

@@ -1,0 +1,33 @@
+import type { FrontOwners, FrontWire, ResourceNow } from '../../src/front/ports.js';
+
+/** Every list and answer of these tests. */
+export const LIST = Buffer.from('list');
+
+/** A resource whose plugin is ready with one healthy device. */
+export const READY: ResourceNow = {
+  instanceId: 'first',
+  state: 'ready',
+  reason: 'registered',
+  isHint: false,
+  isConfirmed: true,
+  list: LIST,
+  devices: 1,
+  healthy: 1,
+  options: { preStartRequired: false, preferredAllocationAvailable: false },
+};
+
+/** Nobody has devices. */
+export const NO_OWNERS: FrontOwners = {
+  idsOf: () => [],
+  takenBy: () => Promise.resolve(undefined),
+  allocating: () => undefined,
+};
+
+/** Each list has one healthy device, and requests name none. */
+export const WIRE: FrontWire = {
+  idsOf: () => [],
+  healthOf: () => new Map([['d', true]]),
+  compose: () => LIST,
+  noPreference: LIST,
+  started: LIST,
+};
