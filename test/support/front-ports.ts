@@ -1,7 +1,7 @@
 import type { FrontOwners, FrontWire, ResourceNow } from '../../src/front/ports.js';
 
 /** Every list and answer of these tests. */
-export const LIST = Buffer.from('list');
+const LIST = Buffer.from('list');
 
 /** A resource whose plugin is ready with one healthy device. */
 export const READY: ResourceNow = {

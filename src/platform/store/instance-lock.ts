@@ -3,6 +3,7 @@
 import { mkdir, unlink } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
+import { getSystemErrorMap } from 'node:util';
 import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
 import { stayAwake } from '../time/stay-awake.js';
@@ -87,10 +88,16 @@ export async function acquireInstanceLock(
     );
   } catch (failure) {
     if (signal?.aborted === true) throw asError(signal.reason);
-    return { kind: 'unavailable', reason: `there is no lock on ${folder}: ${asError(failure).message}` };
+    return { kind: 'unavailable', reason: `there is no lock on ${folder}: ${problemOf(asError(failure))}` };
   } finally {
     sleepNow();
   }
+}
+
+/** What the system said, without the name that was tried: that is another one each time, and a condition is told once. */
+function problemOf({ errno, message }: NodeJS.ErrnoException): string {
+  const known = errno === undefined ? undefined : getSystemErrorMap().get(errno);
+  return known === undefined ? message : known.join(': ');
 }
 
 class Attempt {
