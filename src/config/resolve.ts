@@ -130,7 +130,9 @@ function resolveSocket({ mode, group }: ConfigForm['socket'], problems: ConfigPr
       remedy: "write socket.mode: '0775' (or '0770'), or leave socket.group out",
     });
   }
-  return { mode: bits, group: group === 'inherit' ? undefined : group };
+  // YAML reads a number in quotes, as the mode beside it has to be written, as a text.
+  const number = typeof group === 'string' && /^[0-9]+$/.test(group) ? Number(group) : group;
+  return { mode: bits, group: number === 'inherit' ? undefined : number };
 }
 
 function resolveListen(listen: string, problems: ConfigProblem[]): HttpSettings['listen'] {

@@ -12,8 +12,11 @@ import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
 const REPLACED_LOOK_MS = 5;
 /** How long a listener at our path has to answer a bare connect before it counts as dead. */
 const ANSWER_WITHIN_MS = 500;
-/** Connections the kernel queues for us; more are refused by it. */
-const BACKLOG = 1024;
+/**
+ * Connections the kernel queues for us; more are refused by it with EAGAIN. Linux holds the number to net.core.somaxconn,
+ * 4,096 where nobody changed it.
+ */
+const BACKLOG = 4096;
 
 /** The path cannot be ours: the sentence says what is there and what to do. */
 export class PathTaken extends Error {

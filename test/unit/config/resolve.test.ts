@@ -164,6 +164,7 @@ describe('what needs more than one key to judge', () => {
       resolveSettings(formWith({ socket: { mode, group } }), '/r', somewhere).settings?.socket;
     assert.deepEqual(resolved('0755', 'inherit'), { mode: 0o755, group: undefined });
     assert.deepEqual(resolved('770', 990), { mode: 0o770, group: 990 });
+    assert.deepEqual(resolved('770', '990'), { mode: 0o770, group: 990 });
     assert.deepEqual(problemsOf({ socket: { mode: '0755', group: 'plugins' } }), ['socket.group']);
     for (const mode of [755, 0o755, '0999', '755 ', '04755']) {
       assert.equal(completeForm({ socket: { mode } }), undefined, String(mode));
