@@ -5,6 +5,12 @@ import { ORIGIN_ENV, originOf, originText, type Origin } from './names.js';
 import type { HostNode } from './ports.js';
 
 const VERSION = '0.5.0';
+/**
+ * Characters that device nodes may take in one file, and what one takes beside its two paths: an answer that names directories says
+ * much in few bytes, and every container engine of the node reads every file.
+ */
+const MAX_NODES_SIZE = 1024 * 1024;
+const NODE_SIZE = 48;
 
 interface Edits {
   readonly env?: readonly string[];
@@ -51,6 +57,7 @@ export function cdiText(lease: Lease, kind: string, origin: Origin, found: Reado
     if (!isEnv(name, value)) return no(`the plugin's variable ${JSON.stringify(name)} cannot stand in an environment`);
     env.push(`${name}=${value}`);
   }
+  let size = 0;
   const nodes = new Map<string, { path: string; hostPath: string; permissions: string }>();
   for (const device of lease.answer.devices) {
     const { containerPath, permissions } = device;
@@ -62,8 +69,9 @@ export function cdiText(lease: Lease, kind: string, origin: Origin, found: Reado
     }
     const node = found.get(hostPath) ?? { kind: 'missing' };
     const put = (path: string, real: string): void => {
-      if (!nodes.has(path))
-        nodes.set(path, { path, hostPath: real, permissions: permissions === '' ? 'rwm' : permissions });
+      if (nodes.has(path) || size > MAX_NODES_SIZE) return;
+      size += path.length + real.length + NODE_SIZE;
+      nodes.set(path, { path, hostPath: real, permissions: permissions === '' ? 'rwm' : permissions });
     };
     switch (node.kind) {
       case 'node':
@@ -81,6 +89,7 @@ export function cdiText(lease: Lease, kind: string, origin: Origin, found: Reado
       case 'unusable':
         return no(`${hostPath} is no device node but ${node.what}`);
     }
+    if (size > MAX_NODES_SIZE) return no('the device nodes that its plugin answered do not fit in one CDI file');
   }
   const mounts = lease.answer.mounts.map(({ hostPath, containerPath, readOnly }) => ({
     hostPath,

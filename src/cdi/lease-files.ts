@@ -29,11 +29,14 @@ export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
   /** Leases whose file is in its place. */
   readonly #written = new Set<string>();
-  /** Work on the directory that took too long and may never end; nothing more is begun until it does. */
-  #hanging: Promise<unknown> | undefined;
+  readonly #onDirectory: Patience;
+  /** Apart from the directory: plugins choose what is looked at, and what is slow there is slow for their leases alone. */
+  readonly #onHost: Patience;
 
   constructor(ports: LeaseFilePorts) {
     this.#ports = ports;
+    this.#onDirectory = new Patience(ports.clock);
+    this.#onHost = new Patience(ports.clock);
   }
 
   /**
@@ -45,11 +48,8 @@ export class LeaseFiles {
     const { directory, kind, origin } = this.#ports;
     const draft = writtenAs(lease.id, origin.root);
     try {
-      const written = await this.#soon(async () => {
-        const made = await this.#textOf(lease);
-        if (made.ok) await directory.write(draft, made.text);
-        return made;
-      });
+      const written = await this.#textOf(lease);
+      if (written.ok) await this.#soon(() => directory.write(draft, written.text));
       if (!written.ok) {
         const problem = `the lease has no CDI name: ${written.problem}`;
         return written.reason === undefined ? { problem } : { problem, reason: written.reason };
@@ -140,7 +140,7 @@ export class LeaseFiles {
 
   async #putRight(lease: Lease): Promise<void> {
     try {
-      const wanted = await this.#soon(() => this.#textOf(lease));
+      const wanted = await this.#textOf(lease);
       const found = await this.#soon(() => this.#ports.directory.text(fileOf(lease.id)));
       if (wanted.ok && found === wanted.text) this.#written.add(lease.id);
       else await this.write(lease);
@@ -149,23 +149,20 @@ export class LeaseFiles {
     }
   }
 
+  /** What the file of a lease must say; a host that does not answer is a problem of this lease, not of the directory. */
   async #textOf(lease: Lease): Promise<ReturnType<typeof cdiText>> {
     const { look, kind, origin } = this.#ports;
-    const paths = hostPathsOf(lease);
-    const found = await Promise.all(paths.map(async (path) => [path, await look(path)] as const));
-    return cdiText(lease, kind, origin, new Map(found));
+    try {
+      const found = await this.#onHost.soon((signal) => look(hostPathsOf(lease), signal));
+      return cdiText(lease, kind, origin, found);
+    } catch (failure) {
+      return { ok: false, problem: `its device nodes cannot be looked at: ${asError(failure).message}` };
+    }
   }
 
-  /** One operation on the directory or the host. @throws Error when it takes too long, or one before it still does */
+  /** One operation on the directory. @throws Error when it takes too long, or one before it still does */
   #soon<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#hanging !== undefined) return Promise.reject(new Error('the file system does not answer'));
-    let running: Promise<T> | undefined;
-    const late = (): Error => {
-      const hanging = running?.catch(() => undefined).finally(() => (this.#hanging = undefined));
-      this.#hanging = hanging;
-      return new Error(`the file system did not answer within ${String(WRITE_MS / 1000)} s`);
-    };
-    return withDeadline(this.#ports.clock, WRITE_MS, late, () => (running = work()));
+    return this.#onDirectory.soon(work);
   }
 
   #cannot(what: 'written' | 'removed' | 'read', failure: unknown): string {
@@ -175,5 +172,28 @@ export class LeaseFiles {
       `${problem}; leases work without CDI names until the broker may write there (cdi.dir says where, off says nowhere)`,
     );
     return problem;
+  }
+}
+
+/** Work on one part of the file system that may never answer. */
+class Patience {
+  readonly #clock: Clock;
+  /** What took too long and may never end; nothing more is begun until it does, because each holds a thread of the pool. */
+  #hanging: Promise<unknown> | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @throws Error when the work takes too long, or some before it still does */
+  soon<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#hanging !== undefined) return Promise.reject(new Error('the file system does not answer'));
+    let running: Promise<T> | undefined;
+    const late = (): Error => {
+      const hanging = running?.catch(() => undefined).finally(() => (this.#hanging = undefined));
+      this.#hanging = hanging;
+      return new Error(`the file system did not answer within ${String(WRITE_MS / 1000)} s`);
+    };
+    return withDeadline(this.#clock, WRITE_MS, late, (signal) => (running = work(signal)));
   }
 }

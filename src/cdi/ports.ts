@@ -9,8 +9,11 @@ export type HostNode =
   /** A file, a socket, too many nodes, or what may not be looked at: in words. */
   | { readonly kind: 'unusable'; readonly what: string };
 
-/** Looks at the host. Never rejects. */
-export type LookAtHost = (path: string) => Promise<HostNode>;
+/**
+ * Looks at the paths of one lease on the host, one after the other: plugins choose them, and whoever may register a plugin may fill
+ * a directory. What is looked at in directories has a bound for all paths together. Rejects only when the signal aborts.
+ */
+export type LookAtHost = (paths: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, HostNode>>;
 
 /** The directory that container engines read. Names are those of files in it. All but `text` reject with what failed. */
 export interface CdiDirectory {

@@ -97,6 +97,37 @@ describe('CDI files on a disk', () => {
     assert.deepEqual(told, []);
   });
 
+  it('are not written for directories that somebody filled: a few thousand names of all its paths are looked at', async () => {
+    const full = tempDir();
+    const paths = Array.from({ length: 5 }, (_, nth) => path.join(full, String(nth)));
+    for (const folder of paths) {
+      mkdirSync(folder);
+      for (let nth = 0; nth < 1000; nth++) writeFileSync(path.join(folder, String(nth)), '');
+    }
+    const seen = await lookAtHost([...paths, '/dev/null', paths[0] ?? ''], AbortSignal.timeout(60_000));
+    assert.deepEqual(seen.get(paths[0] ?? ''), { kind: 'unusable', what: 'a directory without device nodes' });
+    assert.deepEqual(seen.get(paths[4] ?? ''), {
+      kind: 'unusable',
+      what: 'something that cannot be looked at (more than 4096 names in directories)',
+    });
+    assert.deepEqual(seen.get('/dev/null'), { kind: 'node', path: '/dev/null' });
+    const signal = AbortSignal.abort(new Error('too late'));
+    await assert.rejects(lookAtHost(paths, signal), /too late/);
+  });
+
+  it('count the nodes of a directory each time that a link leads there', async () => {
+    const dev = tempDir();
+    mkdirSync(path.join(dev, 'many'));
+    for (let nth = 0; nth < 400; nth++) symlinkSync('/dev/null', path.join(dev, 'many', String(nth)));
+    const links = ['one', 'two', 'three'].map((name) => path.join(dev, name));
+    for (const link of links) symlinkSync('many', link);
+    const seen = await lookAtHost(links, AbortSignal.timeout(60_000));
+    assert.deepEqual(
+      links.map((link) => seen.get(link)?.kind),
+      ['directory', 'directory', 'unusable'],
+    );
+  });
+
   it('cost a lease its name, and nothing else, where the directory cannot be written', async () => {
     const folder = tempDir();
     writeFileSync(path.join(folder, 'cdi'), 'a file in the way');

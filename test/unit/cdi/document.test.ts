@@ -105,6 +105,18 @@ describe('the CDI file of a lease', () => {
     assert.equal(file, '/dev/x is no device node but a file');
   });
 
+  it('is not written for a short answer that names a directory again and again', () => {
+    const nodes = Array.from({ length: 1000 }, (_, nth) => ({ below: String(nth), path: `/dev/many/${String(nth)}` }));
+    const found = { '/dev/many': { kind: 'directory', nodes } } as const;
+    const named = (times: number) =>
+      Array.from({ length: times }, (_, nth) => ({ ...device('/dev/many'), containerPath: `/dev/${String(nth)}` }));
+    assert.equal(
+      problem({ devices: named(20) }, found),
+      'the device nodes that its plugin answered do not fit in one CDI file',
+    );
+    assert.equal(problem({ devices: named(5) }, found), 'none');
+  });
+
   it('is not written for paths and variables that no container can have', () => {
     assert.match(problem({ devices: [device('dev/x')] }), /is no absolute path/);
     assert.match(problem({ mounts: [{ hostPath: '/a', containerPath: '', readOnly: true }] }), /is no absolute path/);

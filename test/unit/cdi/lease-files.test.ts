@@ -25,7 +25,7 @@ describe('CDI files on a file system that hangs', () => {
     const told: (string | undefined)[] = [];
     const files = new LeaseFiles({
       directory,
-      look: () => Promise.resolve({ kind: 'missing' }),
+      look: () => Promise.resolve(new Map()),
       kind: 'v/c',
       origin: { root: '0'.repeat(16), boot: 'b' },
       clock,
@@ -44,6 +44,44 @@ describe('CDI files on a file system that hangs', () => {
     await clock.advance(0);
     assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
     assert.equal(told.at(-1), undefined);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('of what a plugin named are a problem of its lease alone, and the look ends', async () => {
+    const clock = new FakeClock();
+    const told: (string | undefined)[] = [];
+    let signal: AbortSignal | undefined;
+    const files = new LeaseFiles({
+      directory: {
+        path: '/run/cdi',
+        prepare: () => Promise.resolve(),
+        names: () => Promise.resolve([]),
+        text: () => Promise.resolve(undefined),
+        remove: () => Promise.resolve(),
+        rename: () => Promise.resolve(),
+        write: () => Promise.resolve(),
+      },
+      look: (paths, given) => {
+        if (paths[0] !== '/slow') return Promise.resolve(new Map());
+        signal = given;
+        return new Promise((_, reject) => given.addEventListener('abort', () => reject(given.reason as Error)));
+      },
+      kind: 'v/c',
+      origin: { root: '0'.repeat(16), boot: 'b' },
+      clock,
+      degraded: (why) => told.push(why),
+    });
+    const slow = lease({ answer: { devices: [{ hostPath: '/slow', containerPath: '/dev/x', permissions: 'rw' }] } });
+    const first = files.write(slow);
+    assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
+    await clock.advance(2000);
+    assert.deepEqual(await first, {
+      problem:
+        'the lease has no CDI name: its device nodes cannot be looked at: the file system did not answer within 2 s',
+    });
+    assert.equal(signal?.aborted, true);
+    assert.deepEqual(told, [undefined]);
+    assert.deepEqual(await files.write(lease()), { name: `v/c=${lease().id}` });
     assert.equal(clock.pending, 0);
   });
 });
