@@ -16,11 +16,3 @@ export interface Log {
   info(event: string, message: string, fields?: LogFields): void;
   debug(event: string, message: string, fields?: LogFields): void;
 }
-
-/** A log that says nothing. */
-export const silentLog: Log = {
-  error: () => undefined,
-  warn: () => undefined,
-  info: () => undefined,
-  debug: () => undefined,
-};

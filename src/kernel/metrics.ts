@@ -25,18 +25,3 @@ export interface Metrics {
   /** Seconds from start to all endpoints confirmed or the deadline. */
   restored(seconds: number): void;
 }
-
-/** Counts nothing. */
-export const noMetrics: Metrics = {
-  registration: () => undefined,
-  registrationSeconds: () => undefined,
-  update: () => undefined,
-  floodExceeded: () => undefined,
-  checkpointWrite: () => undefined,
-  podResources: () => undefined,
-  frontCall: () => undefined,
-  frontGate: () => undefined,
-  allocation: () => undefined,
-  allocateSeconds: () => undefined,
-  restored: () => undefined,
-};

@@ -6,7 +6,6 @@ import type { Life, Subject } from './subject.js';
 export class AttachedPlugin implements Subject {
   readonly isOurs = false;
   readonly ends: readonly Life[] = [];
-  readonly lastEnd = undefined;
   readonly startedAt = undefined;
   readonly problem = undefined;
   readonly isBetweenLives = false;

@@ -38,7 +38,6 @@ export class PluginProcess implements Subject {
   readonly #ends: Life[] = [];
   #child: ChildProcess | undefined;
   #startedAt: number | undefined;
-  #lastEnd: Life | undefined;
   #restart: NodeJS.Timeout | undefined;
   #problem: string | undefined;
   #isStopping = false;
@@ -49,10 +48,6 @@ export class PluginProcess implements Subject {
 
   get ends(): readonly Life[] {
     return this.#ends;
-  }
-
-  get lastEnd(): Life | undefined {
-    return this.#lastEnd;
   }
 
   get startedAt(): number | undefined {
@@ -152,7 +147,6 @@ export class PluginProcess implements Subject {
 
   #ended(life: Life): void {
     this.#child = undefined;
-    this.#lastEnd = life;
     const { changes, note, span } = this.#parts;
     span(life.pid, 'down', endOf(life));
     if (this.#isStopping) {

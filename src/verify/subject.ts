@@ -17,8 +17,6 @@ export interface Subject {
   readonly isOurs: boolean;
   /** Lives that ended without being asked to, oldest first. */
   readonly ends: readonly Life[];
-  /** The life that ended last, asked to or not; undefined before one did, and for one that runs already. */
-  readonly lastEnd: Life | undefined;
   /** When it was started last; undefined for one that runs already. */
   readonly startedAt: number | undefined;
   /** Why it cannot be judged at all, in one sentence: it cannot be started, or it detaches. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { seededRandom } from '../../src/kernel/random.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const ROUNDS = Number(process.env['PB_LEASE_KILLS'] ?? 500);

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { seededRandom } from '../../src/kernel/random.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { eventually } from '../support/eventually.js';
 import { EchoClient } from '../support/http2/echo-client.js';
 import { EchoServer } from '../support/http2/echo-server.js';

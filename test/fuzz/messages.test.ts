@@ -5,7 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Client, credentials } from '@grpc/grpc-js';
-import { seededRandom, type Random } from '../../src/kernel/random.js';
+import type { Random } from '../../src/kernel/random.js';
+import { seededRandom } from '../support/seeded-random.js';
 import { GRPC_STATUS } from '../../src/model/reasons.js';
 import {
   ExplainRequest,

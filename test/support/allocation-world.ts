@@ -1,8 +1,8 @@
 import { Allocations } from '../../src/allocation/allocations.js';
 import { noCdi, type AllocationPorts, type Offer } from '../../src/allocation/ports.js';
 import type { RawRequest } from '../../src/allocation/request.js';
-import { silentLog } from '../../src/kernel/log.js';
-import { seededRandom } from '../../src/kernel/random.js';
+import { silentLog } from './silence.js';
+import { seededRandom } from './seeded-random.js';
 import type { EventDraft } from '../../src/model/event.js';
 import type { LeaseRecord, LedgerState, PluginAnswer } from '../../src/model/lease.js';
 import { FakeClock } from './fake-clock.js';

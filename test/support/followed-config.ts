@@ -3,7 +3,7 @@ import { LiveConfig } from '../../src/config/live-config.js';
 import { loadGeneration } from '../../src/config/load-config.js';
 import type { FormSource } from '../../src/config/ports.js';
 import { PolicyReload, type ReloadOutcome } from '../../src/config/policy-reload.js';
-import { silentLog } from '../../src/kernel/log.js';
+import { silentLog } from './silence.js';
 import { watchConfigFile } from '../../src/platform/config/config-watch.js';
 import { compileGlob } from '../../src/platform/config/globs.js';
 import { surroundings } from '../../src/platform/config/surroundings.js';

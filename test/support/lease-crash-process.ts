@@ -7,7 +7,7 @@ import path from 'node:path';
 import { LeaseFiles } from '../../src/cdi/lease-files.js';
 import type { RawRequest } from '../../src/allocation/request.js';
 import type { FilePort, OpenFile } from '../../src/checkpoint/file-port.js';
-import { seededRandom } from '../../src/kernel/random.js';
+import { seededRandom } from './seeded-random.js';
 import { cdiDirectory } from '../../src/platform/fs/cdi-directory.js';
 import { lookAtHost } from '../../src/platform/fs/host-node.js';
 import { rootIdentity } from '../../src/platform/fs/root-identity.js';

@@ -1,5 +1,5 @@
 // The status page on the real server of a broker that is made of views: states that a real one passes through too fast.
-import { silentLog } from '../../src/kernel/log.js';
+import { silentLog } from './silence.js';
 import { Audience } from '../../src/page/audience.js';
 import { PageApi } from '../../src/page/api.js';
 import { Picture } from '../../src/page/picture.js';

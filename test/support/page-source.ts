@@ -1,7 +1,7 @@
 import type { LeaseRow } from '../../src/model/page-views.js';
 import { explain } from '../../src/admin/explain.js';
 import { Journal } from '../../src/journal/journal.js';
-import { silentLog } from '../../src/kernel/log.js';
+import { silentLog } from './silence.js';
 import type { PageSource } from '../../src/page/ports.js';
 import type { Stream } from '../../src/page/audience.js';
 import type { Clock } from '../../src/kernel/clock.js';

@@ -1,7 +1,7 @@
 // Lives of plugins and of the broker by chance, on fakes: whatever happens, after things calm down the roster matches the
 // sockets that are there.
 import assert from 'node:assert/strict';
-import { seededRandom } from '../../src/kernel/random.js';
+import { seededRandom } from './seeded-random.js';
 import { isConnected, isReplaced } from '../../src/model/instance.js';
 import { CoreWorld, type FakeProcess } from './core-world.js';
 

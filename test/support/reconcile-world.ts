@@ -8,9 +8,8 @@ import { Reconciler } from '../../src/reconcile/reconciler.js';
 import { Roster } from '../../src/reconcile/roster.js';
 import { resourcesOf, type Resource } from '../../src/inventory/resources.js';
 import { KeyedLane } from '../../src/kernel/keyed-lane.js';
-import { silentLog } from '../../src/kernel/log.js';
-import { noMetrics } from '../../src/kernel/metrics.js';
-import { seededRandom } from '../../src/kernel/random.js';
+import { noMetrics, silentLog } from './silence.js';
+import { seededRandom } from './seeded-random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
 import type {
   Accepted,

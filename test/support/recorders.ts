@@ -1,6 +1,6 @@
 import type { Log, LogFields } from '../../src/kernel/log.js';
 import type { Metrics } from '../../src/kernel/metrics.js';
-import { noMetrics } from '../../src/kernel/metrics.js';
+import { noMetrics } from './silence.js';
 import type { EventDraft, EventSink } from '../../src/model/event.js';
 
 /** A sink that keeps what it is told. */

@@ -1,7 +1,8 @@
 import path from 'node:path';
-import { deviceSimOptions, type DeviceSimOptions } from '../../src/sim/device/options.js';
+import type { DeviceSimOptions } from '../../src/sim/device/options.js';
 import { runDeviceSim, type SimProcess } from '../../src/sim/device/run-device-sim.js';
 import { eventually } from './eventually.js';
+import { deviceSimOptions } from './sim-options.js';
 
 /** A line of a simulation. */
 export type SimLine = Readonly<Record<string, unknown>> & { readonly event: string };

@@ -2,7 +2,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { AdminService } from '../../src/admin/admin-service.js';
 import type { AdminPort } from '../../src/admin/admin-port.js';
 import type { Log } from '../../src/kernel/log.js';
-import { silentLog } from '../../src/kernel/log.js';
+import { silentLog } from './silence.js';
 import { servedAdmin } from '../../src/platform/grpc/admin-server.js';
 
 /** A running admin API. */

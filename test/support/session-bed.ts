@@ -1,5 +1,5 @@
 // The handler of device plugins with a fake plugin at the other end of every port.
-import { seededRandom } from '../../src/kernel/random.js';
+import { seededRandom } from './seeded-random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
 import type { Enrolment, InstanceReport } from '../../src/model/plugin.js';
 import type { ReattachPolicy } from '../../src/model/settings.js';

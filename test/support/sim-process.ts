@@ -1,6 +1,7 @@
 // A simulated device plugin as a process of its own: node sim-process.js '{"dir":"/tmp/x", …}'
-import { deviceSimOptions, type DeviceSimOptions } from '../../src/sim/device/options.js';
+import type { DeviceSimOptions } from '../../src/sim/device/options.js';
 import { runDeviceSim } from '../../src/sim/device/run-device-sim.js';
+import { deviceSimOptions } from './sim-options.js';
 
 const stop = new AbortController();
 process.once('SIGTERM', () => stop.abort());

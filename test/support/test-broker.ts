@@ -2,8 +2,7 @@
 import path from 'node:path';
 import { guarding } from './guarding.js';
 import { loadDefaults } from './test-settings.js';
-import { silentLog } from '../../src/kernel/log.js';
-import { noMetrics } from '../../src/kernel/metrics.js';
+import { noMetrics, silentLog } from './silence.js';
 import type { EventDraft } from '../../src/model/event.js';
 import type { PluginView, ResourceView } from '../../src/model/views.js';
 import type { PluginPolicy, Settings } from '../../src/model/settings.js';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { seededRandom, type Random } from '../../src/kernel/random.js';
+import type { Random } from '../../src/kernel/random.js';
+import { seededRandom } from './seeded-random.js';
 import type { Device } from '../../src/model/device.js';
 import { DeviceListReader, readDevices } from '../../src/platform/wire/device-list-reader.js';
 import * as admin from '../../src/generated/proto/pluginbroker/v1/admin.js';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { seededRandom, type Random } from '../../src/kernel/random.js';
+import type { Random } from '../../src/kernel/random.js';
+import { seededRandom } from './seeded-random.js';
 import { loadGeneration } from '../../src/config/load-config.js';
 import { ConfigInvalid } from '../../src/config/problem.js';
 import { compileGlob } from '../../src/platform/config/globs.js';

@@ -19,14 +19,10 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #passers = new Map<NodeJS.Signals, () => void>();
 
-  /** Whether the command ends with us whatever ends us. */
-  readonly isTied: boolean;
-
   /** Starts a command with its own environment beside ours, on our terminal. @throws CliError as commandPath */
   constructor(command: string, args: readonly string[], envs: ReadonlyMap<string, string>) {
     const file = commandPath(command);
     const tie = setpriv();
-    this.isTied = tie !== undefined;
     const words = tie === undefined ? [file, ...args] : [tie, '--pdeathsig', 'KILL', '--', file, ...args];
     const [program = file, ...rest] = words;
     this.#process = spawn(program, rest, { stdio: 'inherit', env: { ...process.env, ...Object.fromEntries(envs) } });
@@ -38,11 +34,6 @@ export class Child {
         if (!isInteractive) this.#process.kill(signal);
       });
     }
-  }
-
-  /** Kills it. */
-  kill(): void {
-    this.#process.kill('SIGKILL');
   }
 
   async #untilEnded(file: string): Promise<number> {

@@ -142,6 +142,3 @@ export const METRICS = {
     help: '1 where something does not work and the broker goes on without it: checkpoint, policy, discovery, descriptors, allocation, http',
   },
 } as const satisfies Record<string, MetricSpec>;
-
-/** The names alone. */
-export const METRIC_NAMES: readonly string[] = Object.values(METRICS).map(({ name }) => name);

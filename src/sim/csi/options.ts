@@ -1,6 +1,6 @@
 // Everything that can be said to `sim csi`.
 import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
-import { count, defaultsOf, type SimOption } from '../sim-option.js';
+import { count, type SimOption } from '../sim-option.js';
 
 /** What a simulated CSI driver is told; durations are milliseconds. */
 export interface CsiSimOptions extends DriverSimOptions {
@@ -47,13 +47,6 @@ export const CSI_SIM_OPTIONS: readonly SimOption<keyof CsiSimOptions>[] = [
   { key: 'apiVersion', flags: '--api-version <versions>', help: 'versions to offer, with commas', default: '1.0.0' },
   ...lifeOptions(['GetPluginInfo', 'GetPluginCapabilities', 'Probe', 'NodeGetInfo', 'NodeGetCapabilities']),
 ];
-
-/** Options with all defaults, for programs that start a simulation by themselves. */
-export function csiSimOptions(
-  given: Partial<CsiSimOptions> & Pick<CsiSimOptions, 'plugins' | 'registry'>,
-): CsiSimOptions {
-  return { ...(defaultsOf(CSI_SIM_OPTIONS) as unknown as CsiSimOptions), ...given };
-}
 
 function longNumber(text: string): string {
   if (!/^-?\d{1,19}$/.test(text)) throw new Error(`${text} is no 64-bit number`);

@@ -2,7 +2,7 @@
 // with its registry, and how it misbehaves.
 import { SPEECHES, type Speech } from '../../device-plugin/plugin-server.js';
 import { WATCH_STYLES, type WatchStyle } from '../../device-plugin/registry-watch.js';
-import { count, defaultsOf, duration, wordsOf, type SimOption } from '../sim-option.js';
+import { count, duration, wordsOf, type SimOption } from '../sim-option.js';
 import { ALLOCATION_OPTIONS, type AllocationOptions } from './allocation-options.js';
 import { parseFault, type Fault } from './faults.js';
 
@@ -263,10 +263,3 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   },
   { key: 'connectHold', flags: '--connect-hold', help: 'keep these connections open', default: false },
 ];
-
-/** Options with all defaults, for programs that start a simulation by themselves. */
-export function deviceSimOptions(
-  given: Partial<DeviceSimOptions> & Pick<DeviceSimOptions, 'dir' | 'registry'>,
-): DeviceSimOptions {
-  return { ...(defaultsOf(DEVICE_SIM_OPTIONS) as unknown as DeviceSimOptions), ...given };
-}

@@ -1,6 +1,6 @@
 // Everything that can be said to `sim dra`.
 import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
-import { defaultsOf, wordsOf, type SimOption } from '../sim-option.js';
+import { wordsOf, type SimOption } from '../sim-option.js';
 
 const SERVED = ['v1', 'v1beta1'] as const;
 
@@ -37,10 +37,3 @@ export const DRA_SIM_OPTIONS: readonly SimOption<keyof DraSimOptions>[] = [
   { key: 'pluginType', flags: '--plugin-type <type>', help: 'type that GetInfo names', default: 'DRAPlugin' },
   ...lifeOptions(['NodePrepareResources', 'NodeUnprepareResources']),
 ];
-
-/** Options with all defaults, for programs that start a simulation by themselves. */
-export function draSimOptions(
-  given: Partial<DraSimOptions> & Pick<DraSimOptions, 'plugins' | 'registry'>,
-): DraSimOptions {
-  return { ...(defaultsOf(DRA_SIM_OPTIONS) as unknown as DraSimOptions), ...given };
-}

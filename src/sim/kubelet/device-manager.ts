@@ -101,11 +101,6 @@ export class DeviceManager {
     return this.#known.has(resource) || this.#inUse.has(resource);
   }
 
-  /** Healthy ids of a resource. */
-  healthy(resource: string): readonly string[] {
-    return [...(this.#known.get(resource)?.healthy ?? [])];
-  }
-
   /**
    * Which ids may be chosen for a container (devicesToAllocate).
    *

@@ -37,11 +37,6 @@ export class PluginClients {
     return this.#endpoints.get(resource);
   }
 
-  /** Connections open now, older ones of the same resource too. */
-  get open(): number {
-    return this.#all.size;
-  }
-
   /**
    * Connects to a plugin and follows its lists. The answer does not wait for the first one.
    *

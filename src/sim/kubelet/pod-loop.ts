@@ -25,7 +25,6 @@ export interface PodLoopPorts {
 export class PodLoop {
   readonly #ports: PodLoopPorts;
   #turn: Promise<void>;
-  #waiting = 0;
 
   /** @param opens when the first pod is looked at */
   constructor(ports: PodLoopPorts, opens: Promise<void>) {
@@ -33,17 +32,10 @@ export class PodLoop {
     this.#turn = opens;
   }
 
-  /** Pods that wait for their admission. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
   /** Puts a pod into the line. */
   add(pod: Pod): void {
     const queuedAt = performance.now();
-    this.#waiting++;
     this.#turn = this.#turn.then(async () => {
-      this.#waiting--;
       if (!this.#ports.signal.aborted && this.#isCurrent(pod)) await this.#admit(pod, queuedAt);
     });
   }

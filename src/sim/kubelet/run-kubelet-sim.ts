@@ -1,6 +1,5 @@
 // `sim kubelet`: the kubelet's side of device plugins, without a cluster.
 import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { SimLog } from '../sim-log.js';
 import { KubeletSim } from './kubelet-sim.js';
 import type { KubeletSimOptions } from './options.js';
@@ -14,17 +13,10 @@ const LINES_PER_SECOND = 2000;
  *
  * @returns the exit code: 0, or 1 when it could not start
  */
-export async function runKubeletSim(
-  options: KubeletSimOptions,
-  signal: AbortSignal,
-  { write, input }: { readonly write: (line: string) => void; readonly input: Readable } = {
-    write: (line) => void process.stdout.write(line),
-    input: process.stdin,
-  },
-): Promise<number> {
-  const log = new SimLog(write, LINES_PER_SECOND);
+export async function runKubeletSim(options: KubeletSimOptions, signal: AbortSignal): Promise<number> {
+  const log = new SimLog((line) => void process.stdout.write(line), LINES_PER_SECOND);
   const kubelet = new KubeletSim(options, (event, facts) => log.say(event, facts));
-  const lines = createInterface({ input });
+  const lines = createInterface({ input: process.stdin });
   try {
     await kubelet.start();
     lines.on('line', (line) => kubelet.obey(line));
@@ -36,7 +28,7 @@ export async function runKubeletSim(
     return 1;
   } finally {
     lines.close();
-    input.destroy();
+    process.stdin.destroy();
     await kubelet.stop();
     log.close();
   }

@@ -3,7 +3,7 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { createBorder, type BorderEnd } from '../../../src/platform/http2/border.js';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, readSettings, SETTING } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { sendUnaryData, Server, ServerUnaryCall } from '@grpc/grpc-js';
 import { askNodeInfo } from '../../../src/csi/ask-node-info.js';
 import type { CsiNodeClient } from '../../../src/csi/csi-node-client.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';

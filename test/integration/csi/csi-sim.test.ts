@@ -10,12 +10,13 @@ import {
   NodeGetInfoResponse,
   ProbeResponse,
 } from '../../../src/generated/proto/csi/v1/csi.js';
-import { CSI_SIM_OPTIONS, csiSimOptions, type CsiSimOptions } from '../../../src/sim/csi/options.js';
+import { CSI_SIM_OPTIONS, type CsiSimOptions } from '../../../src/sim/csi/options.js';
 import { runCsiSim } from '../../../src/sim/csi/run-csi-sim.js';
 import { parseFault } from '../../support/csi-faults.js';
 import { RunningDriver } from '../../support/running-driver.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { callRegistrar } from '../registrar/rig.js';
+import { csiSimOptions } from '../../support/sim-options.js';
 
 describe('a simulated CSI driver', () => {
   let folder: string;

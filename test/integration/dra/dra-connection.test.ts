@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';

@@ -5,11 +5,12 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { draPluginService } from '../../../src/generated/proto/dra/v1/dra.js';
 import { draPluginService as draPluginV1beta1Service } from '../../../src/generated/proto/dra/v1beta1/dra.js';
-import { draSimOptions, type DraSimOptions } from '../../../src/sim/dra/options.js';
+import type { DraSimOptions } from '../../../src/sim/dra/options.js';
 import { runDraSim } from '../../../src/sim/dra/run-dra-sim.js';
 import { RunningDriver } from '../../support/running-driver.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { callRegistrar } from '../registrar/rig.js';
+import { draSimOptions } from '../../support/sim-options.js';
 
 const DRIVER = 'dra.sim.example.com';
 

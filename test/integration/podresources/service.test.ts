@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
 import { servePodResources } from '../../../src/platform/grpc/pod-resources-service.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';

@@ -4,10 +4,11 @@ import path from 'node:path';
 import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { runRegistrar } from '../../../src/registrar/registrar.js';
-import { csiSimOptions, type CsiSimOptions } from '../../../src/sim/csi/options.js';
+import type { CsiSimOptions } from '../../../src/sim/csi/options.js';
 import { runCsiSim } from '../../../src/sim/csi/run-csi-sim.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { csiSimOptions } from '../../support/sim-options.js';
 
 /** The name of the simulated driver. */
 export const DRIVER = 'csi.sim.example.com';

@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { nodeFiles } from '../../../src/platform/store/node-files.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { entryKey } from '../../../src/checkpoint/document.js';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
 import { Journal } from '../../../src/journal/journal.js';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import { journalFile } from '../../../src/platform/store/journal-file.js';
 import { nodeFiles } from '../../../src/platform/store/node-files.js';
 import { acquireInstanceLock } from '../../../src/platform/store/instance-lock.js';

@@ -2,7 +2,7 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { openNotifier } from '../../../src/platform/systemd/notifier.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';

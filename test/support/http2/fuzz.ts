@@ -1,4 +1,5 @@
-import { seededRandom, type Random } from '../../../src/kernel/random.js';
+import type { Random } from '../../../src/kernel/random.js';
+import { seededRandom } from '../seeded-random.js';
 import { Answers } from '../../../src/platform/http2/answers.js';
 import { Calls } from '../../../src/platform/http2/calls.js';
 import { PeerFault } from '../../../src/platform/http2/fault.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationPorts } from '../../../src/allocation/ports.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import type { LedgerState } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';

@@ -1,7 +1,7 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { GroupCommit, type Durability } from '../../../src/checkpoint/group-commit.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 /** A disk of which every write is ended by the test. */

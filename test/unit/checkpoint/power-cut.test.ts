@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { drive, spell, STATE, tell, type Told } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -6,7 +6,7 @@ import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import type { Metrics } from '../../../src/kernel/metrics.js';
-import { noMetrics } from '../../../src/kernel/metrics.js';
+import { noMetrics } from '../../support/silence.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { drive, listsOf, spell, STATE } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { askNodeInfo } from '../../../src/csi/ask-node-info.js';
 import type { NodeInfo } from '../../../src/csi/node-info.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { answers, FakeDriver, failsWith, pin } from './fakes.js';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NodeInfoPublisher } from '../../../src/csi/node-info-publisher.js';
 import type { NodeInfo } from '../../../src/csi/node-info.js';
-import { silentLog } from '../../../src/kernel/log.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { silentLog } from '../../support/silence.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeTarget } from './fakes.js';
 

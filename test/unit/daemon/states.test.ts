@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import { PLUGIN_STATES } from '../../../src/model/plugin.js';
 import { MAY_BECOME, MAY_BEGIN } from '../../../src/reconcile/transitions.js';
 import { CoreWorld, type FakeProcess } from '../../support/core-world.js';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { FloodSubject } from '../../../src/model/flood.js';
 import type { CorePorts } from '../../../src/daemon/core.js';
 import { FaultPort } from '../../../src/faults/fault-port.js';
-import { seededRandom } from '../../../src/kernel/random.js';
+import { seededRandom } from '../../support/seeded-random.js';
 import type { BrokerNews } from '../../../src/model/fault-port.js';
 import { FakeClock } from '../../support/fake-clock.js';
 

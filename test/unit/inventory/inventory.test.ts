@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Inventory, type Decoded, type InventoryPorts, type ListDecoder } from '../../../src/inventory/inventory.js';
-import { noMetrics } from '../../../src/kernel/metrics.js';
+import { noMetrics } from '../../support/silence.js';
 import { list } from '../../support/session-bed.js';
 import { loadDefaults } from '../../support/test-settings.js';
 

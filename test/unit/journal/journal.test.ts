@@ -2,7 +2,7 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Journal } from '../../../src/journal/journal.js';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import type { BrokerEvent, EventDraft } from '../../../src/model/event.js';
 import { journalFile } from '../../../src/platform/store/journal-file.js';
 import { oneAtATime } from '../../../src/platform/store/file-lane.js';

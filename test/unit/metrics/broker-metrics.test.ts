@@ -1,7 +1,9 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { BrokerMetrics, type MetricsSnapshot } from '../../../src/platform/metrics/broker-metrics.js';
-import { METRIC_NAMES } from '../../../src/platform/metrics/metric-names.js';
+import { METRICS } from '../../../src/platform/metrics/metric-names.js';
+
+const METRIC_NAMES: readonly string[] = Object.values(METRICS).map(({ name }) => name);
 
 const nothing: MetricsSnapshot = {
   version: '1.2.3',

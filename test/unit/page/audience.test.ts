@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import { Audience } from '../../../src/page/audience.js';
 import { Picture } from '../../../src/page/picture.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import type { Random } from '../../../src/kernel/random.js';
 import { Reconciler, type PendingRegistration } from '../../../src/reconcile/reconciler.js';
 import { FakeClock } from '../../support/fake-clock.js';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseFault } from '../../../src/sim/device/faults.js';
-import { DEVICE_SIM_OPTIONS, deviceSimOptions } from '../../../src/sim/device/options.js';
+import { DEVICE_SIM_OPTIONS } from '../../../src/sim/device/options.js';
 import { count, duration } from '../../../src/sim/sim-option.js';
+import { deviceSimOptions } from '../../support/sim-options.js';
 
 describe('the options of sim device', () => {
   it('have the flag of their key, help, and each key once', () => {

@@ -1,6 +1,6 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { silentLog } from '../../../src/kernel/log.js';
+import { silentLog } from '../../support/silence.js';
 import type { Failed, Libc } from '../../../src/platform/peer/libc.js';
 import { openNotifier, watchdogBeatMs } from '../../../src/platform/systemd/notifier.js';
 import { FakeClock } from '../../support/fake-clock.js';

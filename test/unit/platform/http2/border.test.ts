@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { seededRandom } from '../../../../src/kernel/random.js';
+import { seededRandom } from '../../../support/seeded-random.js';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, PREFACE } from '../../../../src/platform/http2/frames.js';
 import { BorderBed, framesOf, trailers } from '../../../support/http2/border-bed.js';
 import { guardSettings } from '../../../support/http2/guard-settings.js';

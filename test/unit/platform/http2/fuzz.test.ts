@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { seededRandom } from '../../../../src/kernel/random.js';
+import { seededRandom } from '../../../support/seeded-random.js';
 import { BorderBed } from '../../../support/http2/border-bed.js';
 import { fuzzMany, honestClient, mutate, pieces } from '../../../support/http2/fuzz.js';
 import { MirrorServer } from '../../../support/http2/mirror-server.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { seededRandom } from '../../../../src/kernel/random.js';
+import { seededRandom } from '../../../support/seeded-random.js';
 import { PeerFault } from '../../../../src/platform/http2/fault.js';
 import {
   encodeFrame,
