@@ -1,16 +1,8 @@
 // What the admin commands need of the rest of the broker.
-import type { BrokerEvent } from '../model/event.js';
+import type { BrokerEvent, EventQuery } from '../model/event.js';
 import type { PluginId } from '../model/ids.js';
 import type { LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
 import type { ResourceUse } from './plugin-views.js';
-
-/** Which events are wanted. */
-export interface EventQuery {
-  /** Only events with this number or a later one; 0 for all that are kept. */
-  readonly since: number;
-  /** Go on with new events after the kept ones, until the signal aborts. */
-  readonly follow: boolean;
-}
 
 /**
  * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole.

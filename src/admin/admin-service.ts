@@ -1,8 +1,8 @@
 // The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
-import type { BrokerEvent } from '../model/event.js';
+import type { BrokerEvent, EventQuery } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
 import type { ExplainView, LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
-import type { AdminPort, EventQuery } from './admin-port.js';
+import type { AdminPort } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
 import { explain } from './explain.js';
 import { useSentences } from './use-sentences.js';

@@ -1,12 +1,12 @@
 // The admin commands on the running broker: what operators see, and what their orders do and are told as.
 import type { Clock } from '../kernel/clock.js';
-import type { EventSink } from '../model/event.js';
+import type { EventQuery, EventSink } from '../model/event.js';
 import type { FloodKey } from '../model/flood.js';
 import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { Device } from '../model/device.js';
 import type { LimitView, ReloadView, StatusView } from '../model/views.js';
-import type { AdminPort, EventQuery } from './admin-port.js';
+import type { AdminPort } from './admin-port.js';
 import { pluginViews, resourceViews, type FloodFacts, type KnownPlugins, type ResourceUse } from './plugin-views.js';
 
 /** What the commands act on. */

@@ -1,5 +1,5 @@
 // What operators see of plugins and resources, computed from the truth when they ask.
-import type { Holding } from '../model/device-list.js';
+import type { Holding, Resource } from '../model/device-list.js';
 import type { Device } from '../model/device.js';
 import { pluginKey } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
@@ -15,16 +15,7 @@ export interface KnownPlugins {
   };
   readonly inventory: { holding(instanceId: string): Holding | undefined };
   /** Resources as the node would report them, by name. */
-  resources(): ReadonlyMap<string, KnownResource>;
-}
-
-/** What is shown of a resource. */
-export interface KnownResource {
-  readonly name: string;
-  readonly owner: Pick<Instance, 'id' | 'state'>;
-  readonly holding: Holding;
-  readonly capacity: number;
-  readonly allocatable: number;
+  resources(): ReadonlyMap<string, Resource>;
 }
 
 /** Strikes and quarantine of a plugin's caller, for its view. */
@@ -127,7 +118,7 @@ export function* eachResourceView(
   use: ResourceUse,
   only?: ReadonlySet<string>,
 ): Generator<ResourceView> {
-  const isWanted = ({ owner }: KnownResource): boolean => {
+  const isWanted = ({ owner }: Resource): boolean => {
     const instance = known.roster.get(owner.id);
     return instance === undefined || only?.has(pluginKey(instance)) !== false;
   };

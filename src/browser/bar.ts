@@ -57,6 +57,11 @@ function sentence(past: PluginHistory | undefined, starts: number, now: number):
   return `last 15 minutes: ${parts.filter((part) => part !== false).join('; ')}`;
 }
 
+/** Where step lines are drawn. */
+export function emptySteps(): SVGElement {
+  return s('svg', { class: 'bar', role: 'img', height: 18, viewBox: '0 0 100 18', preserveAspectRatio: 'none' });
+}
+
 /** Draws capacity and allocatable as step lines. */
 export function drawSteps(svg: Element, steps: readonly CapacityStep[], now: number): void {
   const most = Math.max(1, ...steps.map(([, capacity]) => capacity));

@@ -29,7 +29,6 @@ export class Events {
     this.table = new Table<BrokerEvent>({
       caption: 'Events, newest first; the last 500 of them',
       keyOf: ({ seq }) => String(seq),
-      stampOf: ({ seq }) => seq,
       nameOf: ({ time }) => h('time', { datetime: time }, clock(Date.parse(time), store.now())),
       columns: [
         { title: 'Time', class: 'nowrap', cell: () => '' },
@@ -111,7 +110,6 @@ export class Starts {
     this.table = new Table<Start>({
       caption: 'The last ten starts of the broker, newest first',
       keyOf: ({ at }) => at,
-      stampOf: (row) => row,
       nameOf: ({ at }) => h('time', { datetime: at }, clock(Date.parse(at), store.now())),
       columns: [
         { title: 'When', cell: () => '' },

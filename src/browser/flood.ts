@@ -1,6 +1,6 @@
 // The flood policy at work: permits of each bucket that is not full, or was used up once.
-import { drawSeen } from './bar.js';
-import { foreign, h, s, say, type Child } from './dom.js';
+import { drawSeen, emptySteps } from './bar.js';
+import { foreign, h, say, type Child } from './dom.js';
 import { section, ticking } from './parts.js';
 import type { SeenLimit, Store } from './store.js';
 import { Table } from './table.js';
@@ -21,7 +21,6 @@ export class Flood {
     this.table = new Table<SeenLimit>({
       caption: 'Limits that were used; the line shows permits as this page saw them',
       keyOf: ({ key }) => key,
-      stampOf: (row) => row,
       nameOf: ({ limit }) => limit,
       columns: [
         { title: 'Limit', cell: () => '' },
@@ -30,12 +29,7 @@ export class Flood {
           cell: ({ plugin }) => (plugin === '' ? 'everybody' : foreign(plugin.slice(plugin.indexOf('/') + 1))),
         },
         { title: 'Permits', class: 'nowrap', cell: (row) => this.#permits(row) },
-        {
-          title: 'Seen',
-          class: 'seen wide',
-          cell: () =>
-            s('svg', { class: 'bar', role: 'img', height: 18, viewBox: '0 0 100 18', preserveAspectRatio: 'none' }),
-        },
+        { title: 'Seen', class: 'seen wide', cell: emptySteps },
         { title: 'Strikes', class: 'num', cell: ({ strikes }) => strikes },
         { title: 'Now', cell: nowOf },
         { title: 'uid', class: 'num wide', cell: ({ uid }) => (uid < 0 ? '–' : uid) },

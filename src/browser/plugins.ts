@@ -39,7 +39,6 @@ export class Plugins {
     this.table = new Table<PluginRow>({
       caption: 'Plugins, those first that need something',
       keyOf: (row) => row.key,
-      stampOf: (row) => row,
       nameOf: ({ name }) => named(name),
       detail: (row, into) => void this.#detail(row, into),
       drawn: (row, element) => {
@@ -109,10 +108,7 @@ export class Plugins {
 
   /** Moves time on in the bars that can be seen. */
   drawBars(): void {
-    for (const [row, element] of this.table.shown()) {
-      const { top, bottom } = element.getBoundingClientRect();
-      if (bottom > -200 && top < innerHeight + 200) this.#bar(row, element);
-    }
+    for (const [row, element] of this.table.shown()) this.#bar(row, element);
   }
 
   #bar({ type, name }: PluginRow, element: Element): void {

@@ -1,7 +1,7 @@
 // Resources with their devices, and leases.
 import type { DevicePage, LeaseRow, ResourceRow } from '../model/page-views.js';
-import { drawSteps } from './bar.js';
-import { fill, foreign, h, s } from './dom.js';
+import { drawSteps, emptySteps } from './bar.js';
+import { fill, foreign, h } from './dom.js';
 import { meter, named, section, state, ticking } from './parts.js';
 import type { Store } from './store.js';
 import { Table } from './table.js';
@@ -21,7 +21,6 @@ export class Resources {
     this.table = new Table<ResourceRow>({
       caption: 'Resources, those first of which something cannot be given out',
       keyOf: (row) => row.key,
-      stampOf: (row) => row,
       nameOf: ({ name }) => named(name),
       detail: (row, into) => void devices(row.name, 0, into),
       drawn: (row, element) => this.#line(row, element),
@@ -36,12 +35,7 @@ export class Resources {
           ],
         },
         { title: 'In use', class: 'num', cell: ({ allocated }) => allocated },
-        {
-          title: 'Last 15 min',
-          class: 'bar',
-          cell: () =>
-            s('svg', { class: 'bar', role: 'img', height: 18, viewBox: '0 0 100 18', preserveAspectRatio: 'none' }),
-        },
+        { title: 'Last 15 min', class: 'bar', cell: emptySteps },
         { title: 'State', cell: ({ state: word }) => state(word) },
         {
           title: 'For',
@@ -64,10 +58,7 @@ export class Resources {
 
   /** Moves time on. */
   drawLines(): void {
-    for (const [row, element] of this.table.shown()) {
-      const { top, bottom } = element.getBoundingClientRect();
-      if (bottom > -200 && top < innerHeight + 200) this.#line(row, element);
-    }
+    for (const [row, element] of this.table.shown()) this.#line(row, element);
   }
 
   #line({ name }: ResourceRow, element: Element): void {
@@ -120,7 +111,6 @@ export class Leases {
   readonly table = new Table<LeaseRow>({
     caption: 'Leases: who has what is told by plugin-broker allocations, not here',
     keyOf: ({ key }) => key,
-    stampOf: (row) => row,
     nameOf: ({ key }) => h('code', {}, key),
     columns: [
       { title: 'Lease', cell: () => '' },

@@ -217,16 +217,12 @@ function tile(title: string, figure: string, ...rest: readonly Child[]): HTMLEle
 
 /** After what the broker started. */
 export function afterText(after: string): string {
-  switch (after) {
-    case 'first':
-      return 'a first start';
-    case 'clean':
-      return 'after a clean stop';
-    case 'killed':
-      return 'after a kill';
-    case 'rebooted':
-      return 'after a reboot';
-    default:
-      return after;
-  }
+  return STARTS.get(after) ?? after;
 }
+
+const STARTS: ReadonlyMap<string, string> = new Map([
+  ['first', 'a first start'],
+  ['clean', 'after a clean stop'],
+  ['killed', 'after a kill'],
+  ['rebooted', 'after a reboot'],
+]);

@@ -19,8 +19,6 @@ export interface TableOptions<R> {
   readonly caption: string;
   readonly columns: readonly Column<R>[];
   readonly keyOf: (row: R) => string;
-  /** What a row is drawn from: while it is the same, the row is not drawn again. */
-  readonly stampOf: (row: R) => unknown;
   /** What the first cell's button is called; absent: rows do not open. */
   readonly nameOf?: (row: R) => Child;
   /** Fills what is below an open row. Called again when the row changes. */
@@ -30,8 +28,8 @@ export interface TableOptions<R> {
 }
 
 interface Kept<R> {
-  row: R;
-  stamp: unknown;
+  /** As it was drawn: while it is the same, it is not drawn again. */
+  row: R | undefined;
   readonly element: HTMLTableRowElement;
   readonly button: HTMLButtonElement | undefined;
   below: HTMLTableRowElement | undefined;
@@ -66,25 +64,26 @@ export class Table<R> {
     return [...this.#body.querySelectorAll<HTMLButtonElement>('button.open')];
   }
 
-  /** The rows on the screen. */
+  /** The rows on the screen and around it. */
   *shown(): Generator<readonly [row: R, element: HTMLTableRowElement]> {
-    for (const { row, element } of this.#kept.values()) yield [row, element];
+    for (const { row, element } of this.#kept.values()) {
+      const { top, bottom } = element.getBoundingClientRect();
+      if (row !== undefined && bottom > -200 && top < innerHeight + 200) yield [row, element];
+    }
   }
 
   /** Shows rows in this order. */
   show(rows: readonly R[]): void {
     this.#rows = rows;
-    const { keyOf, stampOf } = this.#options;
+    const { keyOf } = this.#options;
     const kept = new Map<string, Kept<R>>();
     for (const row of rows.slice(0, this.#limit)) {
       const key = keyOf(row);
-      const stamp = stampOf(row);
       const known = this.#kept.get(key) ?? this.#made();
       kept.set(key, known);
+      if (known.row === row) continue;
       known.row = row;
-      if (known.stamp === stamp) continue;
-      known.stamp = stamp;
-      this.#draw(known);
+      this.#draw(row, known);
       if (known.below !== undefined) this.#options.detail?.(row, known.below.firstElementChild as HTMLElement);
     }
     for (const [key, { element, below }] of this.#kept) {
@@ -118,8 +117,7 @@ export class Table<R> {
     const isOpening = this.#options.detail !== undefined;
     const element = h('tr');
     const kept: Kept<R> = {
-      row: undefined as R,
-      stamp: {},
+      row: undefined,
       element,
       button: isOpening
         ? h('button', { type: 'button', class: 'open', 'aria-expanded': 'false', onclick: () => this.#toggle(kept) })
@@ -129,7 +127,7 @@ export class Table<R> {
     return kept;
   }
 
-  #draw({ row, element, button }: Kept<R>): void {
+  #draw(row: R, { element, button }: Kept<R>): void {
     const { columns, nameOf, drawn } = this.#options;
     const hadFocus = button !== undefined && document.activeElement === button;
     const cells = columns.map(({ cell, class: name }, nth) => {
@@ -151,7 +149,7 @@ export class Table<R> {
       const cell = h('td', { colspan: this.#options.columns.length });
       kept.below = h('tr', { class: 'below' }, cell);
       kept.element.after(kept.below);
-      this.#options.detail?.(kept.row, cell);
+      if (kept.row !== undefined) this.#options.detail?.(kept.row, cell);
     } else {
       kept.below?.remove();
       kept.below = undefined;

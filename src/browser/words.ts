@@ -54,22 +54,17 @@ export const STATES = ['rejected', 'quarantined', 'held', 'orphaned', 'restored'
 
 /** What stands beside a state, for those who do not know the word. */
 export function meaning(state: string, until: string): string {
-  switch (state) {
-    case 'ready':
-      return '';
-    case 'restored':
-      return 'known, not yet confirmed';
-    case 'connecting':
-      return 'being dialled';
-    case 'held':
-      return until === '' ? 'lost, kept' : `lost, kept until ${until}`;
-    case 'quarantined':
-      return until === '' ? 'kept out' : `kept out until ${until}`;
-    case 'orphaned':
-      return 'its path belongs to another';
-    case 'rejected':
-      return 'refused';
-    default:
-      return '';
-  }
+  const what = MEANINGS.get(state) ?? '';
+  return until === '' || !ENDING.has(state) ? what : `${what} until ${until}`;
 }
+
+const MEANINGS: ReadonlyMap<string, string> = new Map([
+  ['restored', 'known, not yet confirmed'],
+  ['connecting', 'being dialled'],
+  ['held', 'lost, kept'],
+  ['quarantined', 'kept out'],
+  ['orphaned', 'its path belongs to another'],
+  ['rejected', 'refused'],
+]);
+/** Those that end at a time. */
+const ENDING: ReadonlySet<string> = new Set(['held', 'quarantined']);

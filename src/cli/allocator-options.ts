@@ -1,13 +1,12 @@
 // Options of the commands that talk to the allocator, and how its answers become exit codes.
-import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Owner } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { durationMs } from '../kernel/duration.js';
-import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AllocationFailure, AllocatorClient } from '../platform/grpc/allocator-client.js';
 import { Unreachable } from '../platform/grpc/admin-failure.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
-import { rootOf, withRoot, type AddressOptions } from './options.js';
+import { socketOf, withRoot, type AddressOptions } from './options.js';
 import { visible } from './output/text.js';
 import { deviceOption, idOption } from './wants.js';
 
@@ -17,14 +16,8 @@ export interface WantOptions {
   readonly id?: readonly (readonly [string, string])[];
   readonly numa?: 'single' | 'prefer';
   readonly wait: number;
-  readonly owner?: CliOwner;
-}
-
-/** For whom the devices are, in the words of consumers. */
-export interface CliOwner {
-  readonly namespace: string;
-  readonly name: string;
-  readonly part: string;
+  /** For whom the devices are, in the words of consumers. */
+  readonly owner?: Omit<Owner, 'bind'>;
 }
 
 const LONGEST_WAIT_MS = 3_600_000;
@@ -60,16 +53,9 @@ export function withWants(command: Command): Command {
     );
 }
 
-/** The allocator that the options name. @throws CliError when the path cannot be the address of a socket */
+/** The allocator that the options name. @throws CliError as socketOf */
 export function allocatorOf(options: AddressOptions): AllocatorClient {
-  const socket =
-    options.address === undefined ? path.join(rootOf(options), 'alloc.sock') : path.resolve(options.address);
-  const length = Buffer.byteLength(socket);
-  if (length > LONGEST_SOCKET_PATH) {
-    const message = `the allocator socket ${socket} has ${length} bytes, but a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter --root or --address`;
-    throw new CliError(EXIT.usage, message);
-  }
-  return new AllocatorClient(socket, systemClock);
+  return new AllocatorClient(socketOf(options, 'allocator', 'alloc.sock'), systemClock);
 }
 
 /** Runs a call; what the allocator refused ends the command with the code that says whether trying again helps. */
@@ -111,7 +97,7 @@ function waitOption(text: string): number {
   return wait;
 }
 
-function ownerOption(text: string): CliOwner {
+function ownerOption(text: string): Omit<Owner, 'bind'> {
   const [namespace = '', name = '', ...part] = text.split('/');
   if (namespace === '' || name === '')
     throw new InvalidArgumentError('It must be NAMESPACE/NAME or NAMESPACE/NAME/PART.');

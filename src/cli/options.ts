@@ -87,19 +87,22 @@ export function rootOf(options: AddressOptions): string {
 }
 
 /**
- * The daemon that the options name.
+ * The socket that the options name, absolute.
  *
+ * @param name of the file in the root directory
  * @throws CliError when the path cannot be the address of a socket
  */
-export function clientOf(options: AddressOptions, terminal: Terminal): AdminClient {
-  const socket =
-    options.address === undefined ? path.join(rootOf(options), 'broker.sock') : path.resolve(options.address);
+export function socketOf(options: AddressOptions, what: 'admin' | 'allocator', name: string): string {
+  const socket = options.address === undefined ? path.join(rootOf(options), name) : path.resolve(options.address);
   const length = Buffer.byteLength(socket);
-  if (length > LONGEST_SOCKET_PATH) {
-    const message = `the admin socket ${socket} has ${length} bytes, but a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter --root or --address`;
-    throw new CliError(EXIT.usage, message);
-  }
-  return new AdminClient(socket, systemClock, terminal.interruption());
+  if (length <= LONGEST_SOCKET_PATH) return socket;
+  const message = `the ${what} socket ${socket} has ${length} bytes, but a unix socket address holds ${LONGEST_SOCKET_PATH}; use a shorter --root or --address`;
+  throw new CliError(EXIT.usage, message);
+}
+
+/** The daemon that the options name. @throws CliError as socketOf */
+export function clientOf(options: AddressOptions, terminal: Terminal): AdminClient {
+  return new AdminClient(socketOf(options, 'admin', 'broker.sock'), systemClock, terminal.interruption());
 }
 
 function seconds(text: string): number {

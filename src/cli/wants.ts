@@ -1,14 +1,7 @@
 // What `--device` and `--id` ask for.
 import { InvalidArgumentError } from 'commander';
+import type { Want } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { CliError, EXIT } from './exit.js';
-
-/** Devices wanted of one resource, as the allocator takes them. */
-export interface CliWant {
-  readonly resource: string;
-  readonly count: number;
-  readonly ids: readonly string[];
-  readonly numa: string;
-}
 
 /** `--device R[=N]`: a number after `=` is always a count; a device of that name is asked for with `--id`. */
 export function deviceOption(text: string, before: ReadonlyMap<string, number> = new Map()): Map<string, number> {
@@ -40,7 +33,7 @@ export function wantsOf(
   devices: ReadonlyMap<string, number> = new Map(),
   named: readonly (readonly [resource: string, id: string])[] = [],
   numa = '',
-): readonly CliWant[] {
+): readonly Want[] {
   const resources = new Set([...devices.keys(), ...named.map(([resource]) => resource)]);
   if (resources.size === 0)
     throw new CliError(EXIT.usage, 'say which devices: --device RESOURCE[=COUNT] or --id RESOURCE=ID');

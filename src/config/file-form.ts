@@ -15,6 +15,7 @@ import type {
   GuardSettings,
   LivenessSettings,
   LogSettings,
+  Paths,
   PenaltySettings,
   ReattachPolicy,
   RegisterLimit,
@@ -89,19 +90,8 @@ export interface RuleForm {
   };
 }
 
-/** Everything below the key `paths`; relative ones are below the root. */
-export interface PathsForm {
-  /** Absolute, or `auto`. */
-  readonly root: string;
-  readonly devicePlugins: string;
-  readonly pluginsRegistry: string;
-  readonly plugins: string;
-  readonly state: string;
-  readonly brokerSocket: string;
-  readonly allocSocket: string;
-  readonly podResources: string;
-  readonly map: readonly { readonly from: string; readonly to: string }[];
-}
+/** Everything below the key `paths`: the root absolute or `auto`, the others absolute or below it. */
+export type PathsForm = Written<Paths>;
 
 /** The whole file. */
 export interface ConfigForm extends PlainSections {

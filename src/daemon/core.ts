@@ -6,7 +6,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Inventory } from '../inventory/inventory.js';
 import { OfferedResources } from '../inventory/offered.js';
-import type { Resource } from '../inventory/resources.js';
+import type { Resource } from '../model/device-list.js';
 import { EventRecorder } from '../journal/event-recorder.js';
 import type { DevicePlugins } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';

@@ -1,5 +1,5 @@
 // Wires PodResources: what plugins offer, leases, and what a kubelet says.
-import type { Resource } from '../inventory/resources.js';
+import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';

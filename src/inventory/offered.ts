@@ -1,9 +1,9 @@
 // Who speaks for which resource at this moment, worked out from lists and instances whenever somebody asks.
-import type { Holding } from '../model/device-list.js';
+import type { Holding, Resource } from '../model/device-list.js';
 import type { Served, ServedResources } from '../model/device-use.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
-import { resourcesOf, type Resource } from './resources.js';
+import { resourcesOf } from './resources.js';
 
 /** Lists by instance. */
 export interface HeldLists {

@@ -1,24 +1,6 @@
 // Resources as the node would report them. Pure: from lists and instance states to capacity and allocatable.
 import type { PluginState } from '../model/plugin.js';
-import type { Holding } from '../model/device-list.js';
-
-/** What is needed of an instance to speak for its resource. */
-export interface Speaker {
-  readonly id: string;
-  readonly seq: number;
-  readonly state: PluginState;
-  /** `restored` entries of another boot are only hints. */
-  readonly isHint: boolean;
-}
-
-/** One resource: whose list counts, and how much of it can be used. */
-export interface Resource {
-  readonly name: string;
-  readonly owner: Speaker;
-  readonly holding: Holding;
-  readonly capacity: number;
-  readonly allocatable: number;
-}
+import type { Holding, Resource, Speaker } from '../model/device-list.js';
 
 /** States in which healthy devices may be used: an orphaned plugin is connected and reports, only its path is lost. */
 function isUsable(speaker: Speaker): boolean {

@@ -2,7 +2,7 @@
 // written to a file that outlives the broker.
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
-import type { BrokerEvent, EventDraft, EventSink } from '../model/event.js';
+import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
 import { parseLine } from './event-line.js';
 import { Follower } from './follower.js';
 import type { JournalFile } from './ports.js';
@@ -35,14 +35,6 @@ export interface JournalPorts {
   readonly file: JournalFile;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-/** Which events are wanted. */
-export interface JournalQuery {
-  /** Events with this number or a later one. */
-  readonly since: number;
-  /** Go on with new ones until the signal aborts. */
-  readonly follow: boolean;
 }
 
 /** The events of the broker. `record` from the first moment; `open` once the checkpoint was read; `close` once. */
@@ -134,7 +126,7 @@ export class Journal implements EventSink {
    *
    * @throws Error when a reader is too slow, or when there are too many readers
    */
-  async *events({ since, follow }: JournalQuery, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
+  async *events({ since, follow }: EventQuery, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
     const kept = this.#timeline.since(since);
     if (!follow) {
       yield* kept;

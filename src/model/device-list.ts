@@ -1,4 +1,5 @@
 // A device list as it is held, and what became of one that a plugin sent.
+import type { PluginState } from './plugin.js';
 import type { RefusalCode } from './reasons.js';
 
 /** The last list of one instance. Kept as bytes: decoded devices would take many times the memory. */
@@ -9,6 +10,24 @@ export interface Holding {
   readonly sha256: string;
   readonly devices: number;
   readonly healthy: number;
+}
+
+/** What is needed of an instance to speak for its resource. */
+export interface Speaker {
+  readonly id: string;
+  readonly seq: number;
+  readonly state: PluginState;
+  /** `restored` entries of another boot are only hints. */
+  readonly isHint: boolean;
+}
+
+/** One resource: whose list counts, and how much of it can be used. */
+export interface Resource {
+  readonly name: string;
+  readonly owner: Speaker;
+  readonly holding: Holding;
+  readonly capacity: number;
+  readonly allocatable: number;
 }
 
 /** Why a list is not accepted: a cap, or bytes that are no list. */

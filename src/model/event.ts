@@ -50,6 +50,14 @@ export const EVENT_TYPES = [
  * expired, impaired: a lease. */
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** Which events are wanted. */
+export interface EventQuery {
+  /** Only events with this number or a later one; 0 for all that are kept. */
+  readonly since: number;
+  /** Go on with new events after the kept ones, until the signal aborts. */
+  readonly follow: boolean;
+}
+
 /** What a stage says when something happened; the journal adds time and number. */
 export interface EventDraft {
   readonly type: EventType;

@@ -1,18 +1,11 @@
 // Which resources PodResources tells of: those of which something can be used, and that no kubelet tells of itself.
 import type { Device } from '../model/device.js';
-import type { Holding } from '../model/device-list.js';
+import type { Resource } from '../model/device-list.js';
 import type { UsableList } from './ports.js';
-
-/** What is known of a resource. */
-export interface OfferedResource {
-  readonly name: string;
-  readonly allocatable: number;
-  readonly holding: Holding;
-}
 
 /** @param isTheirs whether a resource was given to the kubelet whose answer ours is joined to */
 export function usableLists(
-  resources: Iterable<OfferedResource>,
+  resources: Iterable<Resource>,
   isTheirs: (resource: string) => boolean,
   devicesOf: (list: Buffer) => readonly Device[],
 ): UsableList[] {

@@ -1,6 +1,6 @@
-import type { AdminPort, EventQuery } from '../../src/admin/admin-port.js';
+import type { AdminPort } from '../../src/admin/admin-port.js';
 import { UNUSED } from '../../src/admin/plugin-views.js';
-import type { BrokerEvent } from '../../src/model/event.js';
+import type { BrokerEvent, EventQuery } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
 import type {
   LimitView,

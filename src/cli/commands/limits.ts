@@ -3,20 +3,9 @@ import type { Command } from 'commander';
 import type { LimitView } from '../../model/views.js';
 import { duration, known, until } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { documentText, isForPrograms, namesText, type OutputFormat } from '../output/format.js';
-import { visible } from '../output/text.js';
-import { painter, type Paint } from '../output/tones.js';
-import { show } from '../output/watch.js';
-import { isGlob, matching } from '../names.js';
-import {
-  clientOf,
-  LIST_FORMATS,
-  showing,
-  withAddress,
-  withWatch,
-  type AddressOptions,
-  type WatchOptions,
-} from '../options.js';
+import type { Paint } from '../output/tones.js';
+import { showList, type ListOptions } from '../listing.js';
+import { LIST_FORMATS, withAddress, withWatch } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 /** Adds the command. */
@@ -27,23 +16,15 @@ export function addLimits(program: Command, terminal: Terminal): void {
   withWatch(withAddress(command), LIST_FORMATS)
     .summary('the flood policy at work: permits, strikes, quarantines')
     .description('Lists the buckets of the flood policy: permits now, when the next comes, strikes, and who is slowed.')
-    .action(async (name: string | undefined, options: AddressOptions & WatchOptions<OutputFormat>) => {
-      const client = clientOf(options, terminal);
-      await show(terminal, showing(options), async () => {
-        const all = await client.limits(name === undefined || isGlob(name) ? '' : name);
-        const limits = name === undefined || !isGlob(name) ? all : matching(name, 'limit', all, namesOf);
-        const { output } = options;
-        if (isForPrograms(output)) return documentText(limits, output, options.watch === true);
-        if (output === 'name')
-          return namesText(limits.map(({ plugin }) => visible(plugin)).filter((one) => one !== ''));
-        return limitTable(limits, terminal.now(), painter(terminal.hasColours), output === 'wide');
-      });
-    });
-}
-
-/** The plugin of a bucket: `type/name`, and the name alone. */
-function namesOf({ plugin }: LimitView): readonly string[] {
-  return [plugin, plugin.slice(plugin.indexOf('/') + 1)];
+    .action((name: string | undefined, options: ListOptions) =>
+      showList(terminal, options, name, {
+        what: 'limit',
+        ask: (client, plugin) => client.limits(plugin),
+        namesOf: ({ plugin }) => [plugin, plugin.slice(plugin.indexOf('/') + 1)],
+        nameOf: ({ plugin }) => plugin,
+        text: (limits, paint) => limitTable(limits, terminal.now(), paint, options.output === 'wide'),
+      }),
+    );
 }
 
 /** The table of limits at a time; `isWide` adds figures of the policy. */

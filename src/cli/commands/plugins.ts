@@ -5,23 +5,12 @@ import { PLUGIN_STATES } from '../../model/plugin.js';
 import type { PluginView } from '../../model/views.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { documentText, isForPrograms, namesText, type OutputFormat } from '../output/format.js';
-import { visible } from '../output/text.js';
-import { painter, toneOfState, type Paint } from '../output/tones.js';
-import { show } from '../output/watch.js';
-import { isGlob, matching } from '../names.js';
-import {
-  clientOf,
-  LIST_FORMATS,
-  showing,
-  withAddress,
-  withWatch,
-  type AddressOptions,
-  type WatchOptions,
-} from '../options.js';
+import { toneOfState, type Paint } from '../output/tones.js';
+import { showList, type ListOptions } from '../listing.js';
+import { LIST_FORMATS, withAddress, withWatch } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
-interface PluginsOptions extends AddressOptions, WatchOptions<OutputFormat> {
+interface PluginsOptions extends ListOptions {
   readonly state?: ReadonlySet<string>;
   readonly type?: string;
 }
@@ -36,21 +25,16 @@ export function addPlugins(program: Command, terminal: Terminal): void {
     .description('Lists plugins, one line for each incarnation (one life of a socket), with state and reason.')
     .addOption(new Option('--state <states>', 'only those in one of these states: held,gone').argParser(stateList))
     .addOption(new Option('--type <type>', 'only those of this type').choices([DEVICE_PLUGIN, CSI_PLUGIN, DRA_PLUGIN]))
-    .action(async (name: string | undefined, options: PluginsOptions) => {
-      const client = clientOf(options, terminal);
-      const { output, state, type } = options;
-      await show(terminal, showing(options), async () => {
-        const all = await client.plugins(name === undefined || isGlob(name) ? '' : name);
-        const named =
-          name === undefined || !isGlob(name)
-            ? all
-            : matching(name, 'plugin', all, (one) => [one.name, pluginKey(one)]);
-        const plugins = named.filter((one) => (state?.has(one.state) ?? true) && (type ?? one.type) === one.type);
-        if (isForPrograms(output)) return documentText(plugins, output, options.watch === true);
-        if (output === 'name') return namesText(plugins.map((one) => visible(pluginKey(one))));
-        return pluginTable(plugins, terminal.now(), painter(terminal.hasColours), output === 'wide');
-      });
-    });
+    .action((name: string | undefined, options: PluginsOptions) =>
+      showList(terminal, options, name, {
+        what: 'plugin',
+        ask: (client, one) => client.plugins(one),
+        namesOf: (one) => [one.name, pluginKey(one)],
+        isWanted: ({ state, type }) => (options.state?.has(state) ?? true) && (options.type ?? type) === type,
+        nameOf: pluginKey,
+        text: (plugins, paint) => pluginTable(plugins, terminal.now(), paint, options.output === 'wide'),
+      }),
+    );
 }
 
 /** The table of plugins at a time; `isWide` adds the columns for which a screen is seldom wide enough. */

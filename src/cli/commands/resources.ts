@@ -3,24 +3,14 @@ import { Option, type Command } from 'commander';
 import type { DeviceView, ResourceView } from '../../model/views.js';
 import { HEALTHY } from '../../model/device.js';
 import type { Terminal } from '../terminal.js';
-import { isGlob, matching } from '../names.js';
-import { painter, toneOfState, type Paint } from '../output/tones.js';
+import { showList, type ListOptions } from '../listing.js';
+import { toneOfState, type Paint } from '../output/tones.js';
 import { table, type Column } from '../output/table.js';
-import { documentText, isForPrograms, namesText, type OutputFormat } from '../output/format.js';
-import { visible } from '../output/text.js';
-import { show } from '../output/watch.js';
-import {
-  clientOf,
-  LIST_FORMATS,
-  showing,
-  withAddress,
-  withWatch,
-  type AddressOptions,
-  type WatchOptions,
-} from '../options.js';
+import { isForPrograms } from '../output/format.js';
+import { LIST_FORMATS, withAddress, withWatch } from '../options.js';
 import { stateList } from './plugins.js';
 
-interface ResourcesOptions extends AddressOptions, WatchOptions<OutputFormat> {
+interface ResourcesOptions extends ListOptions {
   readonly state?: ReadonlySet<string>;
 }
 
@@ -33,21 +23,19 @@ export function addResources(program: Command, terminal: Terminal): void {
     .summary('resources with their capacity; with a name, its devices')
     .description('Lists resources: all their devices (capacity), those that may be given out, and those that are.')
     .addOption(new Option('--state <states>', 'only those in one of these states: held,gone').argParser(stateList))
-    .action(async (name: string | undefined, options: ResourcesOptions) => {
-      const client = clientOf(options, terminal);
-      const { output, state } = options;
-      const isOne = name !== undefined && !isGlob(name);
-      await show(terminal, showing(options), async () => {
-        const all = await client.resources(isOne ? name : '', !isForPrograms(output) && !isOne);
-        const named = name === undefined || isOne ? all : matching(name, 'resource', all, (one) => [one.name]);
-        const resources = named.filter((one) => state?.has(one.state) ?? true);
-        if (isForPrograms(output)) return documentText(resources, output, options.watch === true);
-        if (output === 'name') return namesText(resources.map((one) => visible(one.name)));
-        const paint = painter(terminal.hasColours);
-        const devices = isOne ? resources.map((one) => `\n${deviceTable(one.devices, paint)}`) : [];
-        return resourceTable(resources, paint, output === 'wide') + devices.join('');
-      });
-    });
+    .action((name: string | undefined, options: ResourcesOptions) =>
+      showList(terminal, options, name, {
+        what: 'resource',
+        ask: (client, one) => client.resources(one, !isForPrograms(options.output) && one === ''),
+        namesOf: (one) => [one.name],
+        isWanted: (one) => options.state?.has(one.state) ?? true,
+        nameOf: (one) => one.name,
+        text: (resources, paint, isOne) => {
+          const devices = isOne ? resources.map((one) => `\n${deviceTable(one.devices, paint)}`) : [];
+          return resourceTable(resources, paint, options.output === 'wide') + devices.join('');
+        },
+      }),
+    );
 }
 
 /** The table of resources; `isWide` adds for whom they are. */

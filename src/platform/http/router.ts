@@ -2,6 +2,7 @@
 // making of a page for all who ask within its freshness.
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import type { Stream } from '../../page/audience.js';
 import { isOwnHost } from './host-check.js';
 
 /** What is answered: a status of HTTP and a text, or its bytes. */
@@ -18,17 +19,9 @@ export interface Answer {
   readonly version?: string;
 }
 
-/** A stream of text to one reader. */
-export interface OpenStream {
-  write(bytes: Buffer): void;
-  readonly unread: number;
-  end(): void;
-  destroy(): void;
-}
-
 /** An answer that goes on: it is given the open stream, and returns what is to be done when its reader goes away. */
 export interface Streaming {
-  readonly open: (stream: OpenStream) => () => void;
+  readonly open: (stream: Stream) => () => void;
 }
 
 /** One address. */

@@ -1,7 +1,8 @@
 // Puts answers on the wire, with the headers that every answer has.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Stream } from '../../page/audience.js';
 import { PackedPieces } from './packed-pieces.js';
-import type { Answer, OpenStream, Streaming } from './router.js';
+import type { Answer, Streaming } from './router.js';
 
 /** Nothing here is for other sites, whatever a browser thinks it is. */
 const EVERY_ANSWER = {
@@ -70,7 +71,7 @@ export function sendStream(request: IncomingMessage, response: ServerResponse, {
     return;
   }
   response.flushHeaders();
-  const stream: OpenStream = {
+  const stream: Stream = {
     write: (bytes) => {
       if (response.writable) response.write(bytes);
     },

@@ -8,6 +8,7 @@ import type { Client } from '@grpc/grpc-js';
 import { GuardedClient } from '../../platform/grpc/guarded-client.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { loadServices, type LoadedMethod } from '../protos.js';
+import type { RegistrationInfo } from '../registration-service.js';
 import type { SimFacts } from '../sim-log.js';
 import type { PluginClients } from './plugin-clients.js';
 
@@ -107,13 +108,6 @@ export class Registry {
   }
 }
 
-interface Info {
-  readonly type: string;
-  readonly name: string;
-  readonly endpoint: string;
-  readonly supportedVersions: readonly string[];
-}
-
 class RegistrationClient {
   readonly #client: Client;
   readonly #api = loadServices('pluginregistration/v1/pluginregistration.proto', {
@@ -124,8 +118,8 @@ class RegistrationClient {
     this.#client = new GuardedClient(`unix:${socket}`, systemClock);
   }
 
-  info(): Promise<Info> {
-    return this.#call(this.#api.GetInfo, {}) as Promise<Info>;
+  info(): Promise<RegistrationInfo> {
+    return this.#call(this.#api.GetInfo, {}) as Promise<RegistrationInfo>;
   }
 
   async notify(error: string): Promise<void> {

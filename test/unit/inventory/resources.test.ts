@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { Holding } from '../../../src/model/device-list.js';
-import { resourcesOf, type Speaker } from '../../../src/inventory/resources.js';
+import { resourcesOf } from '../../../src/inventory/resources.js';
+import type { Speaker } from '../../../src/model/device-list.js';
 import { PLUGIN_STATES, type PluginState } from '../../../src/model/plugin.js';
 
 const holding = (instanceId: string, devices: number, healthy = devices, resource = 'r'): Holding => ({

@@ -1,0 +1,47 @@
+// What commands share that list things with names: all of them, one, or those that match a glob; once or again and again.
+import type { AdminClient } from '../platform/grpc/admin-client.js';
+import { isGlob, matching } from './names.js';
+import { documentText, isForPrograms, namesText, type OutputFormat } from './output/format.js';
+import { visible } from './output/text.js';
+import { painter, type Paint } from './output/tones.js';
+import { show } from './output/watch.js';
+import { clientOf, showing, type AddressOptions, type WatchOptions } from './options.js';
+import type { Terminal } from './terminal.js';
+
+/** The options of such a command. */
+export type ListOptions = AddressOptions & WatchOptions<OutputFormat>;
+
+/** Things that can be listed. */
+export interface Listing<T> {
+  /** What one of them is called: `plugin`. */
+  readonly what: string;
+  /** Asks for those of one name; for all where it is empty. */
+  readonly ask: (client: AdminClient, name: string) => Promise<readonly T[]>;
+  /** What a glob is compared with. */
+  readonly namesOf: (one: T) => readonly string[];
+  /** Whether it is shown; absent: all are. */
+  readonly isWanted?: (one: T) => boolean;
+  /** What `-o name` writes of it; empty: nothing. */
+  readonly nameOf: (one: T) => string;
+  /** The table; `isOne` where one was named. */
+  readonly text: (all: readonly T[], paint: Paint, isOne: boolean) => string;
+}
+
+/** Shows what is asked for, in the form that is asked for. @throws CliError when nothing matches a glob */
+export async function showList<T>(
+  terminal: Terminal,
+  options: ListOptions,
+  name: string | undefined,
+  { what, ask, namesOf, isWanted = () => true, nameOf, text }: Listing<T>,
+): Promise<void> {
+  const client = clientOf(options, terminal);
+  const { output } = options;
+  const isOne = name !== undefined && !isGlob(name);
+  await show(terminal, showing(options), async () => {
+    const all = await ask(client, isOne ? name : '');
+    const listed = (name === undefined || isOne ? all : matching(name, what, all, namesOf)).filter(isWanted);
+    if (isForPrograms(output)) return documentText(listed, output, options.watch === true);
+    if (output === 'name') return namesText(listed.map((one) => visible(nameOf(one))).filter((one) => one !== ''));
+    return text(listed, painter(terminal.hasColours), isOne);
+  });
+}
