@@ -74,9 +74,9 @@ export class Stage {
     await gone;
   }
 
-  /** Starts a simulated device plugin; the returned function makes it leave. */
-  startPlugin(options: readonly string[]): () => Promise<void> {
-    const child = this.#start(['sim', 'device', '--root', this.root, ...options]);
+  /** Starts a simulated device plugin with options as they are typed; the returned function makes it leave. */
+  startPlugin(options: string): () => Promise<void> {
+    const child = this.#start(['sim', 'device', '--root', this.root, ...options.split(' ')]);
     child.stderr?.resume();
     return () => this.#end(child);
   }

@@ -44,19 +44,8 @@ export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Pro
   stage.startBroker();
   await when('the broker is ready', ({ broker }) => broker.phase === 'ready');
   screen.seen(`the broker serves ${stage.root}/device-plugins/kubelet.sock and watches plugins_registry/`);
-  const leave = stage.startPlugin(['--resource', STEADY, '--devices', '4']);
-  stage.startPlugin([
-    '--resource',
-    FLAPPING,
-    '--devices',
-    '8',
-    '--door',
-    'watcher',
-    '--flap',
-    '400ms',
-    '--flap-devices',
-    '3',
-  ]);
+  const leave = stage.startPlugin(`--resource ${STEADY} --devices 4`);
+  stage.startPlugin(`--resource ${FLAPPING} --devices 8 --door watcher --flap 400ms --flap-devices 3`);
   screen.picture(
     await when('both plugins serve', (view) => counts(view, STEADY) === '4/4' && view.resources.length === 2),
   );
@@ -71,24 +60,12 @@ export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Pro
   await leave();
   await when('steady is held', (view) => counts(view, STEADY) === '0/4');
   screen.seen('steady left: its capacity is held for its grace, nothing of it can be allocated');
-  stage.startPlugin(['--resource', STEADY, '--devices', '4']);
+  stage.startPlugin(`--resource ${STEADY} --devices 4`);
   await when('steady is back', (view) => counts(view, STEADY) === '4/4');
   screen.seen('steady came back with a new socket: 4 of 4 devices');
 
   screen.heading('A plugin that registers in a loop');
-  stage.startPlugin([
-    '--resource',
-    FLOODING,
-    '--devices',
-    '2',
-    '--register-every',
-    '40ms',
-    '--fresh',
-    '--on-refused',
-    'retry',
-    '--retry',
-    '40ms',
-  ]);
+  stage.startPlugin(`--resource ${FLOODING} --devices 2 --register-every 40ms --fresh --on-refused retry --retry 40ms`);
   const flooded = await when('flooding is in quarantine', ({ plugins }) =>
     plugins.some(({ name, quarantinedUntil }) => name === FLOODING && quarantinedUntil !== ''),
   );

@@ -24,16 +24,23 @@ export interface RegistrationAnswers {
   /** What plugin_registered=false is answered with: nothing, or an error as the DRA helper library does. */
   readonly onRefusal: 'answer' | 'error';
   readonly onNotifyFalse: () => void;
+  /** What it does about it, for the log. */
+  readonly then?: string;
 }
 
-/** A handler of one method: disturbed as faults say, otherwise answered with what `answer` gives. */
+/**
+ * A handler of one method: disturbed as faults say, otherwise answered with what `answer` gives.
+ *
+ * @param factsOf what else is said of a call
+ */
 export function disturbed(
   method: string,
   { faults, say }: ServiceHooks,
   answer: (request: Record<string, unknown>) => object,
+  factsOf: (request: Record<string, unknown>) => SimFacts = () => ({}),
 ) {
   return (call: ServerUnaryCall<Record<string, unknown>, object>, reply: sendUnaryData<object>): void => {
-    say('called', { method });
+    say('called', { method, ...factsOf(call.request) });
     faults
       .before(method)
       .then((garbage) => garbage ?? answer(call.request))
@@ -52,7 +59,9 @@ export function attachRegistration(server: Server, hooks: ServiceHooks, answers:
   server.addService(api['pluginregistration.Registration'], {
     GetInfo: disturbed('GetInfo', hooks, () => answers.info),
     NotifyRegistrationStatus: disturbed('NotifyRegistrationStatus', hooks, ({ pluginRegistered, error }) => {
-      hooks.say('notified', { registered: pluginRegistered, error });
+      const { then } = answers;
+      const act = pluginRegistered === true || then === undefined ? {} : { then };
+      hooks.say('notified', { registered: pluginRegistered, error, ...act });
       if (pluginRegistered === true) return {};
       answers.onNotifyFalse();
       if (answers.onRefusal === 'answer') return {};

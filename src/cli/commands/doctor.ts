@@ -15,7 +15,6 @@ import { checkFront } from '../doctor/front.js';
 import { checkHttp } from '../doctor/http.js';
 import { checkDescriptors, checkInotify } from '../doctor/limits.js';
 import { checkMounts, checkReach } from '../doctor/reach.js';
-import { checkRules } from '../doctor/rules.js';
 import { KUBELET_DEVICE_PLUGINS, type Scope } from '../doctor/scope.js';
 import { checkOwnSockets, checkPluginSockets } from '../doctor/sockets.js';
 import { CliError, EXIT } from '../exit.js';
@@ -71,6 +70,13 @@ async function examine(
     return examine({ ...options, config: file, root: usable.settings.paths.root }, terminal, readConfig);
   }
   return [...config, ...(await examineMachine(scope))];
+}
+
+/** The warnings of `check-config`, where somebody looks for what is wrong; one sentence each. */
+function checkRules(warnings: readonly string[]): readonly Finding[] {
+  if (warnings.length === 0)
+    return [finding('rules', 'ok', 'the shipped rules are in force, and every rule can take effect')];
+  return warnings.map((warning) => finding('rules', 'warn', warning));
 }
 
 /** All checks of the machine, in the order in which they are shown. */

@@ -8,6 +8,9 @@ import { duration } from '../output/amounts.js';
 import { rootOf, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
+/** Runs a simulator until the signal aborts or it ends by itself; gives the exit code. Its options are those of its table. */
+type Run = (options: never, signal: AbortSignal) => Promise<number>;
+
 /** A simulator: its options, and how it runs. */
 interface Simulator {
   readonly about: string;
@@ -15,58 +18,33 @@ interface Simulator {
   readonly more?: string;
   /** What --root is, where it is no broker's. */
   readonly rootIs?: string;
-  readonly options: readonly SimOption[];
-  /** Runs until the signal aborts or it ends by itself; gives the exit code. */
-  run(options: Record<string, unknown>, signal: AbortSignal): Promise<number>;
+  readonly options: () => Promise<readonly SimOption[]>;
+  readonly run: () => Promise<Run>;
 }
 
 /** What can be simulated. */
-const SIMULATORS: Readonly<Record<string, () => Promise<Simulator>>> = {
-  device: async () => {
-    const [{ DEVICE_SIM_OPTIONS }, { runDeviceSim }] = await Promise.all([
-      import('../../sim/device/options.js'),
-      import('../../sim/device/run-device-sim.js'),
-    ]);
-    return {
-      about: 'a device plugin, at the Register door or in the registry',
-      options: DEVICE_SIM_OPTIONS,
-      run: (options, signal) => runDeviceSim(options as unknown as Parameters<typeof runDeviceSim>[0], signal),
-    };
+const SIMULATORS: Readonly<Record<string, Simulator>> = {
+  device: {
+    about: 'a device plugin, at the Register door or in the registry',
+    options: async () => (await import('../../sim/device/options.js')).DEVICE_SIM_OPTIONS,
+    run: async () => (await import('../../sim/device/run-device-sim.js')).runDeviceSim,
   },
-  csi: async () => {
-    const [{ CSI_SIM_OPTIONS }, { runCsiSim }] = await Promise.all([
-      import('../../sim/csi/options.js'),
-      import('../../sim/csi/run-csi-sim.js'),
-    ]);
-    return {
-      about: 'a CSI driver, for a registrar or registering by itself',
-      options: CSI_SIM_OPTIONS,
-      run: (options, signal) => runCsiSim(options as unknown as Parameters<typeof runCsiSim>[0], signal),
-    };
+  csi: {
+    about: 'a CSI driver, for a registrar or registering by itself',
+    options: async () => (await import('../../sim/csi/options.js')).CSI_SIM_OPTIONS,
+    run: async () => (await import('../../sim/csi/run-csi-sim.js')).runCsiSim,
   },
-  dra: async () => {
-    const [{ DRA_SIM_OPTIONS }, { runDraSim }] = await Promise.all([
-      import('../../sim/dra/options.js'),
-      import('../../sim/dra/run-dra-sim.js'),
-    ]);
-    return {
-      about: 'a DRA driver',
-      options: DRA_SIM_OPTIONS,
-      run: (options, signal) => runDraSim(options as unknown as Parameters<typeof runDraSim>[0], signal),
-    };
+  dra: {
+    about: 'a DRA driver',
+    options: async () => (await import('../../sim/dra/options.js')).DRA_SIM_OPTIONS,
+    run: async () => (await import('../../sim/dra/run-dra-sim.js')).runDraSim,
   },
-  kubelet: async () => {
-    const [{ KUBELET_SIM_OPTIONS }, { runKubeletSim }] = await Promise.all([
-      import('../../sim/kubelet/options.js'),
-      import('../../sim/kubelet/run-kubelet-sim.js'),
-    ]);
-    return {
-      about: "a kubelet's side of device plugins, with pods given on standard input",
-      more: 'Pods are lines of JSON: {"create": {"name": "p", "containers": [{"name": "c", "limits": {"vendor.example/gpu": 1}}]}}, {"delete": "default/p"}, {"restart": "default/p/c"}.',
-      rootIs: 'directory that stands for /var/lib/kubelet',
-      options: KUBELET_SIM_OPTIONS,
-      run: (options, signal) => runKubeletSim(options as unknown as Parameters<typeof runKubeletSim>[0], signal),
-    };
+  kubelet: {
+    about: "a kubelet's side of device plugins, with pods given on standard input",
+    more: 'Pods are lines of JSON: {"create": {"name": "p", "containers": [{"name": "c", "limits": {"vendor.example/gpu": 1}}]}}, {"delete": "default/p"}, {"restart": "default/p/c"}.',
+    rootIs: 'directory that stands for /var/lib/kubelet',
+    options: async () => (await import('../../sim/kubelet/options.js')).KUBELET_SIM_OPTIONS,
+    run: async () => (await import('../../sim/kubelet/run-kubelet-sim.js')).runKubeletSim,
   },
 };
 
@@ -83,10 +61,11 @@ export async function addSim(program: Command, terminal: Terminal, whole: boolea
       'Runs a simulated plugin, or a simulated kubelet: a real process on real sockets, which tells what it does as JSON lines. By default it behaves well; each option changes that.',
     );
   if (!whole) return;
-  for (const [name, load] of Object.entries(SIMULATORS)) addSimulator(sim, name, await load(), terminal);
+  for (const [name, simulator] of Object.entries(SIMULATORS)) await addSimulator(sim, name, simulator, terminal);
 }
 
-function addSimulator(sim: Command, name: string, simulator: Simulator, terminal: Terminal): void {
+async function addSimulator(sim: Command, name: string, simulator: Simulator, terminal: Terminal): Promise<void> {
+  const options = await simulator.options();
   const command = sim
     .command(name)
     .summary(simulator.about)
@@ -94,7 +73,7 @@ function addSimulator(sim: Command, name: string, simulator: Simulator, terminal
       `Runs ${simulator.about}, until Ctrl-C. Durations are written 250ms, 2s or 5m. ${simulator.more ?? ''}`.trimEnd(),
     )
     .option('--root <dir>', simulator.rootIs ?? 'root directory of the broker whose doors it uses');
-  for (const option of simulator.options) command.addOption(commanderOption(option));
+  for (const option of options) command.addOption(commanderOption(option));
   command.action(async (given: AddressOptions & Record<string, unknown>) => {
     const base = rootOf(given);
     const doors = {
@@ -103,7 +82,8 @@ function addSimulator(sim: Command, name: string, simulator: Simulator, terminal
       plugins: path.join(base, 'plugins'),
       podResources: path.join(base, 'pod-resources'),
     };
-    const code = await simulator.run({ ...defaultsOf(simulator.options), ...doors, ...given }, terminal.interruption());
+    const run = await simulator.run();
+    const code = await run({ ...defaultsOf(options), ...doors, ...given } as never, terminal.interruption());
     if (code !== 0) throw new Ended(code);
   });
 }

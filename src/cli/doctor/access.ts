@@ -3,7 +3,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { groupName } from '../../platform/process/groups.js';
 import { finding, type Finding } from './finding.js';
-import { entriesOf } from './probe.js';
+import { attempt, entriesOf } from './probe.js';
 import type { Scope } from './scope.js';
 
 const GROUP_WRITE = 0o020;
@@ -51,10 +51,7 @@ function ownersOf(directory: string): readonly number[] {
   return [...new Set(sockets.flatMap(({ file }) => statusOf(file)?.uid ?? []))].sort((a, b) => a - b);
 }
 
+/** Undefined also where its directory may not be entered: said by the check of directories. */
 function statusOf(file: string): Stats | undefined {
-  try {
-    return lstatSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined; // its directory may not be entered: said by the check of directories
-  }
+  return attempt(() => lstatSync(file, { throwIfNoEntry: false }));
 }

@@ -20,14 +20,9 @@ export function checkCdi({ settings, uid }: Scope): readonly Finding[] {
   const directory = settings.cdi.dir;
   if (directory === undefined) return [finding(name, 'ok', 'CDI is off (cdi.dir)')];
   const warn = (message: string): readonly Finding[] => [finding(name, 'warn', message)];
-  let found: Stats | undefined;
-  try {
-    found = statSync(directory, { throwIfNoEntry: false });
-  } catch (failure) {
-    const { code } = failure as NodeJS.ErrnoException;
-    return warn(
-      `${directory} cannot be looked at (${String(code)}), so leases get no CDI names; check what is above it`,
-    );
+  const found = statusOf(directory);
+  if (typeof found === 'string') {
+    return warn(`${directory} cannot be looked at (${found}), so leases get no CDI names; check what is above it`);
   }
   if (found === undefined) {
     const { verdict, message } = checkMissing(name, directory);
@@ -66,12 +61,9 @@ export function checkPathLengths({ settings }: Scope): readonly Finding[] {
 function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, scope: Scope): Finding {
   const name = `directory ${key}`;
   const bad = (message: string): Finding => finding(name, 'fail', message);
-  let found: Stats | undefined;
-  try {
-    found = statSync(directory, { throwIfNoEntry: false });
-  } catch (failure) {
-    const { code } = failure as NodeJS.ErrnoException;
-    return bad(`${directory} cannot be looked at (${String(code)}); check the directories above it`);
+  const found = statusOf(directory);
+  if (typeof found === 'string') {
+    return bad(`${directory} cannot be looked at (${found}); check the directories above it`);
   }
   if (found === undefined) return checkMissing(name, directory);
   if (!found.isDirectory())
@@ -105,6 +97,15 @@ function checkMissing(name: string, directory: string): Finding {
       'fail',
       `${directory} is not there, and ${parent} may not be written; make it, or use another root`,
     );
+  }
+}
+
+/** The status of what is there, undefined for nothing; the system's code where it cannot be looked at. */
+export function statusOf(directory: string): Stats | string | undefined {
+  try {
+    return statSync(directory, { throwIfNoEntry: false });
+  } catch (failure) {
+    return String((failure as NodeJS.ErrnoException).code);
   }
 }
 

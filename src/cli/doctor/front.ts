@@ -1,10 +1,9 @@
 // The broker in front of a kubelet: are that kubelet's directories there and ours to write, does it follow every list, and
 // which plugins still talk to it past us?
-import { statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { kubeletPaths, type KubeletPaths } from '../../platform/kubelet/front-paths.js';
 import { counted } from '../output/amounts.js';
-import { mayUse } from './directories.js';
+import { mayUse, statusOf } from './directories.js';
 import { finding, type Finding } from './finding.js';
 import { entriesOf, probe, probeAll } from './probe.js';
 import type { Scope } from './scope.js';
@@ -30,12 +29,9 @@ export async function checkFront(scope: Scope): Promise<readonly Finding[]> {
 
 function checkPlace(directory: string, { uid }: Scope): readonly Finding[] {
   const name = "the kubelet's directories";
-  let found: Stats | undefined;
-  try {
-    found = statSync(directory, { throwIfNoEntry: false });
-  } catch (failure) {
-    const { code } = failure as NodeJS.ErrnoException;
-    return [finding(name, 'fail', `${directory} cannot be looked at (${String(code)}); check what is above it`)];
+  const found = statusOf(directory);
+  if (typeof found === 'string') {
+    return [finding(name, 'fail', `${directory} cannot be looked at (${found}); check what is above it`)];
   }
   if (found === undefined) {
     return [

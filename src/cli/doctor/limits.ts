@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { finding, type Finding } from './finding.js';
+import { attempt } from './probe.js';
 import type { Scope } from './scope.js';
 
 /** Watches the broker takes: one for each directory of the doors, and for those plugins make below the registry. */
@@ -63,14 +64,6 @@ function inotifyUse(proc: string, uid: number): { instances: number; watches: nu
 }
 
 // Processes come and go while we look, and some may not be seen: what cannot be read does not count.
-
-function attempt<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
-}
 
 function list(directory: string): readonly string[] {
   return attempt(() => readdirSync(directory)) ?? [];

@@ -14,6 +14,15 @@ const AT_ONCE = 64;
 /** What a bare connect says: somebody listens; nobody does; it may not be tried; it cannot be. */
 export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long';
 
+/** What a look gives; undefined where it cannot be had: somebody else's, or gone meanwhile. */
+export function attempt<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Connects and hangs up. */
 export function probe(socket: string): Promise<Liveness> {
   if (Buffer.byteLength(socket) > LONGEST_SOCKET_PATH) return Promise.resolve('too-long');
@@ -45,18 +54,11 @@ export async function probeAll(sockets: readonly string[]): Promise<readonly { s
 
 /** What lies in a directory. Dot names are left out, as both doors do; nothing when it cannot be read. */
 export function entriesOf(directory: string, recursive: boolean): readonly { file: string; entry: Dirent }[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true, recursive })
-      .map((entry) => ({ file: path.join(entry.parentPath, entry.name), entry }))
-      .filter(
-        ({ file }) =>
-          !path
-            .relative(directory, file)
-            .split('/')
-            .some((part) => part.startsWith('.')),
-      )
-      .slice(0, MOST_FILES);
-  } catch {
-    return []; // the check of directories says why
-  }
+  // Why one cannot be read is said by the check of directories.
+  const entries = attempt(() => readdirSync(directory, { withFileTypes: true, recursive })) ?? [];
+  const isHidden = (file: string): boolean => /(?:^|\/)\./.test(path.relative(directory, file));
+  return entries
+    .map((entry) => ({ file: path.join(entry.parentPath, entry.name), entry }))
+    .filter(({ file }) => !isHidden(file))
+    .slice(0, MOST_FILES);
 }

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { counted } from '../output/amounts.js';
 import { finding, type Finding } from './finding.js';
-import { entriesOf, probe, probeAll } from './probe.js';
+import { attempt, entriesOf, probe, probeAll } from './probe.js';
 import type { Scope } from './scope.js';
 
 /** Names listed in one sentence. */
@@ -77,14 +77,11 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
 }
 
 function shapeOf(file: string): 'missing' | 'socket' | 'directory' | 'other' {
-  try {
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found === undefined) return 'missing';
-    if (found.isSocket()) return 'socket';
-    return found.isDirectory() ? 'directory' : 'other';
-  } catch {
-    return 'missing'; // its directory may not be entered: said by the check of directories
-  }
+  // Missing also where its directory may not be entered: said by the check of directories.
+  const found = attempt(() => statSync(file, { throwIfNoEntry: false }));
+  if (found === undefined) return 'missing';
+  if (found.isSocket()) return 'socket';
+  return found.isDirectory() ? 'directory' : 'other';
 }
 
 function named(files: readonly string[]): string {

@@ -1,7 +1,8 @@
 // The serving half of a simulated device plugin: its services, its list streams, its sockets.
-import type { sendUnaryData, Server, ServerUnaryCall } from '@grpc/grpc-js';
+import type { Server } from '@grpc/grpc-js';
 import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices, type LoadedService } from '../protos.js';
+import { attachRegistration, disturbed, type ServiceHooks } from '../registration-service.js';
 import type { SimFacts } from '../sim-log.js';
 import { Allocation, type AllocationRequest } from './allocation.js';
 import { DeviceSet } from './device-set.js';
@@ -131,39 +132,25 @@ export class SimulatedPlugin {
 
   #attachRegistration(server: Server, serviceSocket: string): void {
     const { pluginType, resource, endpoint, apiVersion, onNotifyFalse } = this.#options;
-    const info = {
-      type: pluginType,
-      name: resource,
-      endpoint: endpoint ?? serviceSocket,
-      supportedVersions: apiVersion.split(','),
-    };
-    const file = 'pluginregistration/v1/pluginregistration.proto';
-    const api = loadServices(file, { 'pluginregistration.Registration': ['GetInfo'] });
-    server.addService(api['pluginregistration.Registration'], {
-      GetInfo: this.#unary('GetInfo', () => info),
-      NotifyRegistrationStatus: this.#unary('NotifyRegistrationStatus', ({ pluginRegistered, error }) => {
-        this.#hooks.say('notified', {
-          registered: pluginRegistered,
-          error,
-          ...(pluginRegistered === true ? {} : { then: onNotifyFalse }),
-        });
-        if (pluginRegistered !== true) this.#hooks.onNotifyFalse();
-        return {};
-      }),
+    attachRegistration(server, this.#service, {
+      info: {
+        type: pluginType,
+        name: resource,
+        endpoint: endpoint ?? serviceSocket,
+        supportedVersions: apiVersion.split(','),
+      },
+      onRefusal: 'answer',
+      onNotifyFalse: this.#hooks.onNotifyFalse,
+      then: onNotifyFalse,
     });
   }
 
   #unary(method: string, answer: (request: Record<string, unknown>) => object) {
-    return (call: ServerUnaryCall<Record<string, unknown>, object>, reply: sendUnaryData<object>): void => {
-      this.#hooks.say('called', { method, ...devicesOf(call.request) });
-      this.#faults
-        .before(method)
-        .then((instead) => instead ?? answer(call.request))
-        .then(
-          (answered) => reply(null, answered),
-          (failure: unknown) => reply(failure as CallFault),
-        );
-    };
+    return disturbed(method, this.#service, answer, devicesOf);
+  }
+
+  get #service(): ServiceHooks {
+    return { faults: this.#faults, say: this.#hooks.say };
   }
 
   async #listAndWatch(call: ListCall): Promise<void> {
