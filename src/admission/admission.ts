@@ -95,6 +95,7 @@ export class Admission implements Admitter {
           listenerUid: listener.uid,
           allowUids: policy.admission.allowUids,
           ruleUids: plugin.uids,
+          ownUid: this.#ports.self.uid,
         }) ??
         this.#checkOwner(request, listener, plugin, socket) ??
         (await this.#checkDuplicate(request, handler, plugin, socket, signal)) ??

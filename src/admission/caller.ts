@@ -1,5 +1,5 @@
 // May this process register this plugin? Pure.
-import type { Caller } from '../model/ids.js';
+import { isTrusted, type Caller } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { NameOwner } from '../model/registration.js';
 
@@ -13,13 +13,23 @@ export interface CallerFacts {
   readonly allowUids: readonly number[] | undefined;
   /** rules[].uids of the plugin. */
   readonly ruleUids: readonly number[] | undefined;
+  /** The broker's own user. */
+  readonly ownUid: number;
 }
 
 /**
- * The uid that listens on the endpoint must be the caller's, or root, or one that a rule allows; admission.allowUids
- * and a rule's uids, where given, must name everyone involved.
+ * The uid that listens on the endpoint must be the caller's, or one that a rule names; root's endpoint may also be named by the
+ * broker's own user. Nobody else may: whoever sees the fresh socket of a root plugin could claim it under a name of its own
+ * before the plugin registers. admission.allowUids and a rule's uids, where given, must name everyone involved.
  */
-export function checkCaller({ name, caller, listenerUid, allowUids, ruleUids }: CallerFacts): Refusal | undefined {
+export function checkCaller({
+  name,
+  caller,
+  listenerUid,
+  allowUids,
+  ruleUids,
+  ownUid,
+}: CallerFacts): Refusal | undefined {
   const uid = caller?.uid ?? listenerUid;
   const notAllowed = (who: number, list: string, allowed: readonly number[]): Refusal => ({
     code: 'CALLER_NOT_ALLOWED',
@@ -29,7 +39,8 @@ export function checkCaller({ name, caller, listenerUid, allowUids, ruleUids }: 
     if (allowUids?.includes(involved) === false) return notAllowed(involved, 'admission.allowUids', allowUids);
   }
   if (ruleUids?.includes(uid) === false) return notAllowed(uid, 'its rule', ruleUids);
-  if (listenerUid === uid || listenerUid === 0 || ruleUids?.includes(listenerUid) === true) return undefined;
+  if (listenerUid === uid || ruleUids?.includes(listenerUid) === true) return undefined;
+  if (listenerUid === 0 && isTrusted(uid, ownUid)) return undefined;
   return {
     code: 'CALLER_NOT_LISTENER',
     message: `${name}: the caller has uid ${String(uid)}, but uid ${String(listenerUid)} listens on the endpoint`,

@@ -216,7 +216,7 @@ export class Allocations implements LeaseSource {
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
-    const answer = await this.#asking.ask(entry.lease.granted, both);
+    const answer = await this.#asking.ask(entry.lease, both);
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);

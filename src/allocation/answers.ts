@@ -4,6 +4,11 @@ import type { PluginAnswer } from '../model/lease.js';
 /** Everything that one plugin says about using its devices. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
+/** A fully qualified name, vendor/class=name, as CDI 0.5.0 has it: container engines take no other, and words of a shell hold no other. */
+const CDI_NAME = new RegExp(
+  '^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?=[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$',
+);
+
 /** What is wrong, as the rest of a sentence about the answer. */
 export interface AnswerProblem {
   readonly problem: string;
@@ -31,10 +36,36 @@ export function answerProblem(answer: PluginAnswer): string | undefined {
   ]);
   const relative = paths.find((path) => !path.startsWith('/'));
   if (relative !== undefined) return `${JSON.stringify(relative)} is not an absolute path`;
+  const unnamed = answer.cdiDevices.find((name) => !CDI_NAME.test(name));
+  if (unnamed !== undefined) return `${JSON.stringify(unnamed)} is no CDI device (vendor/class=name)`;
   const odd = answer.devices.find(({ permissions }) => !/^[rwm]{0,3}$/.test(permissions));
   return odd === undefined
     ? undefined
     : `${JSON.stringify(odd.permissions)} is no set of permissions (some of r, w and m)`;
+}
+
+/**
+ * Why the answer of a plugin of an ordinary user cannot be handed on, or undefined when it can. Mounts, device nodes and CDI
+ * devices reach into the host as root, who writes and reads CDI files; variables decide what code their owner runs (LD_PRELOAD,
+ * PATH and their like). Whoever may register need not be trusted with that (SECURITY.md).
+ *
+ * @param plugin uid of the plugin
+ * @param owner uid of the lease's owner
+ */
+export function reachProblem(answer: PluginAnswer, plugin: number, owner: number): string | undefined {
+  const what =
+    answer.mounts.length > 0
+      ? 'mounts'
+      : answer.devices.length > 0
+        ? 'device nodes'
+        : answer.cdiDevices.length > 0
+          ? 'CDI devices'
+          : answer.envs.size > 0 && owner !== plugin
+            ? `variables for uid ${String(owner)}`
+            : undefined;
+  return what === undefined
+    ? undefined
+    : `it has ${what}, and its plugin runs as uid ${String(plugin)}, which is neither root nor the broker's user nor named for it in rules[].uids; name it there if it may`;
 }
 
 /**

@@ -2,9 +2,9 @@
 import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
-import type { Granted, GrantedDevice, PluginAnswer, Want } from '../model/lease.js';
+import type { Granted, GrantedDevice, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
-import { answerProblem, mergeAnswers } from './answers.js';
+import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
 import { freeOf } from './availability.js';
 import { shareNode } from './choose.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -65,14 +65,17 @@ export class Asking {
     }
   }
 
-  /** Asks every plugin of a lease at once, and merges what they say. */
-  async ask(granted: readonly Granted[], signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+  /** Asks every plugin of a lease at once, and merges what they say. @param uid of the lease's owner */
+  async ask(
+    { granted, uid }: Pick<Lease, 'granted' | 'uid'>,
+    signal: AbortSignal,
+  ): Promise<PluginAnswer | AllocationRefusal> {
     this.#ports.store.expect();
     const failed = new AbortController();
     const both = granted.length === 1 ? signal : AbortSignal.any([signal, failed.signal]);
     const answers = await Promise.all(
       granted.map(async (one) => {
-        const answer = await this.#inLine(one, both);
+        const answer = await this.#inLine(one, uid, both);
         if ('code' in answer) failed.abort(new Error('another plugin of the lease failed'));
         return { resource: one.resource, answer };
       }),
@@ -94,20 +97,20 @@ export class Asking {
   /** Asks once more for the devices of a lease whose answer is lost. Whether it has one now that it had not, or why not. */
   async again(entry: Entry, signal: AbortSignal): Promise<boolean | AllocationRefusal> {
     if (entry.lease.answer.isLost !== true) return false;
-    const answer = await this.ask(entry.lease.granted, signal);
+    const answer = await this.ask(entry.lease, signal);
     if ('code' in answer) return answer;
     entry.lease = { ...entry.lease, answer };
     return true;
   }
 
-  async #inLine(granted: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+  async #inLine(granted: Granted, uid: number, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
     const instanceId = this.#ports.offer(granted.resource)?.instanceId ?? '';
     const line = this.#lines.get(instanceId) ?? { running: 0, waiting: [] };
     this.#lines.set(instanceId, line);
     if (line.running >= AT_ONCE) await new Promise<void>((resolve) => line.waiting.push(resolve));
     else line.running += 1;
     try {
-      return await this.#askOne(granted, signal);
+      return await this.#askOne(granted, uid, signal);
     } finally {
       const next = line.waiting.shift();
       if (next !== undefined) next();
@@ -118,7 +121,11 @@ export class Asking {
     }
   }
 
-  async #askOne({ resource, devices }: Granted, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
+  async #askOne(
+    { resource, devices }: Granted,
+    uid: number,
+    signal: AbortSignal,
+  ): Promise<PluginAnswer | AllocationRefusal> {
     const { timeouts, clock } = this.#ports;
     if (signal.aborted) return givenUp(resource);
     const offer = this.#ports.offer(resource);
@@ -137,7 +144,8 @@ export class Asking {
         message: `the plugin of ${resource} refused ${named(ids)}: ${asError(failure).message}`,
       };
     }
-    const problem = answerProblem(answer);
+    const { stranger } = offer;
+    const problem = answerProblem(answer) ?? (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',

@@ -1,12 +1,17 @@
 // What a resource has to offer: the newest list of who speaks for it, and the calls to its plugin.
 import type { Device } from '../model/device.js';
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
+import { strangerOf } from '../model/instance.js';
 import type { Offer } from './ports.js';
 
 /** What is asked. */
 export interface OfferPorts {
   readonly resources: Pick<ServedResources, 'of'>;
   readonly plugins: Pick<DevicePlugins, 'callsOf'>;
+  /** The broker's own user. */
+  readonly ownUid: number;
+  /** The uids that a rule names for the plugin of a resource. */
+  readonly ruleUids: (resource: string) => readonly number[] | undefined;
   /** The devices of the newest list of a resource. */
   readonly decoded: {
     of(resource: string, list: Buffer): readonly Device[];
@@ -24,16 +29,18 @@ export class Offers {
 
   /** Undefined: nobody has ever offered it, or it is gone. */
   of(resource: string): Offer | undefined {
-    const { resources, plugins, decoded } = this.#ports;
+    const { resources, plugins, decoded, ownUid, ruleUids } = this.#ports;
     const served = resources.of(resource);
     if (served === undefined) return undefined;
     const { instance, list } = served;
     const calls = plugins.callsOf(instance.id);
+    const uid = strangerOf(instance, ownUid);
     const isPreferredAvailable = optionsOf(instance.facts).preferredAllocationAvailable;
     return {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
+      stranger: uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid,
       listed: list?.devices ?? 0,
       // Read by whoever decides about devices; most ask for the plugin alone.
       get devices(): readonly Device[] | undefined {

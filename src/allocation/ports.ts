@@ -71,6 +71,8 @@ export interface Offer {
   readonly state: string;
   /** The incarnation that serves it. */
   readonly instanceId: string;
+  /** The uid of its plugin, where that is neither root nor the broker's user nor named by its rule: what it answers may not reach into the host. */
+  readonly stranger: number | undefined;
   /** How many devices its newest list has, known without reading it; 0 while none is known. */
   readonly listed: number;
   /** The devices of its newest list, in its order; undefined while none is known. */

@@ -13,7 +13,7 @@ import { DecodedLists } from '../inventory/decoded-lists.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { AllocatePolicy, Settings } from '../model/settings.js';
+import type { PluginPolicy, Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { Owners } from '../front/owners.js';
 import { isThere } from '../platform/fs/directories.js';
@@ -62,12 +62,14 @@ export class Leases {
     const { live, store, clock, random, metrics, ownUid, cdi, bootId, bootMs, events, log } = parts;
     const { settings } = live.current;
     const { core } = parts.broker;
+    const rule = (resource: string): PluginPolicy => live.policyFor(DEVICE_PLUGIN, resource, '');
     const offers = new Offers({
+      ownUid,
+      ruleUids: (resource) => rule(resource).uids,
       resources: core.offered,
       plugins: core.devicePlugins,
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
-    const policy = (resource: string): AllocatePolicy => live.policyFor(DEVICE_PLUGIN, resource, '').allocate;
     this.consumers = new Consumers({
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
       hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
@@ -76,7 +78,7 @@ export class Leases {
     this.allocations = new Allocations({
       offer: (resource) => offers.of(resource),
       prepare: (resources) => offers.prepare(resources),
-      policy,
+      policy: (resource) => rule(resource).allocate,
       consumer: (resource) => this.consumers.of(resource),
       settings: settings.allocator,
       timeouts: settings.timeouts,

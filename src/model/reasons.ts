@@ -126,7 +126,7 @@ export const REFUSALS = {
   CALLER_NOT_LISTENER: refusal(
     S.PERMISSION_DENIED,
     'The caller does not run as the uid that listens on the endpoint it names.',
-    'Register from the plugin itself, or allow the uid with a rule (rules[].uids).',
+    'Register from the plugin itself, or name both uids in a rule (rules[].uids).',
   ),
   NAME_OWNED: refusal(
     S.PERMISSION_DENIED,

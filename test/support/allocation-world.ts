@@ -14,6 +14,8 @@ export interface FakeResource {
   isReady: boolean;
   allocate: (ids: readonly string[]) => Promise<PluginAnswer>;
   preferred?: (available: readonly string[]) => Promise<readonly string[]>;
+  /** The uid of its plugin, where that is an ordinary user. */
+  stranger?: number;
 }
 
 /** What outlives the broker: the disk, and the processes of the machine. */
@@ -56,6 +58,7 @@ export async function allocationWorld(
         isReady,
         state: isReady ? 'ready' : 'held',
         instanceId: name,
+        stranger: found.stranger,
         listed: devices.length,
         devices,
         plugin: isReady ? plugin : undefined,

@@ -17,7 +17,11 @@ const ROWS: [
 ][] = [
   ['the listener itself', 1000, 1000, undefined, undefined, undefined],
   ['root for itself', 0, 0, undefined, undefined, undefined],
-  ['somebody for a listener that is root', 1000, 0, undefined, undefined, undefined],
+  ['somebody for a listener that is root', 1000, 0, undefined, undefined, 'CALLER_NOT_LISTENER'],
+  ["the broker's user for a listener that is root", 990, 0, undefined, undefined, undefined],
+  ["the broker's user for another user", 990, 1000, undefined, undefined, 'CALLER_NOT_LISTENER'],
+  ['somebody whom the rule names with root', 1000, 0, undefined, [0, 1000], undefined],
+  ['somebody whom the rule names without root', 1000, 0, undefined, [1000], 'CALLER_NOT_LISTENER'],
   ['root for a listener that is not', 0, 1000, undefined, undefined, 'CALLER_NOT_LISTENER'],
   ['one user for another', 1000, 1001, undefined, undefined, 'CALLER_NOT_LISTENER'],
   ['one user for another whom the rule names, too', 1000, 1001, undefined, [1000, 1001], undefined],
@@ -25,7 +29,7 @@ const ROWS: [
   ['a listener whom the rule does not name', 1000, 1001, undefined, [1000], 'CALLER_NOT_LISTENER'],
   ['a caller whom allowUids does not name', 1000, 1000, [0], undefined, 'CALLER_NOT_ALLOWED'],
   ['a listener whom allowUids does not name', 1000, 0, [1000], undefined, 'CALLER_NOT_ALLOWED'],
-  ['both named by allowUids', 1000, 0, [0, 1000], undefined, undefined],
+  ['both named by allowUids', 1000, 0, [0, 1000], undefined, 'CALLER_NOT_LISTENER'],
   ['both named by allowUids, the caller not by the rule', 1000, 0, [0, 1000], [5], 'CALLER_NOT_ALLOWED'],
   ['nobody allowed at all', 0, 0, [], undefined, 'CALLER_NOT_ALLOWED'],
   ['no caller: the listener stands for it', undefined, 1000, undefined, undefined, undefined],
@@ -41,6 +45,7 @@ describe('whether a process may register a plugin', () => {
         listenerUid,
         allowUids,
         ruleUids,
+        ownUid: 990,
       };
       const refusal = checkCaller(facts);
       assert.equal(refusal?.code, verdict);
