@@ -334,8 +334,8 @@ export const MUTANTS = [
   {
     title: 'hidden names are not listed at a start and at a rescan',
     file: 'src/platform/fs/directory-watch.ts',
-    search: "if (entry.name.startsWith('.')) continue;",
-    replace: '',
+    search: "entry.name.startsWith('.') || entry.isFile();",
+    replace: 'entry.isFile();',
     test: 'integration/files/listed-files',
   },
   {

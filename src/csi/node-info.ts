@@ -1,4 +1,5 @@
 // What a CSI driver says of the node, checked before it is believed.
+import { ifPossible } from '../kernel/if-possible.js';
 import { Refused, type RefusalCode } from '../model/reasons.js';
 
 /** CSI specification: a node id has 256 bytes or less. */
@@ -82,11 +83,7 @@ export function nodeInfoFrom(driver: string, facts: Readonly<Record<string, unkn
     segments.set(segment.key, segment.value);
   }
   const limit = typeof count === 'number' && Number.isInteger(count) ? BigInt(count) : 0n;
-  try {
-    return checkNodeInfo(driver, { nodeId, maxVolumesPerNode: limit, segments });
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => checkNodeInfo(driver, { nodeId, maxVolumesPerNode: limit, segments }));
 }
 
 const NAME_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;

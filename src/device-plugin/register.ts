@@ -1,5 +1,6 @@
 // The call with which a plugin makes itself known.
 import type { Client, ServiceError } from '@grpc/grpc-js';
+import { ifPossible } from '../kernel/if-possible.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { decodeRetryInfo, STATUS_DETAILS_KEY } from '../platform/wire/retry-info.js';
@@ -56,10 +57,5 @@ function call(client: Client, request: Buffer, deadline: number): Promise<Regist
 
 function retryAfter(failure: ServiceError): number {
   const [details] = failure.metadata.get(STATUS_DETAILS_KEY);
-  if (!Buffer.isBuffer(details)) return 0;
-  try {
-    return decodeRetryInfo(details) ?? 0;
-  } catch {
-    return 0;
-  }
+  return Buffer.isBuffer(details) ? (ifPossible(() => decodeRetryInfo(details)) ?? 0) : 0;
 }

@@ -4,6 +4,7 @@ import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { nobodysView } from './limit-views.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
 
@@ -58,23 +59,12 @@ export class AllocateLimit {
 
   /** Uids that asked a moment ago, or asked too often. */
   views(): LimitView[] {
-    const { mode, allocate } = this.#settings;
+    const { mode } = this.#settings;
     const noticed = [...this.#entries.values()].filter(({ limiter, exceeded }) => exceeded > 0 || !limiter.isFull());
-    return noticed.map(({ uid, limiter, exceeded }) => ({
-      limit: 'allocate',
-      plugin: '',
-      uid,
-      mode,
-      permits: limiter.permits(),
-      burst: allocate.burst,
-      intervalMs: allocate.intervalMs,
-      nextInMs: Math.ceil(limiter.nextInMs()),
-      strikes: 0,
-      quarantinedUntil: '',
-      exceeded,
-      slowing: limiter.permits() > 0 || exceeded === 0 ? '' : mode === 'observe' ? 'observe' : 'reject',
-      source: 'flood',
-    }));
+    return noticed.map(({ uid, limiter, exceeded }) => {
+      const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : mode === 'observe' ? 'observe' : 'reject';
+      return nobodysView('allocate', limiter, { uid, mode, exceeded, slowing });
+    });
   }
 
   /** Stops all limiters. */
@@ -94,8 +84,7 @@ export class AllocateLimit {
     }
     const shared = this.#entries.get(`${about} ${String(key)}`);
     if (shared !== undefined) return shared;
-    const { burst, intervalMs } = this.#settings.allocate;
-    const entry = { uid: key, limiter: this.#ports.openLimiter({ burst, intervalMs }), exceeded: 0 };
+    const entry = { uid: key, limiter: this.#ports.openLimiter(this.#settings.allocate), exceeded: 0 };
     this.#entries.set(`${about} ${String(key)}`, entry);
     return entry;
   }

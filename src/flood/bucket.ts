@@ -1,7 +1,7 @@
 // What is kept of one plugin and uid: permits, penalty, and who did it.
 import type { Clock } from '../kernel/clock.js';
 import { sameProcess, type Caller } from '../model/ids.js';
-import type { BucketSettings, FloodMode, FloodPolicy, PenaltySettings, PluginPolicy } from '../model/settings.js';
+import type { FloodPolicy, PluginPolicy } from '../model/settings.js';
 import { FairTurns } from './fair-turns.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { CLEAN, exceed, quarantineLeftMs, settle, type Exceeding, type Penalty } from './penalty.js';
@@ -51,7 +51,7 @@ export class Bucket implements FloodKey {
     this.name = key.name;
     this.uid = key.uid;
     this.#policy = policy.flood;
-    this.limiter = ports.openLimiter(bucketSettings(policy.flood));
+    this.limiter = ports.openLimiter(policy.flood.register);
     this.turns = new FairTurns(this.limiter, ports.clock);
     this.adopt(policy, 0);
   }
@@ -104,7 +104,7 @@ export class Bucket implements FloodKey {
     this.#source = policy.floodSource;
     if (this.#policy === policy.flood) return;
     this.#policy = policy.flood;
-    this.limiter.reload(bucketSettings(policy.flood));
+    this.limiter.reload(policy.flood.register);
     this.#penalty = settle(this.#penalty, nowMs, policy.flood.penalty);
   }
 
@@ -139,9 +139,7 @@ export class Bucket implements FloodKey {
 
   /** Counts one exceeding by a process. */
   exceed(nowMs: number, by: Caller | undefined): Exceeding {
-    const penalties: PenaltySettings = this.#policy.penalty;
-    const mode: FloodMode = this.#policy.mode;
-    const exceeding = exceed(this.penalty(nowMs), nowMs, penalties, mode);
+    const exceeding = exceed(this.penalty(nowMs), nowMs, this.#policy.penalty, this.#policy.mode);
     this.#penalty = exceeding.penalty;
     if (by !== undefined) {
       const others = this.#offenders.filter((offender) => !sameProcess(offender, by));
@@ -179,9 +177,4 @@ export class Bucket implements FloodKey {
   isForgettable(nowMs: number): boolean {
     return this.limiter.isFull() && this.penalty(nowMs) === CLEAN;
   }
-}
-
-/** What a limiter takes of a policy. */
-function bucketSettings({ register: { burst, intervalMs } }: FloodPolicy): BucketSettings {
-  return { burst, intervalMs };
 }

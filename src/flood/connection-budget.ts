@@ -7,6 +7,7 @@ import type { Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
+import { nobodysView } from './limit-views.js';
 import type { Limiter, OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
 import { figures } from './sentences.js';
@@ -101,10 +102,13 @@ export class ConnectionBudget {
     entry.open += 1;
     this.#open += 1;
     let held: Held | undefined;
-    const once = this.#releaseOnce(entry);
+    let isReleased = false;
     const release = (): void => {
       if (held !== undefined) entry.held.delete(held);
-      once();
+      if (isReleased) return;
+      isReleased = true;
+      entry.open -= 1;
+      this.#open -= 1;
     };
     const mayGiveWay = (connection: Yielding): void => {
       held = { ...connection, release };
@@ -121,8 +125,7 @@ export class ConnectionBudget {
   /** Goes on under other settings with the permits that are left. */
   reload(settings: FloodSettings): void {
     this.#settings = settings;
-    const { burst, intervalMs } = settings.connections;
-    for (const entry of this.#entries.values()) entry.limiter.reload({ burst, intervalMs });
+    for (const { limiter } of this.#entries.values()) limiter.reload(settings.connections);
   }
 
   /** Stops all limiters. */
@@ -139,21 +142,10 @@ export class ConnectionBudget {
     const noticed = [...this.#entries.values()].filter(
       (entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)),
     );
-    return noticed.map((entry) => ({
-      limit: 'connections',
-      plugin: '',
-      uid: entry.uid,
-      mode,
-      permits: entry.limiter.permits(),
-      burst: connections.burst,
-      intervalMs: connections.intervalMs,
-      nextInMs: Math.ceil(entry.limiter.nextInMs()),
-      strikes: 0,
-      quarantinedUntil: '',
-      exceeded: entry.exceeded,
-      slowing: this.#slowing(entry),
-      source: 'flood',
-    }));
+    return noticed.map((entry) => {
+      const { uid, limiter, exceeded } = entry;
+      return nobodysView('connections', limiter, { uid, mode, exceeded, slowing: this.#slowing(entry) });
+    });
   }
 
   /** Which process it is, how many it holds, and whether a further one would be closed. */
@@ -226,11 +218,10 @@ export class ConnectionBudget {
     const key = this.#entries.size < MAX_PROCESSES || this.#evict() ? own : ALL;
     const shared = this.#entries.get(key);
     if (shared !== undefined) return shared;
-    const { burst, intervalMs } = this.#settings.connections;
     const entry: Entry = {
       who: key === ALL ? 'everybody together' : whoIs(caller),
       uid: key === ALL ? -1 : (caller?.uid ?? -1),
-      limiter: this.#ports.openLimiter({ burst, intervalMs }),
+      limiter: this.#ports.openLimiter(this.#settings.connections),
       held: new Set(),
       open: 0,
       exceeded: 0,
@@ -247,16 +238,6 @@ export class ConnectionBudget {
 
   #isForgettable(entry: Entry): boolean {
     return entry.open === 0 && entry.limiter.isFull();
-  }
-
-  #releaseOnce(entry: Entry): () => void {
-    let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
-      entry.open -= 1;
-      this.#open -= 1;
-    };
   }
 }
 

@@ -51,12 +51,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   constructor(policy: PolicySource, ports: FloodPorts) {
     const { openLimiter, clock, metrics } = ports;
-    const { burst, intervalMs } = policy.flood.globalRegister;
     this.#ports = ports;
     this.#policy = policy;
     this.#buckets = new Buckets({ openLimiter, clock, most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports, this.listeners);
-    this.#global = openLimiter({ burst, intervalMs });
+    this.#global = openLimiter(policy.flood.globalRegister);
     this.#globalTurns = new FairTurns(this.#global, clock);
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.allocations = new AllocateLimit(policy.flood, ports);
@@ -141,9 +140,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /** Goes on under another policy: no limiter loses or gains a permit by it. */
   reload(policy: PolicySource): void {
-    const { burst, intervalMs } = policy.flood.globalRegister;
     this.#policy = policy;
-    this.#global.reload({ burst, intervalMs });
+    this.#global.reload(policy.flood.globalRegister);
     this.connections.reload(policy.flood);
     this.allocations.reload(policy.flood);
     for (const bucket of this.#buckets.all()) {

@@ -77,16 +77,18 @@ export function updatesView(pacer: UpdatePacer): LimitView {
 
 /** The row of `global.register`. */
 export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: number): LimitView {
-  return limiterView('global.register', limiter, {
-    plugin: '',
-    uid: -1,
-    mode,
-    strikes: 0,
-    quarantinedUntil: '',
-    exceeded,
-    slowing: limiter.permits() > 0 || exceeded === 0 ? '' : 'everybody',
-    source: 'flood',
-  });
+  const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : 'everybody';
+  return nobodysView('global.register', limiter, { uid: -1, mode, exceeded, slowing });
+}
+
+/** The row of a bucket that is no plugin's: it has no strikes, and no rule changes it. */
+export function nobodysView(
+  limit: string,
+  limiter: Limiter,
+  { uid, mode, exceeded, slowing }: Pick<LimitView, 'uid' | 'mode' | 'exceeded' | 'slowing'>,
+): LimitView {
+  const rest = { plugin: '', strikes: 0, quarantinedUntil: '', source: 'flood' };
+  return limiterView(limit, limiter, { ...rest, uid, mode, exceeded, slowing });
 }
 
 /** All buckets by the rule that set them, in the order in which they are met; the defaults come first, even unused. */

@@ -36,11 +36,10 @@ export class UpdatePacer implements ListPacer {
   #exceeded = 0;
 
   constructor(session: PacedSession, policy: PluginPolicy, ports: PacerPorts) {
-    const { burst, intervalMs } = policy.flood.updates;
     this.session = session;
     this.#ports = ports;
     this.#policy = policy;
-    this.#limiter = ports.openLimiter({ burst, intervalMs });
+    this.#limiter = ports.openLimiter(policy.flood.updates);
     this.#turns = new FairTurns(this.#limiter, ports.clock);
   }
 
@@ -107,9 +106,8 @@ export class UpdatePacer implements ListPacer {
 
   /** Goes on under another policy with the permits it has. */
   reload(policy: PluginPolicy): void {
-    const { burst, intervalMs } = policy.flood.updates;
     this.#policy = policy;
-    this.#limiter.reload({ burst, intervalMs });
+    this.#limiter.reload(policy.flood.updates);
   }
 
   /** The session is over. Idempotent. */

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { isDone } from '../../kernel/if-possible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
@@ -110,17 +111,9 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
     whyNoDaemon = failure.message;
   }
   const uid = daemon === undefined ? (process.geteuid?.() ?? -1) : statSync(address).uid;
+  const hasNativeCalls = isDone(() => void createRequire(import.meta.url)('koffi'));
   const place = { proc: '/proc', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
-  return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls: canLoadKoffi() };
-}
-
-function canLoadKoffi(): boolean {
-  try {
-    createRequire(import.meta.url)('koffi');
-    return true;
-  } catch {
-    return false;
-  }
+  return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls };
 }
 
 /** One line for each finding. */

@@ -1,9 +1,10 @@
 // Who may connect to kubelet.sock? Whoever may write the socket file and enter the directories above it (unix(7)).
 import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { groupName } from '../../platform/process/groups.js';
 import { finding, type Finding } from './finding.js';
-import { attempt, entriesOf } from './probe.js';
+import { entriesOf } from './probe.js';
 import type { Scope } from './scope.js';
 
 const GROUP_WRITE = 0o020;
@@ -53,5 +54,5 @@ function ownersOf(directory: string): readonly number[] {
 
 /** Undefined also where its directory may not be entered: said by the check of directories. */
 function statusOf(file: string): Stats | undefined {
-  return attempt(() => lstatSync(file, { throwIfNoEntry: false }));
+  return ifPossible(() => lstatSync(file, { throwIfNoEntry: false }));
 }

@@ -1,6 +1,7 @@
 // Are the directories there, and may the daemon use them?
 import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
+import { isDone } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
 import { finding, type Finding } from './finding.js';
 import type { Scope } from './scope.js';
@@ -88,16 +89,11 @@ function checkDirectory(key: (typeof DIRECTORIES)[number], directory: string, sc
 function checkMissing(name: string, directory: string): Finding {
   let parent = path.dirname(directory);
   while (statSync(parent, { throwIfNoEntry: false }) === undefined && parent !== '/') parent = path.dirname(parent);
-  try {
-    accessSync(parent, constants.W_OK | constants.X_OK);
+  if (isDone(() => accessSync(parent, constants.W_OK | constants.X_OK))) {
     return finding(name, 'ok', `${directory} is not there yet; serve makes it`);
-  } catch {
-    return finding(
-      name,
-      'fail',
-      `${directory} is not there, and ${parent} may not be written; make it, or use another root`,
-    );
   }
+  const closed = `${directory} is not there, and ${parent} may not be written; make it, or use another root`;
+  return finding(name, 'fail', closed);
 }
 
 /** The status of what is there, undefined for nothing; the system's code where it cannot be looked at. */
@@ -114,10 +110,5 @@ export function mayUse(directory: string, { uid: owner, mode }: Stats, uid: numb
   if (uid === 0) return true;
   if (uid === owner) return (mode & 0o700) === 0o700;
   if (uid !== process.geteuid?.()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;
-  try {
-    accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return isDone(() => accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK));
 }

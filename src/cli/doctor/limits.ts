@@ -1,8 +1,8 @@
 // Does the kernel give enough watches and descriptors?
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { finding, type Finding } from './finding.js';
-import { attempt } from './probe.js';
 import type { Scope } from './scope.js';
 
 /** Watches the broker takes: one for each directory of the doors, and for those plugins make below the registry. */
@@ -66,19 +66,19 @@ function inotifyUse(proc: string, uid: number): { instances: number; watches: nu
 // Processes come and go while we look, and some may not be seen: what cannot be read does not count.
 
 function list(directory: string): readonly string[] {
-  return attempt(() => readdirSync(directory)) ?? [];
+  return ifPossible(() => readdirSync(directory)) ?? [];
 }
 
 function ownerOf(file: string): number | undefined {
-  return attempt(() => statSync(file).uid);
+  return ifPossible(() => statSync(file).uid);
 }
 
 function targetOf(link: string): string | undefined {
-  return attempt(() => readlinkSync(link));
+  return ifPossible(() => readlinkSync(link));
 }
 
 function readText(file: string): string | undefined {
-  return attempt(() => readFileSync(file, 'utf8'));
+  return ifPossible(() => readFileSync(file, 'utf8'));
 }
 
 function readNumber(file: string): number | undefined {

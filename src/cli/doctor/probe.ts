@@ -2,6 +2,7 @@
 import { readdirSync, type Dirent } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
 
 /** How long a local listener may take to accept. */
@@ -13,15 +14,6 @@ const AT_ONCE = 64;
 
 /** What a bare connect says: somebody listens; nobody does; it may not be tried; it cannot be. */
 export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long';
-
-/** What a look gives; undefined where it cannot be had: somebody else's, or gone meanwhile. */
-export function attempt<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch {
-    return undefined;
-  }
-}
 
 /** Connects and hangs up. */
 export function probe(socket: string): Promise<Liveness> {
@@ -55,7 +47,7 @@ export async function probeAll(sockets: readonly string[]): Promise<readonly { s
 /** What lies in a directory. Dot names are left out, as both doors do; nothing when it cannot be read. */
 export function entriesOf(directory: string, recursive: boolean): readonly { file: string; entry: Dirent }[] {
   // Why one cannot be read is said by the check of directories.
-  const entries = attempt(() => readdirSync(directory, { withFileTypes: true, recursive })) ?? [];
+  const entries = ifPossible(() => readdirSync(directory, { withFileTypes: true, recursive })) ?? [];
   const isHidden = (file: string): boolean => /(?:^|\/)\./.test(path.relative(directory, file));
   return entries
     .map((entry) => ({ file: path.join(entry.parentPath, entry.name), entry }))

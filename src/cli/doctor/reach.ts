@@ -1,8 +1,9 @@
 // How will plugins reach us? Device plugins have the kubelet's directory built in.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { finding, type Finding } from './finding.js';
-import { attempt, probe } from './probe.js';
+import { probe } from './probe.js';
 import type { Scope } from './scope.js';
 
 /** Whether plugins that look in the built-in directory find this broker. */
@@ -44,14 +45,14 @@ export function checkMounts({ proc, settings }: Scope): readonly Finding[] {
 function kubeletProcess(proc: string): number | undefined {
   const pid = readdirSync(proc).find((name) => {
     if (!/^[0-9]+$/.test(name)) return false;
-    return attempt(() => readFileSync(path.join(proc, name, 'comm'), 'utf8'))?.trim() === 'kubelet';
+    return ifPossible(() => readFileSync(path.join(proc, name, 'comm'), 'utf8'))?.trim() === 'kubelet';
   });
   return pid === undefined ? undefined : Number(pid);
 }
 
 /** The fifth field of each line is the mount point, with spaces and the like as octal escapes (proc(5)). */
 function mountPoints(proc: string): readonly string[] {
-  const text = attempt(() => readFileSync(path.join(proc, 'self/mountinfo'), 'utf8')) ?? '';
+  const text = ifPossible(() => readFileSync(path.join(proc, 'self/mountinfo'), 'utf8')) ?? '';
   const unescape = (field: string): string =>
     field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(parseInt(octal, 8)));
   return text.split('\n').flatMap((line) => {
@@ -62,10 +63,10 @@ function mountPoints(proc: string): readonly string[] {
 
 function sameDirectory(one: string, other: string): boolean {
   if (path.resolve(one) === path.resolve(other)) return true;
-  const [a, b] = [one, other].map((directory) => attempt(() => statSync(directory, { bigint: true })));
+  const [a, b] = [one, other].map((directory) => ifPossible(() => statSync(directory, { bigint: true })));
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino;
 }
 
 function isDirectory(file: string): boolean {
-  return attempt(() => statSync(file))?.isDirectory() === true;
+  return ifPossible(() => statSync(file))?.isDirectory() === true;
 }

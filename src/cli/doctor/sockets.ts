@@ -1,9 +1,10 @@
 // Are the sockets sockets, does somebody listen on them, and is it us?
 import { statSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { counted } from '../output/amounts.js';
 import { finding, type Finding } from './finding.js';
-import { attempt, entriesOf, probe, probeAll } from './probe.js';
+import { entriesOf, probe, probeAll } from './probe.js';
 import type { Scope } from './scope.js';
 
 /** Names listed in one sentence. */
@@ -78,7 +79,7 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
 
 function shapeOf(file: string): 'missing' | 'socket' | 'directory' | 'other' {
   // Missing also where its directory may not be entered: said by the check of directories.
-  const found = attempt(() => statSync(file, { throwIfNoEntry: false }));
+  const found = ifPossible(() => statSync(file, { throwIfNoEntry: false }));
   if (found === undefined) return 'missing';
   if (found.isSocket()) return 'socket';
   return found.isDirectory() ? 'directory' : 'other';

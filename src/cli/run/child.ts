@@ -4,6 +4,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { CliError, EXIT } from '../exit.js';
 import { commandPath } from './command-path.js';
 
@@ -55,10 +56,8 @@ export class Child {
 
 /** A setpriv that can tie a process to its parent; that of BusyBox cannot. */
 function setpriv(): string | undefined {
-  try {
+  return ifPossible(() => {
     const file = commandPath('setpriv');
     return spawnSync(file, ['--help'], { encoding: 'utf8' }).stdout.includes('--pdeathsig') ? file : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }

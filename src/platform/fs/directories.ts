@@ -1,5 +1,6 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** Mode of the directories that the broker makes for plugins, as the kubelet makes them. */
 const DIRECTORY_MODE = 0o750;
@@ -11,11 +12,7 @@ export function makeDirectory(path: string): void {
 
 /** A directory's real path, links followed; undefined when it does not exist. */
 export function realDirectory(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => realpathSync(path));
 }
 
 /** Whether something is at a path, links followed. Never rejects. */

@@ -3,6 +3,7 @@
 // entry after each change in it, which is for whoever fills a directory to decide.
 import { lstatSync, mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import type { BelowDirectory } from '../../discovery/discovery.js';
 import { asError } from '../../kernel/clock.js';
 import { systemClock } from '../time/system-clock.js';
@@ -200,14 +201,10 @@ export class DirectoryWatch {
   }
 }
 
-/** Tells directories of one path apart; undefined where there is none, links not followed. */
+/** Tells directories of one path apart; undefined where there is none to be seen, links not followed. */
 function directoryIdentity(directory: string): string | undefined {
-  try {
-    const status = lstatSync(directory, { bigint: true, throwIfNoEntry: false });
-    return status?.isDirectory() === true ? `${String(status.ino)}:${String(status.birthtimeNs)}` : undefined;
-  } catch {
-    return undefined; // a directory above it may not be entered
-  }
+  const status = ifPossible(() => lstatSync(directory, { bigint: true, throwIfNoEntry: false }));
+  return status?.isDirectory() === true ? `${String(status.ino)}:${String(status.birthtimeNs)}` : undefined;
 }
 
 /** What may be sockets or directories in a directory; undefined for what is neither. */

@@ -19,6 +19,7 @@ import {
   type BigIntStats,
 } from 'node:fs';
 import path from 'node:path';
+import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import { incarnationOf, O_PATH } from './socket-pin.js';
 
@@ -91,12 +92,9 @@ export class PinnedDirectory {
 
   /** The incarnation of the socket that has a name, links not followed; undefined where it is none. */
   incarnation(name: string): Incarnation | undefined {
-    try {
-      const status = this.status(name);
-      return status?.isSocket() === true ? incarnationOf(status) : undefined;
-    } catch {
-      return undefined; // the directory may not be entered: no socket for us
-    }
+    // A directory that may not be entered has no socket for us.
+    const status = ifPossible(() => this.status(name));
+    return status?.isSocket() === true ? incarnationOf(status) : undefined;
   }
 
   /** Whether a name is that incarnation of a socket. */
@@ -121,13 +119,7 @@ export class PinnedDirectory {
    * @returns whether it was removed
    */
   unlinkIf(name: string, incarnation: Incarnation): boolean {
-    if (!this.has(name, incarnation)) return false;
-    try {
-      unlinkSync(this.at(name));
-      return true;
-    } catch {
-      return false;
-    }
+    return this.has(name, incarnation) && isDone(() => unlinkSync(this.at(name)));
   }
 
   /**
@@ -138,12 +130,7 @@ export class PinnedDirectory {
    * (fs.protected_hardlinks) make no second name
    */
   linkInto(name: string, incarnation: Incarnation, folder: PinnedDirectory, kept: string): boolean {
-    if (!this.has(name, incarnation)) return false;
-    try {
-      linkSync(this.at(name), folder.at(kept));
-    } catch {
-      return false;
-    }
+    if (!this.has(name, incarnation) || !isDone(() => linkSync(this.at(name), folder.at(kept)))) return false;
     const status = folder.status(kept);
     // Not by birth time: where a change time stands in for it, the second name has just changed it.
     if (
@@ -163,11 +150,7 @@ export class PinnedDirectory {
    * @returns whether it has its name back; false leaves the kept name in place
    */
   putBack(folder: PinnedDirectory, kept: string, name: string): boolean {
-    try {
-      linkSync(folder.at(kept), this.at(name));
-    } catch {
-      return false; // EEXIST: somebody came meanwhile
-    }
+    if (!isDone(() => linkSync(folder.at(kept), this.at(name)))) return false; // EEXIST: somebody came meanwhile
     folder.unlink(kept);
     return true;
   }
@@ -199,21 +182,15 @@ export class PinnedDirectory {
     return this.names()
       .filter((name) => name.startsWith(prefix))
       .flatMap((name) => {
-        try {
-          return [new PrivateFolder(this, name, this.#openPrivate(name))];
-        } catch {
-          return []; // somebody else's: a file, a link, a folder of another user
-        }
+        // None for what is somebody else's: a file, a link, a folder of another user.
+        const folder = ifPossible(() => this.#openPrivate(name));
+        return folder === undefined ? [] : [new PrivateFolder(this, name, folder)];
       });
   }
 
   /** Removes an empty folder; whatever else has the name stays. */
   removeEmpty(name: string): void {
-    try {
-      rmdirSync(this.at(name));
-    } catch {
-      // not empty, gone, or not a folder: it is not worth more
-    }
+    ifPossible(() => rmdirSync(this.at(name))); // not empty, gone, or not a folder: it is not worth more
   }
 
   /** Lets the directory go. Idempotent. */

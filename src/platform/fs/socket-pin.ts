@@ -2,6 +2,7 @@
 // inode cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and
 // cost microseconds, where a trip through the thread pool costs a hundred.
 import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 
@@ -25,12 +26,9 @@ export function incarnationOf(status: BigIntStats): Incarnation {
 
 /** The incarnation of the socket that a path leads to now (links followed), or undefined where there is none. */
 export function incarnationAt(path: string): Incarnation | undefined {
-  try {
-    const status = statSync(path, { bigint: true, throwIfNoEntry: false });
-    return status?.isSocket() === true ? incarnationOf(status) : undefined;
-  } catch {
-    return undefined; // a loop of links, a directory we may not enter: no socket for us
-  }
+  // A loop of links, or a directory we may not enter, has no socket for us.
+  const status = ifPossible(() => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  return status?.isSocket() === true ? incarnationOf(status) : undefined;
 }
 
 /** The key of the incarnation at a path now. */

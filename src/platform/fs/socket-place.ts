@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
 import { incarnationAt } from './socket-pin.js';
@@ -149,11 +150,7 @@ export class SocketPlace {
   }
 
   #unhold(): void {
-    try {
-      this.#folder.inside.unlink(HELD);
-    } catch {
-      // let go before
-    }
+    ifPossible(() => this.#folder.inside.unlink(HELD)); // or it was let go before
   }
 
   /**
@@ -192,10 +189,7 @@ function heldFolder(directory: PinnedDirectory): PrivateFolder {
 
 /** The umask of the process, without changing it for a moment as umask(2) does; 0 where the system does not tell. */
 function umask(): number {
-  try {
-    const [, octal] = /^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'latin1')) ?? [];
-    return octal === undefined ? 0 : parseInt(octal, 8);
-  } catch {
-    return 0;
-  }
+  const status = ifPossible(() => readFileSync('/proc/self/status', 'latin1')) ?? '';
+  const [, octal = '0'] = /^Umask:\s*([0-7]+)$/m.exec(status) ?? [];
+  return parseInt(octal, 8);
 }

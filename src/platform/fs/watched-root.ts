@@ -1,17 +1,14 @@
 // What watches of a directory have in common: which directory it is, and why it cannot be watched.
 import { statSync } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /**
  * Tells directories of one path apart, because one that was removed and made again is another, of which a watch says
  * nothing; inode numbers are used again at once. Empty where there is none to be seen.
  */
 export function identityOf(directory: string): string {
-  try {
-    const status = statSync(directory, { bigint: true, throwIfNoEntry: false });
-    return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
-  } catch {
-    return ''; // a directory above it may not be entered
-  }
+  const status = ifPossible(() => statSync(directory, { bigint: true, throwIfNoEntry: false }));
+  return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
 }
 
 /** Why a directory cannot be watched, and what to do where that is known; without a trailing period. */

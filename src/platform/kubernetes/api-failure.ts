@@ -1,4 +1,5 @@
 // What a failed call to the API server means, as a sentence and a wait.
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** A wait that a server asks for is obeyed up to this, in milliseconds. */
 const LONGEST_RETRY_AFTER_MS = 600_000;
@@ -51,12 +52,8 @@ function sentence(call: string, status: number): string {
 
 /** The parts of a Status object, as far as the text is one. */
 function statusObject(text: string): { readonly message?: string; readonly reason?: string } {
-  let status: unknown;
-  try {
-    status = JSON.parse(text);
-  } catch {
-    return {}; // not from the API server itself, a proxy for example
-  }
+  // What is no JSON is not from the API server itself, but from a proxy for example.
+  const status = ifPossible(() => JSON.parse(text) as unknown);
   if (typeof status !== 'object' || status === null) return {};
   const { message, reason } = status as { message?: unknown; reason?: unknown };
   return { ...(typeof message === 'string' ? { message } : {}), ...(typeof reason === 'string' ? { reason } : {}) };

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import type koffi from 'koffi';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 const AF_UNIX = 1;
 const SOCK_STREAM = 1;
@@ -43,11 +44,7 @@ export interface Libc {
 
 /** Loads koffi and finds the calls, in about 5 ms; undefined where it is not installed or has no binary for this machine. */
 export function loadLibc(): Libc | undefined {
-  try {
-    return new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi);
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => new KoffiLibc(createRequire(import.meta.url)('koffi') as typeof koffi));
 }
 
 type Call = (...args: unknown[]) => number;

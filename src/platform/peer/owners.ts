@@ -1,6 +1,7 @@
 // What can be seen of the processes and control groups that leases are bound to: /proc and the cgroup file system.
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible } from '../../kernel/if-possible.js';
 import type { OwnerPort } from '../../allocation/ports.js';
 import type { CgroupLife } from '../../model/lease.js';
 import { procStat } from '../process/proc-stat.js';
@@ -55,9 +56,5 @@ function lifeOf(group: string): CgroupLife | undefined {
 }
 
 function text(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => readFileSync(file, 'latin1'));
 }

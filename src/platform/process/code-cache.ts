@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { Script } from 'node:vm';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** How Node wraps a CommonJS module. */
 const HEAD = Buffer.from('(function (exports, require, module, __filename, __dirname) {');
@@ -53,10 +54,7 @@ export function openBundle(file: string): Bundle {
 
 /** The cache of exactly this source; undefined where there is none. */
 function cacheOf(cachePath: string, digest: Buffer): Buffer | undefined {
-  try {
-    const bytes = readFileSync(cachePath);
-    return digest.equals(bytes.subarray(0, DIGEST_BYTES)) ? bytes.subarray(DIGEST_BYTES) : undefined;
-  } catch {
-    return undefined;
-  }
+  const bytes = ifPossible(() => readFileSync(cachePath));
+  if (bytes === undefined || !digest.equals(bytes.subarray(0, DIGEST_BYTES))) return undefined;
+  return bytes.subarray(DIGEST_BYTES);
 }

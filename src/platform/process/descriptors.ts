@@ -2,6 +2,7 @@
 // nobody: whoever wants to know has to look before.
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** What is kept for files, pins and connections to plugins when connections of others want everything. */
 const RESERVE = 128;
@@ -33,20 +34,13 @@ export function descriptorOf(socket: Socket): number | undefined {
 
 /** Undefined with EMFILE, or with ENFILE: the whole machine has none. */
 function lowestFree(): number | undefined {
-  try {
-    const fd = openSync('/dev/null', 'r');
-    closeSync(fd);
-    return fd;
-  } catch {
-    return undefined;
-  }
+  const fd = ifPossible(() => openSync('/dev/null', 'r'));
+  if (fd !== undefined) closeSync(fd);
+  return fd;
 }
 
 function openFilesLimit(): number {
-  try {
-    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
-    return soft === undefined ? Infinity : Number(soft);
-  } catch {
-    return Infinity;
-  }
+  const limits = ifPossible(() => readFileSync('/proc/self/limits', 'utf8')) ?? '';
+  const [, soft] = /^Max open files\s+(\d+)/m.exec(limits) ?? [];
+  return soft === undefined ? Infinity : Number(soft);
 }

@@ -1,6 +1,7 @@
 // Where a command is, found as execvp(3) does.
 import { accessSync, constants, statSync } from 'node:fs';
 import path from 'node:path';
+import { ifPossible, isDone } from '../../kernel/if-possible.js';
 
 /** A file of that name, and whether it may be executed. */
 export interface FoundCommand {
@@ -18,25 +19,9 @@ export function findCommand(command: string, searched: string): FoundCommand | u
   const candidates = command.includes('/')
     ? [command]
     : searched.split(':').map((folder) => path.join(folder === '' ? '.' : folder, command));
-  const files = candidates.filter(isFile);
-  const executable = files.find(isExecutable);
+  // Those in a directory that we may not enter are none for us.
+  const files = candidates.filter((file) => ifPossible(() => statSync(file).isFile()) === true);
+  const executable = files.find((file) => isDone(() => accessSync(file, constants.X_OK)));
   const file = executable ?? files[0];
   return file === undefined ? undefined : { file, isExecutable: executable !== undefined };
-}
-
-function isFile(file: string): boolean {
-  try {
-    return statSync(file).isFile();
-  } catch {
-    return false; // there is none, or it is in a directory that we may not enter
-  }
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,6 @@
 // What the system says of a process in /proc/PID/stat (proc_pid_stat(5)).
 import { readFileSync } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** States of a process that has ended and was not waited for, or is being removed. */
 const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
@@ -18,12 +19,8 @@ export interface ProcStat {
 
 /** Looks at a process; undefined where there is none, or it may not be seen. */
 export function procStat(pid: number): ProcStat | undefined {
-  let line: string;
-  try {
-    line = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
-  } catch {
-    return undefined;
-  }
+  const line = ifPossible(() => readFileSync(`/proc/${String(pid)}/stat`, 'utf8'));
+  if (line === undefined) return undefined;
   // The name is in parentheses and may contain anything, parentheses and line ends too; the rest is without them.
   const end = line.lastIndexOf(')');
   const [state = '', parent = '', group = '', ...rest] = line.slice(end + 2).split(' ');

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 // eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** One container: what it asks for, and whether it runs. */
 export interface Container {
@@ -120,9 +121,5 @@ export class NodePods {
 }
 
 function read(file: string): Pod[] {
-  try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { pods: Pod[] }).pods;
-  } catch {
-    return [];
-  }
+  return ifPossible(() => (JSON.parse(readFileSync(file, 'utf8')) as { pods: Pod[] }).pods) ?? [];
 }
