@@ -16,6 +16,8 @@ const SERVE_WITHIN_MS = 1000;
 const LOOK_AGAIN_MS = 20;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
+/** All versions that a plugin offers, joined: the checkpoint keeps them, and plugins offer one to three. */
+const MAX_VERSIONS_LENGTH = 1024;
 
 /** What admission needs. */
 export interface AdmissionPorts {
@@ -146,6 +148,13 @@ export class Admission implements Admitter {
     }
     if (request.name.length > MAX_NAME)
       return { code: 'NAME_INVALID', message: `the name ${shown}… has ${String(request.name.length)} characters` };
+    const offered = request.versions.join();
+    if (offered.length > MAX_VERSIONS_LENGTH) {
+      return {
+        code: 'VERSION_UNSUPPORTED',
+        message: `${request.name}: it offers ${String(request.versions.length)} API versions in ${String(offered.length)} characters; ${String(MAX_VERSIONS_LENGTH)} are read`,
+      };
+    }
     const invalid = handler.validate(request.name, request.versions);
     if (invalid?.code === 'NAME_INVALID') return invalid;
     if (!this.#ports.policy.nameAllowed(request.name)) {

@@ -10,6 +10,8 @@ import type { PinProblem, SocketPort } from './ports.js';
 const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 /** A unix socket address holds this many bytes of path. */
 const MAX_PATH_BYTES = 107;
+/** Characters of an endpoint as it is spelled, which the checkpoint keeps: `./` can be repeated for ever. */
+const MAX_TEXT = 1024;
 
 /** Directories in which an endpoint of this request may lie. */
 function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
@@ -37,6 +39,12 @@ export function endpointPath(request: RegistrationRequest, paths: Paths): string
   }
   if (endpoint.includes('\0')) {
     return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint ${shown} contains a NUL byte` };
+  }
+  if (endpoint.length > MAX_TEXT) {
+    return {
+      code: 'ENDPOINT_TOO_LONG',
+      message: `${name}: the endpoint ${shown} has ${String(endpoint.length)} characters; ${String(MAX_TEXT)} are taken however it is spelled`,
+    };
   }
   const base = request.door === 'register' ? paths.devicePlugins : paths.pluginsRegistry;
   const full = absolute(endpoint, base, rootsFor(request, paths), paths);

@@ -4,8 +4,8 @@ import { Refused, type RefusalCode } from '../model/reasons.js';
 
 /** CSI specification: a node id has 256 bytes or less. */
 const MAX_NODE_ID_BYTES = 256;
-/** Topology segments taken from one driver. Real drivers have one to five. */
-const MAX_SEGMENTS = 64;
+/** Topology segments taken from one driver; the checkpoint keeps them. Real drivers have one to five. */
+const MAX_SEGMENTS = 32;
 /** allocatable.count is an int32. */
 const MAX_COUNT = 2n ** 31n - 1n;
 

@@ -78,6 +78,11 @@ class GenerationsAdapter<T> implements Adapter<T> {
 
   async write(document: T): Promise<void> {
     const bytes = this.#codec.encode(document);
+    if (bytes.length > MAX_BYTES) {
+      throw new Error(
+        `the checkpoint would have ${String(bytes.length)} bytes, and a start reads ${String(MAX_BYTES)}`,
+      );
+    }
     for (const file of this.#inTheWay) {
       await this.#generations
         .moveAside(file, 'kept')

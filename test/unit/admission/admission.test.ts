@@ -192,6 +192,15 @@ describe('the name at admission', () => {
     assert.ok(!verdict.admitted && verdict.refusal.message.length < 300);
   });
 
+  it('with more API versions than are read is refused, because the checkpoint would keep them', async () => {
+    const bed = new AdmissionBed();
+    bed.sockets.put('/r/device-plugins/x.sock');
+    const versions = (count: number): string[] => Array.from({ length: count }, () => 'v1beta1');
+    assert.equal(await bed.verdict({ versions: versions(129) }), 'VERSION_UNSUPPORTED');
+    assert.equal(await bed.verdict({ versions: ['v1beta1', 'x'.repeat(1024)] }), 'VERSION_UNSUPPORTED');
+    assert.notEqual(await bed.verdict({ versions: versions(128) }), 'VERSION_UNSUPPORTED');
+  });
+
   it('that is bad and floods is refused for the flood', async () => {
     const bed = new AdmissionBed();
     bed.handler = invalid();

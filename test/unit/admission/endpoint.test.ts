@@ -63,6 +63,8 @@ describe('the path an endpoint means', () => {
     [long(108), 'ENDPOINT_TOO_LONG'],
     [`${'ü'.repeat(44)}.`, `/r/device-plugins/${'ü'.repeat(44)}.`],
     ['ü'.repeat(45), 'ENDPOINT_TOO_LONG'],
+    [`${'./'.repeat(500)}a.sock`, '/r/device-plugins/a.sock'],
+    [`${'./'.repeat(512)}a.sock`, 'ENDPOINT_TOO_LONG'],
     ['a\0b', 'ENDPOINT_INVALID'],
     ['', 'ENDPOINT_INVALID'],
   ];

@@ -1,6 +1,7 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { entryKey } from '../../../src/checkpoint/document.js';
+import { LowdbFile } from '../../../src/platform/store/lowdb-file.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { drive, LISTS_AT_THE_END, listsOf, spell, STATE, tell } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -251,3 +252,17 @@ async function operationsOfALife(): Promise<number> {
   await tell(disk);
   return disk.operations.length;
 }
+
+describe('a checkpoint that a start would not read', () => {
+  it('is not written: the generations that are there stay', async () => {
+    const disk = await usedDisk();
+    const before = await contentsOf(disk);
+    const codec = {
+      encode: () => Buffer.allocUnsafe(64 * 1024 * 1024 + 1),
+      decode: () => ({ kind: 'damaged', problem: 'none' }) as const,
+    };
+    const file = new LowdbFile(disk, `${STATE}/checkpoint.json`, codec, new FakeClock(), {});
+    await assert.rejects(file.write(), /would have 67108865 bytes, and a start reads 67108864/);
+    assert.equal(await contentsOf(disk), before);
+  });
+});

@@ -96,7 +96,7 @@ describe('the answer to NodeGetInfo', () => {
   }
 
   it('is refused with more topology segments than anyone needs', () => {
-    const segments = new Map(Array.from({ length: 65 }, (_, index) => [`key-${String(index)}`, 'a']));
+    const segments = new Map(Array.from({ length: 33 }, (_, index) => [`key-${String(index)}`, 'a']));
     assert.equal(
       codeOf(() => checkNodeInfo(driver, answer({ segments }))),
       'NODE_INFO_INVALID',
