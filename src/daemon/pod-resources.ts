@@ -13,8 +13,7 @@ import { devicesOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
-import { LeaseAnswers } from '../podresources/lease-answers.js';
-import { usableLists } from '../podresources/usable.js';
+import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** What is needed. */

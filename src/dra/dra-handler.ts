@@ -3,10 +3,29 @@
 import type { Clock } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
 import { DRA_PLUGIN } from '../model/ids.js';
-import type { Accepted, Enrolment, InstanceHandle, PluginHandler } from '../model/plugin.js';
+import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
-import type { DraServiceConnection, OpenDraServiceConnection } from './service-connection.js';
-import { chooseService, DRA_SERVICES } from './service-rule.js';
+import type { ServiceListener } from '../model/service-listener.js';
+
+/** A connection to the service socket of a DRA driver that comes back by itself, by path, when the driver restarts. */
+export interface DraServiceConnection {
+  /** Ends it; the listener hears nothing more. Idempotent. */
+  close(): void;
+}
+
+/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. */
+export type OpenDraServiceConnection = (endpoint: PinnedSocket, listener: ServiceListener) => DraServiceConnection;
+
+/** The services supported here, best first. */
+const DRA_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
+
+/**
+ * The best service that the driver offers. The kubelet takes the first of the driver's list;
+ * a driver that lists an older one first gets the newer one here.
+ */
+export function chooseService(offered: readonly string[]): string | undefined {
+  return DRA_SERVICES.find((service) => offered.includes(service));
+}
 
 /** What the handler is given. */
 export interface DraHandlerPorts {
@@ -16,17 +35,8 @@ export interface DraHandlerPorts {
 
 /** One registered endpoint of a driver. */
 interface Instance {
-  readonly driver: string;
-  readonly service: string;
   connection: DraServiceConnection | undefined;
   isUp: boolean;
-}
-
-/** An endpoint as others see it. */
-export interface DraEndpoint {
-  readonly instanceId: string;
-  readonly service: string;
-  readonly isConnected: boolean;
 }
 
 /** Validate → Register → DeRegister for DRA drivers. */
@@ -58,7 +68,7 @@ export class DraHandler implements PluginHandler {
   /** Succeeds whether or not the service socket is up yet, as with the kubelet; its state says so afterwards. */
   register(enrolment: Enrolment, handle: InstanceHandle): Promise<Accepted> {
     const service = chooseService(enrolment.versions) ?? '';
-    const instance: Instance = { driver: enrolment.name, service, connection: undefined, isUp: false };
+    const instance: Instance = { connection: undefined, isUp: false };
     this.#instances.get(handle.id)?.connection?.close();
     this.#instances.delete(handle.id);
     this.#instances.set(handle.id, instance);
@@ -97,15 +107,6 @@ export class DraHandler implements PluginHandler {
     this.#instances.get(instanceId)?.connection?.close();
     this.#instances.delete(instanceId);
     return Promise.resolve();
-  }
-
-  /** The endpoints of a driver, the one to use first: the last registered of those connected, then the others. */
-  endpointsOf(driver: string): readonly DraEndpoint[] {
-    return [...this.#instances]
-      .filter(([, instance]) => instance.driver === driver)
-      .map(([instanceId, { service, isUp }]) => ({ instanceId, service, isConnected: isUp }))
-      .reverse()
-      .sort((a, b) => Number(b.isConnected) - Number(a.isConnected));
   }
 
   /** Closes all connections. */

@@ -1,6 +1,5 @@
 // How long each step of a stop may take. A DaemonSet grants 15 s in all, of which the process needs two for its last
 // answers and lines.
-import { Budget } from './budget.js';
 import type { Clock } from './clock.js';
 
 /** Calls in flight, the last write and the last events share this. */
@@ -11,6 +10,26 @@ const WRITING_MS = 3000;
 const FLUSH_MS = 2500;
 /** Operators are answered for no longer than this after the stop began, successor or not. */
 const LINGER_UNTIL_MS = 12_500;
+
+/** So many milliseconds from now on, on the monotonic clock, for steps that share them: what one takes the next does not have. */
+export class Budget {
+  readonly #clock: Clock;
+  readonly #until: number;
+
+  constructor(clock: Clock, limitMs: number) {
+    this.#clock = clock;
+    this.#until = clock.mono() + limitMs;
+  }
+
+  /**
+   * What is left for the next step.
+   *
+   * @param atMost milliseconds that the step may take where more is left
+   */
+  leftMs(atMost = Infinity): number {
+    return Math.min(atMost, Math.max(0, this.#until - this.#clock.mono()));
+  }
+}
 
 /** The budgets of one stop, from the moment it began. */
 export class StopBudgets {

@@ -1,7 +1,8 @@
 // Answers of PodResources from leases and lists. Each is encoded once for each change and asking has no effect, so a
 // client that asks all the time costs little more than the bytes it is sent.
 import type { LeaseSource } from '../model/lease.js';
-import { HEALTHY } from '../model/device.js';
+import { HEALTHY, type Device } from '../model/device.js';
+import type { Resource } from '../model/device-list.js';
 import { byNamespaceAndName, podKey, podsOf, type Pod } from './pods.js';
 import type { PodEncoder, PodResourcesBackend, PodResourcesVersion, UsableList } from './ports.js';
 
@@ -107,4 +108,19 @@ function isSame(one: readonly UsableList[], other: readonly UsableList[]): boole
     one.length === other.length &&
     one.every(({ resource, list }, index) => other[index]?.resource === resource && other[index].list === list)
   );
+}
+
+/**
+ * The lists of resources of which something can be used, and that no kubelet tells of itself.
+ *
+ * @param isTheirs whether a resource was given to the kubelet whose answer ours is joined to
+ */
+export function usableLists(
+  resources: Iterable<Resource>,
+  isTheirs: (resource: string) => boolean,
+  devicesOf: (list: Buffer) => readonly Device[],
+): UsableList[] {
+  return [...resources]
+    .filter(({ name, allocatable }) => allocatable > 0 && !isTheirs(name))
+    .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => devicesOf(holding.raw) }));
 }

@@ -1,7 +1,7 @@
 // What follows from a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
 // `lifecycle.ts` gathers the facts and carries out the actions.
 import { isConnected, isLive, isReplaced, type Instance } from '../model/instance.js';
-import type { PluginState } from '../model/plugin.js';
+import type { InstanceReport, PluginState } from '../model/plugin.js';
 import { isWorthPulling } from './pull.js';
 
 /** Predecessors of one plugin that are kept as fallback. */
@@ -90,6 +90,21 @@ export function afterServing(instance: Instance, { siblings, coexist }: Pick<Fac
   return siblings
     .filter((one) => one !== instance && one.seq < instance.seq && isLive(one) && one.state !== 'connecting')
     .map((whom) => ({ do: 'retire', whom }));
+}
+
+/**
+ * What stands while the socket of a connected plugin is not at its path: it goes on serving, and says so.
+ * A plugin of the watcher door is `orphaned` until its newcomer was asked, whatever becomes of the path meanwhile.
+ *
+ * @param key the incarnation at its path now; undefined: none
+ * @returns undefined while the path is its own
+ */
+export function lostPath({ door, socketKey }: Instance, key: string | undefined): InstanceReport | undefined {
+  if (key === socketKey) return undefined;
+  if (key === undefined && door === 'register') {
+    return { state: 'ready', reason: 'path-missing', message: 'its socket file vanished; it goes on serving' };
+  }
+  return { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' };
 }
 
 /** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */

@@ -8,6 +8,7 @@ import type { Attempt, Enroller } from '../model/registration.js';
 import {
   afterChange,
   afterServing,
+  lostPath,
   MAX_FALLBACKS,
   needsFallback,
   waitMs,
@@ -16,7 +17,6 @@ import {
 } from './consequences.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
-import { lostPath } from './lost-path.js';
 import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';

@@ -8,12 +8,16 @@ import { GuardedClient } from '../platform/grpc/guarded-client.js';
 import { createBorder } from '../platform/http2/border.js';
 import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
 import { registrationService as pluginRegistrationService } from '../generated/proto/pluginregistration/v1/pluginregistration.js';
-import { MAX_REQUEST_BYTES, STREAMS } from './limits.js';
 import type { RegistrarLog } from './registrar-log.js';
 import { RegistrationSocket } from './registration-socket.js';
 
 /** The version that the original names, whatever the driver speaks. */
 const SUPPORTED_VERSIONS = ['1.0.0'];
+
+/** Concurrent calls of one connection: a kubelet makes two short calls on each, a health check one. */
+const STREAMS = 8;
+/** The largest request: a status with the error text of a kubelet. */
+const MAX_REQUEST_BYTES = 64 * 1024;
 
 /** What a registration needs. */
 export interface RegistrationParts {

@@ -3,9 +3,8 @@ import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { groupName } from '../../platform/process/groups.js';
-import { finding, type Finding } from './finding.js';
+import { finding, type Finding, type Scope } from './finding.js';
 import { entriesOf } from './probe.js';
-import type { Scope } from './scope.js';
 
 const GROUP_WRITE = 0o020;
 const OTHERS_WRITE = 0o002;

@@ -1,7 +1,6 @@
 // Is the daemon running and well, and can it see who calls?
 import { counted } from '../output/amounts.js';
-import { finding, type Finding } from './finding.js';
-import type { Scope } from './scope.js';
+import { finding, type Finding, type Scope } from './finding.js';
 
 /** The daemon on this root. */
 export function checkDaemon({ daemon, whyNoDaemon }: Scope): readonly Finding[] {

@@ -3,8 +3,7 @@ import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
-import { finding, type Finding } from './finding.js';
-import type { Scope } from './scope.js';
+import { finding, type Finding, type Scope } from './finding.js';
 
 const DIRECTORIES = ['devicePlugins', 'pluginsRegistry', 'plugins', 'state'] as const;
 /** Socket names of plugins in the field are up to about this long. */

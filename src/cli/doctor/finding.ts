@@ -1,4 +1,26 @@
-// What the doctor found.
+// What the doctor looks at, and what it finds. Everything outside the configuration is named here, so that tests can make it up.
+import type { StatusView } from '../../model/views.js';
+import type { Settings } from '../../model/settings.js';
+
+/** One examination. */
+export interface Scope {
+  readonly settings: Settings;
+  /** The proc file system. */
+  readonly proc: string;
+  /** The directory that plugins have built in. */
+  readonly kubeletDevicePlugins: string;
+  /** The uid that runs the daemon, or would if it were started as this command was. */
+  readonly uid: number;
+  /** The daemon on this root, where one answers. */
+  readonly daemon: StatusView | undefined;
+  /** Why none answers; empty when one does. */
+  readonly whyNoDaemon: string;
+  /** Whether koffi can be loaded. */
+  readonly hasNativeCalls: boolean;
+}
+
+/** Where device plugins look for the kubelet, whatever its root directory is (kubelet: a compile-time constant). */
+export const KUBELET_DEVICE_PLUGINS = '/var/lib/kubelet/device-plugins';
 
 /** ok: nothing to do. warn: it works, but look at it. fail: it does not work, or will not. */
 export type Verdict = 'ok' | 'warn' | 'fail';

@@ -4,9 +4,8 @@ import path from 'node:path';
 import { kubeletPaths, type KubeletPaths } from '../../platform/kubelet/front-paths.js';
 import { counted } from '../output/amounts.js';
 import { mayUse, statusOf } from './directories.js';
-import { finding, type Finding } from './finding.js';
+import { finding, type Finding, type Scope } from './finding.js';
 import { entriesOf, probe, probeAll } from './probe.js';
-import type { Scope } from './scope.js';
 
 /** States in which somebody has to do something. `registering` and `no-kubelet` pass by themselves, or name the kubelet. */
 const WRONG: ReadonlySet<string> = new Set(['refused', 'too-large', 'registering']);

@@ -1,7 +1,6 @@
 // Who can see the status page and the metrics?
 import { isLoopback } from '../../model/http.js';
-import { finding, type Finding } from './finding.js';
-import type { Scope } from './scope.js';
+import { finding, type Finding, type Scope } from './finding.js';
 
 /** Where pages are served, and to whom. */
 export function checkHttp({ settings }: Scope): readonly Finding[] {

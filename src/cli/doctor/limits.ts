@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { finding, type Finding } from './finding.js';
-import type { Scope } from './scope.js';
+import { finding, type Finding, type Scope } from './finding.js';
 
 /** Watches the broker takes: one for each directory of the doors, and for those plugins make below the registry. */
 const WATCHES_NEEDED = 64;

@@ -2,9 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { finding, type Finding } from './finding.js';
+import { finding, type Finding, type Scope } from './finding.js';
 import { probe } from './probe.js';
-import type { Scope } from './scope.js';
 
 /** Whether plugins that look in the built-in directory find this broker. */
 export async function checkReach(scope: Scope): Promise<readonly Finding[]> {

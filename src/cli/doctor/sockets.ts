@@ -3,9 +3,8 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { counted } from '../output/amounts.js';
-import { finding, type Finding } from './finding.js';
+import { finding, type Finding, type Scope } from './finding.js';
 import { entriesOf, probe, probeAll } from './probe.js';
-import type { Scope } from './scope.js';
 
 /** Names listed in one sentence. */
 const MOST_NAMED = 5;

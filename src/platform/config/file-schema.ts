@@ -2,8 +2,6 @@
 // check, of config/plugin-broker.schema.json, and of the defaults (docs/specification.md#configuration).
 import * as z from 'zod';
 import type { ConfigForm } from '../../config/file-form.js';
-import { allocateRule, allocationSections } from './allocation-schema.js';
-import { frontSection } from './front-schema.js';
 import {
   choice,
   count,
@@ -18,7 +16,7 @@ import {
   text,
   uids,
 } from './leaf-schemas.js';
-import { paths, socket } from './places-schema.js';
+import { allocateRule, allocationSections, frontSection, paths, socket } from './sections.js';
 import { STANDARD_PENALTY } from '../../model/standard-penalty.js';
 
 const PERMITS = count(1, 1_000_000);

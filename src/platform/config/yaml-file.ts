@@ -5,11 +5,16 @@ import type { Document, LineCounter } from 'yaml';
 import type { FormSource, ReadResult } from '../../config/ports.js';
 import type { ConfigProblem, KeyPath, Locate } from '../../config/problem.js';
 import { looksOf } from './file-looks.js';
-import { unreadableShape } from './plain-tree.js';
 import { completeForm, defaultForm } from './compiled-form.js';
 
 /** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
 const LONGEST_FILE = 2 ** 20;
+
+/** What YAML can say and no configuration is: values that contain themselves, and trees too deep or too large to be walked. */
+/** Levels that a value may have; the deepest setting has six. */
+const DEEPEST = 32;
+/** Values in all, those of aliases counted wherever they stand. */
+const MOST_VALUES = 100_000;
 
 const nowhere: Locate = () => undefined;
 
@@ -160,4 +165,27 @@ function whole(message: string, remedy: string): ConfigProblem {
 
 function refused(message: string, remedy: string): ReadResult {
   return { problems: [whole(message, remedy)], locate: nowhere };
+}
+
+/** Why a value cannot be a configuration, whatever its keys are; undefined: it is a plain tree. */
+function unreadableShape(value: unknown): string | undefined {
+  const around: unknown[] = [];
+  let values = 0;
+  const walk = (inner: unknown): string | undefined => {
+    values += 1;
+    if (values > MOST_VALUES) return `it has more than ${String(MOST_VALUES)} values`;
+    if (typeof inner !== 'object' || inner === null) return undefined;
+    if (around.includes(inner)) return 'a value contains itself, by an alias to an anchor around it';
+    if (around.length === DEEPEST) return `it is nested deeper than ${String(DEEPEST)} levels`;
+    around.push(inner);
+    const parts: Iterable<unknown> =
+      inner instanceof Map || inner instanceof Set ? [...inner].flat() : Object.values(inner);
+    for (const part of parts) {
+      const why = walk(part);
+      if (why !== undefined) return why;
+    }
+    around.pop();
+    return undefined;
+  };
+  return walk(value);
 }

@@ -1,8 +1,8 @@
 // The registry directory, as discovery looks at it.
+import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
-import { ownerOf } from './owner.js';
 import { keyAt, pinSocket, type PinProblem } from './socket-pin.js';
 
 /** What it is told. */
@@ -40,4 +40,17 @@ function topOf(directory: string, file: string): string {
   const begin = directory.length + 1;
   const end = file.indexOf('/', begin);
   return end < 0 ? file.slice(begin) : file.slice(begin, end);
+}
+
+/**
+ * Whose a path is: the owner of its directory, who can fill it with whatever there is, or, in a directory of somebody
+ * trusted, whoever made the file. Nobody's (-1) when it cannot be seen.
+ */
+function ownerOf(file: string, isTrusted: (uid: number) => boolean): number {
+  try {
+    const { uid } = lstatSync(path.dirname(file));
+    return isTrusted(uid) ? lstatSync(file).uid : uid;
+  } catch {
+    return -1; // it has gone meanwhile
+  }
 }

@@ -1,6 +1,6 @@
 // The connection of a DRA endpoint: the adapter of the DRA handler's port. No call is needed: as with the kubelet, a
 // driver is usable while the connection to its service socket stands.
-import type { OpenDraServiceConnection } from '../../dra/service-connection.js';
+import type { OpenDraServiceConnection } from '../../dra/dra-handler.js';
 import { ServiceConnection, type ServiceConnectionPorts } from './service-connection.js';
 
 /** No call is made, so no message is expected. */

@@ -1,9 +1,9 @@
 // What is served at which path. Before every route: only GET and HEAD, by our name, and not for another site's pages; one
 // making of a page for all who ask within its freshness.
+import { isIP } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { Stream } from '../../page/audience.js';
-import { isOwnHost } from './host-check.js';
 
 /** What is answered: a status of HTTP and a text, or its bytes. */
 export interface Answer {
@@ -146,4 +146,17 @@ export class Router {
 function isForeign({ site, mode, dest }: Asked['fetch'], route: Route | undefined): boolean {
   if (site === undefined || site === 'same-origin' || site === 'none') return false;
   return !(route?.isEntrance === true && mode === 'navigate' && dest === 'document');
+}
+
+/**
+ * Whether `Host` names this server: an IP address, localhost, or a name that was allowed (http.allowedHosts). A web page of
+ * a stranger can let its own name lead to 127.0.0.1 (DNS rebinding) and read what is served there; then its name stands here.
+ */
+function isOwnHost(host: string | undefined, allowed: readonly string[]): boolean {
+  if (host === undefined) return false;
+  const [, bracketed, plain] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]/@\s]+))(?::\d{1,5})?$/.exec(host) ?? [];
+  if (bracketed !== undefined) return isIP(bracketed) === 6;
+  if (plain === undefined) return false;
+  const name = plain.toLowerCase().replace(/\.$/, '');
+  return name === 'localhost' || isIP(name) === 4 || allowed.some((one) => one.toLowerCase() === name);
 }

@@ -2,6 +2,7 @@
 // sends them, else the program systemd-notify, else nobody does and one warning says so.
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import type { BrokerView } from '../../model/views.js';
 import { cleanText } from '../log/clean-text.js';
 import type { Libc } from '../peer/libc.js';
 
@@ -124,4 +125,21 @@ class SystemdNotifier implements Notifier {
 
 function statusLine(text: string): string {
   return `STATUS=${cleanText(text, LONGEST_STATUS)}`;
+}
+
+/** Tells systemd each phase once, and what is degraded. */
+export function tellSystemd(notifier: Notifier): (view: BrokerView) => void {
+  let isReady = false;
+  let said = '';
+  return ({ phase, problems }) => {
+    const line = problems.length > 0 ? `${phase}: ${problems.join('; ')}` : phase;
+    if (phase === 'stopping') notifier.stopping();
+    if (!isReady && (phase === 'ready' || phase === 'degraded')) {
+      isReady = true;
+      notifier.ready(line);
+    } else if (line !== said) {
+      notifier.status(line);
+    }
+    said = line;
+  };
 }

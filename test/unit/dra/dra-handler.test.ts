@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { DraHandler } from '../../../src/dra/dra-handler.js';
-import { chooseService } from '../../../src/dra/service-rule.js';
+import { chooseService, DraHandler } from '../../../src/dra/dra-handler.js';
 import type { Accepted } from '../../../src/model/plugin.js';
 import type { ServiceListener } from '../../../src/model/service-listener.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -75,9 +74,6 @@ describe('the DRA handler', () => {
     const { handle, accepted } = await register('i1', ['v1beta1.DRAPlugin', 'v1alpha1.DRAResourceHealth']);
     assert.deepEqual(accepted, { version: 'v1beta1.DRAPlugin', facts: {} });
     assert.equal(handle.served, 1);
-    assert.deepEqual(handler.endpointsOf(NAME), [
-      { instanceId: 'i1', service: 'v1beta1.DRAPlugin', isConnected: false },
-    ]);
     assert.equal(await handler.isAlive('i1'), false);
   });
 
@@ -97,25 +93,16 @@ describe('the DRA handler', () => {
     assert.deepEqual(handle.story, ['held service-lost', 'ready registered']);
   });
 
-  it('keeps several endpoints of one driver, and prefers the last registered one that is connected', async () => {
+  it('keeps several endpoints of one driver, each with a state of its own', async () => {
+    const alive = (): Promise<boolean[]> => Promise.all([handler.isAlive('old'), handler.isAlive('new')]);
     await register('old');
     await register('new');
     listeners[0]?.up();
-    assert.deepEqual(
-      handler.endpointsOf(NAME).map((endpoint) => endpoint.instanceId),
-      ['old', 'new'],
-    );
+    assert.deepEqual(await alive(), [true, false]);
     listeners[1]?.up();
-    assert.deepEqual(
-      handler.endpointsOf(NAME).map((endpoint) => endpoint.instanceId),
-      ['new', 'old'],
-    );
+    assert.deepEqual(await alive(), [true, true]);
     await handler.deregister('new', 'socket-removed');
-    assert.deepEqual(
-      handler.endpointsOf(NAME).map((endpoint) => endpoint.instanceId),
-      ['old'],
-    );
-    assert.deepEqual(handler.endpointsOf('unknown'), []);
+    assert.deepEqual(await alive(), [true, false]);
   });
 
   it('lets go once, and hears nothing of the dead', async () => {
