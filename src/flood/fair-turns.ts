@@ -1,14 +1,20 @@
-// Who waits for permits of a limit, and in which order: by turns between processes. Without that one process that floods
-// would hold all turns up to the longest wait, and everybody else would come after it. A turn is nobody's until it
-// comes; then the process whose turn it is has it.
+// Who waits for permits of a limit, and in which order: by turns between users, and between the processes of one user.
+// Without that one process that floods, or one user with many processes, would hold all turns up to the longest wait, and
+// everybody else would come after it. A turn is nobody's until it comes; then the process whose turn it is has it.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Limiter, WaitingTurn } from './limiter.js';
 
 /** How much later than the longest wait a turn may come: what timers need on a busy machine. */
 const LATE_MS = 250;
 
-/** The process of calls that are not told apart: those of one plugin, and those whose process nobody knows. */
-export const ONE_LINE = '';
+/** Whose turn a call takes: calls of one process come one after the other. */
+export interface Line {
+  readonly user: string;
+  readonly process: string;
+}
+
+/** The line of calls that are not told apart: those of one plugin, and those whose caller nobody knows. */
+export const ONE_LINE: Line = { user: '', process: '' };
 
 /** Somebody who waits. */
 export interface Waiting {
@@ -23,7 +29,7 @@ export interface Waiting {
 }
 
 interface Waiter {
-  readonly process: string;
+  readonly line: Line;
   readonly deadline: Alarm | undefined;
   readonly end: (hasCome: boolean) => void;
 }
@@ -32,8 +38,8 @@ interface Waiter {
 export class FairTurns {
   readonly #limiter: Limiter;
   readonly #clock: Clock;
-  /** Who waits, by process; the process that is next comes first. */
-  readonly #byProcess = new Map<string, Waiter[]>();
+  /** Who waits, by user and process; the user that is next comes first, and so does its process. */
+  readonly #byUser = new Map<string, Map<string, Waiter[]>>();
   /** As many places in the line of the limiter as there are waiters; whose a place is, is seen when its turn comes. */
   readonly #places = new Set<WaitingTurn>();
 
@@ -45,50 +51,80 @@ export class FairTurns {
   /**
    * Joins the line of a limiter that has no permit.
    *
-   * @param process who it is; a process waits in one line of its own, and the lines take turns
+   * @param line who it is; the lines of a user take turns, and so do users
    * @param longestMs how long it can wait
    * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */
-  join(process: string, longestMs: number): Waiting | undefined {
-    const expectedMs = this.#expectedMs(process);
+  join(line: Line, longestMs: number): Waiting | undefined {
+    const expectedMs = this.#expectedMs(line);
     if (expectedMs > longestMs) return undefined;
-    const place = this.#limiter.join(() => {
-      if (place !== undefined) this.#places.delete(place);
-      this.#serveNext();
-    });
-    if (place === undefined) return undefined;
-    this.#places.add(place);
+    if (!this.#hasPlace() && !(this.#makeRoom(line.user) && this.#hasPlace())) return undefined;
     let settle: (hasCome: boolean) => void = () => undefined;
     const ended = new Promise<boolean>((resolve) => (settle = resolve));
     const waiter: Waiter = {
-      process,
+      line,
       deadline: Number.isFinite(longestMs)
         ? this.#clock.alarm(longestMs + LATE_MS, () => this.#leave(waiter))
         : undefined,
       end: (hasCome) => settle(hasCome),
     };
-    const before = this.#byProcess.get(process);
-    if (before === undefined) this.#byProcess.set(process, [waiter]);
+    const processes = this.#byUser.get(line.user) ?? new Map<string, Waiter[]>();
+    this.#byUser.set(line.user, processes);
+    const before = processes.get(line.process);
+    if (before === undefined) processes.set(line.process, [waiter]);
     else before.push(waiter);
     return { expectedMs, come: (signal) => this.#come(waiter, ended, signal) };
   }
 
   /** Ends everybody's wait; nobody has come. */
   close(): void {
-    for (const waiters of [...this.#byProcess.values()]) for (const waiter of [...waiters]) this.#leave(waiter);
+    const all = [...this.#byUser.values()].flatMap((processes) => [...processes.values()].flat());
+    for (const waiter of all) this.#leave(waiter);
   }
 
-  /** A turn has come: the first of the process that is next has it, and then that process is last. */
-  #serveNext(): void {
-    const [next] = this.#byProcess.values();
-    const waiter = next?.[0];
-    if (waiter === undefined) return;
-    this.#remove(waiter);
-    const others = this.#byProcess.get(waiter.process);
-    if (others !== undefined) {
-      this.#byProcess.delete(waiter.process);
-      this.#byProcess.set(waiter.process, others);
+  /** Takes a place in the line of the limiter, if it has one. */
+  #hasPlace(): boolean {
+    const place = this.#limiter.join(() => {
+      if (place !== undefined) this.#places.delete(place);
+      this.#serveNext();
+    });
+    if (place !== undefined) this.#places.add(place);
+    return place !== undefined;
+  }
+
+  /** Of the user that has most places, where that is another one with more than `user` has, the last to come gives its place up. */
+  #makeRoom(user: string): boolean {
+    const [most, count] = this.#largest();
+    if (most === undefined || most === user || count <= this.#countOf(user) + 1) return false;
+    const last = [...(this.#byUser.get(most)?.values() ?? [])].at(-1)?.at(-1);
+    if (last !== undefined) this.#leave(last);
+    return last !== undefined;
+  }
+
+  #largest(): [user: string | undefined, count: number] {
+    let largest: [string | undefined, number] = [undefined, 0];
+    for (const user of this.#byUser.keys()) {
+      const count = this.#countOf(user);
+      if (count > largest[1]) largest = [user, count];
     }
+    return largest;
+  }
+
+  #countOf(user: string): number {
+    let count = 0;
+    for (const { length } of this.#byUser.get(user)?.values() ?? []) count += length;
+    return count;
+  }
+
+  /** A turn has come: the first of the process that is next has it, and then that process, and its user, are last. */
+  #serveNext(): void {
+    const [processes] = this.#byUser.values();
+    const [next] = processes?.values() ?? [];
+    const waiter = next?.[0];
+    if (processes === undefined || waiter === undefined) return;
+    this.#remove(waiter);
+    putLast(processes, waiter.line.process);
+    putLast(this.#byUser, waiter.line.user);
     waiter.deadline?.cancel();
     waiter.end(true);
   }
@@ -116,24 +152,41 @@ export class FairTurns {
   }
 
   #remove(waiter: Waiter): boolean {
-    const waiters = this.#byProcess.get(waiter.process) ?? [];
+    const { user, process } = waiter.line;
+    const processes = this.#byUser.get(user);
+    const waiters = processes?.get(process) ?? [];
     const index = waiters.indexOf(waiter);
-    if (index < 0) return false;
+    if (processes === undefined || index < 0) return false;
     waiters.splice(index, 1);
-    if (waiters.length === 0) this.#byProcess.delete(waiter.process);
+    if (waiters.length === 0) processes.delete(process);
+    if (processes.size === 0) this.#byUser.delete(user);
     return true;
   }
 
-  /** When somebody who joins now would come: after one of each other process for each of its own, itself included. */
-  #expectedMs(process: string): number {
-    const round = 1 + (this.#byProcess.get(process)?.length ?? 0);
+  /**
+   * When somebody who joins now would come: after one of each other process of its user for each of its own, and after one
+   * of each other user for each of those, itself included.
+   */
+  #expectedMs({ user, process }: Line): number {
+    const own = this.#byUser.get(user) ?? new Map<string, Waiter[]>();
+    const round = 1 + (own.get(process)?.length ?? 0);
     let ahead = round - 1;
-    let waiting = round - 1;
-    for (const [other, { length }] of this.#byProcess) {
-      if (other === process) continue;
-      ahead += Math.min(length, round);
-      waiting += length;
+    for (const [other, { length }] of own) if (other !== process) ahead += Math.min(length, round);
+    const turn = ahead + 1;
+    let waiting = 0;
+    for (const other of this.#byUser.keys()) {
+      const count = this.#countOf(other);
+      waiting += count;
+      if (other !== user) ahead += Math.min(count, turn);
     }
     return Math.max(0, this.#limiter.nextInMs() - (waiting - ahead) * this.#limiter.settings.intervalMs);
   }
+}
+
+/** Puts what is still there behind all others. */
+function putLast<T>(map: Map<string, T>, key: string): void {
+  const value = map.get(key);
+  if (value === undefined) return;
+  map.delete(key);
+  map.set(key, value);
 }

@@ -8,7 +8,7 @@ import { AllocateLimit } from './allocate-limit.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
-import { FairTurns, ONE_LINE } from './fair-turns.js';
+import { FairTurns } from './fair-turns.js';
 import { globalView, penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
@@ -239,13 +239,14 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return quarantineLeftMs(bucket.penalty(nowMs), nowMs) > 0;
   }
 
-  #globalLimit({ caller }: FloodSubject): RegistrationLimit {
+  #globalLimit({ caller, uid }: FloodSubject): RegistrationLimit {
+    const line = { user: String(uid), process: caller === undefined ? '' : processKey(caller) };
     const { globalRegister, mode } = this.#policy.flood;
     return {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: this.#global,
-      join: (longestMs) => this.#globalTurns.join(caller === undefined ? ONE_LINE : processKey(caller), longestMs),
+      join: (longestMs) => this.#globalTurns.join(line, longestMs),
       settings: globalRegister,
       mode,
       doing: 'all plugins together register',

@@ -29,7 +29,7 @@ class World {
 
   /** Undefined: refused at once. */
   ask(process: string, longestMs: number = LONGEST, signal = new AbortController().signal): Fate | undefined {
-    const waiting = this.turns.join(process, longestMs);
+    const waiting = this.turns.join({ user: process.split('/')[1] ?? '', process }, longestMs);
     if (waiting === undefined) return undefined;
     const fate: Fate = { expectedMs: waiting.expectedMs };
     waiting.come(signal).then(
@@ -83,6 +83,56 @@ void describe('turns that all share', () => {
       'a quarter of a second later than it can wait, and no later',
     );
     assert.equal(world.clock.pending, 0);
+  });
+
+  void it('go round between users, however many processes one of them has', async () => {
+    const world = new World();
+    const crowd = Array.from({ length: 400 }, (_, nth) => world.ask(`p${String(nth)}/4001`));
+    assert.equal(crowd.filter((fate) => fate !== undefined).length, 10, 'who would come too late is refused at once');
+    const [first, second] = [world.ask('r1/0'), world.ask('r1/0')];
+    assert.deepEqual([first?.expectedMs, second?.expectedMs], [200, 400], 'after one turn of the other user for each');
+    await world.clock.advance(LONGEST);
+    assert.deepEqual(cameAt([first, second]), [200, 400]);
+    assert.deepEqual(cameAt(crowd.slice(0, 4)), [100, 300, 500, 600]);
+  });
+
+  void it('are given up by the user that has most of them when the line is full, and by nobody for one that has as many', async () => {
+    const clock = new FakeClock();
+    const inner = modelLimiters(clock)({ burst: 1, intervalMs: INTERVAL });
+    const full = (come: () => void) => (inner.waiting === 6 ? undefined : inner.join(come));
+    const limiter = new Proxy(inner, {
+      get: (target, name) => {
+        const value: unknown = name === 'join' ? full : Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    const turns = new FairTurns(limiter, clock);
+    inner.tryTake();
+    const fates: string[] = [];
+    const ask = (user: string, process: string): void => {
+      const waiting = turns.join({ user, process }, Number.POSITIVE_INFINITY);
+      if (waiting === undefined) fates.push(`${process} refused`);
+      void waiting
+        ?.come(new AbortController().signal)
+        .then((has) => fates.push(`${process} ${has ? 'came' : 'gave up'}`));
+    };
+    for (let nth = 0; nth < 6; nth++) ask('4001', `a${String(nth)}`);
+    for (let nth = 0; nth < 4; nth++) ask('0', `r${String(nth)}`);
+    ask('4001', 'a6');
+    await clock.advance(LONGEST);
+    assert.deepEqual(fates.slice(0, 2), ['r3 refused', 'a6 refused']);
+    assert.deepEqual(fates.slice(2).sort(), [
+      'a0 came',
+      'a1 came',
+      'a2 came',
+      'a3 gave up',
+      'a4 gave up',
+      'a5 gave up',
+      'r0 came',
+      'r1 came',
+      'r2 came',
+    ]);
+    assert.equal(clock.pending, 0);
   });
 
   void it('are never lost by who waits however long', async () => {
