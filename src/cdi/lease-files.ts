@@ -95,7 +95,8 @@ export class LeaseFiles {
     try {
       await this.#soon(() => directory.prepare());
       for (const name of await this.#soon(() => directory.names())) {
-        if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name));
+        // What cannot be removed under the name of a draft is in nobody's way.
+        if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
         const id = leaseOf(name);
         if (id !== undefined) there.add(id);
         if (id === undefined || living.has(id) || !mayRemove) continue;

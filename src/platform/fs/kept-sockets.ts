@@ -5,10 +5,13 @@ import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { realDirectory } from './directories.js';
-import { inDirectory, PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
+import { inDirectory, PinnedDirectory } from './pinned-directory.js';
+import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
 import { pinSocket } from './socket-pin.js';
 
-/** What 0.1 renamed sockets to, and never removed. */
+/** Names in private folders: the inode of the socket, and the name it had. */
+const KEPT_NAME = /^(\d+)-(?!\.{0,2}$)(.*)$/s;
+/** What 0.1 renamed sockets to, and never removed. Whoever gives a socket such a name could remove it, too. */
 const OLD_NAME = /^\.pb-aside-\d+$/;
 
 /** A directory in which sockets were removed, and our folder in it. Both are held while something is kept. */
@@ -126,33 +129,40 @@ export class KeptSockets {
     if (real === undefined) return;
     inDirectory(real, (pinned) => {
       for (const name of pinned.names().filter((each) => OLD_NAME.test(each))) {
-        if (pinned.incarnation(name) !== undefined) pinned.unlink(name);
+        const incarnation = pinned.incarnation(name);
+        if (incarnation !== undefined) pinned.unlinkIf(name, incarnation);
       }
-      if (pinned.privateFolders('kept').filter((folder) => !isEmptied(folder)).length === 0) return;
-      const place = this.#placeOf(real);
-      for (const folder of pinned.privateFolders('kept')) {
-        if (folder.name === place.folder.name) folder.close();
-        else this.#adopt(place, folder, isKnown);
+      const own = this.#places.get(real)?.folder.inside;
+      for (const folder of privateFolders(pinned, 'kept')) {
+        if (own?.isSame(folder.inside) === true) folder.close();
+        else this.#adoptFolder(real, folder, isKnown);
       }
     });
     for (const place of new Set(this.#places.values())) if (place.kept === 0) this.#forget(place);
   }
 
-  #adopt(place: Place, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
-    for (const keptName of folder.inside.names()) {
-      const incarnation = folder.inside.incarnation(keptName);
-      const name = keptName.slice(keptName.indexOf('-') + 1);
-      if (incarnation === undefined || name === '') {
-        continue;
-      }
-      folder.inside.rename(keptName, place.folder.inside, keptName);
-      place.kept += 1;
-      const key = incarnationKey(incarnation);
-      this.#kept.set(key, { place, keptName, name });
-      if (place.directory.has(name, incarnation)) this.discard(key);
-      else if (!isKnown(key)) this.putBack(key);
+  /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
+  #adoptFolder(directory: string, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
+    try {
+      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#placeOf(directory), folder, name, isKnown);
+      folder.removeIfEmpty();
+    } catch {
+      // the next start tries again
+    } finally {
+      folder.close();
     }
-    folder.remove();
+  }
+
+  #adopt(place: Place, folder: PrivateFolder, keptName: string, isKnown: (key: string) => boolean): void {
+    const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
+    const incarnation = folder.inside.incarnation(keptName);
+    if (incarnation === undefined || incarnation.ino !== ino) return;
+    folder.inside.rename(keptName, place.folder.inside, keptName);
+    place.kept += 1;
+    const key = incarnationKey(incarnation);
+    this.#kept.set(key, { place, keptName, name });
+    if (place.directory.has(name, incarnation)) this.discard(key);
+    else if (!isKnown(key)) this.putBack(key);
   }
 
   #putBack({ place, keptName, name }: Kept): boolean {
@@ -170,7 +180,7 @@ export class KeptSockets {
     if (known?.directory.isAt(directory) === true) return known;
     const pinned = PinnedDirectory.open(directory);
     try {
-      const place: Place = { directory: pinned, folder: pinned.makePrivate('kept'), kept: 0 };
+      const place: Place = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
       this.#places.set(directory, place);
       return place;
     } catch (failure) {
@@ -194,14 +204,6 @@ export class KeptSockets {
 
 function isSameFile(a: Incarnation, b: Incarnation): boolean {
   return a.dev === b.dev && a.ino === b.ino;
-}
-
-/** Removes a folder without content; whether it was one. */
-function isEmptied(folder: PrivateFolder): boolean {
-  const isEmpty = folder.inside.names().length === 0;
-  if (isEmpty) folder.remove();
-  else folder.close();
-  return isEmpty;
 }
 
 function closePlace({ folder, directory }: Place): void {

@@ -8,6 +8,7 @@ import {
   fstatSync,
   linkSync,
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -22,9 +23,6 @@ import path from 'node:path';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import { incarnationOf, O_PATH } from './socket-pin.js';
-
-/** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
-export type FolderPurpose = 'listen' | 'kept';
 
 const PERMISSIONS = 0o777n;
 const PRIVATE_MODE = 0o700n;
@@ -78,6 +76,11 @@ export class PinnedDirectory {
     } catch {
       return false;
     }
+  }
+
+  /** Whether another one is this very directory, whatever name it was found by. */
+  isSame(other: PinnedDirectory): boolean {
+    return other.#identity === this.#identity;
   }
 
   /** The names in it. @throws NodeJS.ErrnoException when it cannot be read */
@@ -165,27 +168,35 @@ export class PinnedDirectory {
     renameSync(this.at(name), target.at(newName));
   }
 
-  /**
-   * Makes a folder in it that only we can enter, under a name that nobody can foresee. It inherits what the directory
-   * gives to new files (set-group-ID, default ACL), and so does what is made inside.
-   *
-   * @throws NodeJS.ErrnoException when it cannot be made; Error when somebody exchanged it at once
-   */
-  makePrivate(purpose: FolderPurpose): PrivateFolder {
-    const name = path.basename(mkdtempSync(this.at(prefixOf(purpose))));
-    return new PrivateFolder(this, name, this.#openPrivate(name));
+  /** Makes an empty file that only we can read, under a name that nothing has. @throws NodeJS.ErrnoException EEXIST, EACCES */
+  touch(name: string): void {
+    closeSync(openSync(this.at(name), constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
   }
 
-  /** Private folders that a broker of our user left in it; nothing else of such a name. Let each go. */
-  privateFolders(purpose: FolderPurpose): PrivateFolder[] {
-    const prefix = prefixOf(purpose);
-    return this.names()
-      .filter((name) => name.startsWith(prefix))
-      .flatMap((name) => {
-        // None for what is somebody else's: a file, a link, a folder of another user.
-        const folder = ifPossible(() => this.#openPrivate(name));
-        return folder === undefined ? [] : [new PrivateFolder(this, name, folder)];
-      });
+  /**
+   * Makes a folder in it that only we can enter. It inherits what the directory gives to new files (set-group-ID, default
+   * ACL), and so does what is made inside. Who may write the directory may have exchanged it by the time it is opened.
+   *
+   * @throws NodeJS.ErrnoException EEXIST, EACCES
+   */
+  makeFolder(name: string): void {
+    mkdirSync(this.at(name), { mode: Number(PRIVATE_MODE) });
+  }
+
+  /** The same, under a name that begins with `prefix` and nobody can foresee. @returns its name @throws as `makeFolder` */
+  makeFolderLike(prefix: string): string {
+    return path.basename(mkdtempSync(this.at(prefix)));
+  }
+
+  /** Pins a folder in it that only we can enter; undefined for anything else, or nothing, of that name. Close it. */
+  folder(name: string): PinnedDirectory | undefined {
+    const fd = ifPossible(() => openSync(this.at(name), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
+    if (fd === undefined) return undefined;
+    const status = fstatSync(fd, { bigint: true });
+    const isOurs = status.uid === BigInt(process.geteuid?.() ?? -1) && (status.mode & PERMISSIONS) === PRIVATE_MODE;
+    if (isOurs) return new PinnedDirectory(path.join(this.path, name), fd);
+    closeSync(fd);
+    return undefined;
   }
 
   /** Removes an empty folder; whatever else has the name stays. */
@@ -199,43 +210,6 @@ export class PinnedDirectory {
     this.#isClosed = true;
     closeSync(this.#fd);
   }
-
-  #openPrivate(name: string): PinnedDirectory {
-    const file = this.at(name);
-    const fd = openSync(file, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-    const status = fstatSync(fd, { bigint: true });
-    const isOurs = status.uid === BigInt(process.geteuid?.() ?? -1) && (status.mode & PERMISSIONS) === PRIVATE_MODE;
-    if (isOurs) return new PinnedDirectory(path.join(this.path, name), fd);
-    closeSync(fd);
-    throw new Error(`${path.join(this.path, name)} was exchanged by another user as soon as it was made`);
-  }
-}
-
-/** A folder that only we can enter, inside a directory that others may write. */
-export class PrivateFolder {
-  /** The folder itself. */
-  readonly inside: PinnedDirectory;
-  /** Its name in the directory. */
-  readonly name: string;
-  readonly #parent: PinnedDirectory;
-
-  /** Use `makePrivate` or `privateFolders`. */
-  constructor(parent: PinnedDirectory, name: string, inside: PinnedDirectory) {
-    this.#parent = parent;
-    this.name = name;
-    this.inside = inside;
-  }
-
-  /** Removes it if it is empty, and lets it go. The directory it is in must still be held. Idempotent. */
-  remove(): void {
-    this.inside.close();
-    this.#parent.removeEmpty(this.name);
-  }
-
-  /** Lets it go; it stays on the disk. Idempotent. */
-  close(): void {
-    this.inside.close();
-  }
 }
 
 /** Pins the directory at a path for `work`, and lets it go after. @throws as PinnedDirectory.open, and what `work` throws */
@@ -246,11 +220,6 @@ export function inDirectory<T>(directory: string, work: (pinned: PinnedDirectory
   } finally {
     pinned.close();
   }
-}
-
-/** A leading dot hides the folder from whoever looks for sockets; mkdtemp adds six characters. */
-function prefixOf(purpose: FolderPurpose): string {
-  return `.pb-${purpose}-`;
 }
 
 /** A message of the system about a name in a pinned directory, with the path that people know instead of the handle. */

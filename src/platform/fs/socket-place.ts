@@ -6,13 +6,14 @@ import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, readF
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
-import { PinnedDirectory, type PrivateFolder } from './pinned-directory.js';
+import { PinnedDirectory } from './pinned-directory.js';
+import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
 import { incarnationAt } from './socket-pin.js';
 
 /** How often a folder is made that somebody removes, or a name freed that somebody takes, again and again. */
 const ATTEMPTS = 64;
-/** What keeps the private folder from being removed while nothing is bound in it. */
-const HELD = '.held';
+/** Names under which sockets are bound. */
+const BOUND = /^\.s[0-9a-f]{12}$/;
 /** Somebody took the name, or changed what has it, between the look and the act. */
 const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'ENOENT']);
 
@@ -53,7 +54,7 @@ export class SocketPlace {
     const directory = PinnedDirectory.openConfigured(path.dirname(file));
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return new SocketPlace(file, directory, heldFolder(directory));
+        return new SocketPlace(file, directory, makePrivate(directory, 'listen'));
       } catch (failure) {
         if (attempt < ATTEMPTS) continue;
         directory.close();
@@ -82,15 +83,25 @@ export class SocketPlace {
     };
   }
 
-  /** Sockets that dead brokers left in private folders here, which are removed where `isDead` says so of all in them. */
+  /**
+   * Removes sockets that dead brokers left in private folders here, where `isDead` says so. Never rejects: what cannot be
+   * looked at or removed stays, and is in nobody's way.
+   */
   async sweep(isDead: (socket: string) => Promise<boolean>): Promise<void> {
-    for (const folder of this.#directory.privateFolders('listen')) {
-      if (folder.name !== this.#folder.name) {
-        for (const name of folder.inside.names()) {
+    // A directory that may be written and not read shows none.
+    for (const folder of ifPossible(() => privateFolders(this.#directory, 'listen')) ?? []) {
+      try {
+        // Not by name: somebody may have given our own folder another one by now.
+        if (folder.inside.isSame(this.#folder.inside)) continue;
+        for (const name of folder.sockets(BOUND)) {
           if (await isDead(folder.inside.at(name))) folder.inside.unlink(name);
         }
-        folder.remove();
-      } else folder.close();
+        folder.removeIfEmpty();
+      } catch {
+        // the next start tries again
+      } finally {
+        folder.close();
+      }
     }
   }
 
@@ -123,8 +134,7 @@ export class SocketPlace {
     }
     const incarnation = this.#directory.incarnation(this.#name);
     this.#key = incarnation === undefined ? undefined : incarnationKey(incarnation);
-    this.#unhold();
-    this.#directory.removeEmpty(this.#folder.name);
+    this.#folder.removeIfEmpty();
     return moved;
   }
 
@@ -144,13 +154,8 @@ export class SocketPlace {
 
   /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
   close(): void {
-    this.#unhold();
     this.#folder.remove();
     this.#directory.close();
-  }
-
-  #unhold(): void {
-    ifPossible(() => this.#folder.inside.unlink(HELD)); // or it was let go before
   }
 
   /**
@@ -172,18 +177,6 @@ export class SocketPlace {
     const hidden = `.pb-aside-${randomBytes(4).toString('hex')}`;
     this.#directory.rename(this.#name, this.#directory, hidden);
     return hidden;
-  }
-}
-
-/** A private folder that is not empty from its first moments on, so that others who may write the directory cannot remove it. */
-function heldFolder(directory: PinnedDirectory): PrivateFolder {
-  const folder = directory.makePrivate('listen');
-  try {
-    closeSync(openSync(folder.inside.at(HELD), constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600));
-    return folder;
-  } catch (failure) {
-    folder.remove();
-    throw failure;
   }
 }
 

@@ -2,7 +2,7 @@
 // a folder of device-plugins/ that the kubelet's wipe leaves; socket B stands in plugins/ and is reached through a link in
 // plugins_registry/, which the kubelet dials by itself when it starts. That link is made once and never changed: the
 // kubelet forgets a plugin by its resource name when an entry goes, and would cut off the socket that Register named.
-import { lstatSync, mkdirSync, readlinkSync } from 'node:fs';
+import { mkdirSync, readlinkSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
@@ -10,12 +10,10 @@ import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontPlace } from '../../front/ports.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
 import { answers } from '../grpc/unix-listener.js';
-import { ENTRY_PREFIX, FRONT_FOLDER, namesOf, type KubeletPaths } from './front-paths.js';
-
-/** The kubelet runs as root; nobody else is to speak with these sockets. */
-const FOLDER_MODE = 0o700;
+import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 
 /** What places need. */
 export interface FrontPlacesPorts {
@@ -129,18 +127,19 @@ class BoundSocket {
   }
 }
 
-/** Our folder there, made if it is missing. @throws Error when it is somebody else's */
+/**
+ * Our folder there, made if it is missing. The kubelet runs as root: nobody else is to speak with its sockets.
+ *
+ * @throws Error when it is somebody else's
+ */
 function openFolder(parent: string): PinnedDirectory {
   mkdirSync(parent, { recursive: true, mode: 0o750 });
   const pinned = PinnedDirectory.openConfigured(parent);
   try {
-    const file = pinned.at(FRONT_FOLDER);
-    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) mkdirSync(file, { mode: FOLDER_MODE });
-    const status = lstatSync(file);
-    const isOurs = status.isDirectory() && status.uid === process.geteuid?.() && (status.mode & 0o022) === 0;
-    if (!isOurs)
-      throw new Error(`${path.join(parent, FRONT_FOLDER)} is not a folder of the broker's own; move it away`);
-    return PinnedDirectory.open(file);
+    if (pinned.status(FRONT_FOLDER) === undefined) pinned.makeFolder(FRONT_FOLDER);
+    const folder = ownFolder(pinned, FRONT_FOLDER, FRONT_MARK);
+    if (folder !== undefined) return folder.inside;
+    throw new Error(`${path.join(parent, FRONT_FOLDER)} is not a folder of the broker's own; move it away`);
   } finally {
     pinned.close();
   }

@@ -4,8 +4,17 @@ import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
+import { ownFolder, type PrivateFolder } from '../fs/private-folder.js';
 import { answers } from '../grpc/unix-listener.js';
-import { ENTRY_PREFIX, FRONT_FOLDER, kubeletPaths, namesOf, type KubeletPaths } from './front-paths.js';
+import {
+  ENTRY_PREFIX,
+  FRONT_FOLDER,
+  FRONT_MARK,
+  FRONT_SOCKET,
+  kubeletPaths,
+  namesOf,
+  type KubeletPaths,
+} from './front-paths.js';
 import { podResourcesClient } from './pod-resources-client.js';
 
 /** The kubelet answers from its memory, but notices the end of a broker a moment later: what it has is what it keeps. */
@@ -38,11 +47,9 @@ export async function uninstallFront(
   const paths = kubeletPaths(kubeletDir);
   const { registry, devicePlugins, plugins } = paths;
   for (const parent of [devicePlugins, plugins]) {
-    for (const name of namesIn(path.join(parent, FRONT_FOLDER))) {
-      const file = path.join(parent, FRONT_FOLDER, name);
-      if (await answers(file, ports.clock)) {
-        return { problem: `a broker still serves ${file}: stop it, or set front.enabled: false and restart it` };
-      }
+    const file = await withFolder(parent, (folder) => served(folder, ports.clock));
+    if (file !== undefined) {
+      return { problem: `a broker still serves ${file}: stop it, or set front.enabled: false and restart it` };
     }
   }
   const cutOff = isForced ? [] : await goneBack(paths, ports);
@@ -52,7 +59,9 @@ export async function uninstallFront(
       problem: `the kubelet has ${named} from elsewhere by now, and would lose it with the registry entry of the broker: stop the kubelet while you run this (its pods go on), or use --force and restart the plugins`,
     };
   }
-  return { removed: [...entriesRemoved(registry), ...folderRemoved(devicePlugins), ...folderRemoved(plugins)] };
+  const removed = entriesRemoved(registry);
+  for (const parent of [devicePlugins, plugins]) removed.push(...((await withFolder(parent, folderRemoved)) ?? []));
+  return { removed };
 }
 
 /** Resources with an entry of ours of which the kubelet has healthy devices, although no broker serves them. */
@@ -93,32 +102,34 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   }
 }
 
-function folderRemoved(parent: string): string[] {
-  const folder = path.join(parent, FRONT_FOLDER);
-  const names = namesIn(folder);
-  if (!existsSync(folder)) return [];
-  const pinned = PinnedDirectory.open(folder);
-  try {
-    const sockets = names.filter((name) => pinned.incarnation(name) !== undefined);
-    for (const name of sockets) pinned.unlink(name);
-    const outer = PinnedDirectory.openConfigured(parent);
-    try {
-      outer.removeEmpty(FRONT_FOLDER);
-    } finally {
-      outer.close();
-    }
-    return sockets.map((name) => path.join(folder, name));
-  } finally {
-    pinned.close();
+/** A socket of the folder that somebody serves. */
+async function served(folder: PrivateFolder, clock: Clock): Promise<string | undefined> {
+  for (const name of folder.sockets(FRONT_SOCKET)) {
+    if (await answers(folder.inside.at(name), clock)) return path.join(folder.inside.path, name);
   }
+  return undefined;
 }
 
-function namesIn(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  const pinned = PinnedDirectory.open(folder);
+function folderRemoved(folder: PrivateFolder): string[] {
+  const sockets = folder.sockets(FRONT_SOCKET);
+  for (const name of sockets) folder.inside.unlink(name);
+  folder.removeIfEmpty();
+  return sockets.map((name) => path.join(folder.inside.path, name));
+}
+
+/** Does something with our folder in a directory of the kubelet; undefined where there is none. */
+async function withFolder<T>(parent: string, work: (folder: PrivateFolder) => T | Promise<T>): Promise<T | undefined> {
+  if (!existsSync(path.join(parent, FRONT_FOLDER))) return undefined;
+  const outer = PinnedDirectory.openConfigured(parent);
   try {
-    return pinned.names();
+    const folder = ownFolder(outer, FRONT_FOLDER, FRONT_MARK);
+    if (folder === undefined) return undefined;
+    try {
+      return await work(folder);
+    } finally {
+      folder.close();
+    }
   } finally {
-    pinned.close();
+    outer.close();
   }
 }

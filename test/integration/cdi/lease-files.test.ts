@@ -176,6 +176,14 @@ describe('CDI files on a disk', () => {
     }
   });
 
+  it('are made again although something else has the name of a draft', async () => {
+    const { directory, files, told } = bed();
+    mkdirSync(path.join(directory, writtenAs(IDS[1], ROOT)), { recursive: true });
+    await files.reconcile([withDevice(IDS[0], '/dev/null')], true);
+    assert.deepEqual(readdirSync(directory).sort(), [writtenAs(IDS[1], ROOT), fileOf(IDS[0])]);
+    assert.deepEqual(told, [undefined]);
+  });
+
   it('of another root, and all of them while the ledger is not known, stay', async () => {
     const { directory, files } = bed();
     await files.write(lease({ id: IDS[0] }));

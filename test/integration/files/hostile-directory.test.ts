@@ -133,11 +133,16 @@ void describe('a device-plugin directory that others may write', () => {
 
   void it('has nothing hidden left in it by a broker that was killed before its socket had its name', async () => {
     const one = broker();
-    const left = path.join(one.devicePlugins, '.pb-listen-aaaaaa');
-    mkdirSync(left, { mode: 0o700 });
-    const listens = `require('net').createServer().listen('${left}/.s1', () => process.kill(process.pid, 'SIGKILL'))`;
-    spawnSync(process.execPath, ['-e', listens]);
-    assert.equal(statSync(`${left}/.s1`).isSocket(), true);
+    const module = path.join(import.meta.dirname, '../../../src/platform/fs/socket-place.js');
+    const end = `process.kill(process.pid, 'SIGKILL')`;
+    const opens = `import { SocketPlace } from '${module}'; import { createServer } from 'node:net';
+      const place = SocketPlace.open('${one.kubeletSocket}');`;
+    const listens = `createServer().listen(place.bindPath, () => ${end})`;
+    for (const text of [`${opens}${end}`, `${opens}${listens}`]) {
+      spawnSync(process.execPath, ['--input-type=module', '-e', text]);
+    }
+    mkdirSync(path.join(one.devicePlugins, '.pb-listen-aaaaaa'), { mode: 0o700 }); // killed before it was marked
+    assert.equal(readdirSync(one.devicePlugins).length, 3);
     await one.start();
     assert.deepEqual(readdirSync(one.devicePlugins), ['kubelet.sock']);
     await one.end('SIGTERM');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
@@ -80,6 +80,25 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     assert.equal(second.putBack(incarnationKey(known.incarnation)), true);
     assert.equal(existsSync(known.path), true);
     assert.deepEqual(folders(directory), []);
+  });
+
+  it('and was kept by a broker that was killed is found beside things that no broker left', async () => {
+    const directory = tempDir();
+    const pins = await Promise.all(['a.sock', 'b.sock', 'c.sock'].map((name) => listen(path.join(directory, name))));
+    const first = open();
+    for (const pin of pins) assert.equal(first.remove(pin), undefined);
+    const [folder = ''] = folders(directory);
+    const inside = path.join(directory, folder);
+    mkdirSync(path.join(inside, '1-directory'));
+    writeFileSync(path.join(inside, '2-file'), '');
+    linkSync(path.join(inside, `${pins[0]?.incarnation.ino ?? ''}-a.sock`), path.join(inside, '3-other.sock'));
+    first.close();
+    assert.equal(
+      open().adopt(directory, () => false),
+      undefined,
+    );
+    assert.deepEqual(readdirSync(directory), [folder, 'a.sock', 'b.sock', 'c.sock']);
+    assert.deepEqual(readdirSync(inside).sort(), ['.pb-kept', '1-directory', '2-file', '3-other.sock']);
   });
 
   it('as 0.1 did it left a name behind, which is removed at the next start', async () => {

@@ -12,6 +12,7 @@ import {
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { inDirectory, PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
+import { makePrivate, privateFolders } from '../../../src/platform/fs/private-folder.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const servers: Server[] = [];
@@ -94,7 +95,7 @@ describe('a pinned directory', () => {
     inDirectory(root, (pinned) => {
       const incarnation = pinned.incarnation('a.sock');
       assert.ok(incarnation);
-      const folder = pinned.makePrivate('kept');
+      const folder = makePrivate(pinned, 'kept');
       assert.equal(lstatSync(`${root}/${folder.name}`).mode & 0o777, 0o700);
       assert.equal(pinned.linkInto('a.sock', incarnation, folder.inside, 'kept'), true);
       assert.equal(pinned.unlinkIf('a.sock', incarnation), true);
@@ -117,10 +118,17 @@ describe('a pinned directory', () => {
     writeFileSync(`${root}/.pb-kept-bbbbbb`, '');
     symlinkSync('/nowhere', `${root}/.pb-kept-cccccc`);
     mkdirSync(`${root}/.pb-listen-dddddd`, 0o700);
+    for (const [name, inside] of [
+      ['.pb-kept-eeeeee', '1-a.sock'],
+      ['.pb-kept-ffffff', '.pb-listen'],
+    ] as const) {
+      mkdirSync(`${root}/${name}`, 0o700);
+      writeFileSync(`${root}/${name}/${inside}`, '');
+    }
     inDirectory(root, (pinned) => {
-      const made = pinned.makePrivate('kept');
+      const made = makePrivate(pinned, 'kept');
       made.close();
-      const found = pinned.privateFolders('kept');
+      const found = privateFolders(pinned, 'kept');
       assert.deepEqual(
         found.map(({ name }) => name),
         [made.name],
@@ -131,6 +139,8 @@ describe('a pinned directory', () => {
       '.pb-kept-aaaaaa',
       '.pb-kept-bbbbbb',
       '.pb-kept-cccccc',
+      '.pb-kept-eeeeee',
+      '.pb-kept-ffffff',
       '.pb-listen-dddddd',
     ]);
   });

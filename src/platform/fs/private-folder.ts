@@ -1,0 +1,142 @@
+// Folders of ours in directories that others may write. Whoever may write such a directory may give any folder of root's in it
+// any name, so that name, owner and mode do not tell ours: a mark inside does, which only we can have put there. Nothing is
+// touched in a folder without its mark, and in one with it only sockets with names of our own form.
+import { ifPossible, isDone } from '../../kernel/if-possible.js';
+import type { PinnedDirectory } from './pinned-directory.js';
+
+/** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
+export type FolderPurpose = 'listen' | 'kept';
+
+/** A folder that only we can enter, with our mark in it, inside a directory that others may write. */
+export class PrivateFolder {
+  /** The folder itself. */
+  readonly inside: PinnedDirectory;
+  /** Its name in the directory. */
+  readonly name: string;
+  readonly #parent: PinnedDirectory;
+  readonly #mark: string;
+
+  /** Use `makePrivate`, `privateFolders` or `ownFolder`. */
+  constructor(parent: PinnedDirectory, name: string, inside: PinnedDirectory, mark: string) {
+    this.#parent = parent;
+    this.name = name;
+    this.inside = inside;
+    this.#mark = mark;
+  }
+
+  /** Names in it that have this form and are sockets' now, links not followed. @throws NodeJS.ErrnoException when it cannot be read */
+  sockets(form: RegExp): string[] {
+    return this.inside.names().filter((name) => form.test(name) && this.inside.incarnation(name) !== undefined);
+  }
+
+  /** Whether nothing but our mark is in it. @throws NodeJS.ErrnoException when it cannot be read */
+  isEmpty(): boolean {
+    return this.inside.names().every((name) => name === this.#mark);
+  }
+
+  /** Removes it if nothing but our mark is in it, and still holds it. The directory it is in must be held, too. */
+  removeIfEmpty(): void {
+    // Let go before, or it cannot be written: it is not worth more.
+    if (ifPossible(() => this.isEmpty()) !== true || !isDone(() => this.inside.unlink(this.#mark))) return;
+    this.#parent.removeEmpty(this.name);
+  }
+
+  /** The same, and lets it go. Idempotent. */
+  remove(): void {
+    this.removeIfEmpty();
+    this.close();
+  }
+
+  /** Lets it go; it stays on the disk. Idempotent. */
+  close(): void {
+    this.inside.close();
+  }
+}
+
+/**
+ * Makes a folder that only we can enter, under a name that nobody can foresee. By its mark it is never empty, so that others
+ * who may write the directory cannot remove it.
+ *
+ * @throws NodeJS.ErrnoException when it cannot be made; Error when somebody exchanged it at once
+ */
+export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): PrivateFolder {
+  const name = parent.makeFolderLike(prefixOf(purpose));
+  const made = parent.folder(name);
+  try {
+    const folder = made === undefined ? undefined : marked(parent, name, made, markOf(purpose));
+    if (folder !== undefined) return folder;
+    throw new Error(`${parent.path}/${name} was exchanged by another user as soon as it was made`);
+  } catch (failure) {
+    made?.close();
+    parent.removeEmpty(name);
+    throw failure;
+  }
+}
+
+/**
+ * Private folders that a broker of our user left; nothing else of such a name. Empty ones that it had not marked yet, which
+ * whoever may write the directory could remove as well, are removed. Let each go.
+ *
+ * @throws NodeJS.ErrnoException when the directory cannot be read
+ */
+export function privateFolders(parent: PinnedDirectory, purpose: FolderPurpose): PrivateFolder[] {
+  const found: PrivateFolder[] = [];
+  for (const name of parent.names().filter((each) => each.startsWith(prefixOf(purpose)))) {
+    const inside = parent.folder(name);
+    if (inside === undefined) continue; // somebody else's: a file, a link, a folder of another user
+    const mark = markOf(purpose);
+    if (hasMark(inside, mark)) found.push(new PrivateFolder(parent, name, inside, mark));
+    else {
+      inside.close();
+      parent.removeEmpty(name);
+    }
+  }
+  return found;
+}
+
+/**
+ * Our folder of a fixed name, marked if it is empty.
+ *
+ * @returns undefined when there is none, or it is somebody else's. Let it go
+ * @throws NodeJS.ErrnoException when it cannot be read or written
+ */
+export function ownFolder(parent: PinnedDirectory, name: string, mark: string): PrivateFolder | undefined {
+  const inside = parent.folder(name);
+  if (inside === undefined) return undefined;
+  try {
+    if (hasMark(inside, mark)) return new PrivateFolder(parent, name, inside, mark);
+    const folder = marked(parent, name, inside, mark);
+    if (folder === undefined) inside.close();
+    return folder;
+  } catch (failure) {
+    inside.close();
+    throw failure;
+  }
+}
+
+/** Marks a folder; undefined when something is in it. @throws NodeJS.ErrnoException */
+function marked(
+  parent: PinnedDirectory,
+  name: string,
+  inside: PinnedDirectory,
+  mark: string,
+): PrivateFolder | undefined {
+  if (inside.names().length > 0) return undefined;
+  inside.touch(mark);
+  return new PrivateFolder(parent, name, inside, mark);
+}
+
+/** Whether our mark is in a folder that only we can enter. */
+function hasMark(inside: PinnedDirectory, mark: string): boolean {
+  return ifPossible(() => inside.status(mark))?.isFile() === true;
+}
+
+/** A leading dot hides the folder from whoever looks for sockets. */
+function prefixOf(purpose: FolderPurpose): string {
+  return `.pb-${purpose}-`;
+}
+
+/** A mark for each purpose, because a folder of the one can be given a name of the other. */
+function markOf(purpose: FolderPurpose): string {
+  return `.pb-${purpose}`;
+}
