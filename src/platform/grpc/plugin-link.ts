@@ -1,0 +1,172 @@
+// One connection to a socket of a plugin: the socket, the border before it, and Node's HTTP/2 on top. Calls may be put on it
+// before it stands. It is never taken up again once it has ended: who needs another one makes it.
+import {
+  connect as connectSession,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { BorderEnd } from '../http2/border.js';
+import { createClientBorder } from '../http2/client-border.js';
+import type { Guarding } from './owned-sockets.js';
+
+/** What a polite end may take. Between processes of one machine it takes microseconds. */
+const POLITE_MS = 200;
+/** Node would reset calls where large lists come in many pieces: what may arrive is a matter of windows and of the border. */
+const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
+
+/** A connection. */
+export class PluginLink {
+  readonly #guarding: Guarding;
+  readonly #target: string;
+  readonly #socket: Socket;
+  #session: ClientHttp2Session | undefined;
+  #isUp = false;
+  #hasEnded = false;
+  #fault: BorderEnd | undefined;
+  #error: Error | undefined;
+  /** Calls that wait for the connection, and who asked to be told. */
+  #waiting: (() => void)[] = [];
+  #followers: (() => void)[] = [];
+  #isClosing = false;
+
+  /**
+   * Dials at once.
+   *
+   * @param dialPath a path of a pin: exactly the file that was checked
+   * @param target where the socket is, for messages
+   */
+  constructor(dialPath: string, target: string, guarding: Guarding) {
+    this.#guarding = guarding;
+    this.#target = target;
+    this.#socket = connect({ path: dialPath, allowHalfOpen: false });
+    this.#socket.once('connect', () => this.#connected());
+    this.#socket.on('error', (failure: NodeJS.ErrnoException) => {
+      // Of what happens later the border and the end of the session tell.
+      if (this.#session === undefined) this.#error = new Error(`connect ${failure.code ?? failure.message} ${target}`);
+    });
+    this.#socket.once('close', () => this.#ended());
+  }
+
+  /** Whether further calls may be put on it. */
+  get isUsable(): boolean {
+    return !this.#hasEnded && !this.#isClosing && this.#session?.closed !== true && this.#session?.destroyed !== true;
+  }
+
+  /** Whether the peer has begun to speak HTTP/2. */
+  get isUp(): boolean {
+    return this.#isUp && this.isUsable;
+  }
+
+  /** Whether it has ended, or is about to because one of its ends was lost. */
+  get isLost(): boolean {
+    return this.#hasEnded || this.#fault !== undefined || this.#session?.destroyed === true;
+  }
+
+  /** Why the border ended it; undefined when it did not. */
+  get fault(): BorderEnd | undefined {
+    return this.#fault;
+  }
+
+  /** Why it was lost, in words; what nobody who speaks HTTP/2 has said is told apart from what was lost later. */
+  get why(): string {
+    if (this.#fault !== undefined) return `the broker ended the connection, ${this.#fault.code}: ${this.#fault.message}`;
+    if (this.#error !== undefined) return this.#error.message;
+    return this.#isUp ? 'Connection dropped' : 'Failed to connect: the peer hung up';
+  }
+
+  /**
+   * Opens a call, at once or as soon as the connection stands.
+   *
+   * @param begin gets its stream; undefined when the connection has ended before
+   */
+  open(headers: OutgoingHttpHeaders, begin: (stream: ClientHttp2Stream | undefined) => void): void {
+    if (this.#session === undefined && !this.#hasEnded) {
+      this.#waiting.push(() => begin(this.#request(headers)));
+      return;
+    }
+    begin(this.#request(headers));
+  }
+
+  /** Calls back once when the peer has begun to speak, or when it has ended; at once where that is so. */
+  whenUp(settled: () => void): void {
+    if (this.#isUp || this.#hasEnded) settled();
+    else this.#followers.push(settled);
+  }
+
+  /** Calls back once when it has ended, or takes no further calls. Not after close(). */
+  whenLost(lost: () => void): void {
+    const session = this.#session;
+    if (!this.isUp || session === undefined) {
+      lost();
+      return;
+    }
+    let isTold = false;
+    const tell = (): void => {
+      if (isTold || this.#isClosing) return;
+      isTold = true;
+      lost();
+    };
+    session.once('goaway', tell);
+    this.#followers.push(tell);
+  }
+
+  /** Ends it, for certain; calls that are open get a moment. Idempotent. */
+  close(): void {
+    if (this.#isClosing || this.#hasEnded) return;
+    this.#isClosing = true;
+    if (this.#session === undefined) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#session.close();
+    // Node waits until nothing is left to send, and under load sometimes for ever.
+    const alarm = this.#guarding.clock.alarm(POLITE_MS, () => this.#socket.destroy());
+    this.#socket.once('close', () => alarm.cancel());
+  }
+
+  #connected(): void {
+    const { clock, guard, onEnd } = this.#guarding;
+    const border: Duplex = createClientBorder(this.#socket, {
+      guard: guard(),
+      clock,
+      onEnd: (end) => {
+        this.#fault = end;
+        onEnd?.(end, this.#target);
+      },
+    });
+    const session = connectSession('http://localhost', {
+      createConnection: () => border,
+      maxSessionMemory: SESSION_MEGABYTES,
+    });
+    this.#session = session;
+    session.on('error', (failure) => (this.#error ??= failure));
+    session.once('close', () => this.#socket.destroy());
+    session.once('remoteSettings', () => {
+      this.#isUp = true;
+      this.#tell();
+    });
+    for (const begin of this.#waiting.splice(0)) begin();
+  }
+
+  #request(headers: OutgoingHttpHeaders): ClientHttp2Stream | undefined {
+    if (this.isLost || this.#session === undefined) return undefined;
+    try {
+      return this.#session.request(headers);
+    } catch {
+      return undefined; // the session takes no more calls
+    }
+  }
+
+  #ended(): void {
+    this.#hasEnded = true;
+    for (const begin of this.#waiting.splice(0)) begin();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const tell of this.#followers.splice(0)) tell();
+  }
+}
