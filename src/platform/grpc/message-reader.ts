@@ -61,7 +61,8 @@ export class MessageReader {
     if (length > this.#maxBytes) {
       throw new UnreadableMessage(`Received message larger than max (${length} vs ${this.#maxBytes})`, true);
     }
-    if (this.#prefix[0] !== 0) throw new UnreadableMessage('the answer is compressed, and nobody asked for that', false);
+    if (this.#prefix[0] !== 0)
+      throw new UnreadableMessage('the answer is compressed, and nobody asked for that', false);
     this.#left = length;
   }
 }

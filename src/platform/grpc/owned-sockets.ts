@@ -9,8 +9,8 @@ import type { GuardSettings } from '../../model/settings.js';
 import type { BorderEnd } from '../http2/border.js';
 import { createClientBorder } from '../http2/client-border.js';
 
-/** What a polite end may take. Between processes of one machine it takes microseconds. */
-const POLITE_MS = 200;
+/** What a polite end of a connection may take, in milliseconds. Between processes of one machine it takes microseconds. */
+export const POLITE_MS = 200;
 
 /** What connections that we open are guarded with. */
 export interface Guarding {
@@ -27,7 +27,6 @@ export class OwnedSockets {
   readonly credentials: ChannelCredentials = credentials.createInsecure();
   readonly #sockets = new Set<Socket>();
   readonly #guarding: Guarding;
-  #fault: BorderEnd | undefined;
   #isClosed = false;
 
   /** @param target who is dialled, for messages */
@@ -42,16 +41,6 @@ export class OwnedSockets {
     };
   }
 
-  /** Why the border ended the last connection; undefined when it did not. */
-  get fault(): BorderEnd | undefined {
-    return this.#fault;
-  }
-
-  /** Whether a connection stands: neither side has ended it. */
-  get isConnected(): boolean {
-    return [...this.#sockets].some((socket) => !socket.destroyed && !socket.readableEnded);
-  }
-
   /** After the channel was closed: cuts what has not ended by itself a moment later. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
@@ -64,14 +53,10 @@ export class OwnedSockets {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#isClosed) this.#endSoon(socket);
-    this.#fault = undefined;
     const border = createClientBorder(socket, {
       guard: guard(),
       clock,
-      onEnd: (end) => {
-        this.#fault = end;
-        onEnd?.(end, target);
-      },
+      onEnd: (end) => onEnd?.(end, target),
     });
     // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- the library uses of a socket what every stream has
     return border as Socket;

@@ -32,6 +32,7 @@ export class PluginCall {
   #http: number | undefined;
   /** What the peer said at the end; messages before it may still have to be read. */
   #said: AnswerStatus | undefined;
+  #isUnreadable = false;
   #isClosed = false;
   #isOver = false;
 
@@ -60,8 +61,12 @@ export class PluginCall {
   want(): void {
     this.#isWanted = true;
     const next = this.#ready.shift();
-    if (next !== undefined) this.#deliver(next);
-    else this.#stream?.resume();
+    if (next !== undefined) {
+      this.#deliver(next);
+      return;
+    }
+    this.#endIfRead();
+    if (!this.#isOver) this.#stream?.resume();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -88,7 +93,7 @@ export class PluginCall {
     stream.on('response', (headers, flags) => this.#answered(headers, flags));
     stream.on('trailers', (headers) => this.#concluded(headers));
     stream.on('data', (chunk: Buffer) => this.#received(chunk));
-    stream.on('end', () => this.#read());
+    stream.on('end', () => this.#endIfRead());
     stream.on('error', () => undefined); // its close says what it means
     stream.on('close', () => this.#closed(stream.rstCode));
     if (!this.#isWanted) stream.pause();
@@ -104,15 +109,17 @@ export class PluginCall {
     this.#said = statusIn(headers, this.#http);
     // A failure is told at once; success only when everything before it was read.
     if (this.#said.status !== GRPC_STATUS.OK) this.#finish({ ...this.#said, isPeers: true });
-    else this.#read();
+    else this.#endIfRead();
   }
 
   #received(chunk: Buffer): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isUnreadable) return;
     try {
       this.#ready.push(...this.#reader.take(chunk));
     } catch (problem) {
-      this.#unreadable(problem as UnreadableMessage);
+      this.#isUnreadable = true;
+      // Node tells of the headers a moment later, although they came before.
+      process.nextTick(() => this.#unreadable(problem as UnreadableMessage));
       return;
     }
     const next = this.#isWanted ? this.#ready.shift() : undefined;
@@ -123,7 +130,6 @@ export class PluginCall {
   #deliver(message: Buffer): void {
     this.#isWanted = false;
     this.#listener.message(message);
-    this.#read();
   }
 
   /** A page of HTML is no message: what HTTP says of it counts. */
@@ -136,7 +142,7 @@ export class PluginCall {
   }
 
   /** All there is may have been read: that ends a call which succeeded. */
-  #read(): void {
+  #endIfRead(): void {
     if (this.#said === undefined || this.#ready.length > 0) return;
     if (!this.#isClosed && this.#stream?.readableLength !== 0) return;
     this.#finish({ ...this.#said, isPeers: true });
@@ -146,7 +152,7 @@ export class PluginCall {
     if (this.#isOver) return;
     this.#isClosed = true;
     if (this.#said !== undefined) {
-      this.#read();
+      this.#endIfRead();
       return;
     }
     if (this.#link.isLost) {

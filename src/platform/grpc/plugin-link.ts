@@ -10,10 +10,8 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { BorderEnd } from '../http2/border.js';
 import { createClientBorder } from '../http2/client-border.js';
-import type { Guarding } from './owned-sockets.js';
+import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
-/** What a polite end may take. Between processes of one machine it takes microseconds. */
-const POLITE_MS = 200;
 /** Node would reset calls where large lists come in many pieces: what may arrive is a matter of windows and of the border. */
 const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
 
@@ -72,7 +70,8 @@ export class PluginLink {
 
   /** Why it was lost, in words; what nobody who speaks HTTP/2 has said is told apart from what was lost later. */
   get why(): string {
-    if (this.#fault !== undefined) return `the broker ended the connection, ${this.#fault.code}: ${this.#fault.message}`;
+    if (this.#fault !== undefined)
+      return `the broker ended the connection, ${this.#fault.code}: ${this.#fault.message}`;
     if (this.#error !== undefined) return this.#error.message;
     return this.#isUp ? 'Connection dropped' : 'Failed to connect: the peer hung up';
   }

@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import path from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
+import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { eventually } from '../../support/eventually.js';
+import { guardSettings } from '../../support/http2/guard-settings.js';
+import { answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
+import { indexed, literal } from '../../support/http2/hpack-writer.js';
+import { message, number32 } from '../../support/http2/raw-peer.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const NONE = Buffer.alloc(0);
+const LARGEST = 1000;
+const never = new AbortController().signal;
+const S = GRPC_STATUS;
+
+type Answer = (connection: ServedConnection, stream: number) => void;
+
+const block = (stream: number, ends: boolean, ...fields: readonly Buffer[]): Buffer =>
+  Buffer.concat(encodeHeaders(ends ? FLAG.END_STREAM : 0, stream, Buffer.concat(fields)));
+const data = (stream: number, octets: Buffer, flags = 0): Buffer => encodeFrame(FRAME.DATA, flags, stream, octets);
+const only = (http: Buffer, ...fields: readonly (readonly [string, string])[]): Answer => {
+  return (connection, stream) =>
+    connection.write(block(stream, true, http, ...fields.map(([name, value]) => literal(name, value))));
+};
+const ok = indexed(8);
+const ended = (stream: number, status: string, words: string): Buffer =>
+  block(stream, true, literal('grpc-status', status), literal('grpc-message', words));
+const reset = (code: number): Answer => {
+  return (connection, stream) => connection.write(encodeFrame(FRAME.RST_STREAM, 0, stream, number32(code)));
+};
+
+/** What a plugin answers, and how the call ends: status, words, and why our transport failed it. */
+const ENDS: readonly (readonly [what: string, answer: Answer, status: number, words: RegExp, fault?: string])[] = [
+  [
+    'a status without a message',
+    only(ok, ['grpc-status', '9'], ['grpc-message', 'no %22card%22, 100%25 sure: %C3%BC']),
+    S.FAILED_PRECONDITION,
+    /^no "card", 100% sure: ü$/,
+  ],
+  [
+    'words that are not encoded as they should be',
+    only(ok, ['grpc-status', '2'], ['grpc-message', '100% ü']),
+    2,
+    /100%/,
+  ],
+  ['a status that does not exist', only(ok, ['grpc-status', '99']), S.UNKNOWN, /^$/],
+  ['a status that is no number', only(ok, ['grpc-status', 'OK']), S.UNKNOWN, /^$/],
+  ['a status of success and no message', only(ok, ['grpc-status', '0']), S.INTERNAL, /^the answer has no message$/],
+  ['the status 404 of HTTP', only(indexed(13)), S.UNIMPLEMENTED, /^Received HTTP status code 404$/],
+  [
+    'a page of HTML',
+    (connection, stream) => {
+      connection.write(
+        block(stream, false, indexed(14)),
+        data(stream, Buffer.from('<html>sorry</html>'), FLAG.END_STREAM),
+      );
+    },
+    S.UNKNOWN,
+    /^Received HTTP status code 500$/,
+  ],
+  [
+    'a message and a status of failure',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream), data(stream, message(NONE)), ended(stream, '8', 'too often'));
+    },
+    S.RESOURCE_EXHAUSTED,
+    /^too often$/,
+  ],
+  [
+    'a message and no status',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream), data(stream, message(NONE), FLAG.END_STREAM));
+    },
+    S.INTERNAL,
+    /without gRPC status/,
+  ],
+  [
+    'two messages',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream), data(stream, Buffer.concat([message(NONE), message(NONE)])));
+    },
+    S.INTERNAL,
+    /^there was more than one answer$/,
+  ],
+  [
+    'a message that is larger than we take',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream), data(stream, message(Buffer.alloc(LARGEST + 1))));
+    },
+    S.RESOURCE_EXHAUSTED,
+    /^Received message larger than max \(1001 vs 1000\)$/,
+  ],
+  [
+    'a message that is compressed',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream), data(stream, Buffer.from([1, 0, 0, 0, 1, 0])));
+    },
+    S.INTERNAL,
+    /compressed/,
+  ],
+  ['a reset that refuses the call', reset(7), S.UNAVAILABLE, /^Stream refused by server$/, 'unreachable'],
+  ['a reset that cancels the call', reset(8), S.CANCELLED, /^Call cancelled$/, 'given-up'],
+  ['a reset with an error', reset(2), S.INTERNAL, /^Received RST_STREAM with code 2$/, 'unreachable'],
+  [
+    'the end of the connection',
+    (connection) => void connection.socket.destroy(),
+    S.UNAVAILABLE,
+    /^Connection dropped$/,
+    'hung-up',
+  ],
+  [
+    'the end of the connection after it began',
+    (connection, stream) => {
+      connection.write(answerHeaders(stream));
+      connection.socket.end();
+    },
+    S.UNAVAILABLE,
+    /^Connection dropped$/,
+    'hung-up',
+  ],
+  [
+    'GOAWAY with an error',
+    (connection) => void connection.write(encodeGoaway(0, 2, 'broken')),
+    S.UNAVAILABLE,
+    /./,
+    'hung-up',
+  ],
+];
+
+void describe('a call to a plugin', () => {
+  const directory = tempDir();
+  const socket = path.join(directory, 'p.sock');
+  const closes: (() => void | Promise<void>)[] = [];
+  const channel = (): PluginChannel => {
+    const made = new PluginChannel(socket, LARGEST, { clock: systemClock, guard: () => guardSettings }, '/p.sock');
+    closes.push(() => made.close());
+    return made;
+  };
+  const plugin = async (answers: Readonly<Record<string, Answer>>): Promise<HostilePlugin> => {
+    const started = await HostilePlugin.start(socket, answers);
+    closes.push(() => started.stop());
+    return started;
+  };
+  const failing = async (call: Promise<unknown>): Promise<CallFailed> => {
+    const failure: unknown = await call.catch((thrown: unknown) => thrown);
+    assert.ok(failure instanceof CallFailed, String(failure));
+    return failure;
+  };
+  afterEach(async () => {
+    for (const close of closes.splice(0)) await close();
+  });
+
+  for (const [what, answer, status, words, fault] of ENDS) {
+    void it(`that is answered with ${what} fails as it should, and the next one is answered`, async () => {
+      await plugin({ Fails: answer });
+      const called = channel();
+      const failure = await failing(called.unary('/t/Fails', NONE, 5000, never));
+      assert.deepEqual([failure.status, failure.fault], [status, fault], failure.message);
+      assert.match(failure.message, words);
+      assert.equal((await called.unary('/t/Other', NONE, 5000, never)).length, 0);
+    });
+  }
+
+  void it('is one of many on one connection', async () => {
+    const { connections } = await plugin({});
+    const called = channel();
+    await Promise.all(Array.from({ length: 300 }, () => called.unary('/t/Any', NONE, 20_000, never)));
+    assert.equal(connections.length, 1);
+  });
+
+  void it('goes to a new connection when the plugin said GOAWAY, and what was under way is answered', async () => {
+    const late: (() => void)[] = [];
+    const { connections } = await plugin({
+      Late: (connection, stream) => {
+        connection.write(encodeGoaway(stream, 0, 'bye'));
+        late.push(() =>
+          connection.write(
+            answerHeaders(stream),
+            data(stream, message(NONE)),
+            block(stream, true, literal('grpc-status', '0')),
+          ),
+        );
+      },
+    });
+    const called = channel();
+    let losses = 0;
+    await called.connect(5000, never);
+    called.onConnectionLost(() => losses++);
+    const answered = called.unary('/t/Late', NONE, 5000, never);
+    await eventually('the plugin said it', () => losses === 1);
+    await called.unary('/t/Other', NONE, 5000, never);
+    for (const answer of late) answer();
+    await answered;
+    assert.equal(connections.length, 2);
+    assert.equal(losses, 1);
+  });
+
+  void it('that nobody answers ends at its time, and when it is given up', async () => {
+    await plugin({ Silent: () => undefined });
+    const called = channel();
+    const late = await failing(called.unary('/t/Silent', NONE, 30, never));
+    assert.deepEqual([late.status, late.fault], [S.DEADLINE_EXCEEDED, 'no-answer']);
+    const given = new AbortController();
+    const call = failing(called.unary('/t/Silent', NONE, 5000, given.signal));
+    given.abort();
+    assert.equal((await call).fault, 'given-up');
+    assert.equal((await failing(called.unary('/t/Other', NONE, 5000, given.signal))).fault, 'given-up');
+    await called.unary('/t/Other', NONE, 5000, never);
+  });
+
+  void it('to somebody who says nothing ends at its time, and a connection to it, too', async () => {
+    const server = net.createServer().listen(socket);
+    closes.push(() => void server.close());
+    const called = channel();
+    const settled = await Promise.all([
+      failing(called.unary('/t/Any', NONE, 30, never)),
+      failing(called.connect(30, never)),
+    ]);
+    assert.deepEqual(
+      settled.map(({ fault }) => fault),
+      ['no-answer', 'no-answer'],
+    );
+    called.close();
+  });
+
+  void it('to somebody who hangs up at once finds that nobody there speaks gRPC', async () => {
+    const server = net.createServer((accepted) => accepted.end()).listen(socket);
+    closes.push(() => void server.close());
+    const called = channel();
+    assert.equal((await failing(called.unary('/t/Any', NONE, 5000, never))).fault, 'not-grpc');
+    assert.equal((await failing(called.connect(5000, never))).status, S.UNAVAILABLE);
+  });
+
+  void it('fails with its channel, before the connection stands and after', async () => {
+    await plugin({ Silent: () => undefined });
+    const called = channel();
+    const before = failing(called.unary('/t/Silent', NONE, 5000, never));
+    called.close();
+    assert.equal((await before).status, S.UNAVAILABLE);
+    const other = channel();
+    await other.connect(5000, never);
+    const under = failing(other.unary('/t/Silent', NONE, 5000, never));
+    other.close();
+    assert.equal((await under).fault, 'hung-up');
+    assert.equal((await failing(other.unary('/t/Any', NONE, 5000, never))).fault, 'given-up');
+    assert.equal(await other.stream('/t/Any', NONE).read(), undefined);
+  });
+
+  void it('that streams is read as far as somebody wants it, and its end comes after its last message', async () => {
+    const list = message(Buffer.alloc(900, 1));
+    let sent = 0;
+    await plugin({
+      Stream: (connection, stream) => {
+        connection.write(answerHeaders(stream));
+        for (; sent < 60; sent++) connection.write(data(stream, list));
+        connection.write(ended(stream, '0', ''));
+      },
+    });
+    const stream = channel().stream('/t/Stream', NONE);
+    let got = 0;
+    while ((await stream.read()) !== undefined) got++;
+    assert.equal(got, 60);
+    assert.deepEqual(stream.end, { status: S.OK, details: '', fault: undefined });
+  });
+});
