@@ -3,7 +3,7 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { ofHttp, ofReset, statusIn, type AnswerStatus } from './answer-status.js';
-import { framed, MessageReader, UnreadableMessage } from './message-reader.js';
+import { framed, MessageReader, type UnreadableMessage } from './message-reader.js';
 import type { PluginLink } from './plugin-link.js';
 
 /** How a call ended. */
@@ -91,7 +91,7 @@ export class PluginCall {
     }
     this.#stream = stream;
     stream.on('response', (headers, flags) => this.#answered(headers, flags));
-    stream.on('trailers', (headers) => this.#concluded(headers));
+    stream.on('trailers', (headers: IncomingHttpHeaders) => this.#concluded(headers));
     stream.on('data', (chunk: Buffer) => this.#received(chunk));
     stream.on('end', () => this.#endIfRead());
     stream.on('error', () => undefined); // its close says what it means

@@ -26,8 +26,8 @@ export class PluginLink {
   #fault: BorderEnd | undefined;
   #error: Error | undefined;
   /** Calls that wait for the connection, and who asked to be told. */
-  #waiting: (() => void)[] = [];
-  #followers: (() => void)[] = [];
+  readonly #waiting: (() => void)[] = [];
+  readonly #followers: (() => void)[] = [];
   #isClosing = false;
 
   /**
@@ -141,7 +141,7 @@ export class PluginLink {
       maxSessionMemory: SESSION_MEGABYTES,
     });
     this.#session = session;
-    session.on('error', (failure) => (this.#error ??= failure));
+    session.on('error', (failure: Error) => (this.#error ??= failure));
     session.once('close', () => this.#socket.destroy());
     session.once('remoteSettings', () => {
       this.#isUp = true;
