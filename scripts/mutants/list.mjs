@@ -445,7 +445,7 @@ export const MUTANTS = [
   {
     title: 'a reload reaches the limit of all',
     file: 'src/flood/flood-gate.ts',
-    search: '    this.#global.reload({ burst, intervalMs });',
+    search: '    this.#global.reload(policy.flood.globalRegister);',
     replace: '',
     test: 'unit/flood/flood-gate',
   },

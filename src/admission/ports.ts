@@ -1,13 +1,7 @@
 // What admission needs of the rest of the house.
 import type { Listener } from '../model/ids.js';
-import type { PinnedSocket } from '../model/plugin.js';
+import type { PinnedSocket, PinProblem } from '../model/plugin.js';
 import type { AdmissionSettings, Paths, PluginPolicy } from '../model/settings.js';
-
-/** Why a path could not be pinned. */
-export interface PinProblem {
-  readonly problem: 'missing' | 'not-a-socket' | 'too-long' | 'error';
-  readonly detail: string;
-}
 
 /** The file system and kernel, as admission sees them. `pluginSide` (platform/peer/plugin-side) has them. */
 export interface SocketPort {

@@ -2,6 +2,7 @@
 // disk, sockets or packages is handed in. Who hears of changes is in subscriptions.ts.
 import { Admission } from '../admission/admission.js';
 import { endpointPathOrText } from '../admission/endpoint.js';
+import type { AdmissionPolicy } from '../admission/ports.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Inventory } from '../inventory/inventory.js';
@@ -13,7 +14,7 @@ import type { EventSink } from '../model/event.js';
 import type { ListPacing, RegistrationLimits } from '../model/flood.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { RegistrationStore } from '../model/registration.js';
-import type { AdmissionSettings, LivenessSettings, PluginPolicy, Settings } from '../model/settings.js';
+import type { LivenessSettings, Settings } from '../model/settings.js';
 import { Claims } from '../reconcile/claims.js';
 import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
@@ -32,12 +33,9 @@ import { DevicePluginHandler } from '../session/device-plugin-handler.js';
 import type { PluginSide } from '../platform/peer/plugin-side.js';
 
 /** What is read again at each decision, because it can be reloaded. */
-export interface LiveSettings {
+export interface LiveSettings extends AdmissionPolicy {
   readonly settings: Settings;
-  readonly admission: AdmissionSettings;
   readonly liveness: LivenessSettings;
-  nameAllowed(name: string): boolean;
-  policyFor(type: string, name: string, socket: string): PluginPolicy;
 }
 
 /** What the core is made of. */

@@ -1,24 +1,18 @@
 // How often one uid may ask for devices: `flood.allocate`, and as often beside it for what becomes of its leases. Nobody waits here and nobody is quarantined: who asks too often is
 // refused with a time, and the devices are given in the order of those who may ask.
-import type { Metrics } from '../kernel/metrics.js';
-import type { EventSink } from '../model/event.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { nobodysView } from './limit-views.js';
-import type { Limiter, OpenLimiter } from './limiter.js';
+import type { Limiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
+import type { FloodPorts } from './ports.js';
 
 /** Uids counted apart; further ones are counted together. */
 const MAX_UIDS = 1024;
 const OTHERS = -1;
 
-/** What the limit needs. */
-export interface AllocateLimitPorts {
-  readonly openLimiter: OpenLimiter;
-  readonly metrics: Pick<Metrics, 'floodExceeded'>;
-  /** Gets an event for each call that is only observed (who refuses one tells that). */
-  readonly events: EventSink;
-}
+/** What the limit needs. `events` gets one for each call that is only observed: who refuses one tells that. */
+export type AllocateLimitPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events'>;
 
 interface Entry {
   readonly uid: number;

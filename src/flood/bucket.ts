@@ -1,10 +1,10 @@
 // What is kept of one plugin and uid: permits, penalty, and who did it.
-import type { Clock } from '../kernel/clock.js';
 import { sameProcess, type Caller } from '../model/ids.js';
 import type { FloodPolicy, PluginPolicy } from '../model/settings.js';
 import { FairTurns } from './fair-turns.js';
-import type { Limiter, OpenLimiter } from './limiter.js';
+import type { Limiter } from './limiter.js';
 import { CLEAN, exceed, quarantineLeftMs, settle, type Exceeding, type Penalty } from './penalty.js';
+import type { FloodPorts } from './ports.js';
 import type { FloodKey, FloodSubject } from '../model/flood.js';
 
 /** Offending processes kept; a crash loop has a new one each time, and only the latest can still have a session. */
@@ -17,12 +17,6 @@ const isShort = (version: string): boolean => version.length <= 64;
 
 /** Whose bucket: one plugin's, or shared by all invalid names of a uid, or by those who came when all were taken. */
 export type BucketKind = 'plugin' | 'invalid-names' | 'others';
-
-/** What a bucket needs. */
-export interface BucketPorts {
-  readonly openLimiter: OpenLimiter;
-  readonly clock: Clock;
-}
 
 /** A bucket of `register` with everything that hangs on it. */
 export class Bucket implements FloodKey {
@@ -45,7 +39,7 @@ export class Bucket implements FloodKey {
   /** What the limit is doing to callers, and until when. */
   slowing: { readonly word: string; readonly untilMs: number } | undefined;
 
-  constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, ports: BucketPorts) {
+  constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, ports: Pick<FloodPorts, 'openLimiter' | 'clock'>) {
     this.kind = kind;
     this.type = key.type;
     this.name = key.name;

@@ -1,10 +1,9 @@
 // All buckets of `register`, bounded: only full, strike-less ones are evicted, newcomers past the cap share one per uid,
 // and plugins of the checkpoint keep theirs.
-import type { Clock } from '../kernel/clock.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { Bucket, type BucketKind } from './bucket.js';
-import type { OpenLimiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
+import type { FloodPorts } from './ports.js';
 import type { FloodKey } from '../model/flood.js';
 
 /** Uids that have shared buckets of their own; further ones share one bucket, so that no number of uids fills memory. */
@@ -13,9 +12,7 @@ const MAX_SHARING_UIDS = 256;
 const ANY_UID = -1;
 
 /** What buckets need. */
-export interface BucketsPorts {
-  readonly openLimiter: OpenLimiter;
-  readonly clock: Clock;
+export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'> {
   /** The most there may be, shared and pinned ones aside. */
   readonly most: () => number;
 }

@@ -1,15 +1,14 @@
 // How many connections one process may open and hold, and all together: `flood.connections`.
-import type { Alarm, Clock } from '../kernel/clock.js';
-import type { Metrics } from '../kernel/metrics.js';
+import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
-import type { EventSink } from '../model/event.js';
 import type { Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
 import { nobodysView } from './limit-views.js';
-import type { Limiter, OpenLimiter } from './limiter.js';
+import type { Limiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
+import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
 /** Processes counted apart; newcomers past that are counted together. */
@@ -32,16 +31,8 @@ export type ConnectionVerdict =
     }
   | { readonly ok: false; readonly code: ConnectionEndCode; readonly sentence: string };
 
-/** What a budget needs. */
-export interface ConnectionBudgetPorts {
-  readonly openLimiter: OpenLimiter;
-  readonly metrics: Metrics;
-  /** Gets an event for each connection that is only observed (whoever closes one tells that): summarise repeats. */
-  readonly events: EventSink;
-  readonly clock: Clock;
-  /** Told once when all connections are open (one sentence), and when that is over (undefined). */
-  readonly crowded?: (why: string | undefined) => void;
-}
+/** What a budget needs. `events` gets one for each connection that is only observed: whoever closes one tells that. */
+export type ConnectionBudgetPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded'>;
 
 /** A counted connection that may give way. */
 interface Held extends Yielding {

@@ -1,18 +1,13 @@
 // What the flood policy is told and what it needs of the rest of the house.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import type { OpenLimiter } from './limiter.js';
 
 /** What the flood policy needs. */
-export interface FloodPorts {
+export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'log'> {
   readonly openLimiter: OpenLimiter;
-  readonly clock: Clock;
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */
   readonly events: EventSink;
-  readonly metrics: Metrics;
-  readonly log: Log;
   /** Milliseconds since the machine started: the same scale for each life of the broker in one boot. */
   readonly bootMs: () => number;
   /** Told when all connections are open (one sentence), and when that is over (undefined). */

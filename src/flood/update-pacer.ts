@@ -1,23 +1,17 @@
 // The pace at which one session's lists are taken: a permit for each turn. Coalescing is no strike; a
 // session that is to be disconnected gets one each time.
-import type { Clock } from '../kernel/clock.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { EventSink } from '../model/event.js';
 import type { PluginPolicy, UpdateAction } from '../model/settings.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
-import type { Limiter, OpenLimiter } from './limiter.js';
+import type { Limiter } from './limiter.js';
 import type { FloodSubject, ListPacer } from '../model/flood.js';
+import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
 /** Whose lists are paced: the plugin, and the process that sends them. */
 export type PacedSession = Pick<FloodSubject, 'type' | 'name' | 'uid' | 'socket' | 'caller'>;
 
 /** What a pacer needs. */
-export interface PacerPorts {
-  readonly openLimiter: OpenLimiter;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly events: EventSink;
+export interface PacerPorts extends Pick<FloodPorts, 'openLimiter' | 'metrics' | 'clock' | 'events'> {
   /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
   readonly struck: (session: PacedSession) => void;
   readonly closed: (pacer: UpdatePacer) => void;

@@ -21,6 +21,12 @@ export type PluginState = (typeof PLUGIN_STATES)[number];
 /** The two ways in: the plugin calls Register, or its registration socket appears in the watched directory. */
 export type Door = 'register' | 'watcher';
 
+/** Why a path could not be pinned. `error` carries the system's code. */
+export interface PinProblem {
+  readonly problem: 'missing' | 'not-a-socket' | 'too-long' | 'error';
+  readonly detail: string;
+}
+
 /**
  * A socket that was opened with O_PATH, checked, and can be dialled as exactly the file that was checked. The pin keeps
  * its inode from being used again until `release`.
@@ -61,14 +67,9 @@ export type Outcome =
   | { readonly ok: false; readonly refusal: Refusal; readonly instanceId?: string };
 
 /** A registration that admission let in. */
-export interface Enrolment {
-  readonly door: Door;
-  readonly pulled: boolean;
+export interface Enrolment extends Pick<RegistrationRequest, 'door' | 'pulled' | 'type' | 'name' | 'versions'> {
   /** This incarnation had a list stream before, or is known from the checkpoint: its reattach rule applies. */
   readonly resumed: boolean;
-  readonly type: string;
-  readonly name: string;
-  readonly versions: readonly string[];
   /** The socket that registered: the plugin's own at the Register door, the registration socket at the watcher door. */
   readonly socket: PinnedSocket;
   /** The socket that serves the plugin's service; the same as `socket` where the plugin named no other. */

@@ -3,7 +3,8 @@ import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
-import { keyAt, pinSocket, type PinProblem } from './socket-pin.js';
+import type { PinProblem } from '../../model/plugin.js';
+import { keyAt, pinSocket } from './socket-pin.js';
 
 /** What it is told. */
 export interface RegistryDirectoryPorts {

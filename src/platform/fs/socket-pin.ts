@@ -4,19 +4,13 @@
 import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
-import type { PinnedSocket } from '../../model/plugin.js';
+import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
 
 /** Linux's O_PATH, which Node does not name: the descriptor stands for the file, not for its content. */
 export const O_PATH = 0o10000000;
 
 /** The longest path that fits a unix socket address; Node 20 and 22 cut longer ones silently. */
 export const MAX_SOCKET_PATH_BYTES = 107;
-
-/** Why a path could not be pinned. `error` carries the system's code. */
-export interface PinProblem {
-  readonly problem: 'missing' | 'not-a-socket' | 'too-long' | 'error';
-  readonly detail: string;
-}
 
 /** The identity of a file from its status. File systems without birth time report 0: their change time stands in. */
 export function incarnationOf(status: BigIntStats): Incarnation {

@@ -3,10 +3,9 @@
 import { backoffMs, type BackoffBounds } from '../../kernel/backoff.js';
 import { asError, sleep, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
-import type { PinnedSocket } from '../../model/plugin.js';
+import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { ServiceListener } from '../../model/service-listener.js';
-import type { PinProblem } from '../fs/socket-pin.js';
 import type { Guarding } from './owned-sockets.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 

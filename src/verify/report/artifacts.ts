@@ -1,7 +1,7 @@
 // What was seen of each scenario as files, for CI systems that keep them beside a job.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { RunStory, ScenarioStory } from './runs.js';
+import { logOf, type RunStory, type ScenarioStory } from './runs.js';
 
 /** Files of one scenario, relative to the directory of artifacts; their names say whose output they hold. */
 const LOGS = { plugin: 'plugin.log', second: 'second-instance.log', broker: 'broker.log' } as const;
@@ -27,11 +27,11 @@ export function writeArtifacts(directory: string, { scenarios }: RunStory): Read
   return written;
 }
 
-function filesOf({ lines }: ScenarioStory): readonly (readonly [string, string])[] {
+function filesOf(story: ScenarioStory): readonly (readonly [string, string])[] {
   const logs = (['plugin', 'second', 'broker'] as const).flatMap((from) => {
-    const text = lines.flatMap((line) => (line.kind === 'log' && line.from === from ? [line.text] : [])).join('');
+    const text = logOf(story, from);
     return text === '' ? [] : [[LOGS[from], text] as const];
   });
-  const moments = lines.filter(({ kind }) => kind !== 'log').map((line) => `${JSON.stringify(line)}\n`);
+  const moments = story.lines.filter(({ kind }) => kind !== 'log').map((line) => `${JSON.stringify(line)}\n`);
   return moments.length === 0 ? logs : [...logs, ['moments.jsonl', moments.join('')] as const];
 }

@@ -5,7 +5,7 @@ import type { Mend } from '../scenario.js';
 import { VERDICT_CODES } from '../verdict.js';
 import { escaped, headAndTail } from './html-text.js';
 import { picture } from './picture.js';
-import { countsOf, type RunStory, type ScenarioStory } from './runs.js';
+import { countsOf, logOf, type RunStory, type ScenarioStory } from './runs.js';
 import { STYLE } from './style.js';
 
 /** The largest report, in bytes: what is more is left out of the logs, and said. */
@@ -139,11 +139,11 @@ function sentenceOf(line: RecordLine): string | undefined {
   return undefined;
 }
 
-function logs({ lines }: ScenarioStory, most: number): string {
+function logs(story: ScenarioStory, most: number): string {
   const sources = ['plugin', 'second', 'broker'] as const;
   return sources
     .map((from) => {
-      const text = lines.flatMap((line) => (line.kind === 'log' && line.from === from ? [line.text] : [])).join('');
+      const text = logOf(story, from);
       if (text === '') return '';
       const name = from === 'second' ? 'the second instance' : `the ${from}`;
       return `<details><summary>What ${name} wrote</summary><pre tabindex="0">${escaped(headAndTail(text, most))}</pre></details>`;

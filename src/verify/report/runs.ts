@@ -59,6 +59,11 @@ function end(told: Open[], verdict: RecordOf<'verdict'>): void {
   }
 }
 
+/** What a process wrote in a scenario; empty: nothing that was recorded. */
+export function logOf({ lines }: ScenarioStory, from: RecordOf<'log'>['from']): string {
+  return lines.flatMap((line) => (line.kind === 'log' && line.from === from ? [line.text] : [])).join('');
+}
+
 /** Whether a run failed: a scenario that only warns does not fail it. */
 export function hasFailed({ scenarios }: RunStory): boolean {
   return scenarios.some(({ verdict }) => verdict?.verdict === 'failed' && !verdict.warn);
