@@ -1,13 +1,11 @@
 // From what a plugin calls its endpoint to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
 import { CSI_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
-import type { PinnedSocket, PinProblem, RegistrationRequest } from '../model/plugin.js';
+import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { Paths } from '../model/settings.js';
 import type { SocketPort } from './ports.js';
 
-/** Drivers keep their service sockets here on every node, whatever the broker's own root is. */
-const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 /** A unix socket address holds this many bytes of path. */
 const MAX_PATH_BYTES = 107;
 /** Characters of an endpoint as it is spelled, which the checkpoint keeps: `./` can be repeated for ever. */

@@ -9,6 +9,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
 import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
+import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { deviceListFiles } from '../platform/store/device-list-files.js';
 import { oneAtATime } from '../platform/store/file-lane.js';
 import { journalFile } from '../platform/store/journal-file.js';
@@ -37,6 +38,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const { state } = settings.paths;
   const files = oneAtATime(nodeFiles);
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
+  const { pin } = pluginSockets(settings.paths, rest.self.uid);
   const refusals = new RefusalSummary(log, clock);
   const guarding = guardPlugins({
     clock,
@@ -61,7 +63,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     file: new LowdbFile(files, path.join(state, 'checkpoint.json'), checkpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
-    drivers: new Drivers({ settings, clock, random, log, guarding }),
+    drivers: new Drivers({ settings, clock, random, log, guarding, pin }),
     countConnection: (what) => metrics.connection(what),
   });
 }

@@ -22,6 +22,7 @@ import { createBorder, type Border } from '../platform/http2/border.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
+import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
@@ -78,10 +79,11 @@ export class Broker {
     this.#parts = parts;
     const { live, clock, log, events, peers } = parts;
     const { settings } = live;
+    const paths = pluginSockets(settings.paths, parts.self.uid);
     this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)) });
     const ports: CorePorts = {
       ...parts,
-      ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept),
+      ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept, paths),
     };
     this.core = new Core(faults?.disturb(ports) ?? ports);
     const { registerDoor, recorder, lifecycle } = this.core;
@@ -121,10 +123,8 @@ export class Broker {
       acceptFailed: this.#reserve.acceptFailed,
       openDiscovery: ({ looked, follow }) =>
         openDiscovery(this.core, {
-          settings,
-          clock,
+          ...{ settings, clock, paths, follow },
           ownUid: parts.self.uid,
-          follow,
           looked: () => {
             looked();
             parts.rescanned?.();

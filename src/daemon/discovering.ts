@@ -1,14 +1,15 @@
 // Wires the registry directory to those who follow its sockets.
 import { pinRefusal } from '../admission/endpoint.js';
-import { Discovery, type DiscoveryEvents, type RegistryPort } from '../discovery/discovery.js';
+import { Discovery, type DiscoveryEvents } from '../discovery/discovery.js';
 import type { Clock } from '../kernel/clock.js';
 import { isTrusted } from '../model/ids.js';
 import type { Settings } from '../model/settings.js';
-import { registryDirectory } from '../platform/fs/registry-directory.js';
+import { registryDirectory, type RegistryDirectoryPorts } from '../platform/fs/registry-directory.js';
 import type { Core } from './core.js';
 
 /** What it needs beside those who follow. */
-export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryPort, 'follow'> {
+export interface DiscoveringParts
+  extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryDirectoryPorts, 'follow' | 'paths'> {
   readonly settings: Settings;
   readonly clock: Clock;
   /** Uid of the broker. */
@@ -17,12 +18,13 @@ export interface DiscoveringParts extends Pick<DiscoveryEvents, 'looked' | 'full
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
 export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
-  const { settings, clock, ownUid, follow, looked, full } = parts;
+  const { settings, clock, paths, ownUid, follow, looked, full } = parts;
   const { appeared, gone } = registrySockets;
   const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
   return new Discovery(
     registryDirectory({
       directory: settings.paths.pluginsRegistry,
+      paths,
       follow,
       isTrusted: isOurs,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),

@@ -5,7 +5,7 @@ import { DraHandler } from '../dra/dra-handler.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { Settings } from '../model/settings.js';
-import { pinSocket } from '../platform/fs/socket-pin.js';
+import type { SocketPaths } from '../platform/fs/socket-paths.js';
 import { csiNodeClients } from '../platform/grpc/csi-node-client.js';
 import { draConnections } from '../platform/grpc/dra-connection.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
@@ -16,6 +16,7 @@ import type { Core } from './core.js';
 export interface DriverPorts extends Omit<Surroundings, 'metrics'> {
   readonly settings: Settings;
   readonly guarding: Guarding;
+  readonly pin: SocketPaths['pin'];
 }
 
 /** Both handlers and their life. */
@@ -24,17 +25,16 @@ export class Drivers {
   readonly #csi: CsiHandler;
   readonly #publisher: NodeInfoPublisher;
 
-  constructor({ settings, clock, random, log, guarding }: DriverPorts) {
-    const { timeouts } = settings;
+  constructor({ settings, clock, random, log, guarding, pin }: DriverPorts) {
     const target = nodeFactsTarget(settings, clock, log);
     this.#publisher = new NodeInfoPublisher({ target, clock, random, log });
-    const connections = { clock, random, pin: pinSocket, guarding };
+    const connections = { clock, random, pin, guarding };
     this.#csi = new CsiHandler({
       publisher: this.#publisher,
       openClient: csiNodeClients(connections),
       clock,
       random,
-      nodeGetInfoMs: () => timeouts.nodeGetInfoMs,
+      nodeGetInfoMs: () => settings.timeouts.nodeGetInfoMs,
     });
     this.handlers = [this.#csi, new DraHandler({ openConnection: draConnections(connections), clock })];
   }

@@ -18,6 +18,9 @@ export const PLUGIN_STATES = [
  * rejected · quarantined · orphaned: connected, but its path belongs to someone else. */
 export type PluginState = (typeof PLUGIN_STATES)[number];
 
+/** Drivers keep their service sockets here on every node, whatever the broker's own root is. */
+export const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
+
 /** The two ways in: the plugin calls Register, or its registration socket appears in the watched directory. */
 export type Door = 'register' | 'watcher';
 

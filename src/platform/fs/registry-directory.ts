@@ -4,11 +4,12 @@ import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
 import type { PinProblem } from '../../model/plugin.js';
-import { keyAt, pinSocket } from './socket-pin.js';
+import type { SocketPaths } from './socket-paths.js';
 
 /** What it is told. */
 export interface RegistryDirectoryPorts {
   readonly directory: string;
+  readonly paths: SocketPaths;
   /** Tells of changes in a directory from now on. */
   readonly follow: (directory: string) => BelowDirectory;
   /** Whose sockets and directories are no strangers'. */
@@ -18,17 +19,23 @@ export interface RegistryDirectoryPorts {
 }
 
 /** The real directory. */
-export function registryDirectory({ directory, follow, isTrusted, refusal }: RegistryDirectoryPorts): RegistryPort {
+export function registryDirectory({
+  directory,
+  paths,
+  follow,
+  isTrusted,
+  refusal,
+}: RegistryDirectoryPorts): RegistryPort {
   return {
     list: () => listFiles(directory, follow),
     follow,
     pin: (file) => {
-      const pinned = pinSocket(file);
+      const pinned = paths.pin(file);
       if (!('problem' in pinned)) return pinned;
       const isGone = pinned.problem === 'missing' || pinned.problem === 'not-a-socket';
       return isGone ? undefined : { refusal: refusal(file, pinned) };
     },
-    keyAt,
+    keyAt: paths.keyAt,
     ownerOf: (file) => ownerOf(file, isTrusted),
     isHidden: (file) => isHidden(directory, file),
     topOf: (file) => topOf(directory, file),

@@ -62,17 +62,18 @@ class Pin implements PinnedSocket {
 }
 
 /**
- * Pins the socket that a path leads to, links followed.
+ * Pins the socket that a path leads to.
  *
+ * @param open opens it with O_PATH; where it is not given, links are followed
  * @returns the pin, with the path it really has; or why there is none
  */
-export function pinSocket(path: string): PinnedSocket | PinProblem {
+export function pinSocket(path: string, open: () => number = () => openSync(path, O_PATH)): PinnedSocket | PinProblem {
   if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
     return { problem: 'too-long', detail: `${String(Buffer.byteLength(path))} bytes` };
   }
   let fd: number;
   try {
-    fd = openSync(path, O_PATH);
+    fd = open();
   } catch (failure) {
     const code = (failure as NodeJS.ErrnoException).code ?? 'unknown';
     return { problem: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'error', detail: code };

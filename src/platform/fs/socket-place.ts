@@ -8,7 +8,6 @@ import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
-import { incarnationAt } from './socket-pin.js';
 
 /** How often a folder is made that somebody removes, or a name freed that somebody takes, again and again. */
 const ATTEMPTS = 64;
@@ -140,8 +139,9 @@ export class SocketPlace {
 
   /** Whether the path leads to our socket. */
   isInPlace(): boolean {
-    const now = incarnationAt(this.path);
-    return now !== undefined && incarnationKey(now) === this.#key;
+    // A link there is not followed: whoever may write the directory would choose how long that takes.
+    const now = this.#directory.incarnation(this.#name);
+    return now !== undefined && incarnationKey(now) === this.#key && this.#directory.isAt(path.dirname(this.path));
   }
 
   /** Removes the name if it is still our socket's. @returns whether it was @throws NodeJS.ErrnoException */

@@ -6,7 +6,7 @@ import type { RestartPorts } from '../../reconcile/restart.js';
 import type { RegistrationClient } from '../../registration/ports.js';
 import type { PluginDialler, SocketRemover } from '../../session/ports.js';
 import { realDirectory } from '../fs/directories.js';
-import { keyAt, pinSocket } from '../fs/socket-pin.js';
+import type { SocketPaths } from '../fs/socket-paths.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { pluginDialler } from '../grpc/plugin-dialler.js';
 import { registrationClient } from '../grpc/registration-client.js';
@@ -46,12 +46,13 @@ export function pluginSide(
   peers: PeerQuestions,
   guarding: Guarding,
   kept: PluginSide['kept'],
+  paths: SocketPaths,
 ): PluginSide {
   const { clock } = guarding;
   return {
     sockets: {
-      pin: pinSocket,
-      keyAt,
+      pin: paths.pin,
+      keyAt: paths.keyAt,
       realDirectory,
       listenerOf: (socket) => peers.listenerOf(socket),
       answers: async (path) => peers.isListening(path) ?? answers(path, clock),

@@ -1,0 +1,125 @@
+// Sockets by their paths below directories that others may write. The kernel is never asked to follow a link that an
+// ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
+// its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it.
+import { closeSync, constants, fstatSync, lstatSync, openSync, type BigIntStats } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
+import { incarnationKey, isTrusted } from '../../model/ids.js';
+import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model/plugin.js';
+import type { Paths } from '../../model/settings.js';
+import { realDirectory } from './directories.js';
+import { incarnationOf, keyAt, O_PATH, pinSocket } from './socket-pin.js';
+
+const DIRECTORY = O_PATH | constants.O_DIRECTORY;
+
+/** Looks at sockets below some directories. */
+export class SocketPaths {
+  readonly #roots: readonly string[];
+  readonly #isTrusted: (uid: number) => boolean;
+  /** Where each root really is, once it exists. */
+  readonly #real = new Map<string, string>();
+  /** Roots that are open until the event loop goes on, because many sockets are looked at in one turn. */
+  readonly #open = new Map<string, number>();
+
+  /**
+   * @param roots directories whose way is nobody's but root's, absolute
+   * @param isTrusted whose links are followed
+   */
+  constructor(roots: readonly string[], isTrusted: (uid: number) => boolean) {
+    this.#roots = roots;
+    this.#isTrusted = isTrusted;
+  }
+
+  /** The key of the incarnation of the socket at a path now; undefined where there is none, or only by a stranger's link. */
+  readonly keyAt = (file: string): string | undefined => {
+    const status = ifPossible(() =>
+      this.#reach(file, (at) => lstatSync(at, { bigint: true, throwIfNoEntry: false }) ?? 'missing'),
+    );
+    if (status === undefined || status === 'missing') return undefined;
+    if (status === 'followed' || this.#isFollowed(status)) return keyAt(file);
+    return status.isSocket() ? incarnationKey(incarnationOf(status)) : undefined;
+  };
+
+  /** Pins the socket at a path. @returns the pin, with the path it really has; or why there is none */
+  readonly pin = (file: string): PinnedSocket | PinProblem => {
+    let link: BigIntStats | undefined;
+    let isFollowed = false;
+    const pinned = pinSocket(file, () => {
+      const fd = this.#reach(file, (at) => openSync(at, O_PATH | constants.O_NOFOLLOW));
+      isFollowed = fd === 'followed';
+      if (fd === 'followed') return openSync(file, O_PATH);
+      const status = fstatSync(fd, { bigint: true });
+      if (status.isSymbolicLink()) link = status;
+      return fd;
+    });
+    if (link === undefined || isFollowed) return pinned;
+    if (this.#isFollowed(link)) return pinSocket(file);
+    return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, whose links are not followed` };
+  };
+
+  /**
+   * What is at the end of a path, looked at by the name in its directory.
+   *
+   * @returns `followed` where a directory on the way is a link that is followed
+   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link of a stranger, too), EACCES
+   */
+  #reach<T>(file: string, see: (at: string) => T): T | 'followed' {
+    const root = this.#rootOf(file);
+    if (root === undefined) return see(file);
+    const folders = file.slice(root.length + 1).split('/');
+    const name = folders.pop() ?? '';
+    const opened: number[] = [];
+    let at = this.#handle(root);
+    try {
+      for (const folder of folders) {
+        const here = inside(at, folder);
+        try {
+          at = openSync(here, DIRECTORY | constants.O_NOFOLLOW);
+        } catch (failure) {
+          if (this.#isFollowed(lstatSync(here, { bigint: true }))) return 'followed';
+          throw failure;
+        }
+        opened.push(at);
+      }
+      return see(inside(at, name));
+    } finally {
+      opened.forEach((fd) => closeSync(fd));
+    }
+  }
+
+  #isFollowed(status: BigIntStats): boolean {
+    return status.isSymbolicLink() && this.#isTrusted(Number(status.uid));
+  }
+
+  /** The root that a path lies below, as it is written or as it really is. */
+  #rootOf(file: string): string | undefined {
+    for (const root of this.#roots) {
+      if (file.startsWith(`${root}/`)) return root;
+      const real = this.#real.get(root) ?? realDirectory(root);
+      if (real === undefined) continue;
+      this.#real.set(root, real);
+      if (file.startsWith(`${real}/`)) return real;
+    }
+    return undefined;
+  }
+
+  #handle(root: string): number {
+    const open = this.#open.get(root);
+    if (open !== undefined) return open;
+    const fd = openSync(root, DIRECTORY);
+    this.#open.set(root, fd);
+    setImmediate(() => {
+      this.#open.delete(root);
+      closeSync(fd);
+    });
+    return fd;
+  }
+}
+
+function inside(directory: number, name: string): string {
+  return `/proc/self/fd/${String(directory)}/${name}`;
+}
+
+/** Looks at sockets of plugins: below the doors, and where drivers keep theirs. @param ownUid the broker's own user */
+export function pluginSockets({ devicePlugins, pluginsRegistry, plugins }: Paths, ownUid: number): SocketPaths {
+  return new SocketPaths([devicePlugins, pluginsRegistry, plugins, KUBELET_PLUGINS], (uid) => isTrusted(uid, ownUid));
+}
