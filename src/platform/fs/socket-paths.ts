@@ -17,7 +17,7 @@ export class SocketPaths {
   readonly #isTrusted: (uid: number) => boolean;
   /** Where each root really is, once it exists. */
   readonly #real = new Map<string, string>();
-  /** Roots that are open until the event loop goes on, because many sockets are looked at in one turn. */
+  /** Roots that are open until the code that runs now has ended: it may look at many sockets. */
   readonly #open = new Map<string, number>();
 
   /**
@@ -41,17 +41,16 @@ export class SocketPaths {
 
   /** Pins the socket at a path. @returns the pin, with the path it really has; or why there is none */
   readonly pin = (file: string): PinnedSocket | PinProblem => {
-    let link: BigIntStats | undefined;
-    let isFollowed = false;
+    const links: BigIntStats[] = [];
     const pinned = pinSocket(file, () => {
       const fd = this.#reach(file, (at) => openSync(at, O_PATH | constants.O_NOFOLLOW));
-      isFollowed = fd === 'followed';
       if (fd === 'followed') return openSync(file, O_PATH);
       const status = fstatSync(fd, { bigint: true });
-      if (status.isSymbolicLink()) link = status;
+      if (status.isSymbolicLink()) links.push(status);
       return fd;
     });
-    if (link === undefined || isFollowed) return pinned;
+    const [link] = links;
+    if (link === undefined) return pinned;
     if (this.#isFollowed(link)) return pinSocket(file);
     return { problem: 'not-a-socket', detail: `a link of uid ${String(link.uid)}, whose links are not followed` };
   };
@@ -107,7 +106,7 @@ export class SocketPaths {
     if (open !== undefined) return open;
     const fd = openSync(root, DIRECTORY);
     this.#open.set(root, fd);
-    setImmediate(() => {
+    queueMicrotask(() => {
       this.#open.delete(root);
       closeSync(fd);
     });
