@@ -12,7 +12,7 @@ import { Guard } from './guard.js';
 import { Inbound } from './inbound.js';
 import { LazyAlarm } from './lazy-alarm.js';
 import { Outbound } from './outbound.js';
-import { joinSmall, writeTogether } from './pieces.js';
+import { Outlet } from './outlet.js';
 import { Retirement } from './retirement.js';
 import { Throttle } from './throttle.js';
 
@@ -35,7 +35,6 @@ export interface BorderOptions {
 const READ_BYTES = 65_536;
 /** A passed deadline is looked at again: when our own loop was late, octets that came in time still wait in the kernel. */
 const SECOND_LOOK_MS = 1;
-const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
  * Puts a border before an accepted connection. Give the result to the HTTP/2 server in place of the socket.
@@ -55,6 +54,7 @@ export class Border extends Duplex {
   readonly #guard: Guard;
   readonly #inbound: Inbound;
   readonly #outbound: Outbound;
+  readonly #outlet: Outlet;
   readonly #brake: Brake;
   readonly #alarm: LazyAlarm;
   readonly #retirement = new Retirement();
@@ -78,6 +78,7 @@ export class Border extends Duplex {
     this.#guard = new Guard(options.guard, now);
     this.#inbound = new Inbound(options.guard, this.#guard, this.#calls);
     this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
+    this.#outlet = new Outlet(socket, () => this.#sent());
     this.#throttle = new Throttle(this.#brake, this.#inbound, this.#alarm, () => options.clock.mono());
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('end', () => this.#peerClosed());
@@ -138,12 +139,12 @@ export class Border extends Duplex {
     done: (error?: Error) => void,
   ): void {
     const buffers = chunks.map(({ chunk }) => chunk);
-    this.#send(joinSmall(buffers), done);
+    this.#send(buffers, done);
   }
 
   override _final(done: (error?: Error) => void): void {
     this.#halfClosed();
-    this.#socket.end();
+    this.#outlet.end();
     done();
   }
 
@@ -187,10 +188,7 @@ export class Border extends Duplex {
       done();
       return;
     }
-    writeTogether(this.#socket, chunks, () => {
-      this.#sent();
-      done();
-    });
+    this.#outlet.write(chunks, this.#outbound.isHalfAnswered, done);
     if (this.#socket.writableLength > 0) this.#unreadSince ??= now;
     this.#expect(now);
     this.#goOnRetiring(now);
@@ -227,6 +225,7 @@ export class Border extends Duplex {
 
   #goOnRetiring(now: number): void {
     const step = this.#retirement.step(now, this.#outbound.isBetweenFrames && !this.destroyed, this.#calls.size);
+    if (step !== undefined) this.#outlet.flush();
     if (step === 'ask') {
       this.#socket.write(requestToLeave());
       this.#alarm.ringAt(this.#retirement.mayCloseAt ?? Infinity);
@@ -244,7 +243,7 @@ export class Border extends Duplex {
 
   #check(): void {
     const now = this.#options.clock.mono();
-    this.#throttle.check(now, () => this.#admit(NOTHING));
+    this.#throttle.check(now, () => this.#admit(Buffer.alloc(0)));
     this.#goOnRetiring(now);
     const { mayCloseAt } = this.#retirement;
     if (mayCloseAt !== undefined && mayCloseAt > now) this.#alarm.ringAt(mayCloseAt);
@@ -285,6 +284,7 @@ export class Border extends Duplex {
         ? cause
         : { code: 'PROTOCOL' as const, message: `the border failed: ${String(cause)}` };
     const maySpeak = this.#outbound.isBetweenFrames && this.#outbound.refusal === undefined;
+    this.#outlet.flush();
     if (maySpeak && this.#socket.writableLength === 0) {
       this.#socket.write(farewell(code, message, this.#calls.lastId));
     }

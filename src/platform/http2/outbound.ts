@@ -32,6 +32,12 @@ export class Outbound {
     return this.#hasBegun && this.#passing === 0 && this.#headBytes === 0 && !this.#isInBlock;
   }
 
+  /** Whether the last octets were a message that does not end its answer: the trailers are about to follow, or more messages. */
+  get isHalfAnswered(): boolean {
+    const head = this.#current;
+    return this.isBetweenFrames && head?.type === FRAME.DATA && (head.flags & FLAG.END_STREAM) === 0;
+  }
+
   /** The error with which the server gave the connection up (RFC 9113 5.4.1); undefined while it has not. */
   get refusal(): number | undefined {
     return this.#refusal;
