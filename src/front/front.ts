@@ -5,13 +5,14 @@ import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
 import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
+import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
 /** Calls that the kubelet has under way are given this long when the broker stops. */
 const CALLS_END_MS = 5000;
 
 /** What the front needs. */
-export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation'> {
+export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations'> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
   /** Resources at most; further ones are not fronted. */
@@ -22,12 +23,14 @@ export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation'> {
 export class Front implements RosterListener, ListListener {
   readonly #ports: FrontPorts;
   readonly #resources = new Map<string, FrontedResource>();
+  readonly #registrations: Registrations;
   #speculation: Speculation;
   #alarm: Alarm | undefined;
   #isOpen = false;
 
   constructor(ports: FrontPorts) {
     this.#ports = ports;
+    this.#registrations = new Registrations(ports.clock);
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
   }
 
@@ -57,7 +60,11 @@ export class Front implements RosterListener, ListListener {
     if (resources.now(name) === undefined) return;
     this.#letGo();
     if (this.#resources.size >= maxResources()) return;
-    const fronted = new FrontedResource(name, { ...this.#ports, speculation: () => this.#speculation });
+    const fronted = new FrontedResource(name, {
+      ...this.#ports,
+      registrations: this.#registrations,
+      speculation: () => this.#speculation,
+    });
     this.#resources.set(name, fronted);
     fronted.refresh();
   }

@@ -20,6 +20,7 @@ import {
   type ResourceNow,
 } from './ports.js';
 import { Registrar, type RegistrarState } from './registrar.js';
+import type { Registrations } from './registrations.js';
 import { standingOf, type Speculation } from './standing.js';
 import { compose, isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told.js';
 
@@ -38,6 +39,8 @@ export interface FrontedResourcePorts {
   readonly limits: () => FrontLimits;
   readonly speculation: () => Speculation;
   readonly usesRegistry: boolean;
+  /** Shared by all resources. */
+  readonly registrations: Registrations;
   /** Told of each change of the state. */
   readonly changed: (resource: string, view: FrontView) => void;
   readonly called: (method: DeviceMethod, result: CallResult) => void;
@@ -117,6 +120,10 @@ export class FrontedResource implements FrontedService {
 
   get isOffered(): boolean {
     return !this.#isClosed && this.#told !== UNTOLD;
+  }
+
+  afterRegister(go: () => void): void {
+    this.#ports.registrations.after(go);
   }
 
   /** The gate is announced where the plugin wants to be called anyway, and where it was not reached yet. */

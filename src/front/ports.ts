@@ -74,6 +74,8 @@ export interface FrontedService {
    */
   readonly isOffered: boolean;
   options(): DeviceOptions;
+  /** Calls back once when the socket that no Register names may be answered, which is soon. */
+  afterRegister(go: () => void): void;
   /** A stream was opened. Returns what to call when it has ended. */
   watch(stream: ListOut): () => void;
   /** Never rejects. */

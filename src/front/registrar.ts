@@ -7,6 +7,7 @@ import { Until } from '../kernel/until.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceOptions } from '../model/device-use.js';
 import type { FrontPlace, Kubelet } from './ports.js';
+import type { Registrations } from './registrations.js';
 
 const RETRY: BackoffBounds = { firstMs: 20, maxMs: 1000 };
 /** The kubelet answers Register after it has called us back. Beyond this it hangs, and is called again. */
@@ -31,6 +32,7 @@ export interface RegistrarPorts {
   readonly options: () => DeviceOptions;
   /** Streams that the kubelet has open. */
   readonly openStreams: () => number;
+  readonly registrations: Registrations;
   /** Whether there is an entry in the registry to be made (front.doors). */
   readonly usesRegistry: boolean;
   readonly told: (state: RegistrarState, why: string) => void;
@@ -49,6 +51,8 @@ export class Registrar {
   #losses: number[] = [];
   #yields = 0;
   #yieldUntil = -Infinity;
+  /** Its Register is no longer under way. */
+  #isRegistered: () => void = () => undefined;
 
   constructor(ports: RegistrarPorts) {
     this.#ports = ports;
@@ -71,6 +75,7 @@ export class Registrar {
   /** Ends it. Nothing is taken back from the kubelet. */
   close(): void {
     this.#halt.abort();
+    this.#isRegistered();
   }
 
   async #run(): Promise<void> {
@@ -84,6 +89,7 @@ export class Registrar {
   /** One look and what follows from it. @returns milliseconds until the next look, if nothing changes before */
   async #step(): Promise<number> {
     const { kubelet, openStreams, told, clock } = this.#ports;
+    this.#isRegistered();
     if (!this.#isWanted) return Infinity;
     const incarnation = kubelet.incarnation();
     if (incarnation === undefined) {
@@ -108,7 +114,8 @@ export class Registrar {
   }
 
   async #register(incarnation: string): Promise<number> {
-    const { resource, kubelet, place, options, clock, told } = this.#ports;
+    const { resource, kubelet, place, options, clock, told, registrations } = this.#ports;
+    this.#isRegistered = registrations.begin();
     if (this.#failures === 0) told('registering', 'the kubelet is being called');
     try {
       await place.ensure();
@@ -120,6 +127,7 @@ export class Registrar {
         this.#halt.signal,
       );
     } catch (failure) {
+      this.#isRegistered();
       if (this.#halt.signal.aborted) return Infinity;
       this.#failures++;
       const { message } = asError(failure);

@@ -40,7 +40,12 @@ export class KubeletPlace implements FrontPlace {
     const onConnection = (socket: Socket): void => take(socket, resource, service);
     this.endpoint = `${FRONT_FOLDER}/${this.#names.socket}`;
     this.#a = new BoundSocket(paths.devicePlugins, this.#names.socket, clock, onConnection);
-    this.#b = new BoundSocket(paths.plugins, this.#names.socket, clock, onConnection);
+    this.#b = new BoundSocket(paths.plugins, this.#names.socket, clock, (socket) => {
+      socket.on('error', () => undefined); // it may go while it waits
+      service.afterRegister(() => {
+        if (!socket.destroyed) onConnection(socket);
+      });
+    });
   }
 
   async ensure(): Promise<void> {

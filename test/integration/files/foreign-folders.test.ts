@@ -123,6 +123,7 @@ void describe('a private folder of another program under the name of one of ours
     const service: FrontedService = {
       isOffered: false,
       options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
+      afterRegister: (go) => go(),
       watch: () => () => undefined,
       call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
     };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
+import { Registrations } from '../../../src/front/registrations.js';
 import type { FrontedService, ListOut } from '../../../src/front/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
@@ -51,6 +52,7 @@ function world() {
     limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
     speculation: () => 'off',
     usesRegistry: true,
+    registrations: new Registrations(clock),
     changed: () => undefined,
     called: () => undefined,
     gateWaited: () => undefined,

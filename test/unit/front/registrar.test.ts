@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registrar, type RegistrarState } from '../../../src/front/registrar.js';
+import { Registrations } from '../../../src/front/registrations.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 /** A kubelet that takes every Register and opens a stream at once. */
@@ -8,6 +9,7 @@ function world() {
   const clock = new FakeClock();
   const facts = { incarnation: 'k1' as string | undefined, streams: 0, registers: 0, refuse: 0, never: false };
   const states: RegistrarState[] = [];
+  const registrations = new Registrations(clock);
   const registrar = new Registrar({
     resource: 'example.com/a',
     clock,
@@ -34,6 +36,7 @@ function world() {
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
     openStreams: () => facts.streams,
     usesRegistry: true,
+    registrations,
     told: (state) => void states.push(state),
   });
   const settle = async (): Promise<void> => {
@@ -47,7 +50,7 @@ function world() {
     registrar.look();
     await settle();
   };
-  return { clock, facts, states, registrar, settle, lose };
+  return { clock, facts, states, registrar, registrations, settle, lose };
 }
 
 describe('the registrar of the front', () => {
@@ -118,5 +121,31 @@ describe('the registrar of the front', () => {
     await settle();
     assert.equal(states.at(-1), 'fronted');
     registrar.close();
+  });
+
+  it('has its Register under way until the kubelet follows, refuses, or it is closed', async () => {
+    const { clock, facts, registrar, registrations, settle } = world();
+    let went = 0;
+    const wait = (): void => registrations.after(() => went++);
+    facts.never = true;
+    registrar.isWanted = true;
+    await settle();
+    wait();
+    assert.equal(went, 0);
+    registrar.close();
+    assert.equal(went, 1);
+    const other = world();
+    other.facts.refuse = 1;
+    other.registrar.isWanted = true;
+    await other.settle();
+    other.registrations.after(() => went++);
+    assert.equal(went, 2, 'it was refused');
+    await other.clock.advance(1000);
+    other.registrar.look();
+    await other.settle();
+    other.registrations.after(() => went++);
+    assert.equal(went, 3, 'the kubelet follows');
+    other.registrar.close();
+    await clock.advance(1);
   });
 });

@@ -1,0 +1,43 @@
+// Registers that are under way, of all resources. A kubelet that starts calls our second sockets by itself, and is as busy with
+// them as with those that Register names: while it may admit pods the first list counts, so the second socket waits a little.
+import type { Clock } from '../kernel/clock.js';
+
+/** Whoever waits goes on after so long, whatever is under way: each door is there for the case that the other one fails. */
+const LIMIT_MS = 250;
+
+/** Counts them. */
+export class Registrations {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<() => void>();
+  #underWay = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** One begins. Returns what to call when the kubelet follows the list, or will not; calling it again does nothing. */
+  begin(): () => void {
+    this.#underWay++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#underWay--;
+      if (this.#underWay === 0) for (const go of [...this.#waiting]) go();
+    };
+  }
+
+  /** Calls back once: at once when none is under way, else when all are over, or a quarter of a second later. */
+  after(go: () => void): void {
+    if (this.#underWay === 0) {
+      go();
+      return;
+    }
+    const wake = (): void => {
+      alarm.cancel();
+      if (this.#waiting.delete(wake)) go();
+    };
+    const alarm = this.#clock.alarm(LIMIT_MS, wake);
+    this.#waiting.add(wake);
+  }
+}
