@@ -53,6 +53,8 @@ export class Owners implements FrontOwners {
   readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
   #calls = 0;
   #isAsking = false;
+  /** It was time to ask while a call was under way. */
+  #isDue = false;
   #alarm: Alarm | undefined;
   #askedAt = -Infinity;
 
@@ -86,7 +88,7 @@ export class Owners implements FrontOwners {
 
   allocating(_resource: string, by: 1 | -1): void {
     this.#calls += by;
-    if (by === -1 && this.#calls === 0) this.#askAgain();
+    if (by === -1 && this.#calls === 0 && this.#isDue) this.#askAgain();
   }
 
   async takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
@@ -120,6 +122,7 @@ export class Owners implements FrontOwners {
   #askAgain(): void {
     const { clock } = this.#ports;
     this.#alarm?.cancel();
+    this.#isDue = false;
     if (this.#halt.signal.aborted) return;
     const waitMs = Math.max(0, this.#askedAt + EVERY_MS - clock.mono());
     this.#alarm = clock.alarm(waitMs, () => void this.#ask());
@@ -127,7 +130,8 @@ export class Owners implements FrontOwners {
 
   async #ask(): Promise<void> {
     // The end of the last call asks again.
-    if (this.#calls > 0 || this.#isAsking) return;
+    this.#isDue = this.#calls > 0;
+    if (this.#isDue || this.#isAsking) return;
     const { podResources, clock, asked, usable } = this.#ports;
     this.#askedAt = clock.mono();
     this.#isAsking = true;

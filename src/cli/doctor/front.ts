@@ -85,7 +85,7 @@ async function checkPastUs({ devicePlugins, socket }: KubeletPaths, { daemon }: 
   const held = (daemon?.resources ?? []).find(({ state, front }) => state === 'held' && front.state !== 'off');
   const remedy =
     held === undefined
-      ? 'move them behind the broker, or leave out what they offer with front.exclude'
+      ? 'move them behind the broker, or leave out what they offer with front.exclude; restart one that was behind it before and of which the kubelet has no devices now: it was cut off when the broker let go'
       : `if one of them is the plugin of ${held.name}, which left the broker a moment ago, run plugin-broker deregister ${held.name} --force and then restart it, or the kubelet loses it when the broker lets go`;
   const message = `${counted(living.length, 'socket')} of plugins that talk to the kubelet past us: ${named.join(', ')}${more} in ${devicePlugins}; ${remedy}`;
   return finding(name, 'warn', message);
