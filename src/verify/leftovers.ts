@@ -1,6 +1,5 @@
 // Finds processes by a mark in their environment: also those that left their process group or their parent.
 import { readdirSync, readFileSync } from 'node:fs';
-import { ifPossible, isDone } from '../kernel/if-possible.js';
 import { procStat } from '../platform/process/proc-stat.js';
 
 /** The variable that marks everything a rig starts. */
@@ -20,16 +19,23 @@ export function marked(prefix: string): Found[] {
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) continue;
-    // None of one that has ended meanwhile, or is not ours to look into.
-    const environment = ifPossible(() => readFileSync(`/proc/${name}/environ`, 'latin1')) ?? '';
-    if (!`\0${environment}`.includes(`\0${MARK}=${prefix}`)) continue;
-    const seen = procStat(pid);
-    if (seen?.hasEnded === false) found.push({ pid, group: seen.group, command: seen.name });
+    try {
+      const mark = `\0${MARK}=${prefix}`;
+      if (!`\0${readFileSync(`/proc/${name}/environ`, 'latin1')}`.includes(mark)) continue;
+      const seen = procStat(pid);
+      if (seen?.hasEnded === false) found.push({ pid, group: seen.group, command: seen.name });
+    } catch {
+      // It has ended meanwhile, or is not ours to look into.
+    }
   }
   return found;
 }
 
 /** Sends a signal to a process, or with a negative pid to a process group; those that are gone are no error. */
 export function signalTo(pid: number, signal: NodeJS.Signals): boolean {
-  return isDone(() => process.kill(pid, signal));
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
 }

@@ -1,7 +1,6 @@
 // The record of a run: one JSON object a line, as it happens. Report, summary, baseline and comparison are made from it,
 // at once or later. `t` is milliseconds since the beginning of the scenario `s`. Readers pass over kinds they do not know.
 import * as z from 'zod';
-import { ifPossible } from '../kernel/if-possible.js';
 import { VERDICT_CODES, type VerdictCode } from './verdict.js';
 
 /** The version of the form below, in the first line of each run. */
@@ -136,8 +135,12 @@ export function parseRecord(text: string, name: string): readonly RecordLine[] {
 const KINDS: ReadonlySet<string> = new Set(recordLine.options.map(({ shape }) => shape.kind.value));
 
 function jsonOf(raw: string): object | undefined {
-  const value = ifPossible(() => JSON.parse(raw) as unknown);
-  return typeof value === 'object' && value !== null ? value : undefined;
+  try {
+    const value = JSON.parse(raw) as unknown;
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The JSON Schema of one line, for programs that read records. */

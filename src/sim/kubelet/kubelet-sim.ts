@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
-import type { RegisterCall } from '../../model/registration.js';
 import { Faults } from '../device/faults.js';
 import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices } from '../protos.js';
@@ -125,7 +124,7 @@ export class KubeletSim {
     const { 'v1beta1.Registration': api } = loadServices('deviceplugin/v1beta1/deviceplugin.proto', {
       'v1beta1.Registration': ['Register'],
     });
-    const register = async ({ version, endpoint, resourceName }: RegisterCall): Promise<object> => {
+    const register = async ({ version, endpoint, resourceName }: Register): Promise<object> => {
       await this.#faults.before('Register');
       if (version !== 'v1beta1') throw new Error(`requested API version ${version} is not supported by kubelet`);
       if (!/^[^/]+\.?[^/]*\/[^/]+$/.test(resourceName) || resourceName.startsWith('kubernetes.io/')) {
@@ -135,7 +134,7 @@ export class KubeletSim {
       return {};
     };
     server.addService(api, {
-      Register: (call: ServerUnaryCall<RegisterCall, object>, reply: sendUnaryData<object>) => {
+      Register: (call: ServerUnaryCall<Register, object>, reply: sendUnaryData<object>) => {
         register(call.request).then(
           (answer) => reply(null, answer),
           (failure: unknown) => {
@@ -162,3 +161,6 @@ export class KubeletSim {
     if (!this.#halt.signal.aborted) writeCheckpoint(this.#checkpoint, this.#devices);
   }
 }
+
+/** A v1beta1.RegisterRequest. */
+type Register = Readonly<Record<'version' | 'endpoint' | 'resourceName', string>>;
