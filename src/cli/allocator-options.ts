@@ -1,12 +1,11 @@
 // Options of the commands that talk to the allocator, and how its answers become exit codes.
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Owner } from '../generated/proto/pluginbroker/v1/allocator.js';
-import { durationMs } from '../kernel/duration.js';
 import { AllocationFailure, AllocatorClient } from '../platform/grpc/allocator-client.js';
 import { Unreachable } from '../platform/grpc/admin-failure.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
-import { socketOf, withRoot, type AddressOptions } from './options.js';
+import { durationOption, socketOf, withRoot, type AddressOptions } from './options.js';
 import { visible } from './output/text.js';
 import { deviceOption, idOption } from './wants.js';
 
@@ -82,13 +81,6 @@ function exitOf({ code }: AllocationFailure): number {
     default:
       return EXIT.failed;
   }
-}
-
-/** A duration such as 250ms, 30s, 5m or 1h, in milliseconds. */
-export function durationOption(text: string): number {
-  const ms = durationMs(text);
-  if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
-  return Math.round(ms);
 }
 
 function waitOption(text: string): number {

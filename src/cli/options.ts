@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Option, InvalidArgumentError, type Command } from 'commander';
+import { durationMs } from '../kernel/duration.js';
 import { defaultRoot, LONGEST_SOCKET_PATH } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
@@ -103,6 +104,13 @@ export function socketOf(options: AddressOptions, what: 'admin' | 'allocator', n
 /** The daemon that the options name. @throws CliError as socketOf */
 export function clientOf(options: AddressOptions, terminal: Terminal): AdminClient {
   return new AdminClient(socketOf(options, 'admin', 'broker.sock'), systemClock, terminal.interruption());
+}
+
+/** A duration such as 250ms, 30s, 5m or 1h, in milliseconds. */
+export function durationOption(text: string): number {
+  const ms = durationMs(text);
+  if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 250ms, 30s, 5m or 1h.');
+  return Math.round(ms);
 }
 
 function seconds(text: string): number {

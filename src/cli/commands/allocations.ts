@@ -1,14 +1,7 @@
 // `allocate`, `release`, `allocations`: devices that are bound to a key, and who has what.
 import { Option, type Command } from 'commander';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
-import {
-  allocatorOf,
-  answered,
-  durationOption,
-  withAllocator,
-  withWants,
-  type WantOptions,
-} from '../allocator-options.js';
+import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
 import { CliError, EXIT } from '../exit.js';
 import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
 import { ago, known } from '../output/amounts.js';
@@ -16,7 +9,15 @@ import { table, type Column } from '../output/table.js';
 import { visible, visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
-import { clientOf, showing, withAddress, withWatch, type AddressOptions, type WatchOptions } from '../options.js';
+import {
+  clientOf,
+  durationOption,
+  showing,
+  withAddress,
+  withWatch,
+  type AddressOptions,
+  type WatchOptions,
+} from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { wantsOf } from '../wants.js';
 

@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { duration } from '../../sim/sim-option.js';
 import { junit } from '../../verify/junit.js';
 import { SCENARIOS } from '../../verify/scenarios.js';
 import type { WriteLine } from '../../verify/recorder.js';
@@ -10,7 +9,7 @@ import type { Scenario } from '../../verify/scenario.js';
 import type { ScenarioResult } from '../../verify/verdict.js';
 import { CliError, Ended, EXIT } from '../exit.js';
 import { painter } from '../output/tones.js';
-import { withOutput, type OutputOptions } from '../options.js';
+import { durationOption, withOutput, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 import { VerifyScreen } from '../verify-screen.js';
 import { withRunOutputs, type RunOutputs } from './run-outputs.js';
@@ -49,7 +48,7 @@ export function addVerify(program: Command, terminal: Terminal, version: string)
     )
     .option('--repeat <count>', 'run each scenario so often; its verdicts have to agree', repetitions, 1)
     .option('--fail-fast', 'begin no scenario any more after one failed')
-    .option('--timeout <duration>', 'end the whole run after this, and fail', timeLimit)
+    .option('--timeout <duration>', 'end the whole run after this, and fail', durationOption)
     .addOption(
       new Option('--profile <whose>', 'judge by what this broker does, or only by what a real kubelet does')
         .choices(['broker', 'kubelet'])
@@ -188,14 +187,6 @@ function repetitions(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1 || count > 100) throw new InvalidArgumentError('write 1 to 100');
   return count;
-}
-
-function timeLimit(text: string): number {
-  try {
-    return duration(text);
-  } catch (failure) {
-    throw new InvalidArgumentError((failure as Error).message);
-  }
 }
 
 function scenarioHelp(): string {

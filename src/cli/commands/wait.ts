@@ -3,9 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { AdminClient } from '../../platform/grpc/admin-client.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
-import { duration } from '../../sim/sim-option.js';
 import { CliError, EXIT } from '../exit.js';
-import { clientOf, withAddress, type AddressOptions } from '../options.js';
+import { clientOf, durationOption, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 /** From one look to the next: a look costs the daemon well under a millisecond. */
@@ -31,7 +30,7 @@ export function addWait(program: Command, terminal: Terminal): void {
       'Waits until everything that is asked for is so: phase=ready, plugin/NAME=STATE, resource/NAME=STATE (a resource is ready with its plugin). A daemon that is not there yet is waited for, too. Ends with 1 when the time is over.',
     )
     .requiredOption('--for <condition>', 'what is waited for; may be repeated', condition)
-    .option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m', timeLimit, 30_000)
+    .option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m', durationOption, 30_000)
     .action(async (options: WaitCommandOptions) => {
       const client = clientOf(options, terminal);
       const signal = terminal.interruption();
@@ -83,12 +82,4 @@ function condition(text: string, before: readonly Condition[] = []): readonly Co
     throw new InvalidArgumentError('It must be phase=ready, plugin/NAME=STATE or resource/NAME=STATE.');
   }
   return [...before, { of: of as Condition['of'], name, is }];
-}
-
-function timeLimit(text: string): number {
-  try {
-    return duration(text);
-  } catch {
-    throw new InvalidArgumentError('It must be a duration such as 500ms, 30s or 5m.');
-  }
 }
