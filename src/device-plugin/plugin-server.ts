@@ -25,6 +25,8 @@ export class PluginServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #place: SocketPlace | undefined;
+  /** Of what was put in place: asked also when nobody listens any more and the directory was let go. */
+  #identity: string | undefined;
   #isClosed = false;
 
   /** Use `listen`. */
@@ -68,7 +70,7 @@ export class PluginServer {
 
   /** Whether the path still leads to this very socket. */
   isInPlace(): boolean {
-    return this.#place?.isInPlace() === true;
+    return this.#identity !== undefined && identityOf(this.path) === this.#identity;
   }
 
   /** Open connections. */
@@ -120,6 +122,7 @@ export class PluginServer {
       this.#listener.on('error', () => undefined);
       place.publish();
       this.#place = place;
+      this.#identity = identityOf(this.path);
     } catch (failure) {
       this.#listener.close();
       place.close();
