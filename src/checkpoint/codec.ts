@@ -11,6 +11,6 @@ export function checkpointCodec(): {
   const encoder = new CheckpointEncoder();
   return {
     encode: (document) => encoder.encode(document),
-    decode: (bytes) => decodeCheckpoint(bytes, undefined, undefined, (lease, line) => encoder.keep(lease, line)),
+    decode: (bytes) => decodeCheckpoint(bytes, undefined, undefined, (leases, lines) => encoder.keep(leases, lines)),
   };
 }

@@ -4,9 +4,10 @@ import type { CheckpointDocument, LeaseEntry, PluginEntry, StoredList, Tombstone
 import { unseal } from './envelope.js';
 import { DOCUMENT_MEMBERS, ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
 import { decodeLease, decodeLedger } from './lease-entry.js';
-import { cutLeases, parseLine } from './lease-lines.js';
+import { cutLeases, parseLines } from './lease-lines.js';
 import { Malformed, Members } from './members.js';
 import { MAX_LEVELS, nestsDeeper, TOO_DEEP } from './nesting.js';
+import { PlainLeases } from './plain-lease.js';
 import { UPGRADES, upgrade } from './upgrades.js';
 import type { RawDocument, UpgradeStep } from './upgrades.js';
 
@@ -26,19 +27,19 @@ const documentMembers: ReadonlySet<string> = new Set(DOCUMENT_MEMBERS);
 const entryMembers: ReadonlySet<string> = new Set(ENTRY_MEMBERS);
 const tombstoneMembers: ReadonlySet<string> = new Set(TOMBSTONE_MEMBERS);
 
-/** Is told the line of a lease. */
-type KeepLine = (lease: LeaseEntry, line: Buffer) => void;
+/** Is told the leases, and the bytes of their lines. */
+type KeepLines = (leases: readonly LeaseEntry[], lines: Buffer) => void;
 
 /**
  * Understands the bytes of a checkpoint. Never throws.
  *
- * @param keep is told the line of each lease where that is as this version writes it
+ * @param keep is told the leases where they stand as this version writes them
  */
 export function decodeCheckpoint(
   bytes: Buffer,
   steps: ReadonlyMap<number, UpgradeStep> = UPGRADES,
   newest = FORMAT,
-  keep: KeepLine = () => undefined,
+  keep: KeepLines = () => undefined,
 ): Decoded<CheckpointDocument> {
   const envelope = unseal(bytes);
   if (envelope.kind === 'damaged') return { ...envelope, ...legibleBoot(bytes) };
@@ -51,24 +52,21 @@ export function decodeCheckpoint(
     const raw = upgrade(parsed, envelope.format, newest, steps);
     if (raw === undefined) return damaged(bytes, `nothing upgrades its format ${envelope.format}`);
     const document = decodeDocument(raw);
-    return {
-      kind: 'document',
-      document: cut === undefined ? document : { ...document, leases: decodeLines(cut.lines, keep) },
-    };
+    if (cut === undefined) return { kind: 'document', document };
+    const leases = decodeLeases(parseLines(cut.lines));
+    keep(leases, cut.lines);
+    return { kind: 'document', document: { ...document, leases } };
   } catch (failure) {
     if (failure instanceof Malformed || failure instanceof SyntaxError) return damaged(bytes, failure.message);
     throw failure;
   }
 }
 
-/** @throws Malformed or SyntaxError */
-function decodeLines(lines: readonly Buffer[], keep: KeepLine): readonly LeaseEntry[] {
+/** @throws Malformed */
+function decodeLeases(parsed: readonly unknown[]): readonly LeaseEntry[] {
+  const plain = new PlainLeases();
   const document = new Members({});
-  return lines.map((line, index) => {
-    const lease = decodeLease(new Members(parseLine(line), document, 'leases', index));
-    keep(lease, line);
-    return lease;
-  });
+  return parsed.map((value, at) => plain.take(value) ?? decodeLease(new Members(value, document, 'leases', at)));
 }
 
 function damaged(bytes: Buffer, problem: string): Decoded<CheckpointDocument> {

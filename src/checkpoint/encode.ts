@@ -1,60 +1,91 @@
-// From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and kept with
-// it: a commit pays for what changed, and for copying the rest.
+// From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and copied from
+// generation to generation: a commit pays for what changed, and for copying the rest.
 import type { CheckpointDocument, LeaseEntry, PluginEntry, Tombstone, UnknownFields } from './document.js';
 import { leaseText } from './lease-entry.js';
-import { seal } from './envelope.js';
+import { headOf, seal } from './envelope.js';
 import { ENTRY_MEMBERS, FORMAT, TOMBSTONE_MEMBERS } from './format.js';
+import { endsOfLines } from './lease-lines.js';
+import { ListLines } from './list-lines.js';
 
-/** Ends every item of a list but the last. */
+/** Ends every member. */
 const NEXT = ',\n';
 
-/** Encodes documents; remembers the bytes of parts it has seen for as long as the parts live. */
+/** Encodes documents; copies from the bytes of the one before what it has in common with the next. */
 export class CheckpointEncoder {
-  readonly #known = new WeakMap<object, Buffer>();
+  readonly #plugins = new ListLines(entryText);
+  readonly #limits = new ListLines<unknown>(JSON.stringify);
+  readonly #tombstones = new ListLines(tombstoneText);
+  readonly #leases = new ListLines(leaseText);
+  #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
 
   /** One JSON object with `format` first, one plugin a line, and a checksum at the end. */
   encode(document: CheckpointDocument): Buffer {
     const { generation, bootId, writtenAt, eventSeq, plugins, limits, tombstones, csi, ledger, leases, extra } =
       document;
-    return seal(FORMAT, [
-      Buffer.from(Object.entries({ generation, bootId, writtenAt, eventSeq }).map(memberText).join('')),
-      ...this.#list('plugins', plugins, entryText),
-      ...this.#list('limits', limits, JSON.stringify),
-      ...this.#list('tombstones', tombstones, tombstoneText),
-      Buffer.from(
-        Object.entries({ csi: Object.fromEntries(csi), ledger: { state: ledger } })
-          .map(memberText)
-          .join(''),
-      ),
-      ...this.#list('leases', leases, leaseText),
-      Buffer.from([...extra].map(memberText).join('')),
-    ]);
+    this.#takeRead();
+    const pieces = new Pieces(FORMAT);
+    pieces.members({ generation, bootId, writtenAt, eventSeq });
+    pieces.list('plugins', plugins, this.#plugins);
+    pieces.list('limits', limits, this.#limits);
+    pieces.list('tombstones', tombstones, this.#tombstones);
+    pieces.members({ csi: Object.fromEntries(csi), ledger: { state: ledger } });
+    pieces.list('leases', leases, this.#leases);
+    pieces.add(Buffer.from([...extra].map(memberText).join('')));
+    return pieces.sealed();
   }
 
-  /** Takes the line of a lease that was read: whoever writes it again writes that. */
-  keep(lease: LeaseEntry, line: Buffer): void {
-    this.#known.set(lease, line);
+  /** Takes the lines of leases that were read: whoever writes them again writes these. They are not changed any more. */
+  keep(leases: readonly LeaseEntry[], lines: Buffer): void {
+    this.#read = { leases, lines };
   }
 
-  #list<T>(name: string, items: readonly T[], textOf: (item: T) => string): Buffer[] {
-    if (items.length === 0) return [Buffer.from(memberText([name, []]))];
-    const lines = items.map((item) => this.#line(item, textOf));
-    const last = lines.pop() ?? Buffer.alloc(0);
-    return [
-      Buffer.from(`${JSON.stringify(name)}:[\n`),
-      ...lines,
-      last.subarray(0, last.length - NEXT.length),
-      Buffer.from(`\n]${NEXT}`),
-    ];
+  /** Where each line stands is looked for when the next generation is made: a start need not wait for it. */
+  #takeRead(): void {
+    if (this.#read === undefined) return;
+    const { leases, lines } = this.#read;
+    this.#read = undefined;
+    const ends = endsOfLines(lines, leases);
+    if (ends !== undefined) this.#leases.placed(leases, ends, lines);
+  }
+}
+
+/** The pieces of one generation. */
+class Pieces {
+  readonly #format: number;
+  readonly #all: Uint8Array[] = [];
+  readonly #placed: ((bytes: Buffer) => void)[] = [];
+  #length: number;
+
+  constructor(format: number) {
+    this.#format = format;
+    this.#length = headOf(format).length;
   }
 
-  #line<T>(item: T, textOf: (item: T) => string): Buffer {
-    const isObject = typeof item === 'object' && item !== null;
-    const known = isObject ? this.#known.get(item) : undefined;
-    if (known !== undefined) return known;
-    const line = Buffer.from(textOf(item) + NEXT);
-    if (isObject) this.#known.set(item, line);
-    return line;
+  add(...pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) {
+      this.#all.push(piece);
+      this.#length += piece.length;
+    }
+  }
+
+  members(values: object): void {
+    this.add(Buffer.from(Object.entries(values).map(memberText).join('')));
+  }
+
+  list<T>(name: string, items: readonly T[], lines: ListLines<T>): void {
+    if (items.length === 0) return this.members({ [name]: [] });
+    this.add(Buffer.from(`${JSON.stringify(name)}:[\n`));
+    const start = this.#length;
+    const { pieces, ends } = lines.pieces(items);
+    this.add(...pieces, Buffer.from(`\n]${NEXT}`));
+    this.#placed.push((bytes) => lines.placed(items, ends, bytes.subarray(start)));
+    return undefined;
+  }
+
+  sealed(): Buffer {
+    const bytes = seal(this.#format, this.#all);
+    for (const placed of this.#placed) placed(bytes);
+    return bytes;
   }
 }
 

@@ -19,7 +19,7 @@ export type Opened =
  * @param members text of the members in any number of pieces, each member ended by a comma and a line feed
  */
 export function seal(format: number, members: readonly Uint8Array[]): Buffer {
-  const pieces = [Buffer.from(`${HEAD}${format},\n`), ...members, Buffer.from(SEAL)];
+  const pieces = [headOf(format), ...members, Buffer.from(SEAL)];
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const bytes = Buffer.allocUnsafeSlow(length + SEAL_BYTES);
   let at = 0;
@@ -29,6 +29,11 @@ export function seal(format: number, members: readonly Uint8Array[]): Buffer {
   }
   bytes.write(createHash('sha256').update(bytes.subarray(0, length)).digest('hex') + END, length, 'latin1');
   return bytes;
+}
+
+/** What stands before the members. */
+export function headOf(format: number): Buffer {
+  return Buffer.from(`${HEAD}${String(format)},\n`);
 }
 
 /**

@@ -14,8 +14,8 @@ const MOST_PER_PART = 80;
 export class LeaseAnswers {
   readonly #lists: DeviceLists;
   readonly #inlineBytes: number;
-  /** Of each answer that was looked at: its file, or undefined where it is too small for one. */
-  readonly #stored = new WeakMap<PluginAnswer, StoredAnswer | undefined>();
+  /** Of each answer that was looked at: its file, or that it is too small for one. */
+  readonly #stored = new WeakMap<PluginAnswer, StoredAnswer | 'small'>();
   /** Leases as they are written, once their answer is a file; the same as long as the lease is. */
   readonly #short = new WeakMap<LeaseEntry, LeaseEntry>();
 
@@ -40,15 +40,16 @@ export class LeaseAnswers {
     read: (file: StoredAnswer) => Promise<Buffer | undefined>,
     answered: (id: string, answer: PluginAnswer) => void,
   ): Promise<void> {
-    const one = async ({ id, answerFile }: LeaseEntry): Promise<void> => {
-      if (answerFile === undefined) return;
+    const one = async (id: string, answerFile: StoredAnswer): Promise<void> => {
       const bytes = await read(answerFile);
       const answer = bytes === undefined ? undefined : answerFrom(bytes);
       if (answer === undefined) return;
       this.#stored.set(answer, answerFile);
       answered(id, answer);
     };
-    await Promise.all([...leases].map(one));
+    const reading: Promise<void>[] = [];
+    for (const { id, answerFile } of leases) if (answerFile !== undefined) reading.push(one(id, answerFile));
+    await Promise.all(reading);
   }
 
   /** Whether answers stand in the checkpoint that should be files, and can be. */
@@ -96,13 +97,14 @@ export class LeaseAnswers {
   }
 
   #storedOf(answer: PluginAnswer): StoredAnswer | undefined {
-    if (answer.isLost === true || this.#stored.has(answer)) return this.#stored.get(answer);
+    const known = this.#stored.get(answer);
+    if (known !== undefined || answer.isLost === true) return known === 'small' ? undefined : known;
     const bytes = isSurelySmall(answer, this.#inlineBytes) ? undefined : Buffer.from(answerText(answer));
     const stored =
       bytes === undefined || bytes.length <= this.#inlineBytes
         ? undefined
         : { sha256: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length };
-    this.#stored.set(answer, stored);
+    this.#stored.set(answer, stored ?? 'small');
     return stored;
   }
 }

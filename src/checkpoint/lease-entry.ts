@@ -9,7 +9,7 @@ const leaseMembers: ReadonlySet<string> = new Set(LEASE_MEMBERS);
 /** A lease is an object in a list of the document. */
 const LEASE_LEVELS = 2;
 /** Most leases have no annotations, and a thousand empty maps are a quarter of a megabyte. */
-const NO_TEXTS: ReadonlyMap<string, string> = new Map<string, string>([]);
+export const NO_TEXTS: ReadonlyMap<string, string> = new Map<string, string>([]);
 /** An answer that is in a file, until that is read. */
 const LOST: PluginAnswer = {
   envs: NO_TEXTS,

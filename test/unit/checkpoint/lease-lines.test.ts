@@ -57,6 +57,30 @@ describe('the lines of leases in a checkpoint', () => {
     }
   });
 
+  it('are understood in parts of many lines as they are in one', () => {
+    const [document] = fc.sample(
+      arbitraryCheckpoint.filter(({ leases }) => leases.length > 0),
+      { numRuns: 1, seed: 2 },
+    );
+    const [first] = document?.leases ?? [];
+    assert.ok(document !== undefined && first !== undefined);
+    const leases = Array.from({ length: 1000 }, (_, at) => ({ ...first, id: String(at).padStart(26, '0') }));
+    const bytes = new CheckpointEncoder().encode({ ...document, leases });
+    const codec = checkpointCodec();
+    const read = readBy(codec, bytes);
+    assert.deepEqual(read.leases, leases);
+    assert.ok(codec.encode(read).equals(bytes));
+    const rest = { ...read, leases: read.leases.filter((_, at) => at % 7 !== 3) };
+    assert.ok(codec.encode(rest).equals(new CheckpointEncoder().encode(rest)));
+  });
+
+  it('are made again where two leases stand in one line', () => {
+    const bytes = changed((text) => text.replace(/(\n"leases":\[\n[^\n]*,)\n/, '$1'));
+    const codec = checkpointCodec();
+    const read = readBy(codec, bytes);
+    assert.ok(codec.encode(read).equals(new CheckpointEncoder().encode(read)));
+  });
+
   it('are named by their place where one is not what it must be', () => {
     const decoded = decodeCheckpoint(changed((text) => text.replace(/(\n"leases":\[\n[^\n]*\n\{"id":)"[^"]*"/, '$17')));
     assert.deepEqual(decoded, { kind: 'damaged', problem: 'leases[1].id must be text' });

@@ -1,0 +1,136 @@
+// A lease of the checkpoint as nearly all are, taken as it was parsed: a thousand of them stand in the way of a start, and
+// what is not copied is not garbage either. Whatever is unusual in the least is left to `decodeLease`, which says what is wrong.
+import type { Granted, LeaseOwner, PluginAnswer, Want } from '../model/lease.js';
+import type { LeaseEntry } from './document.js';
+import { NO_TEXTS } from './lease-entry.js';
+
+const NOTHING: readonly never[] = [];
+/** id, uid, owner, wants, granted, answer, createdAt, bootId. */
+const MEMBERS = 8;
+
+/** Remembers texts that many leases share, so that they are held once. */
+export class PlainLeases {
+  #bootId = '';
+  #resource = '';
+
+  /**
+   * The lease that was parsed: the same object, with what is otherwise in memory put in its place. Undefined where `decodeLease`
+   * must look; that can still read it then.
+   */
+  take(value: unknown): LeaseEntry | undefined {
+    if (!isObject(value)) return undefined;
+    const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, renewed, bootId } = value;
+    if (
+      renewed !== undefined ||
+      ttlMs !== undefined ||
+      Object.keys(value).length !== MEMBERS + (key === undefined ? 0 : 1)
+    )
+      return undefined;
+    if (typeof id !== 'string' || !isCount(uid) || typeof bootId !== 'string' || typeof createdAt !== 'string')
+      return undefined;
+    if (key !== undefined && typeof key !== 'string') return undefined;
+    const created = Date.parse(createdAt);
+    if (Number.isNaN(created) || !isOwner(owner) || !this.#areWants(wants) || !this.#isGranted(granted))
+      return undefined;
+    // The last one that can fail, because nothing may be other than it was parsed then.
+    if (!takeAnswer(answer)) return undefined;
+    if (bootId === this.#bootId) value['bootId'] = this.#bootId;
+    else this.#bootId = bootId;
+    value['createdAt'] = created;
+    value['key'] = key;
+    value['ttlMs'] = undefined;
+    return value as unknown as LeaseEntry;
+  }
+
+  #areWants(wants: unknown): wants is Want[] {
+    if (!Array.isArray(wants)) return false;
+    for (const want of wants as unknown[]) {
+      if (!isObject(want) || Object.keys(want).length !== 4) return false;
+      const { resource, count, ids, numa } = want;
+      if (typeof resource !== 'string' || !isCount(count) || (numa !== 'single' && numa !== 'prefer')) return false;
+      if (!isListOf(ids, isText)) return false;
+      this.#share(want, resource);
+      if (ids.length === 0) want['ids'] = NOTHING;
+    }
+    return true;
+  }
+
+  #isGranted(granted: unknown): granted is Granted[] {
+    if (!Array.isArray(granted)) return false;
+    for (const one of granted as unknown[]) {
+      if (!isObject(one) || Object.keys(one).length !== 2) return false;
+      const { resource, devices } = one;
+      if (typeof resource !== 'string' || !Array.isArray(devices)) return false;
+      for (const device of devices as unknown[]) {
+        if (!isObject(device) || Object.keys(device).length !== 2) return false;
+        const { id, numaNodes } = device;
+        if (typeof id !== 'string' || !isListOf(numaNodes, isCount)) return false;
+        if (numaNodes.length === 0) device['numaNodes'] = NOTHING;
+      }
+      this.#share(one, resource);
+    }
+    return true;
+  }
+
+  #share(part: { resource?: unknown }, resource: string): void {
+    if (resource === this.#resource) part.resource = this.#resource;
+    else this.#resource = resource;
+  }
+}
+
+function isOwner(owner: unknown): owner is LeaseOwner {
+  if (!isObject(owner)) return false;
+  const { bind, namespace, name, part, process: life } = owner;
+  if (bind !== 'key' && bind !== 'process') return false;
+  if (typeof namespace !== 'string' || typeof name !== 'string' || typeof part !== 'string') return false;
+  if (Object.keys(owner).length !== (life === undefined ? 4 : 5)) return false;
+  if (life === undefined) return true;
+  if (!isObject(life) || Object.keys(life).length !== 2) return false;
+  const { pid, startTime } = life;
+  return isCount(pid) && typeof startTime === 'string';
+}
+
+/** Those with mounts or devices are looked at one by one: they are not most. False: nothing was changed. */
+function takeAnswer(answer: unknown): answer is PluginAnswer {
+  if (!isObject(answer) || Object.keys(answer).length !== 5) return false;
+  const { envs, mounts, devices, annotations, cdiDevices } = answer;
+  if (!isEmpty(mounts) || !isEmpty(devices) || !isListOf(cdiDevices, isText)) return false;
+  const [variables, notes] = [textsOf(envs), textsOf(annotations)];
+  if (variables === undefined || notes === undefined) return false;
+  answer['envs'] = variables;
+  answer['annotations'] = notes;
+  return true;
+}
+
+function textsOf(texts: unknown): ReadonlyMap<string, string> | undefined {
+  if (!isObject(texts)) return undefined;
+  const names = Object.keys(texts);
+  if (names.length === 0) return NO_TEXTS;
+  const map = new Map<string, string>();
+  for (const name of names) {
+    const text = texts[name];
+    if (typeof text !== 'string') return undefined;
+    map.set(name, text);
+  }
+  return map;
+}
+
+function isListOf<T>(list: unknown, isOne: (one: unknown) => one is T): list is readonly T[] {
+  return Array.isArray(list) && (list.length === 0 || list.every(isOne));
+}
+
+function isEmpty(list: unknown): boolean {
+  return Array.isArray(list) && list.length === 0;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
