@@ -60,7 +60,10 @@ export class Allocations implements LeaseSource {
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
   cdiOf(id: string): Entry['cdi'] {
-    return this.#ledger.get(id)?.cdi;
+    const entry = this.#ledger.get(id);
+    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
+    const name = this.#ports.cdi.nameOf(id);
+    return name === undefined ? undefined : { name };
   }
 
   /** Leases and marks that have devices of a resource; what `allocated` counts. */
@@ -280,7 +283,7 @@ export class Allocations implements LeaseSource {
       expiresAt: undefined,
       bootId: this.#ports.bootId,
     };
-    const entry: Entry = { lease, renewed: undefined, endsAt: undefined, cdi: undefined };
+    const entry: Entry = { lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined };
     this.#ledger.add(entry);
     return entry;
   }

@@ -100,6 +100,7 @@ export class Asking {
     const answer = await this.ask(entry.lease, signal);
     if ('code' in answer) return answer;
     entry.lease = { ...entry.lease, answer };
+    entry.bytes = undefined;
     return true;
   }
 

@@ -34,7 +34,8 @@ export class LeaseIds {
   /** An id of an earlier life of the broker. */
   seen(id: string): void {
     let time = 0;
-    for (const digit of id.slice(0, TIME_DIGITS)) time = time * DIGITS.length + Math.max(0, DIGITS.indexOf(digit));
+    for (let at = 0; at < TIME_DIGITS && at < id.length; at += 1)
+      time = time * DIGITS.length + Math.max(0, DIGITS.indexOf(id[at] ?? ''));
     this.#last = Math.max(this.#last, time);
   }
 }

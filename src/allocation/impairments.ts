@@ -42,16 +42,26 @@ export class Impairments {
     while (this.#next !== undefined) {
       const changed = this.#next;
       this.#next = undefined;
-      const isConcerned = ({ lease }: Entry): boolean =>
-        changed === 'all' || lease.granted.some(({ resource }) => changed.has(resource));
-      const entries = [...this.#ledger.all()].filter(isConcerned);
+      const entries: Entry[] = [];
+      const resources = new Set<string>();
+      for (const entry of this.#ledger.all()) {
+        const concerned = entry.lease.granted.filter(({ resource }) => changed === 'all' || changed.has(resource));
+        if (concerned.length > 0) entries.push(entry);
+        if (concerned.length > 0) for (const { resource } of entry.lease.granted) resources.add(resource);
+      }
       const listed = new Map<string, ReturnType<Listed>>();
-      for (const resource of new Set(entries.flatMap(({ lease }) => lease.granted.map((one) => one.resource)))) {
+      for (const resource of resources) {
         const ready = this.#ports.prepare([resource]);
         if (ready !== undefined) await ready;
-        listed.set(resource, listedBy(this.#ports.offer(resource), this.#ledger.takenOf(resource)));
+        listed.set(
+          resource,
+          listedBy(this.#ports.offer(resource), () => this.#ledger.takenOf(resource)),
+        );
       }
+      const isNews = [...listed.values()].some((one) => one !== 'away');
       for (const entry of entries) {
+        // A start with many leases, before any plugin came back.
+        if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
         if (this.#ledger.get(entry.lease.id) !== entry) continue;
         this.look(entry, isSettled(), (resource) => listed.get(resource) ?? 'away');
       }
@@ -81,7 +91,7 @@ export class Impairments {
   #listedFor({ lease: { granted } }: Entry): Listed {
     return (resource) => {
       const ids = granted.filter((one) => one.resource === resource).flatMap(({ devices }) => devices);
-      return listedBy(this.#ports.offer(resource), new Set(ids.map(({ id }) => id)));
+      return listedBy(this.#ports.offer(resource), () => new Set(ids.map(({ id }) => id)));
     };
   }
 

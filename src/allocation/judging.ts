@@ -13,11 +13,12 @@ export interface Impairment {
 /** What a plugin says of devices that are in leases: their health by id; `away` when it cannot be asked, `gone` when there is none. */
 export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
 
-/** What a resource offers now says of some of its devices. */
-export function listedBy(offer: Offer | undefined, ids: { has(id: string): boolean }): ReturnType<Listed> {
+/** What a resource offers now says of some of its devices. `some` is asked which only where it says anything. */
+export function listedBy(offer: Offer | undefined, some: () => { has(id: string): boolean }): ReturnType<Listed> {
   if (offer === undefined) return 'gone';
   // Of a plugin that is away only its last word is known, and it may come back with another one.
   if (!offer.isReady || offer.devices === undefined) return 'away';
+  const ids = some();
   const health = new Map<string, string>();
   for (const device of offer.devices) if (ids.has(device.id)) health.set(device.id, device.health);
   return health;

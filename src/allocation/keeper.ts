@@ -84,11 +84,7 @@ export class Keeper {
     if (lost !== undefined) events.record(lost);
     const leases = [...this.#ledger.all()].map(({ lease }) => lease);
     if (leases.length > 0) await cdi.reconcile(leases, state === 'ok');
-    for (const entry of this.#ledger.all()) {
-      const name = cdi.nameOf(entry.lease.id);
-      entry.cdi = name === undefined ? undefined : { name };
-      this.#await(entry);
-    }
+    for (const entry of this.#ledger.all()) this.#await(entry);
     this.#telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
   }

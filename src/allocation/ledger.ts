@@ -11,8 +11,10 @@ export interface Entry {
   renewed: { readonly bootMs: number; readonly wallMs: number } | undefined;
   /** When it ends, on the monotonic scale. */
   endsAt: number | undefined;
-  /** Its CDI name, or why it has none. */
+  /** Its CDI name, or why it has none; undefined where that was not written in this life of the broker. */
   cdi: CdiResult | undefined;
+  /** What it takes of the room that leases share in the checkpoint, once that was asked for; undefined again with another answer. */
+  bytes: number | undefined;
 }
 
 /** The one structure. */

@@ -22,21 +22,34 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
   const isSameBoot = bootId === ports.bootId;
   const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
   const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
-  const lease = (state: Lease['state'], reason: Lease['reason']): Lease => {
-    return { id, state, reason, owner, uid, key, wants, granted, answer, createdAt, ttlMs, expiresAt, bootId };
+  const isSeen = owner.bind !== 'key' && isSameBoot && !hasEnded(owner, ports.owners);
+  const [state, reason] = isSeen ? (['active', undefined] as const) : (['unconfirmed', 'owner-unseen'] as const);
+  const lease: Lease = {
+    id,
+    state,
+    reason,
+    owner,
+    uid,
+    key,
+    wants,
+    granted,
+    answer,
+    createdAt,
+    ttlMs,
+    expiresAt,
+    bootId,
   };
   const entry: Entry = {
-    lease: lease('unconfirmed', 'owner-unseen'),
+    lease,
     renewed,
     endsAt: leftMs === undefined ? undefined : ports.clock.mono() + leftMs,
     cdi: undefined,
+    bytes: undefined,
   };
   if (leftMs !== undefined && leftMs <= 0) return { kind: 'over', entry, reason: 'ttl-over' };
   if (owner.bind === 'key') return { kind: 'lives', entry };
   if (!isSameBoot) return { kind: 'over', entry, reason: 'boot-over' };
-  if (hasEnded(owner, ports.owners)) return { kind: 'over', entry, reason: 'owner-ended' };
-  entry.lease = lease('active', undefined);
-  return { kind: 'lives', entry };
+  return isSeen ? { kind: 'lives', entry } : { kind: 'over', entry, reason: 'owner-ended' };
 }
 
 /** Whether the owner of a lease is known to have ended; a key never has. */
@@ -100,7 +113,7 @@ export function recoveredLeases(
     expiresAt: undefined,
     bootId,
   };
-  return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined }];
+  return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined }];
 }
 
 /** What operators are told when leases were lost with a checkpoint. */

@@ -2,8 +2,8 @@
 // which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { isTrusted } from '../model/ids.js';
-import type { Lease, PluginAnswer } from '../model/lease.js';
-import type { Ledger } from './ledger.js';
+import type { Lease } from '../model/lease.js';
+import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts, AskedAbout } from './ports.js';
 import type { Refused } from './result.js';
 
@@ -21,7 +21,6 @@ const MOST_LISTED = 65_536;
 export class Shares {
   readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>;
   readonly #ledger: Ledger;
-  readonly #bytes = new WeakMap<PluginAnswer, number>();
 
   constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
     this.#ports = ports;
@@ -55,6 +54,7 @@ export class Shares {
       const message = `there are ${String(this.#ledger.size)} leases, and allocator.maxLeases is ${String(maxLeases)}`;
       return { code: 'LEASES_FULL', message };
     }
+    if (!this.isStranger(uid)) return undefined;
     const owners = [...this.#ledger.all()].map(({ lease }) => lease.uid);
     const unfair = this.#ofPlaces(uid, owners, maxLeases);
     return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
@@ -77,16 +77,22 @@ export class Shares {
     return `users other than root and the broker have ${String(all)}, three quarters`;
   }
 
-  /** Why the answer of plugins for a lease cannot be kept beside all other leases, or undefined when it can. */
+  /**
+   * Why the answer of plugins for a lease cannot be kept beside all other leases, or undefined when it can.
+   *
+   * @param lease with that answer, as it would be in the ledger
+   */
   ofBytes(lease: Lease): AllocationRefusal | undefined {
-    const bytes = this.#bytesOf(lease);
+    const bytes = bytesOf(lease);
     let [own, strangers, all] = [bytes, bytes, bytes];
-    for (const { lease: other } of this.#ledger.all()) {
-      if (other.id === lease.id) continue;
-      const taken = this.#bytesOf(other);
+    for (const entry of this.#ledger.all()) {
+      const { id, uid } = entry.lease;
+      if (id === lease.id) entry.bytes = bytes;
+      if (id === lease.id) continue;
+      const taken = entry.bytes ?? weigh(entry);
       all += taken;
-      if (this.isStranger(other.uid)) strangers += taken;
-      if (other.uid === lease.uid) own += taken;
+      if (this.isStranger(uid)) strangers += taken;
+      if (uid === lease.uid) own += taken;
     }
     if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
     if (!this.isStranger(lease.uid)) return undefined;
@@ -99,18 +105,19 @@ export class Shares {
   isStranger(uid: number): boolean {
     return !isTrusted(uid, this.#ports.ownUid);
   }
+}
 
-  /** A mark has no answer yet, and no bytes on the disk. */
-  #bytesOf({ state, answer, wants, granted, owner, key }: Lease): number {
-    const known = this.#bytes.get(answer);
-    if (known !== undefined) return known;
-    if (state === 'asking' && answer.envs.size === 0 && answer.mounts.length === 0) return 0;
-    const { envs, mounts, devices, annotations, cdiDevices } = answer;
-    const parts = [wants, granted, owner, key, [...envs], mounts, devices, [...annotations], cdiDevices];
-    const bytes = Buffer.byteLength(JSON.stringify(parts));
-    this.#bytes.set(answer, bytes);
-    return bytes;
-  }
+/** A mark has no answer yet, and no bytes on the disk. */
+function weigh(entry: Entry): number {
+  const { state, answer } = entry.lease;
+  if (state === 'asking' && answer.envs.size === 0 && answer.mounts.length === 0) return 0;
+  return (entry.bytes = bytesOf(entry.lease));
+}
+
+function bytesOf({ answer, wants, granted, owner, key }: Lease): number {
+  const { envs, mounts, devices, annotations, cdiDevices } = answer;
+  const parts = [wants, granted, owner, key, [...envs], mounts, devices, [...annotations], cdiDevices];
+  return Buffer.byteLength(JSON.stringify(parts));
 }
 
 function full(whose: string, bytes: number, most: number): AllocationRefusal {

@@ -90,16 +90,19 @@ export class LeaseFiles {
    */
   async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void> {
     const { directory, origin } = this.#ports;
-    const living = new Set(leases.map(({ id }) => id));
-    const there = new Set<string>();
+    const toPutRight: Lease[] = [];
     try {
       await this.#soon(() => directory.prepare());
-      for (const name of await this.#soon(() => directory.names())) {
+      const others = new Set(await this.#soon(() => directory.names()));
+      for (const lease of leases) {
+        const isThere = others.delete(fileOf(lease.id));
+        if (isThere && lease.bootId === origin.boot) this.#written.add(lease.id);
+        else toPutRight.push(lease);
+      }
+      for (const name of others) {
         // What cannot be removed under the name of a draft is in nobody's way.
         if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
-        const id = leaseOf(name);
-        if (id !== undefined) there.add(id);
-        if (id === undefined || living.has(id) || !mayRemove) continue;
+        if (leaseOf(name) === undefined || !mayRemove) continue;
         const text = await this.#soon(() => directory.text(name));
         if (text !== undefined && readCdiText(text)?.origin.root === origin.root) {
           await this.#soon(() => directory.remove(name));
@@ -109,10 +112,7 @@ export class LeaseFiles {
       this.#cannot('read', failure);
       return;
     }
-    for (const lease of leases) {
-      if (lease.bootId === origin.boot && there.has(lease.id)) this.#written.add(lease.id);
-      else await this.#putRight(lease);
-    }
+    for (const lease of toPutRight) await this.#putRight(lease);
   }
 
   /** What files of this root, written in this boot, give to whom. Never rejects. */

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { CdiDirectory } from '../../cdi/ports.js';
+import { umask } from './umask.js';
 
 // Each lease has a file of its own: descriptors cost less than file handles.
 const opened = promisify(fs.open);
@@ -18,6 +19,12 @@ const FILE_MODE = 0o644;
 /** Opens nothing yet. */
 export function cdiDirectory(directory: string): CdiDirectory {
   const at = (name: string): string => path.join(directory, name);
+  // One operation less for each lease: nobody changes the umask while we run.
+  let isModeSet: boolean | undefined;
+  const write = (name: string, bytes: Buffer): Promise<void> => {
+    isModeSet ??= ((umask() ?? FILE_MODE) & FILE_MODE) === 0;
+    return writeNew(at(name), bytes, isModeSet);
+  };
   return {
     path: directory,
     prepare: async () => {
@@ -28,14 +35,14 @@ export function cdiDirectory(directory: string): CdiDirectory {
     write: async (name, text) => {
       const bytes = Buffer.from(text);
       try {
-        await write(at(name), bytes);
+        await write(name, bytes);
       } catch (failure) {
         const { code } = failure as NodeJS.ErrnoException;
         // Left by a broker that was killed, or the directory was removed meanwhile.
         if (code === 'EEXIST') await unlink(at(name));
         else if (code === 'ENOENT') await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
         else throw failure;
-        await write(at(name), bytes);
+        await write(name, bytes);
       }
     },
     rename: (from, to) => rename(at(from), at(to)),
@@ -49,12 +56,16 @@ export function cdiDirectory(directory: string): CdiDirectory {
   };
 }
 
-/** A new file; a link of that name is not followed. The mode is what it says, whatever the umask is. */
-async function write(file: string, bytes: Buffer): Promise<void> {
+/**
+ * A new file; a link of that name is not followed. The mode is what it says, whatever the umask is.
+ *
+ * @param isModeSet the umask takes nothing of the mode
+ */
+async function writeNew(file: string, bytes: Buffer, isModeSet: boolean): Promise<void> {
   const fd = await opened(file, 'wx', FILE_MODE);
   try {
     for (let at = 0; at < bytes.length;) at += (await written(fd, bytes, at)).bytesWritten;
-    await moded(fd, FILE_MODE);
+    if (!isModeSet) await moded(fd, FILE_MODE);
   } catch (failure) {
     await unlink(file).catch(() => undefined);
     throw failure;

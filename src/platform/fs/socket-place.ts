@@ -2,12 +2,13 @@
 // gets its mode and group there, and only then its name: a path that is checked or changed after others can reach it
 // may lead anywhere by then. (The umask would be no way: the whole process has one, the threads of the pool with it.)
 import { randomBytes } from 'node:crypto';
-import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync, readFileSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
+import { umask } from './umask.js';
 
 /** How often a folder is made that somebody removes, or a name freed that somebody takes, again and again. */
 const ATTEMPTS = 64;
@@ -166,7 +167,7 @@ export class SocketPlace {
     const probe = this.#folder.inside.at('.probe');
     const fd = openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o777);
     try {
-      return fstatSync(fd).mode & umask() & 0o777;
+      return fstatSync(fd).mode & (umask() ?? 0) & 0o777;
     } finally {
       closeSync(fd);
       this.#folder.inside.unlink('.probe');
@@ -178,11 +179,4 @@ export class SocketPlace {
     this.#directory.rename(this.#name, this.#directory, hidden);
     return hidden;
   }
-}
-
-/** The umask of the process, without changing it for a moment as umask(2) does; 0 where the system does not tell. */
-function umask(): number {
-  const status = ifPossible(() => readFileSync('/proc/self/status', 'latin1')) ?? '';
-  const [, octal = '0'] = /^Umask:\s*([0-7]+)$/m.exec(status) ?? [];
-  return parseInt(octal, 8);
 }
