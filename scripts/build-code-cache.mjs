@@ -41,10 +41,13 @@ async function startPlugin(folder) {
     {
       options: method('/v1beta1.DevicePlugin/GetDevicePluginOptions', false),
       watch: method('/v1beta1.DevicePlugin/ListAndWatch', true),
+      allocate: method('/v1beta1.DevicePlugin/Allocate', false),
     },
     {
       options: (_call, done) => done(null, Buffer.alloc(0)),
       watch: (call) => call.write(field(1, Buffer.concat([field(1, 'device-0'), field(2, 'Healthy')]))),
+      allocate: (_call, done) =>
+        done(null, field(1, field(1, Buffer.concat([field(1, 'DEVICE'), field(2, 'device-0')])))),
     },
   );
   const bound = (done) =>
@@ -61,6 +64,18 @@ async function startPlugin(folder) {
       });
     });
   return { register, stop: () => server.forceShutdown() };
+}
+
+/** Asks for a device as a program does that comes back for it: there is a lease at the next start. */
+async function take(allocSocket) {
+  const { Client, credentials } = await import('@grpc/grpc-js');
+  const client = new Client(`unix:${allocSocket}`, credentials.createInsecure());
+  const request = Buffer.concat([field(1, field(1, RESOURCE)), field(3, 'warm-up')]);
+  await new Promise((resolve, reject) => {
+    client.makeUnaryRequest('/pluginbroker.v1.Allocator/Allocate', asItIs, asItIs, request, inTime(), (failure) =>
+      failure === null ? resolve() : reject(failure),
+    );
+  }).finally(() => client.close());
 }
 
 /** Asks as an operator does, and reads the answer to its end. */
@@ -112,7 +127,10 @@ export async function buildCodeCache(out) {
   const lives = [];
   let plugin;
   try {
-    writeFileSync(path.join(root, 'config.yaml'), 'http:\n  listen: 127.0.0.1:0\nlog:\n  format: json\n');
+    writeFileSync(
+      path.join(root, 'config.yaml'),
+      'http:\n  listen: 127.0.0.1:0\nlog:\n  format: json\ncdi:\n  dir: cdi\n',
+    );
     const first = startDaemon(out, root, env);
     lives.push(first);
     const devicePlugins = path.join(root, 'device-plugins');
@@ -122,6 +140,7 @@ export async function buildCodeCache(out) {
     await plugin.register();
     const checkpoint = path.join(root, 'state', 'checkpoint.json');
     await until('its list is on disk', () => readFileSync(checkpoint, 'utf8').includes('"list"'));
+    await take(path.join(root, 'alloc.sock'));
     await end(first);
     const second = startDaemon(out, root, env);
     lives.push(second);

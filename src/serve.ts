@@ -24,7 +24,7 @@ import { loadLibc } from './platform/peer/libc.js';
 import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { parentChannel } from './platform/process/parent-channel.js';
-import { keepHeapSmall } from './platform/process/small-heap.js';
+import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, type InstanceLock, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
 import { openNotifier, tellSystemd } from './platform/systemd/notifier.js';
@@ -113,6 +113,7 @@ async function run(
   // Installed first: without a listener a SIGHUP during the start would end the process.
   let hangup = (): void => undefined;
   process.on('SIGHUP', () => hangup());
+  keepYoungSmall();
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const tellNotifier = tellSystemd(notifier);

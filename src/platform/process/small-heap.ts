@@ -3,11 +3,18 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Lets the heap be at most about twice what is alive, and the space for new objects stay as small as it is now. Measured
- * with 500 plugins that registered ten times: a quarter less memory for a tenth more CPU time in such bursts. V8 reads
- * both flags anew at each collection; one that does not know a flag any more says so on stderr and goes on.
+ * Lets the space for new objects stay as small as it is now, from the start on: what is read then survives, and V8 would take
+ * that for a reason to let it grow. Measured with 100 plugins: 10 MB of 93 less, and as much CPU time until all are confirmed.
+ */
+export function keepYoungSmall(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
+}
+
+/**
+ * Lets the heap be at most about twice what is alive. Measured with 500 plugins that registered ten times, together with
+ * {@link keepYoungSmall}: a quarter less memory for a tenth more CPU time in such bursts. V8 reads both flags anew at each
+ * collection; one that does not know a flag any more says so on stderr and goes on.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=100');
-  setFlagsFromString('--semi-space-growth-factor=1');
 }
