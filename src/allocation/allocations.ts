@@ -60,10 +60,7 @@ export class Allocations implements LeaseSource {
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
   cdiOf(id: string): Entry['cdi'] {
-    const entry = this.#ledger.get(id);
-    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
-    const name = this.#ports.cdi.nameOf(id);
-    return name === undefined ? undefined : { name };
+    return this.keeper.cdiOf(id);
   }
 
   /** Leases and marks that have devices of a resource; what `allocated` counts. */

@@ -51,6 +51,14 @@ export class Keeper {
     this.#telling.onChange(listener);
   }
 
+  /** See Allocations.cdiOf. */
+  cdiOf(id: string): Entry['cdi'] {
+    const entry = this.#ledger.get(id);
+    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
+    const name = this.#ports.cdi.nameOf(id);
+    return name === undefined ? undefined : { name };
+  }
+
   /** Why nothing is given out now, if that is so. */
   shut(): AllocationRefusal | undefined {
     return shutBy(this.#state, this.#isStopping, this.#ports.store.mayWrite);

@@ -13,7 +13,7 @@ const NEXT = ',\n';
 /** Encodes documents; copies from the bytes of the one before what it has in common with the next. */
 export class CheckpointEncoder {
   readonly #plugins = new ListLines(entryText);
-  readonly #limits = new ListLines<unknown>(JSON.stringify);
+  readonly #limits = new ListLines(JSON.stringify);
   readonly #tombstones = new ListLines(tombstoneText);
   readonly #leases = new ListLines(leaseText);
   #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
