@@ -17,7 +17,7 @@ const slowly = (text: string): LeaseEntry => decodeLease(new Members(JSON.parse(
 const plainly = (text: string): LeaseEntry | undefined => new PlainLeases().take(JSON.parse(text));
 
 /** Every member of a parsed value, with all that stands within it, in turn in the place of something else. */
-function* changedOnce(value: unknown): Generator<unknown> {
+function* changedOnce(value: unknown): Generator {
   if (typeof value !== 'object' || value === null) return;
   const isList = Array.isArray(value);
   for (const [name, inner] of Object.entries(value)) {
