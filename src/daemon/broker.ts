@@ -19,6 +19,7 @@ import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import { createBorder, type Border } from '../platform/http2/border.js';
+import { slices } from '../platform/time/slices.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
@@ -40,6 +41,8 @@ const ADMIN_STREAMS = 64;
 /** Calls of operators that are under way at the very end are given this long. */
 const LAST_ANSWERS_MS = 1000;
 const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
+/** Entries of the device-plugin directory that are looked at in one go: a machine has a few hundred, others may make more. */
+const NAMES_AT_ONCE = 4096;
 
 /** What the broker is made of. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
@@ -151,10 +154,16 @@ export class Broker {
   /** Binds kubelet.sock privately, and takes over what an earlier life of the broker had removed. @throws PathTaken */
   async bind(): Promise<void> {
     await this.#listeners.bind();
-    const restored = new Set([...this.core.roster.all()].map(({ endpointKey }) => endpointKey));
     const { live, log } = this.#parts;
-    const why = this.#kept.adopt(live.settings.paths.devicePlugins, (key) => restored.has(key));
-    if (why !== undefined) log.warn('broker.kept-sockets', why);
+    // Who is held by then has asked for it already.
+    const isKnown = (key: string): boolean =>
+      [...this.core.roster.all()].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
+    const rest = slices();
+    let atOnce = NAMES_AT_ONCE;
+    const pause = (): Promise<void> | undefined => ((atOnce -= 1) > 0 ? undefined : rest());
+    void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown, pause).then((why) => {
+      if (why !== undefined) log.warn('broker.kept-sockets', why);
+    });
   }
 
   /** Serves the admin API on broker.sock. */

@@ -1,6 +1,6 @@
 // The directory of CDI files. Engines read it at any moment, so a file is whole or not there.
 import fs from 'node:fs';
-import { mkdir, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { mkdir, opendir, readFile, rename, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { CdiDirectory } from '../../cdi/ports.js';
@@ -15,6 +15,9 @@ const closed = promisify(fs.close);
 /** Everybody who starts containers reads it. */
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
+/** Names that are read at all, and at a time. A file of ours behind them is still found by its name. */
+const MOST_NAMES = 50_000;
+const NAMES_AT_ONCE = 1024;
 
 /** Opens nothing yet. */
 export function cdiDirectory(directory: string): CdiDirectory {
@@ -30,7 +33,7 @@ export function cdiDirectory(directory: string): CdiDirectory {
     prepare: async () => {
       await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
     },
-    names: () => readdir(directory),
+    names: () => namesIn(directory),
     text: (name) => readFile(at(name), 'utf8').catch(() => undefined),
     write: async (name, text) => {
       const bytes = Buffer.from(text);
@@ -54,6 +57,15 @@ export function cdiDirectory(directory: string): CdiDirectory {
       }
     },
   };
+}
+
+/** The names in a directory, a thousand at a time: somebody may have filled it. @throws NodeJS.ErrnoException */
+async function namesIn(directory: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of await opendir(directory, { bufferSize: NAMES_AT_ONCE })) {
+    if (names.push(name) === MOST_NAMES) break;
+  }
+  return names;
 }
 
 /**

@@ -5,8 +5,8 @@ import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { realDirectory } from './directories.js';
-import { inDirectory, PinnedDirectory } from './pinned-directory.js';
-import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
+import { PinnedDirectory } from './pinned-directory.js';
+import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
 import { pinSocket } from './socket-pin.js';
 
 /** Names in private folders: the inode of the socket, and the name it had. */
@@ -41,6 +41,7 @@ export class KeptSockets {
   readonly #kept = new Map<string, Kept>();
   /** The newest place at a path. */
   readonly #places = new Map<string, Place>();
+  #isClosed = false;
 
   constructor(ports: KeptSocketsPorts) {
     this.#ports = ports;
@@ -102,14 +103,20 @@ export class KeptSockets {
 
   /**
    * Takes over what an earlier life of the broker kept in a directory, and removes what 0.1 left there. Of what belongs to
-   * nobody that is known any more, sockets on which somebody listens get their names back.
+   * nobody that is known any more, sockets on which somebody listens get their names back. A directory that somebody has
+   * filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
    * @param isKnown whether somebody will ask for the incarnation with this key
+   * @param pause called for each entry of the directory: what to wait for before the next one
    * @returns why what is kept there stays as it is: the directory cannot be read or written
    */
-  adopt(directory: string, isKnown: (key: string) => boolean): string | undefined {
+  async adopt(
+    directory: string,
+    isKnown: (key: string) => boolean,
+    pause: () => Promise<void> | undefined,
+  ): Promise<string | undefined> {
     try {
-      this.#adoptAll(directory, isKnown);
+      await this.#adoptAll(directory, isKnown, pause);
       return undefined;
     } catch (failure) {
       return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
@@ -118,27 +125,33 @@ export class KeptSockets {
 
   /** Lets the directories go; what is kept stays for the next life of the broker. */
   close(): void {
+    this.#isClosed = true;
     for (const { place } of this.#kept.values()) closePlace(place);
     for (const place of this.#places.values()) closePlace(place);
     this.#kept.clear();
     this.#places.clear();
   }
 
-  #adoptAll(directory: string, isKnown: (key: string) => boolean): void {
+  async #adoptAll(
+    directory: string,
+    isKnown: (key: string) => boolean,
+    pause: () => Promise<void> | undefined,
+  ): Promise<void> {
     const real = realDirectory(directory);
     if (real === undefined) return;
-    inDirectory(real, (pinned) => {
-      for (const name of pinned.names().filter((each) => OLD_NAME.test(each))) {
-        const incarnation = pinned.incarnation(name);
-        if (incarnation !== undefined) pinned.unlinkIf(name, incarnation);
+    const pinned = PinnedDirectory.open(real);
+    try {
+      for (const entry of pinned.entries()) {
+        if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);
+        const folder = leftFolder(pinned, entry, 'kept');
+        if (folder !== undefined) this.#adoptFolder(real, folder, isKnown);
+        const wait = pause();
+        if (wait !== undefined) await wait;
+        if (this.#isClosed) return;
       }
-      const own = this.#places.get(real)?.folder.inside;
-      for (const folder of privateFolders(pinned, 'kept')) {
-        if (own?.isSame(folder.inside) === true) folder.close();
-        else this.#adoptFolder(real, folder, isKnown);
-      }
-    });
-    for (const place of new Set(this.#places.values())) if (place.kept === 0) this.#forget(place);
+    } finally {
+      pinned.close();
+    }
   }
 
   /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
@@ -150,6 +163,8 @@ export class KeptSockets {
       // the next start tries again
     } finally {
       folder.close();
+      const place = this.#places.get(directory);
+      if (place?.kept === 0) this.#forget(place);
     }
   }
 
@@ -200,6 +215,11 @@ export class KeptSockets {
     const { path: directory } = place.directory;
     if (this.#places.get(directory) === place) this.#places.delete(directory);
   }
+}
+
+function removeSocket(directory: PinnedDirectory, name: string): void {
+  const incarnation = directory.incarnation(name);
+  if (incarnation !== undefined) directory.unlinkIf(name, incarnation);
 }
 
 function isSameFile(a: Incarnation, b: Incarnation): boolean {

@@ -10,14 +10,15 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  opendirSync,
   openSync,
-  readdirSync,
   realpathSync,
   renameSync,
   rmdirSync,
   symlinkSync,
   unlinkSync,
   type BigIntStats,
+  type Dirent,
 } from 'node:fs';
 import path from 'node:path';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
@@ -26,6 +27,12 @@ import { incarnationOf, O_PATH } from './socket-pin.js';
 
 const PERMISSIONS = 0o777n;
 const PRIVATE_MODE = 0o700n;
+/** Names that are read in one go: some milliseconds. */
+const MOST_NAMES = 4096;
+/** Entries that the system is asked for at a time. */
+const ENTRIES_AT_ONCE = 256;
+/** Entries that are read at all. What is left behind more of them is not worth more. */
+const MOST_ENTRIES = 1_000_000;
 
 /** A directory held open, whatever happens to the path it was found at. Close it. */
 export class PinnedDirectory {
@@ -78,14 +85,31 @@ export class PinnedDirectory {
     }
   }
 
-  /** Whether another one is this very directory, whatever name it was found by. */
-  isSame(other: PinnedDirectory): boolean {
-    return other.#identity === this.#identity;
+  /** Tells directories apart that are held, whatever names they were found by. */
+  get identity(): string {
+    return this.#identity;
   }
 
-  /** The names in it. @throws NodeJS.ErrnoException when it cannot be read */
-  names(): string[] {
-    return readdirSync(`/proc/self/fd/${String(this.#fd)}`);
+  /**
+   * The names in it, in no order and at most `most` of them: whoever may write it decides how many there are.
+   *
+   * @throws NodeJS.ErrnoException when it cannot be read
+   */
+  names(most = MOST_NAMES): string[] {
+    const names: string[] = [];
+    for (const { name } of this.entries()) if (names.push(name) >= most) break;
+    return names;
+  }
+
+  /** What is in it, the first million, read a little at a time as it is taken. @throws NodeJS.ErrnoException when it cannot be read */
+  *entries(): Generator<Dirent> {
+    const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`, { bufferSize: ENTRIES_AT_ONCE });
+    try {
+      let left = MOST_ENTRIES;
+      for (let entry = opened.readSync(); entry !== null && left > 0; entry = opened.readSync(), left -= 1) yield entry;
+    } finally {
+      opened.closeSync();
+    }
   }
 
   /** What has a name, links not followed; undefined where nothing has. @throws NodeJS.ErrnoException */
@@ -190,6 +214,7 @@ export class PinnedDirectory {
 
   /** Pins a folder in it that only we can enter; undefined for anything else, or nothing, of that name. Close it. */
   folder(name: string): PinnedDirectory | undefined {
+    if (ifPossible(() => this.status(name))?.isDirectory() !== true) return undefined;
     const fd = ifPossible(() => openSync(this.at(name), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
     if (fd === undefined) return undefined;
     const status = fstatSync(fd, { bigint: true });

@@ -3,15 +3,18 @@ import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
 import { PinnedDirectory } from './pinned-directory.js';
 
+/** Entries that are looked at; no kubelet.sock is there meanwhile. */
+const MOST_ENTRIES = 20_000;
+
 /**
- * Removes every socket in a directory except those named; files and directories stay (unlike the kubelet before 1.33).
+ * Removes every socket among the first entries of a directory except those named; files and directories stay (unlike the kubelet before 1.33).
  *
  * @returns the names that were removed
  */
 function wipeSockets(directory: string, keep: ReadonlySet<string>): string[] {
   const pinned = PinnedDirectory.openConfigured(directory);
   try {
-    return pinned.names().filter((name) => {
+    return pinned.names(MOST_ENTRIES).filter((name) => {
       if (keep.has(name) || name.startsWith('.')) return false;
       const incarnation = pinned.incarnation(name);
       return incarnation !== undefined && pinned.unlinkIf(name, incarnation);

@@ -1,8 +1,12 @@
 // Folders of ours in directories that others may write. Whoever may write such a directory may give any folder of root's in it
 // any name, so that name, owner and mode do not tell ours: a mark inside does, which only we can have put there. Nothing is
 // touched in a folder without its mark, and in one with it only sockets with names of our own form.
+import type { Dirent } from 'node:fs';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import type { PinnedDirectory } from './pinned-directory.js';
+
+/** Folders that this process made and holds: they are nobody's leftovers. */
+const held = new Set<string>();
 
 /** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
 export type FolderPurpose = 'listen' | 'kept';
@@ -16,7 +20,7 @@ export class PrivateFolder {
   readonly #parent: PinnedDirectory;
   readonly #mark: string;
 
-  /** Use `makePrivate`, `privateFolders` or `ownFolder`. */
+  /** Use `makePrivate`, `leftFolder` or `ownFolder`. */
   constructor(parent: PinnedDirectory, name: string, inside: PinnedDirectory, mark: string) {
     this.#parent = parent;
     this.name = name;
@@ -31,7 +35,7 @@ export class PrivateFolder {
 
   /** Whether nothing but our mark is in it. @throws NodeJS.ErrnoException when it cannot be read */
   isEmpty(): boolean {
-    return this.inside.names().every((name) => name === this.#mark);
+    return this.inside.names(2).every((name) => name === this.#mark);
   }
 
   /** Removes it if nothing but our mark is in it, and still holds it. The directory it is in must be held, too. */
@@ -49,6 +53,7 @@ export class PrivateFolder {
 
   /** Lets it go; it stays on the disk. Idempotent. */
   close(): void {
+    held.delete(this.inside.identity);
     this.inside.close();
   }
 }
@@ -64,7 +69,10 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
   const made = parent.folder(name);
   try {
     const folder = made === undefined ? undefined : marked(parent, name, made, markOf(purpose));
-    if (folder !== undefined) return folder;
+    if (folder !== undefined) {
+      held.add(folder.inside.identity);
+      return folder;
+    }
     throw new Error(`${parent.path}/${name} was exchanged by another user as soon as it was made`);
   } catch (failure) {
     made?.close();
@@ -74,24 +82,21 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
 }
 
 /**
- * Private folders that a broker of our user left; nothing else of such a name. Empty ones that it had not marked yet, which
- * whoever may write the directory could remove as well, are removed. Let each go.
- *
- * @throws NodeJS.ErrnoException when the directory cannot be read
+ * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process
+ * holds. An empty one that it had not marked yet, which whoever may write the directory could remove as well, is removed.
+ * Let it go.
  */
-export function privateFolders(parent: PinnedDirectory, purpose: FolderPurpose): PrivateFolder[] {
-  const found: PrivateFolder[] = [];
-  for (const name of parent.names().filter((each) => each.startsWith(prefixOf(purpose)))) {
-    const inside = parent.folder(name);
-    if (inside === undefined) continue; // somebody else's: a file, a link, a folder of another user
-    const mark = markOf(purpose);
-    if (hasMark(inside, mark)) found.push(new PrivateFolder(parent, name, inside, mark));
-    else {
-      inside.close();
-      parent.removeEmpty(name);
-    }
-  }
-  return found;
+export function leftFolder(parent: PinnedDirectory, entry: Dirent, purpose: FolderPurpose): PrivateFolder | undefined {
+  const { name } = entry;
+  if (!name.startsWith(prefixOf(purpose)) || !entry.isDirectory()) return undefined;
+  const inside = parent.folder(name);
+  if (inside === undefined) return undefined; // gone, or a folder of another user
+  const mark = markOf(purpose);
+  const isMarked = hasMark(inside, mark);
+  if (isMarked && !held.has(inside.identity)) return new PrivateFolder(parent, name, inside, mark);
+  inside.close();
+  if (!isMarked) parent.removeEmpty(name);
+  return undefined;
 }
 
 /**
@@ -121,7 +126,7 @@ function marked(
   inside: PinnedDirectory,
   mark: string,
 ): PrivateFolder | undefined {
-  if (inside.names().length > 0) return undefined;
+  if (inside.names(1).length > 0) return undefined;
   inside.touch(mark);
   return new PrivateFolder(parent, name, inside, mark);
 }

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from './pinned-directory.js';
-import { makePrivate, privateFolders, type PrivateFolder } from './private-folder.js';
+import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
 import { umask } from './umask.js';
 
 /** How often a folder is made that somebody removes, or a name freed that somebody takes, again and again. */
@@ -41,6 +41,7 @@ export class SocketPlace {
   /** In nobody's way, should a listener remove the path that it was bound to too late; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
   #key: string | undefined;
+  #isClosed = false;
 
   private constructor(file: string, directory: PinnedDirectory, folder: PrivateFolder) {
     this.path = file;
@@ -84,24 +85,21 @@ export class SocketPlace {
   }
 
   /**
-   * Removes sockets that dead brokers left in private folders here, where `isDead` says so. Never rejects: what cannot be
-   * looked at or removed stays, and is in nobody's way.
+   * Removes sockets that dead brokers left in private folders here, where `isDead` says so, until the place is closed. Never
+   * rejects: what cannot be looked at or removed stays, and is in nobody's way.
+   *
+   * @param pause called for each entry of the directory: what to wait for before the next one
    */
-  async sweep(isDead: (socket: string) => Promise<boolean>): Promise<void> {
-    // A directory that may be written and not read shows none.
-    for (const folder of ifPossible(() => privateFolders(this.#directory, 'listen')) ?? []) {
-      try {
-        // Not by name: somebody may have given our own folder another one by now.
-        if (folder.inside.isSame(this.#folder.inside)) continue;
-        for (const name of folder.sockets(BOUND)) {
-          if (await isDead(folder.inside.at(name))) folder.inside.unlink(name);
-        }
-        folder.removeIfEmpty();
-      } catch {
-        // the next start tries again
-      } finally {
-        folder.close();
+  async sweep(isDead: (socket: string) => Promise<boolean>, pause: () => Promise<void> | undefined): Promise<void> {
+    try {
+      for (const entry of this.#directory.entries()) {
+        const folder = leftFolder(this.#directory, entry, 'listen');
+        if (folder !== undefined) await sweepFolder(folder, isDead);
+        await pause();
+        if (this.#isClosed) return;
       }
+    } catch {
+      // A directory that may be written and not read shows none.
     }
   }
 
@@ -155,6 +153,7 @@ export class SocketPlace {
 
   /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
   close(): void {
+    this.#isClosed = true;
     this.#folder.remove();
     this.#directory.close();
   }
@@ -178,5 +177,19 @@ export class SocketPlace {
     const hidden = `.pb-aside-${randomBytes(4).toString('hex')}`;
     this.#directory.rename(this.#name, this.#directory, hidden);
     return hidden;
+  }
+}
+
+/** Removes the dead sockets of a folder, and the folder if it had no others. Lets it go. */
+async function sweepFolder(folder: PrivateFolder, isDead: (socket: string) => Promise<boolean>): Promise<void> {
+  try {
+    for (const name of folder.sockets(BOUND)) {
+      if (await isDead(folder.inside.at(name))) folder.inside.unlink(name);
+    }
+    folder.removeIfEmpty();
+  } catch {
+    // the next start tries again
+  } finally {
+    folder.close();
   }
 }

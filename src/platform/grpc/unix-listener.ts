@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
+import { slices } from '../time/slices.js';
 
 /** How often one that waits to be replaced looks whether it is. */
 const REPLACED_LOOK_MS = 5;
@@ -69,7 +70,6 @@ export class UnixListener {
     const server = createServer({ allowHalfOpen: false, pauseOnConnect: false }, options.onConnection);
     try {
       if (!replaces) await checkFree(place, clock);
-      await place.sweep(async (socket) => !(await answers(socket, clock)));
       await listen(server, place.bindPath);
       place.dress(access);
     } catch (failure) {
@@ -110,6 +110,17 @@ export class UnixListener {
         `something that was no socket had the name ${publicPath} and is ${path.join(path.dirname(publicPath), name)} now; look who made it, and remove it`,
       );
     }
+  }
+
+  /**
+   * The same for the first listener of a life, which then removes what brokers that were killed left beside the path: little
+   * by little until it is closed, because others may have filled the directory.
+   *
+   * @throws PathTaken as `publish`
+   */
+  publishFirst(): void {
+    this.publish();
+    void this.#place.sweep(async (socket) => !(await answers(socket, this.#options.clock)), slices());
   }
 
   /** Whether the public path still leads to this listener. */

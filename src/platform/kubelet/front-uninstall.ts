@@ -92,7 +92,7 @@ function withRegistry(registry: string, work: (pinned: PinnedDirectory, ours: st
   if (!existsSync(registry)) return [];
   const pinned = PinnedDirectory.openConfigured(registry);
   try {
-    const ours = pinned.names().filter((name) => {
+    const ours = Array.from(pinned.entries(), ({ name }) => name).filter((name) => {
       if (!name.startsWith(ENTRY_PREFIX) || pinned.status(name)?.isSymbolicLink() !== true) return false;
       return path.dirname(readlinkSync(pinned.at(name))) === path.join('..', 'plugins', FRONT_FOLDER);
     });

@@ -47,7 +47,8 @@ export class KeptListener {
     const fresh = await UnixListener.bind(this.#ports.listener());
     try {
       if (this.#isClosed) return void fresh.close();
-      fresh.publish();
+      if (this.#listener === undefined) fresh.publishFirst();
+      else fresh.publish();
     } catch (failure) {
       void fresh.close();
       throw failure;

@@ -96,12 +96,12 @@ export class SocketListeners {
   async openAdmin(): Promise<void> {
     needDirectory(path.dirname(this.#ports.settings.paths.brokerSocket));
     this.#admin = await this.#bindAdmin();
-    this.#admin.publish();
+    this.#admin.publishFirst();
   }
 
   /** Puts kubelet.sock in place. */
   publish(): void {
-    this.#kubelet?.publish();
+    this.#kubelet?.publishFirst();
   }
 
   /** Looks at what is there, and follows both directories from now on. */

@@ -27,6 +27,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     return pin;
   }
   const open = (listens = true): KeptSockets => new KeptSockets({ isListening: () => listens });
+  const atOnce = (): undefined => undefined;
   const folders = (directory: string): string[] => readdirSync(directory).filter((name) => name.startsWith('.pb-'));
 
   it('has no name any more but one in a private folder, and gets the first one back', async () => {
@@ -75,7 +76,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     assert.deepEqual([first.remove(known), first.remove(unknown)], [undefined, undefined]);
     first.close();
     const second = open();
-    second.adopt(directory, (key) => key === incarnationKey(known.incarnation));
+    await second.adopt(directory, (key) => key === incarnationKey(known.incarnation), atOnce);
     assert.deepEqual([existsSync(known.path), existsSync(unknown.path)], [false, true]);
     assert.equal(second.putBack(incarnationKey(known.incarnation)), true);
     assert.equal(existsSync(known.path), true);
@@ -93,10 +94,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     writeFileSync(path.join(inside, '2-file'), '');
     linkSync(path.join(inside, `${pins[0]?.incarnation.ino ?? ''}-a.sock`), path.join(inside, '3-other.sock'));
     first.close();
-    assert.equal(
-      open().adopt(directory, () => false),
-      undefined,
-    );
+    assert.equal(await open().adopt(directory, () => false, atOnce), undefined);
     assert.deepEqual(readdirSync(directory), [folder, 'a.sock', 'b.sock', 'c.sock']);
     assert.deepEqual(readdirSync(inside).sort(), ['.pb-kept', '1-directory', '2-file', '3-other.sock']);
   });
@@ -105,7 +103,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     const directory = tempDir();
     await listen(path.join(directory, '.pb-aside-4711'));
     writeFileSync(path.join(directory, '.pb-aside-17'), 'no socket');
-    open().adopt(directory, () => false);
+    await open().adopt(directory, () => false, atOnce);
     assert.deepEqual(readdirSync(directory), ['.pb-aside-17']);
   });
 

@@ -12,7 +12,7 @@ import {
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { inDirectory, PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
-import { makePrivate, privateFolders } from '../../../src/platform/fs/private-folder.js';
+import { leftFolder, makePrivate } from '../../../src/platform/fs/private-folder.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const servers: Server[] = [];
@@ -128,7 +128,8 @@ describe('a pinned directory', () => {
     inDirectory(root, (pinned) => {
       const made = makePrivate(pinned, 'kept');
       made.close();
-      const found = privateFolders(pinned, 'kept');
+      const entries = Array.from(pinned.entries());
+      const found = entries.flatMap((entry) => leftFolder(pinned, entry, 'kept') ?? []);
       assert.deepEqual(
         found.map(({ name }) => name),
         [made.name],
