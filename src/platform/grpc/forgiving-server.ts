@@ -1,13 +1,17 @@
 import { Server, type ServerOptions } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { refuseCompressed } from './uncompressed.js';
 
 /** Where grpc-js takes a call; it has no public name. */
-type TakesCalls = { _streamHandler: (interceptors: unknown, stream: ServerHttp2Stream, headers: unknown) => void };
+type TakesCalls = {
+  _streamHandler: (interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+};
 
 /**
  * A server that passes over calls which have ended before it looks at them: reset by their caller in the octets that
  * brought them, for example. grpc-js answers a call that is no gRPC, or of no method it knows, without looking whether
- * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process.
+ * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process. Calls that would
+ * be compressed are refused here.
  *
  * @throws Error when the library no longer takes calls where this looks
  */
@@ -18,7 +22,7 @@ export function createForgivingServer(options: ServerOptions): Server {
   if (take === undefined) throw new Error('grpc-js takes calls in another way than this broker knows');
   inner._streamHandler = (interceptors, stream, headers) => {
     if (stream.destroyed || stream.closed) stream.on('error', () => undefined);
-    else take.call(server, interceptors, stream, headers);
+    else if (!refuseCompressed(stream, headers)) take.call(server, interceptors, stream, headers);
   };
   return server;
 }

@@ -15,6 +15,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Caller } from '../../model/ids.js';
 import { answersLeave, nextTurn } from '../time/next-turn.js';
 import { createForgivingServer } from './forgiving-server.js';
+import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
@@ -124,8 +125,9 @@ export class GrpcDoor {
 }
 
 function credentialsFor(id: number): ServerCredentials {
-  const label: ServerInterceptor = (_method, call) =>
-    new ServerInterceptingCall(call, {
+  const label: ServerInterceptor = (_method, call) => {
+    unpackNothing(call);
+    return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, pass) => {
@@ -133,6 +135,12 @@ function credentialsFor(id: number): ServerCredentials {
             pass(metadata);
           },
         }),
+      sendMetadata: (metadata, next) => {
+        // The library would announce what it could unpack.
+        for (const [name, value] of Object.entries(ACCEPTED_ENCODINGS)) metadata.set(name, value);
+        next(metadata);
+      },
     });
+  };
   return experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]);
 }

@@ -144,6 +144,7 @@ void describe('a device-plugin directory that others may write', () => {
     mkdirSync(path.join(one.devicePlugins, '.pb-listen-aaaaaa'), { mode: 0o700 }); // killed before it was marked
     assert.equal(readdirSync(one.devicePlugins).length, 3);
     await one.start();
+    await eventually('what was left is removed', () => readdirSync(one.devicePlugins).length === 1);
     assert.deepEqual(readdirSync(one.devicePlugins), ['kubelet.sock']);
     await one.end('SIGTERM');
   });
