@@ -5,14 +5,13 @@ import type { Dirent } from 'node:fs';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import type { PinnedDirectory } from './pinned-directory.js';
 
-/** Folders that this process made and holds: they are nobody's leftovers. */
-const held = new Set<string>();
-
 /** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
 export type FolderPurpose = 'listen' | 'kept';
 
 /** A folder that only we can enter, with our mark in it, inside a directory that others may write. */
 export class PrivateFolder {
+  /** Folders that this process made and holds, whichever part of it did. */
+  static readonly #held = new Set<string>();
   /** The folder itself. */
   readonly inside: PinnedDirectory;
   /** Its name in the directory. */
@@ -26,6 +25,17 @@ export class PrivateFolder {
     this.name = name;
     this.inside = inside;
     this.#mark = mark;
+  }
+
+  /** Whether this process made a folder and holds it: then it is nobody's leftover. */
+  static isHeld({ identity }: PinnedDirectory): boolean {
+    return PrivateFolder.#held.has(identity);
+  }
+
+  /** Keeps it from being a leftover until it is let go. */
+  hold(): this {
+    PrivateFolder.#held.add(this.inside.identity);
+    return this;
   }
 
   /** Names in it that have this form and are sockets' now, links not followed. @throws NodeJS.ErrnoException when it cannot be read */
@@ -53,7 +63,7 @@ export class PrivateFolder {
 
   /** Lets it go; it stays on the disk. Idempotent. */
   close(): void {
-    held.delete(this.inside.identity);
+    PrivateFolder.#held.delete(this.inside.identity);
     this.inside.close();
   }
 }
@@ -70,8 +80,7 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
   try {
     const folder = made === undefined ? undefined : marked(parent, name, made, markOf(purpose));
     if (folder !== undefined) {
-      held.add(folder.inside.identity);
-      return folder;
+      return folder.hold();
     }
     throw new Error(`${parent.path}/${name} was exchanged by another user as soon as it was made`);
   } catch (failure) {
@@ -93,7 +102,7 @@ export function leftFolder(parent: PinnedDirectory, entry: Dirent, purpose: Fold
   if (inside === undefined) return undefined; // gone, or a folder of another user
   const mark = markOf(purpose);
   const isMarked = hasMark(inside, mark);
-  if (isMarked && !held.has(inside.identity)) return new PrivateFolder(parent, name, inside, mark);
+  if (isMarked && !PrivateFolder.isHeld(inside)) return new PrivateFolder(parent, name, inside, mark);
   inside.close();
   if (!isMarked) parent.removeEmpty(name);
   return undefined;
