@@ -4,7 +4,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, closeSync, constants, fstatSync, lchownSync, openSync } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
