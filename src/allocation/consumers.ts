@@ -9,6 +9,8 @@ import type { Consumer } from '../model/settings.js';
 export interface ConsumerPorts {
   /** As the configuration says now. */
   wanted(resource: string): Consumer;
+  /** The uid of its plugin, where that is an ordinary user whom no rule names: what it answers does not go to pods. */
+  strangerOf(resource: string): number | undefined;
   /** Whether a lease, or a request that is being served, has a device of it. */
   hasLeases(resource: string): boolean;
   /** How many devices of it pods have, as far as it is known. */
@@ -20,7 +22,7 @@ export class Consumers {
   /** Told of each resource that is with another side than when it was looked at last. */
   readonly moved = new Listeners<(resource: string) => void>();
   readonly #ports: ConsumerPorts;
-  readonly #seen = new Map<string, Consumer>();
+  readonly #seen = new Map<string, Consumer | 'pods'>();
 
   constructor(ports: ConsumerPorts) {
     this.#ports = ports;
@@ -36,17 +38,27 @@ export class Consumers {
   /** Looks whose these resources are: the configuration changed, or the last lease or pod that had some of one ended. */
   look(resources: Iterable<string>): void {
     for (const resource of resources) {
-      const consumer = this.of(resource);
+      const consumer = this.isForPods(resource) ? 'pods' : this.of(resource);
       if (this.#seen.get(resource) === consumer) continue;
       this.#seen.set(resource, consumer);
       this.moved.tell((told) => told(resource));
     }
   }
 
+  /** Whether pods may be given what its plugin answers: it is theirs, and the plugin is believed. */
+  isForPods(resource: string): boolean {
+    return this.of(resource) === 'kubelet' && this.#ports.strangerOf(resource) === undefined;
+  }
+
   /** Why a resource is not with whom the configuration says; empty when it is. */
   why(resource: string): string {
     const wanted = this.#ports.wanted(resource);
-    if (this.of(resource) === wanted) return '';
+    const now = this.of(resource);
+    const stranger = now === 'kubelet' ? this.#ports.strangerOf(resource) : undefined;
+    if (stranger !== undefined) {
+      return `${STAYS_WITH} nobody until a rule names uid ${String(stranger)}, as which its plugin runs (rules[].uids)`;
+    }
+    if (now === wanted) return '';
     return wanted === 'kubelet'
       ? `${STAYS_WITH} owners of leases until those have ended, and goes to the kubelet then`
       : `${STAYS_WITH} the kubelet until the ${String(this.#ports.heldByPods(resource))} devices that pods have are free, and is for leases then`;

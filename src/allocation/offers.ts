@@ -29,18 +29,17 @@ export class Offers {
 
   /** Undefined: nobody has ever offered it, or it is gone. */
   of(resource: string): Offer | undefined {
-    const { resources, plugins, decoded, ownUid, ruleUids } = this.#ports;
+    const { resources, plugins, decoded } = this.#ports;
     const served = resources.of(resource);
     if (served === undefined) return undefined;
     const { instance, list } = served;
     const calls = plugins.callsOf(instance.id);
-    const uid = strangerOf(instance, ownUid);
     const isPreferredAvailable = optionsOf(instance.facts).preferredAllocationAvailable;
     return {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
-      stranger: uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid,
+      stranger: this.strangerOf(resource),
       listed: list?.devices ?? 0,
       // Read by whoever decides about devices; most ask for the plugin alone.
       get devices(): readonly Device[] | undefined {
@@ -48,6 +47,13 @@ export class Offers {
       },
       plugin: calls === undefined ? undefined : { isPreferredAvailable, ...calls },
     };
+  }
+
+  /** The uid of the plugin of a resource, where that is neither root nor the broker's user nor named by its rule. */
+  strangerOf(resource: string): number | undefined {
+    const { resources, ownUid, ruleUids } = this.#ports;
+    const uid = strangerOf(resources.of(resource)?.instance, ownUid);
+    return uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid;
   }
 
   /** Has the lists of resources at hand when it resolves; undefined when they are, or are short. */

@@ -72,7 +72,7 @@ export class FrontLine {
       resources: new KubeletResources({
         resources: core.offered,
         plugins: core.devicePlugins,
-        isTheirs: (resource) => live.current.isFronted(resource) && consumers.of(resource) === 'kubelet',
+        isTheirs: (resource) => live.current.isFronted(resource) && consumers.isForPods(resource),
       }),
       owners: this.owners,
       wire: frontWire,

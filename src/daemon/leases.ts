@@ -72,6 +72,7 @@ export class Leases {
     });
     this.consumers = new Consumers({
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
+      strangerOf: (resource) => offers.strangerOf(resource),
       hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
       heldByPods: (resource) => this.#pods.of(resource).size,
     });

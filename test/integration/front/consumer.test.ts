@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { ResourceView } from '../../../src/model/views.js';
@@ -48,5 +50,39 @@ describe('for whom a resource is, when the configuration changes', { timeout: 90
     assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
     assert.equal(world.kubelet.listed(RESOURCE)?.healthy, 2);
     client.close();
+  });
+});
+
+describe('a plugin of an ordinary user behind the front', { timeout: 90_000 }, () => {
+  const UID = 54_321;
+  const world = new FrontWorld();
+  after(() => world.close());
+
+  const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can start a plugin as another user';
+
+  it('is not told to the kubelet, and it is said why, until a rule names the user', { skip }, async () => {
+    const { broker, kubelet } = world;
+    await kubelet.start();
+    await broker.start();
+    for (const folder of [path.dirname(broker.root), broker.root]) chmodSync(folder, 0o755);
+    chmodSync(broker.devicePlugins, 0o777);
+    chmodSync(broker.kubeletSocket, 0o777);
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-plugin.js');
+    const argv = [file, String(UID), path.join(broker.devicePlugins, 'p.sock'), broker.kubeletSocket, RESOURCE];
+    const plugin = spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] });
+    try {
+      assert.equal(String((await once(plugin.stdout, 'data'))[0]), 'registered\n');
+      await eventually('it serves, and it is said why nobody has it', async () => {
+        const [shown] = await broker.admin.resources('', true);
+        return shown?.allocatable === 2 && /stays with nobody until a rule names uid 54321/.test(shown.front.reason);
+      });
+      assert.equal(kubelet.of('registered', RESOURCE).length, 0);
+      const front = { enabled: true, kubeletDir: kubelet.root };
+      const rules = [{ match: { name: RESOURCE }, uids: [UID] }];
+      writeFileSync(path.join(broker.root, 'config.yaml'), JSON.stringify({ http: { listen: 'off' }, front, rules }));
+      await world.listed(2);
+    } finally {
+      plugin.kill('SIGKILL');
+    }
   });
 });

@@ -4,9 +4,10 @@ import { Consumers } from '../../../src/allocation/consumers.js';
 import type { Consumer } from '../../../src/model/settings.js';
 
 describe('for whom the devices of a resource are', () => {
-  const state = { wanted: 'local' as Consumer, leases: false, pods: 0 };
+  const state = { wanted: 'local' as Consumer, leases: false, pods: 0, stranger: undefined as number | undefined };
   const consumers = new Consumers({
     wanted: () => state.wanted,
+    strangerOf: () => state.stranger,
     hasLeases: () => state.leases,
     heldByPods: () => state.pods,
   });
@@ -34,6 +35,16 @@ describe('for whom the devices of a resource are', () => {
     assert.equal(consumers.of('r'), 'local');
   });
 
+  it('is nobody where it is for pods and its plugin runs as a user whom no rule names', () => {
+    Object.assign(state, { wanted: 'kubelet', stranger: 4001 });
+    assert.deepEqual([consumers.of('r'), consumers.isForPods('r')], ['kubelet', false]);
+    assert.match(consumers.why('r'), /^it stays with nobody until a rule names uid 4001/);
+    state.wanted = 'local';
+    assert.deepEqual([consumers.of('r'), consumers.why('r')], ['local', '']);
+    Object.assign(state, { wanted: 'kubelet', stranger: undefined });
+    assert.deepEqual([consumers.isForPods('r'), consumers.why('r')], [true, '']);
+  });
+
   it('is told of each resource that has moved when it is looked at, and looks at no other', () => {
     const asked: string[] = [];
     const told: string[] = [];
@@ -43,6 +54,7 @@ describe('for whom the devices of a resource are', () => {
         asked.push(resource);
         return wanted.get(resource) ?? 'local';
       },
+      strangerOf: () => undefined,
       hasLeases: () => false,
       heldByPods: () => 0,
     });
