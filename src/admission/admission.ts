@@ -4,7 +4,7 @@ import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { checkCaller, checkOwner } from './caller.js';
-import { checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
+import { checkMeant, checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
 import type { AdmissionPolicy, SocketPort } from './ports.js';
 import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
 import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
@@ -180,6 +180,8 @@ export class Admission implements Admitter {
   #reach(request: RegistrationRequest, full: string): Reached | Refusal {
     const { sockets, policy, self } = this.#ports;
     const { name } = request;
+    const astray = checkMeant(request, full, policy.settings.paths, sockets);
+    if (astray !== undefined) return astray;
     const endpoint = sockets.pin(full);
     if ('problem' in endpoint) return pinRefusal(name, full, endpoint, self.uid);
     const found = checkRoots(request, endpoint, policy.settings.paths, sockets) ?? sockets.listenerOf(endpoint);

@@ -72,6 +72,22 @@ export function endpointPathOrText(request: RegistrationRequest, paths: Paths): 
   return typeof found === 'string' ? found : request.endpoint;
 }
 
+/**
+ * Whether a path is meant to lie in an allowed root. Asked before it is looked at: on the way elsewhere there are links of
+ * anybody, which take time and lead to what the caller may not see.
+ */
+export function checkMeant(
+  request: RegistrationRequest,
+  full: string,
+  paths: Paths,
+  sockets: Pick<SocketPort, 'realDirectory'>,
+): Refusal | undefined {
+  const roots = rootsFor(request, paths);
+  const isBelow = (root: string | undefined): boolean => root !== undefined && isInside(full, root);
+  if (roots.some((root) => isBelow(root) || isBelow(sockets.realDirectory(root)))) return undefined;
+  return outside(request, full, roots);
+}
+
 /** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */
 export function checkRoots(
   request: RegistrationRequest,
@@ -84,9 +100,14 @@ export function checkRoots(
     const real = sockets.realDirectory(root);
     if (real !== undefined && isInside(pinned.path, real)) return undefined;
   }
+  return outside(request, pinned.path, roots);
+}
+
+function outside({ name, endpoint }: RegistrationRequest, file: string, roots: readonly string[]): Refusal {
+  const shown = JSON.stringify(endpoint.slice(0, 160));
   return {
     code: 'ENDPOINT_OUTSIDE',
-    message: `${request.name}: the endpoint ${JSON.stringify(request.endpoint.slice(0, 160))} leads to ${pinned.path}, outside of ${roots.join(', ')}`,
+    message: `${name}: the endpoint ${shown} leads to ${file}, outside of ${roots.join(', ')}`,
   };
 }
 

@@ -21,7 +21,7 @@ export function factsOf(instance: Instance): PluginFacts {
     ...(caller?.pid === undefined ? {} : { pid: caller.pid }),
     versions: instance.versions,
     version: instance.version,
-    options: instance.facts,
+    options: instance.type === DEVICE_PLUGIN ? instance.facts : {},
     primary: true,
     ...(instance.isAway ? { sentAway: true } : {}),
     firstRegisteredAt: timeText(instance.firstRegisteredAt),

@@ -6,6 +6,8 @@ import { Refused, type RefusalCode } from '../model/reasons.js';
 const MAX_NODE_ID_BYTES = 256;
 /** Topology segments taken from one driver; the checkpoint keeps them. Real drivers have one to five. */
 const MAX_SEGMENTS = 32;
+/** Characters of all of them: they are kept in the checkpoint, and those of all drivers are one object of the API server. */
+const MAX_TOPOLOGY = 2048;
 /** allocatable.count is an int32. */
 const MAX_COUNT = 2n ** 31n - 1n;
 
@@ -48,6 +50,10 @@ export function checkNodeInfo(driver: string, answer: NodeGetInfoAnswer): NodeIn
   }
   if (segments.size > MAX_SEGMENTS) {
     throw refuse('NODE_INFO_INVALID', `${segments.size} topology segments; ${MAX_SEGMENTS} are taken`);
+  }
+  const length = [...segments].reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+  if (length > MAX_TOPOLOGY) {
+    throw refuse('NODE_INFO_INVALID', `a topology of ${length} characters; ${MAX_TOPOLOGY} are taken`);
   }
   for (const [key, value] of segments) {
     if (!isLabelKey(key)) throw refuse('NODE_INFO_INVALID', `the topology key ${shown(key)}, which no label can have`);

@@ -17,7 +17,7 @@ export interface DiscoveringParts
 }
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
-export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
+export function openDiscovery({ registrySockets, recorder, roster }: Core, parts: DiscoveringParts): Discovery {
   const { settings, clock, paths, ownUid, follow, looked, full } = parts;
   const { appeared, gone } = registrySockets;
   const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
@@ -25,6 +25,7 @@ export function openDiscovery({ registrySockets, recorder }: Core, parts: Discov
     registryDirectory({
       directory: settings.paths.pluginsRegistry,
       paths,
+      expected: () => [...roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : [])),
       follow,
       isTrusted: isOurs,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),

@@ -9,6 +9,8 @@ import { Looks } from './looks.js';
 export interface RegistryPort {
   /** All files that may be sockets, hidden names left out, read as they are taken; undefined for what can be none. */
   list(): Iterable<string | undefined>;
+  /** Where sockets are expected: those of plugins of the checkpoint. */
+  expected(): Iterable<string>;
   /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
   pin(path: string): PinnedSocket | Unusable | undefined;
   /** The incarnation key at a path without pinning it; undefined when there is no socket. */
@@ -60,6 +62,9 @@ export interface DiscoverySpace {
   readonly isTrusted: (uid: number) => boolean;
 }
 
+/** Names that a start looks at in one go; the rest is looked at as a rescan does it. */
+const AT_ONCE = 1024;
+
 /** Keeps the set of sockets below the registry directory. */
 export class Discovery {
   readonly #port: RegistryPort;
@@ -103,10 +108,20 @@ export class Discovery {
 
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
-    // In one go: who is restored is compared with what is there.
-    for (const path of this.#port.list()) if (path !== undefined) this.#examine(path, false);
-    this.#tellCrowded();
     this.#again();
+    // Who is restored is compared with what is there, so that is looked at in one go, and so is what an ordinary directory
+    // holds; whoever fills one does not hold up the start.
+    for (const path of this.#port.expected()) this.#examine(path, false);
+    const entries = this.#port.list()[Symbol.iterator]();
+    for (let count = 0; count < AT_ONCE; count += 1) {
+      const { done, value } = entries.next();
+      if (done === true) {
+        this.#tellCrowded();
+        return;
+      }
+      if (value !== undefined) this.#examine(value, false);
+    }
+    this.#looks.atAll({ [Symbol.iterator]: () => entries }, () => this.#tellCrowded());
   }
 
   /** Without working file events everything is looked at more often. */

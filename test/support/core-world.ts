@@ -100,6 +100,7 @@ export class CoreWorld {
     });
     this.discovery = new Discovery(
       {
+        expected: () => [],
         follow: () => ({ isOther: false }),
         list: () => sockets.paths().filter((path) => path.startsWith(REGISTRY)),
         pin: sockets.open,

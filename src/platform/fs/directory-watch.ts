@@ -31,6 +31,8 @@ const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR',
 const NOTHING: BelowDirectory = { isOther: false };
 /** Names that the system gives at one time. */
 const NAMES_AT_ONCE = 128;
+/** Names among which directories are looked for before the watch counts as set up. */
+const NAMES_AT_START = 4096;
 
 /** Whether a path below the root has a part that begins with a dot: such names are ignored (kubelet rule). */
 export function isHidden(root: string, file: string): boolean {
@@ -77,8 +79,12 @@ export class DirectoryWatch {
     } catch (failure) {
       this.#failed(asError(failure));
     }
-    // In one go, so that what is told below is true: whoever looks at everything takes its time.
-    if (this.#isWell()) Array.from(listFiles(this.#root, (directory) => void this.follow(directory)));
+    // In one go, so that what is told below is true; where somebody filled a directory, the rest is followed when everything
+    // is looked at, which takes its time.
+    let left = NAMES_AT_START;
+    const names = listFiles(this.#root, (directory) => void this.follow(directory));
+    while (this.#isWell() && left > 0 && names.next().done !== true) left -= 1;
+    names.return(undefined);
     this.#events.rescan();
     if (this.#isWell()) this.#events.degraded(undefined);
   }
@@ -227,7 +233,8 @@ function* namesIn(directory: string): Generator<Name | undefined> {
   try {
     opened = opendirSync(directory, { bufferSize: NAMES_AT_ONCE });
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
-      const isNothing = entry.name.startsWith('.') || entry.isFile();
+      const isNothing =
+        entry.name.startsWith('.') || !(entry.isSocket() || entry.isDirectory() || entry.isSymbolicLink());
       yield isNothing ? undefined : { path: `${directory}/${entry.name}`, isDirectory: entry.isDirectory() };
     }
   } catch {

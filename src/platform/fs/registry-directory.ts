@@ -10,6 +10,8 @@ import type { SocketPaths } from './socket-paths.js';
 export interface RegistryDirectoryPorts {
   readonly directory: string;
   readonly paths: SocketPaths;
+  /** Where sockets of plugins of the checkpoint are. */
+  readonly expected: () => Iterable<string>;
   /** Tells of changes in a directory from now on. */
   readonly follow: (directory: string) => BelowDirectory;
   /** Whose sockets and directories are no strangers'. */
@@ -22,12 +24,14 @@ export interface RegistryDirectoryPorts {
 export function registryDirectory({
   directory,
   paths,
+  expected,
   follow,
   isTrusted,
   refusal,
 }: RegistryDirectoryPorts): RegistryPort {
   return {
     list: () => listFiles(directory, follow),
+    expected,
     follow,
     pin: (file) => {
       const pinned = paths.pin(file);

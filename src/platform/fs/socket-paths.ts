@@ -63,7 +63,9 @@ export class SocketPaths {
    */
   #reach<T>(file: string, see: (at: string) => T): T | 'followed' {
     const root = this.#rootOf(file);
-    if (root === undefined) return see(file);
+    // No caller has business elsewhere: on the way there are links of anybody.
+    if (root === undefined)
+      throw Object.assign(new Error(`${file} lies below no directory of sockets`), { code: 'ENOENT' });
     const folders = file.slice(root.length + 1).split('/');
     const name = folders.pop() ?? '';
     const opened: number[] = [];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chmodSync, lchownSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -28,6 +28,14 @@ async function listening(file: string): Promise<{ readonly server: Server; reado
   await new Promise<void>((resolve) => server.listen(file, resolve));
   cleanup.push(() => void server.close());
   return { server, came: () => count };
+}
+
+/** Makes a link of a user, which is never seen as one of ours. */
+function linkOf(uid: number, target: string, file: string): void {
+  const made = path.join(path.dirname(file), `.${path.basename(file)}`);
+  symlinkSync(target, made);
+  lchownSync(made, uid, uid);
+  renameSync(made, file);
 }
 
 /** A directory with a socket, a link to it, a link to its folder, and a socket elsewhere. */
@@ -66,6 +74,9 @@ void describe('links in directories that others may write', () => {
     });
     assert.deepEqual(paths.pin(path.join(door, 'by', 'two.sock')), { problem: 'missing', detail: 'ENOTDIR' });
     assert.deepEqual(paths.pin(path.join(door, 'none.sock')), { problem: 'missing', detail: 'ENOENT' });
+    const elsewhere = path.join(path.dirname(door), 'out.sock');
+    assert.equal(paths.keyAt(elsewhere), undefined, 'what lies below no root is not looked at');
+    assert.deepEqual(paths.pin(elsewhere), { problem: 'missing', detail: 'ENOENT' });
     assert.deepEqual(paths.pin(path.join(door, 'sub')), { problem: 'not-a-socket', detail: 'a directory' });
   });
 
@@ -100,16 +111,14 @@ void describe('links in directories that others may write', () => {
       [OTHER_UID, 'theirs.sock'],
       [0, 'ours.sock'],
     ] as const) {
-      symlinkSync(path.join(hidden, 's.sock'), path.join(registry, name));
-      lchownSync(path.join(registry, name), uid, uid);
+      linkOf(uid, path.join(hidden, 's.sock'), path.join(registry, name));
       if (uid === 0) continue;
       const plugin = await FakePlugin.start({
         socket: path.join(broker.devicePlugins, 'real.sock'),
         resource: 'example.com/real',
       });
       cleanup.push(() => plugin.stop());
-      symlinkSync('real.sock', path.join(broker.devicePlugins, 'alias.sock'));
-      lchownSync(path.join(broker.devicePlugins, 'alias.sock'), uid, uid);
+      linkOf(uid, 'real.sock', path.join(broker.devicePlugins, 'alias.sock'));
       const refused = plugin.register(broker.kubeletSocket, { endpoint: 'alias.sock' });
       await assert.rejects(refused, /ENDPOINT_NOT_SOCKET: .*a link of uid 54321, whose links are not followed/);
       await plugin.register(broker.kubeletSocket);

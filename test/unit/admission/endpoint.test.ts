@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkRoots, endpointPath, pinRefusal } from '../../../src/admission/endpoint.js';
+import { checkMeant, checkRoots, endpointPath, pinRefusal } from '../../../src/admission/endpoint.js';
 import type { SocketPort } from '../../../src/admission/ports.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../../src/model/ids.js';
 import type { Door, RegistrationRequest } from '../../../src/model/plugin.js';
@@ -129,6 +129,16 @@ describe('where a pinned endpoint may lie', () => {
       if (!allowed) assert.match(refusal?.message ?? '', new RegExp(`leads to ${path}, outside of /`));
     });
   }
+
+  it('is asked before it is looked at, of the path as it is written and of the root where it really is', () => {
+    const meant = (full: string, door: Door = 'register') =>
+      checkMeant(request('x', door), full, PATHS, { realDirectory: (directory) => real.get(directory) })?.code;
+    for (const full of ['/r/device-plugins/a.sock', '/mnt/dp/a.sock']) assert.equal(meant(full), undefined, full);
+    assert.equal(meant('/r/plugins_registry/a.sock', 'watcher'), undefined);
+    for (const full of ['/tmp/a.sock', '/mnt/dp', '/r/plugins/a.sock'])
+      assert.equal(meant(full), 'ENDPOINT_OUTSIDE', full);
+    assert.equal(meant('/tmp/chain/a.sock', 'watcher'), 'ENDPOINT_OUTSIDE');
+  });
 
   it('a root that does not exist lets nothing in', () => {
     const sockets = new FakeSockets();

@@ -103,6 +103,17 @@ describe('the answer to NodeGetInfo', () => {
     );
   });
 
+  it('is refused with a longer topology than anyone needs', () => {
+    const segments = (count: number) =>
+      new Map(Array.from({ length: count }, (_, index) => [`key-${String(index).padStart(2, '0')}`, 'a'.repeat(58)]));
+    assert.equal(checkNodeInfo(driver, answer({ segments: segments(32) })).topology.length, 32);
+    const long = new Map([...segments(31), ['key-31', 'a'.repeat(59)]]);
+    assert.equal(
+      codeOf(() => checkNodeInfo(driver, answer({ segments: long }))),
+      'NODE_INFO_INVALID',
+    );
+  });
+
   it('comes back from the facts of the checkpoint as it went in', () => {
     const info = checkNodeInfo(driver, answer({ segments: new Map([['zone', 'a']]), maxVolumesPerNode: 3n }));
     const facts = JSON.parse(JSON.stringify(info)) as Record<string, unknown>;

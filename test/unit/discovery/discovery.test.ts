@@ -17,6 +17,10 @@ class Bed {
   readonly unusable = new Map<string, Unusable>();
   /** What is said of paths that are no sockets. */
   readonly below = new Map<string, BelowDirectory>();
+  expected: readonly string[] = [];
+  /** How often a path was looked at, and how long each look takes. */
+  looks = 0;
+  lookMs = 0;
   readonly discovery: Discovery;
 
   constructor() {
@@ -25,9 +29,13 @@ class Bed {
     this.discovery = new Discovery(
       {
         list: () => sockets.paths().filter((path) => !isHidden(path)),
+        expected: () => this.expected,
         follow: (path) => this.below.get(path) ?? { isOther: false },
         pin: (path) => this.unusable.get(path) ?? sockets.open(path),
-        keyAt: sockets.keyAt,
+        keyAt: (path) => {
+          this.looks += 1;
+          return sockets.keyAt(path);
+        },
         ownerOf: (path) => this.owner(path),
         isHidden,
         topOf: (path) => path.split('/')[2] ?? path,
@@ -39,7 +47,11 @@ class Bed {
         full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
       },
-      this.clock,
+      {
+        wall: () => this.clock.wall(),
+        mono: () => this.clock.mono() + this.looks * this.lookMs,
+        alarm: (ms, ring) => this.clock.alarm(ms, ring),
+      },
       () => ({ rescanMs: 10_000, maxSockets: this.maxSockets, isTrusted: (uid) => uid === 0 }),
     );
   }
@@ -58,6 +70,20 @@ describe('discovery', () => {
     bed.discovery.start();
     assert.deepEqual(bed.news(), ['+/r/a#1', '+/r/d/b#2']);
     assert.equal(bed.sockets.openPins, 2);
+  });
+
+  it('looks at a start in one go at what is expected, and of the rest at no more than an ordinary directory holds', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 1500; nth += 1) bed.sockets.put(`/r/many/${String(nth)}`);
+    bed.sockets.put('/r/own');
+    bed.expected = ['/r/own'];
+    bed.lookMs = 1;
+    bed.discovery.start();
+    assert.equal(bed.news()[0], '+/r/own#1501');
+    assert.ok(bed.looks >= 1024 && bed.looks <= 1 + 1024 + 3, `${String(bed.looks)} in one go`);
+    await bed.clock.advance(60_000);
+    assert.equal(bed.discovery.size, 1501);
+    bed.discovery.stop();
   });
 
   it('looks where a hint says, and believes only what it finds', () => {
