@@ -114,12 +114,12 @@ export class Discovery {
     for (const path of this.#port.expected()) this.#examine(path, false);
     const entries = this.#port.list()[Symbol.iterator]();
     for (let count = 0; count < AT_ONCE; count += 1) {
-      const { done, value } = entries.next();
-      if (done === true) {
+      const next = entries.next();
+      if (next.done === true) {
         this.#tellCrowded();
         return;
       }
-      if (value !== undefined) this.#examine(value, false);
+      if (next.value !== undefined) this.#examine(next.value, false);
     }
     this.#looks.atAll({ [Symbol.iterator]: () => entries }, () => this.#tellCrowded());
   }

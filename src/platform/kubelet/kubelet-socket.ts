@@ -2,11 +2,12 @@
 import path from 'node:path';
 import type { Kubelet } from '../../front/ports.js';
 import type { DeviceOptions } from '../../model/device-use.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { FlatWatch } from '../fs/flat-watch.js';
-import { incarnationAt } from '../fs/socket-pin.js';
+import { PinnedDirectory } from '../fs/pinned-directory.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { RegisterRequest, registrationService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
@@ -57,7 +58,15 @@ export class KubeletSocket implements Kubelet {
   }
 
   incarnation(): string | undefined {
-    const incarnation = incarnationAt(this.#file);
+    // A link there is nobody's kubelet; following one may take long.
+    const incarnation = ifPossible(() => {
+      const directory = PinnedDirectory.openConfigured(path.dirname(this.#file));
+      try {
+        return directory.incarnation(path.basename(this.#file));
+      } finally {
+        directory.close();
+      }
+    });
     return incarnation === undefined ? undefined : incarnationKey(incarnation);
   }
 

@@ -116,6 +116,7 @@ void describe('a private folder of another program under the name of one of ours
     const kubelet = tempDir();
     const paths = kubeletPaths(kubelet);
     mkdirSync(paths.devicePlugins);
+    chmodSync(paths.devicePlugins, 0o755);
     const resource = 'example.com/gpu';
     const folder = foreignFolder(paths.devicePlugins, 'plugin-broker');
     for (const name of ['private.sock', namesOf(resource).socket]) await deadSocket(path.join(folder, name));
@@ -134,7 +135,10 @@ void describe('a private folder of another program under the name of one of ours
       maxEntries: () => 1,
     });
     const ensured = await place.ensure().catch((failure: unknown) => failure);
+    chmodSync(paths.devicePlugins, 0o757);
+    const unsound = await place.ensure().catch((failure: unknown) => failure);
     await place.close();
+    assert.match(String(unsound), /device-plugins may be written by everybody, who could stand in for the kubelet/);
     assert.match(String(ensured), /plugin-broker is not a folder of the broker's own; move it away/);
     const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
     assert.deepEqual(await uninstallFront(kubelet, true, { clock: systemClock, pause }), { removed: [] });
