@@ -11,7 +11,14 @@ export const MUTANTS = [
   {
     title: 'who waits for the limit of all waits for one turn of each other process',
     file: 'src/flood/fair-turns.ts',
-    search: 'this.#byProcess.delete(waiter.process);\n      this.#byProcess.set(waiter.process, others);',
+    search: 'putLast(processes, waiter.line.process);',
+    replace: '',
+    test: 'unit/flood/fair-turns',
+  },
+  {
+    title: 'turns of the limit of all go round between users',
+    file: 'src/flood/fair-turns.ts',
+    search: 'putLast(this.#byUser, waiter.line.user);',
     replace: '',
     test: 'unit/flood/fair-turns',
   },
