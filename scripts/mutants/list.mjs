@@ -248,7 +248,7 @@ export const MUTANTS = [
   {
     title: 'what 0.1 renamed is removed',
     file: 'src/platform/fs/kept-sockets.ts',
-    search: 'if (pinned.incarnation(name) !== undefined) pinned.unlink(name);',
+    search: 'if (incarnation !== undefined) pinned.unlinkIf(name, incarnation);',
     replace: '',
     test: 'integration/files/kept-sockets',
   },
@@ -319,15 +319,15 @@ export const MUTANTS = [
   {
     title: 'what a plugin answers is not what our transport says',
     file: 'src/platform/grpc/plugin-client.ts',
-    search: 'isPeers ? undefined : transportFault(code, details)',
-    replace: 'transportFault(code, details)',
+    search: 'if (isPeers) return new CallFailed(status, details);',
+    replace: '',
     test: 'integration/border/whose-failure',
   },
   {
     title: 'the status with which a plugin ends its stream is not that of a lost connection',
     file: 'src/platform/grpc/plugin-client.ts',
-    search: 'ended !== undefined || !isConnected || isTooLarge(code, details)',
-    replace: 'true',
+    search: "'too-large' : failed(link, end).fault",
+    replace: "'too-large' : transportFault(status, details)",
     test: 'integration/border/whose-failure',
   },
   {
