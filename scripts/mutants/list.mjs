@@ -248,7 +248,7 @@ export const MUTANTS = [
   {
     title: 'what 0.1 renamed is removed',
     file: 'src/platform/fs/kept-sockets.ts',
-    search: 'if (incarnation !== undefined) pinned.unlinkIf(name, incarnation);',
+    search: 'if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);',
     replace: '',
     test: 'integration/files/kept-sockets',
   },
