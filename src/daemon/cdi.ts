@@ -2,18 +2,13 @@
 import { noCdi, type CdiFiles } from '../allocation/ports.js';
 import { LeaseFiles, type LeaseFilePorts } from '../cdi/lease-files.js';
 import type { Origin } from '../cdi/names.js';
-import type { Clock } from '../kernel/clock.js';
 import type { Settings } from '../model/settings.js';
 import { cdiDirectory } from '../platform/fs/cdi-directory.js';
 import { lookAtHost } from '../platform/fs/host-node.js';
 import { rootIdentity } from '../platform/fs/root-identity.js';
 
 /** What is needed. */
-export interface CdiParts {
-  readonly settings: Settings;
-  readonly bootId: string;
-  readonly clock: Clock;
-}
+export type CdiParts = Pick<LeaseFilePorts, 'clock'> & { readonly settings: Settings; readonly bootId: string };
 
 /**
  * The files of leases; none where CDI is off.
