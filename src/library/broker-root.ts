@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { removeTree } from '../platform/fs/remove-tree.js';
 import type { Broker, ConfigInput } from './broker-api.js';
 
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
@@ -51,6 +52,6 @@ export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | st
 
 /** Removes what is ours. Idempotent. */
 export function removeRoot({ root, isTemporary, configFile }: BrokerRoot): void {
-  if (isTemporary) rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+  if (isTemporary) removeTree(root);
   else rmSync(configFile, { force: true });
 }

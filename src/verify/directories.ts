@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { removeTree } from '../platform/fs/remove-tree.js';
 
 /** The directory that plugins have built in. */
 export const KUBELET_DIRECTORY = '/var/lib/kubelet';
@@ -73,7 +74,7 @@ function configOf(directories: Directories, isBound: boolean): object {
 
 /** Removes what was made. */
 export function removeDirectories({ own }: Directories): void {
-  rmSync(own, { recursive: true, force: true });
+  removeTree(own);
 }
 
 /**

@@ -1,16 +1,34 @@
 // What happens to the files of a registry on real nodes, done on purpose: for scenarios and for the library.
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import path from 'node:path';
+import { removeTree } from '../platform/fs/remove-tree.js';
 
 /**
- * A directory goes and comes, with all that was in it. Out of sight first: the broker puts kubelet.sock back at once, and a
+ * A directory goes and comes, with all that was in it; the new one, and the directories in it, which users were given to put
+ * sockets in, have the owners and modes of the old. Out of sight first: the broker puts kubelet.sock back at once, and a
  * directory that fills while it is emptied stays.
  *
  * @throws NodeJS.ErrnoException where it cannot be moved
  */
 export function replaceDirectory(directory: string): void {
   const aside = path.join(path.dirname(directory), `.${path.basename(directory)}-removed`);
+  removeTree(aside);
   renameSync(directory, aside);
-  rmSync(aside, { recursive: true, force: true });
-  mkdirSync(directory, { recursive: true });
+  const folders = readdirSync(aside, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith('.'),
+  );
+  // Nobody else may enter it before all that is ours to make in it is there.
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  for (const { name } of folders) {
+    mkdirSync(path.join(directory, name), { mode: 0o700 });
+    giveAs(path.join(directory, name), lstatSync(path.join(aside, name)));
+  }
+  giveAs(directory, lstatSync(aside));
+  removeTree(aside);
+}
+
+/** Gives a directory the owner and mode of another one. */
+function giveAs(directory: string, { uid, gid, mode }: Stats): void {
+  if (uid !== process.geteuid?.() || gid !== process.getegid?.()) lchownSync(directory, uid, gid);
+  chmodSync(directory, mode & 0o7777);
 }
