@@ -49,12 +49,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   });
   return new Daemon({
     ...rest,
-    live,
-    clock,
-    random,
-    log,
-    metrics,
-    journal,
+    ...{ live, clock, random, log, metrics, journal },
     refusals,
     guarding,
     bootId,
