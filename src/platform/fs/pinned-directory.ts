@@ -15,6 +15,7 @@ import {
   realpathSync,
   renameSync,
   rmdirSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   type BigIntStats,
@@ -71,18 +72,10 @@ export class PinnedDirectory {
     return `/proc/self/fd/${String(this.#fd)}/${name}`;
   }
 
-  /** Whether a path leads to this very directory now, links followed. */
+  /** Whether a path leads to this very directory now, links followed. Needs no descriptor, which may be short. */
   isAt(directory: string): boolean {
-    try {
-      const pinned = openSync(directory, O_PATH | constants.O_DIRECTORY);
-      try {
-        return identityOf(fstatSync(pinned, { bigint: true })) === this.#identity;
-      } finally {
-        closeSync(pinned);
-      }
-    } catch {
-      return false;
-    }
+    const status = ifPossible(() => statSync(directory, { bigint: true, throwIfNoEntry: false }));
+    return status !== undefined && identityOf(status) === this.#identity;
   }
 
   /** Tells directories apart that are held, whatever names they were found by. */

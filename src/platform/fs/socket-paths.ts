@@ -3,7 +3,7 @@
 // its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, type BigIntStats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { incarnationKey, isTrusted } from '../../model/ids.js';
+import { incarnationKey, isOwnShortage, isTrusted } from '../../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model/plugin.js';
 import type { Paths } from '../../model/settings.js';
 import { realDirectory } from './directories.js';
@@ -66,6 +66,16 @@ export class SocketPaths {
     // No caller has business elsewhere: on the way there are links of anybody.
     if (root === undefined)
       throw Object.assign(new Error(`${file} lies below no directory of sockets`), { code: 'ENOENT' });
+    try {
+      return this.#reachBelow(root, file, see);
+    } catch (failure) {
+      // Without descriptors to go down with, who is there must not seem to have gone: the last name is looked at by its path.
+      if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) return see(file);
+      throw failure;
+    }
+  }
+
+  #reachBelow<T>(root: string, file: string, see: (at: string) => T): T | 'followed' {
     const folders = file.slice(root.length + 1).split('/');
     const name = folders.pop() ?? '';
     const opened: number[] = [];

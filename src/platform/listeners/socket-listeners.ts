@@ -60,8 +60,8 @@ export class SocketListeners {
   #rebindingAdmin: Promise<void> | undefined;
   /** When kubelet.sock was made again last, oldest first. */
   readonly #remadeAt: number[] = [];
-  /** It was to be made again more often than it may be, and has not stayed since. */
-  #isRestless = false;
+  /** A condition of kubelet.sock was told. It ends with a look that finds the socket in its place, and not made too often. */
+  #isAmiss = false;
   #remaking: Alarm | undefined;
   #lookedAt = -Infinity;
   #nextLook: Alarm | undefined;
@@ -170,8 +170,8 @@ export class SocketListeners {
     if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
     const mayRemake = this.#mayRemake();
     if (this.#kubelet.isInPlace()) {
-      if (mayRemake && this.#isRestless) this.#ports.degraded(KUBELET_SOCKET, undefined);
-      this.#isRestless &&= !mayRemake;
+      if (mayRemake && this.#isAmiss) this.#ports.degraded(KUBELET_SOCKET, undefined);
+      this.#isAmiss &&= !mayRemake;
       return;
     }
     if (!mayRemake) this.#tellRestless();
@@ -187,7 +187,7 @@ export class SocketListeners {
   /** It is made again when it may be; that it is not there is told until it has stayed. */
   #tellRestless(): void {
     const { clock, degraded, settings } = this.#ports;
-    this.#isRestless = true;
+    this.#isAmiss = true;
     const waitMs = (this.#remadeAt.at(-REMADE_AT_MOST) ?? 0) + REMADE_WITHIN_MS - clock.mono();
     this.#remaking?.cancel();
     this.#remaking = clock.alarm(waitMs, () => this.#lookAround());
@@ -218,9 +218,10 @@ export class SocketListeners {
       this.#remadeAt.push(this.#ports.clock.mono());
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
-      if (!this.#isRestless) degraded(KUBELET_SOCKET, undefined);
+      if (!this.#isAmiss) degraded(KUBELET_SOCKET, undefined);
     } catch (failure) {
       const why = (failure as Error).message;
+      this.#isAmiss = true;
       degraded(KUBELET_SOCKET, `${lost} and cannot be made again, so no device plugin can register: ${why}`);
     }
   }
