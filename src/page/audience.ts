@@ -145,11 +145,10 @@ export class Audience {
   /** Says goodbye to everybody. */
   close(): void {
     this.#isOver = true;
-    for (const stream of this.#members.keys()) {
+    for (const stream of [...this.#members.keys(), ...this.#newcomers.keys()]) {
       stream.write(BYE);
       stream.end();
     }
-    for (const stream of this.#newcomers.keys()) stream.end();
     this.#members.clear();
     this.#newcomers.clear();
     this.#restIfAlone();
