@@ -70,7 +70,7 @@ export function updatesView(pacer: UpdatePacer): LimitView {
     strikes: 0,
     quarantinedUntil: '',
     exceeded: pacer.exceeded,
-    slowing: pacer.isSlowed ? policy.flood.updates.onExceed : '',
+    slowing: pacer.slowing,
     source: pacer.source,
   });
 }

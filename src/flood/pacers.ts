@@ -4,6 +4,7 @@ import type { PolicySource } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { updatesView } from './limit-views.js';
 import { makeRoom } from './make-room.js';
+import { ListShares } from './list-shares.js';
 import { UpdatePacer, type PacerPorts } from './update-pacer.js';
 
 /** A session that was closed for its lists is shown for so long, unless the plugin has another one. */
@@ -20,8 +21,10 @@ export class Pacers {
   readonly #cutOff = new Map<string, { readonly view: LimitView; readonly atMs: number }>();
 
   /** @param ownUid counts for plugins whose uid is not known */
-  constructor(ports: Omit<PacerPorts, 'closed'>, ownUid: number) {
-    this.#ports = { ...ports, closed: (pacer) => this.#closed(pacer) };
+  constructor(ports: Omit<PacerPorts, 'closed' | 'shares'>, ownUid: number) {
+    const { clock, events } = ports;
+    const shares = new ListShares({ clock, events, ownUid });
+    this.#ports = { ...ports, shares, closed: (pacer) => this.#closed(pacer) };
     this.#ownUid = ownUid;
   }
 

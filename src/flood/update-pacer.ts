@@ -1,9 +1,11 @@
 // The pace at which one session's lists are taken: a permit for each turn. Coalescing is no strike; a
 // session that is to be disconnected gets one each time.
+import { sleep } from '../kernel/clock.js';
 import type { PluginPolicy, UpdateAction } from '../model/settings.js';
 import { FairTurns, ONE_LINE } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
 import type { FloodSubject, ListPacer } from '../model/flood.js';
+import type { ListShares } from './list-shares.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
@@ -15,6 +17,8 @@ export interface PacerPorts extends Pick<FloodPorts, 'openLimiter' | 'metrics' |
   /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
   readonly struck: (session: PacedSession) => void;
   readonly closed: (pacer: UpdatePacer) => void;
+  /** What the lists of each user may cost. */
+  readonly shares: ListShares;
 }
 
 /** The bucket `updates` of one session. */
@@ -26,6 +30,8 @@ export class UpdatePacer implements ListPacer {
   #policy: PluginPolicy;
   /** A list waits for its permit: it is one exceeding, however often it is asked for meanwhile. */
   #isWaiting = false;
+  /** A list waits until its user has paid for it. */
+  #isOwing = false;
   #slowedAtMs: number | undefined;
   #exceeded = 0;
 
@@ -57,14 +63,19 @@ export class UpdatePacer implements ListPacer {
     return this.#exceeded;
   }
 
-  /** Whether a list waits for its permit now. */
-  get isSlowed(): boolean {
-    return this.#isWaiting && this.#policy.flood.mode === 'enforce';
+  /** What is done with a list that waits for its permit, or for the share of its user, now; empty: none waits. */
+  get slowing(): UpdateAction | '' {
+    if (this.#isOverPace) return this.onExceed;
+    return this.#isOwing ? 'coalesce' : '';
   }
 
   /** Whether its session is closed, or about to be, for its lists. */
   get isCutOff(): boolean {
-    return this.isSlowed && this.onExceed === 'disconnect';
+    return this.#isOverPace && this.onExceed === 'disconnect';
+  }
+
+  get #isOverPace(): boolean {
+    return this.#isWaiting && this.#policy.flood.mode === 'enforce';
   }
 
   /** What is to be done when tryTake() says no. */
@@ -96,6 +107,32 @@ export class UpdatePacer implements ListPacer {
     const hasCome = (await waiting?.come(signal)) ?? false;
     this.#isWaiting = false;
     return hasCome;
+  }
+
+  /**
+   * Waits until there is room for a list in the share of its user, whatever the mode: it is what others are owed.
+   *
+   * @throws the signal's reason; the list costs nothing then
+   */
+  async room(bytes: number, signal: AbortSignal): Promise<void> {
+    const { shares, clock } = this.#ports;
+    const { uid } = this.session;
+    const owedMs = shares.book(uid, bytes);
+    if (owedMs === 0) return;
+    this.#isOwing = true;
+    try {
+      await sleep(clock, owedMs, signal);
+    } catch (failure) {
+      shares.giveBack(uid, bytes);
+      throw failure;
+    } finally {
+      this.#isOwing = false;
+    }
+  }
+
+  /** Books a list that was taken together with one that there was room for. */
+  spend(bytes: number): void {
+    this.#ports.shares.book(this.session.uid, bytes);
   }
 
   /** Goes on under another policy with the permits it has. */

@@ -43,6 +43,15 @@ export interface ListPacer {
    * @throws the signal's reason
    */
   nextTurn(signal: AbortSignal): Promise<boolean>;
+  /**
+   * Waits until there is room for a list in what its user may cost.
+   *
+   * @param bytes its length
+   * @throws the signal's reason
+   */
+  room(bytes: number, signal: AbortSignal): Promise<void>;
+  /** Counts a list of this many bytes that came with it: the next one waits for both. */
+  spend(bytes: number): void;
   /** What a list beyond the pace means. */
   readonly onExceed: 'coalesce' | 'disconnect';
   close(): void;

@@ -45,6 +45,7 @@ export class UpdateTurns {
       if (this.#pacer.onExceed === 'disconnect') return { newest, taken: 1, exceeded: true };
       if (!(await this.#pacer.nextTurn(signal))) return undefined;
     }
+    await this.#pacer.room(newest.length, signal);
     let taken = 1;
     let bytes = newest.length;
     while (taken < TURN_MESSAGES || (bytes < TURN_BYTES && taken < MAX_TURN_MESSAGES)) {
@@ -53,6 +54,7 @@ export class UpdateTurns {
       newest = more;
       taken += 1;
       bytes += more.length;
+      this.#pacer.spend(more.length);
     }
     return { newest, taken, exceeded: false };
   }

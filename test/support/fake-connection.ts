@@ -87,6 +87,18 @@ export class PacedBy implements ListPacer {
     });
   }
 
+  /** Bytes that were spent, and for which there was room. */
+  readonly costs: number[] = [];
+
+  room(bytes: number): Promise<void> {
+    this.costs.push(bytes);
+    return Promise.resolve();
+  }
+
+  spend(bytes: number): void {
+    this.costs.push(bytes);
+  }
+
   close(): void {
     this.isClosed = true;
   }

@@ -58,6 +58,8 @@ export async function startTestBroker(
       openPacer: () => ({
         tryTake: () => true,
         nextTurn: () => Promise.resolve(true),
+        room: () => Promise.resolve(),
+        spend: () => undefined,
         onExceed: 'coalesce',
         close: () => undefined,
       }),

@@ -94,10 +94,18 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
  * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process
  * holds. An empty one that it had not marked yet, which whoever may write the directory could remove as well, is removed.
  * Let it go.
+ *
+ * @param beforeMs since the epoch: only what nothing was made in, or removed from, since then
  */
-export function leftFolder(parent: PinnedDirectory, entry: Dirent, purpose: FolderPurpose): PrivateFolder | undefined {
+export function leftFolder(
+  parent: PinnedDirectory,
+  entry: Dirent,
+  purpose: FolderPurpose,
+  beforeMs = Infinity,
+): PrivateFolder | undefined {
   const { name } = entry;
   if (!name.startsWith(prefixOf(purpose)) || !entry.isDirectory()) return undefined;
+  if (Number(ifPossible(() => parent.status(name))?.mtimeMs ?? 0) >= beforeMs) return undefined;
   const inside = parent.folder(name);
   if (inside === undefined) return undefined; // gone, or a folder of another user
   const mark = markOf(purpose);

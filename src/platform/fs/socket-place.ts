@@ -13,6 +13,8 @@ import { umask } from './umask.js';
 const ATTEMPTS = 64;
 /** Names under which sockets are bound. */
 const BOUND = /^\.s[0-9a-f]{12}$/;
+/** A folder that nothing was made in or removed from for this long belongs to nobody: to bind takes milliseconds. */
+const LEFT_MS = 60_000;
 /** Somebody took the name, or changed what has it, between the look and the act. */
 const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'ENOENT']);
 
@@ -87,12 +89,17 @@ export class SocketPlace {
    * Removes sockets that dead brokers left in private folders here, where `isDead` says so, until the place is closed. Never
    * rejects: what cannot be looked at or removed stays, and is in nobody's way.
    *
+   * @param nowMs since the epoch: a folder that changed a moment ago is another program's of our user that is about to listen
    * @param pause called for each entry of the directory: what to wait for before the next one
    */
-  async sweep(isDead: (socket: string) => Promise<boolean>, pause: () => Promise<void> | undefined): Promise<void> {
+  async sweep(
+    isDead: (socket: string) => Promise<boolean>,
+    nowMs: number,
+    pause: () => Promise<void> | undefined,
+  ): Promise<void> {
     try {
       for (const entry of this.#directory.entries()) {
-        const folder = leftFolder(this.#directory, entry, 'listen');
+        const folder = leftFolder(this.#directory, entry, 'listen', nowMs - LEFT_MS);
         if (folder !== undefined) await sweepFolder(folder, isDead);
         await pause();
         if (this.#isClosed) return;

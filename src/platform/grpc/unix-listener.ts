@@ -120,7 +120,8 @@ export class UnixListener {
    */
   publishFirst(): void {
     this.publish();
-    void this.#place.sweep(async (socket) => !(await answers(socket, this.#options.clock)), slices());
+    const { clock } = this.#options;
+    void this.#place.sweep(async (socket) => !(await answers(socket, clock)), clock.wall(), slices());
   }
 
   /** Whether the public path still leads to this listener. */

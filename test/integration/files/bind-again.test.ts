@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { lstatSync, readdirSync } from 'node:fs';
 import { once } from 'node:events';
 import path from 'node:path';
-import { after, describe, it } from 'node:test';
+import { after, describe, it, mock } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { PrivateFolder } from '../../../src/platform/fs/private-folder.js';
+import { SocketPlace } from '../../../src/platform/fs/socket-place.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { UnixListener } from '../../../src/platform/grpc/unix-listener.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -47,5 +49,26 @@ void describe('a listener in a directory that others may write', () => {
     }
     await worker.terminate();
     assert.deepEqual(readdirSync(directory), ['kubelet.sock']);
+  });
+
+  void it('leaves the folder of another program that is about to listen where it is', async () => {
+    const directory = tempDir();
+    const [ours, theirs] = ['a', 'b'].map((name) => SocketPlace.open(path.join(directory, `${name}.sock`)));
+    assert.ok(ours !== undefined && theirs !== undefined);
+    const folders = readdirSync(directory);
+    // What only this process knows, as another one would not.
+    const isHeld = mock.method(PrivateFolder, 'isHeld', () => false);
+    const sweep = (nowMs: number): Promise<void> =>
+      ours.sweep(
+        () => Promise.resolve(true),
+        nowMs,
+        () => undefined,
+      );
+    await sweep(Date.now());
+    assert.deepEqual(readdirSync(directory), folders);
+    await sweep(Date.now() + 3_600_000);
+    assert.deepEqual(readdirSync(directory), [], 'an hour later nobody is about to listen');
+    isHeld.mock.restore();
+    for (const place of [ours, theirs]) place.close();
   });
 });

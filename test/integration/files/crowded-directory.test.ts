@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import fs, { closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
+import fs, { closeSync, existsSync, mkdirSync, openSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -57,6 +57,7 @@ void describe('a directory that somebody has filled with names of our form', () 
     const left = path.join(directory, '.pb-listen-left00');
     mkdirSync(left, 0o700);
     writeFileSync(path.join(left, '.pb-listen'), '');
+    utimesSync(left, 0, 0);
     const other = SocketPlace.open(path.join(directory, 'other.sock'));
     const [held] = folders().filter((name) => name !== path.basename(left));
     const pauses = await pausesOfSweep(Infinity);
@@ -73,7 +74,7 @@ void describe('a directory that somebody has filled with names of our form', () 
       pauses += 1;
       if (pauses === closeAfter) place.close();
     };
-    await place.sweep(() => Promise.resolve(true), pause);
+    await place.sweep(() => Promise.resolve(true), Date.now(), pause);
     place.close();
     return pauses;
   }

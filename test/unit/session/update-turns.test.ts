@@ -55,6 +55,13 @@ describe('a turn of updates', () => {
     assert.equal(stream.reads, 3, 'a message is asked for once');
   });
 
+  it('costs its user all lists that it takes, each by its bytes', async () => {
+    const pacer = new PacedBy();
+    const stream = new FakeStream(['a', 'bb', 'ccc'].map(message));
+    await turnsOf(stream, pacer).next(never);
+    assert.deepEqual(pacer.costs, [1, 2, 3]);
+  });
+
   it('reads nothing while it waits for its permit: the plugin is held back', async () => {
     const pacer = new PacedBy({ permits: 0 });
     const stream = new FakeStream(['a', 'b', 'c'].map(message));
