@@ -83,7 +83,7 @@ export class Broker {
     const { live, clock, log, events, peers } = parts;
     const { settings } = live;
     const paths = pluginSockets(settings.paths, parts.self.uid);
-    this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)) });
+    this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)), paths });
     const ports: CorePorts = {
       ...parts,
       ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept, paths),
@@ -121,6 +121,7 @@ export class Broker {
       clock,
       log,
       events,
+      paths,
       acceptPlugin: this.#plugins.take,
       acceptAdmin: this.#operators.take,
       acceptFailed: this.#reserve.acceptFailed,

@@ -27,7 +27,6 @@ export function openDiscovery({ registrySockets, recorder, roster }: Core, parts
       paths,
       expected: () => [...roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : [])),
       follow,
-      isTrusted: isOurs,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
     { appeared, gone, unusable: (path, refusal) => recorder.refusedAt(path, refusal), full, looked },

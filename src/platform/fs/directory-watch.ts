@@ -1,13 +1,14 @@
 // Tells that something changed below a directory: one watch for each directory, none for files, and whatever an event says
 // is a hint; what is true is found by looking. chokidar would read a directory as a whole and ask for the status of every
 // entry after each change in it, which is for whoever fills a directory to decide.
-import { lstatSync, mkdirSync, opendirSync } from 'node:fs';
+import { mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
-import { ifPossible } from '../../kernel/if-possible.js';
 import type { BelowDirectory } from '../../discovery/discovery.js';
 import { asError } from '../../kernel/clock.js';
+import { isOwnShortage } from '../../model/ids.js';
 import { systemClock } from '../time/system-clock.js';
 import { EventBudget, PacedWatch } from './paced-watch.js';
+import type { SocketPaths } from './socket-paths.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a watch tells. */
@@ -28,6 +29,8 @@ const MOST_BELOW_ONE = 256;
 const MAX_DEPTH = 16;
 /** What a directory may answer that was removed, exchanged or closed meanwhile. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
+/** Directories are reached by it alone: who may write one above them can exchange them at any time. */
+type Ways = Pick<SocketPaths, 'inDirectory'>;
 const NOTHING: BelowDirectory = { isOther: false };
 /** Names that the system gives at one time. */
 const NAMES_AT_ONCE = 128;
@@ -54,6 +57,7 @@ interface Followed {
 
 /** Watches one directory tree. */
 export class DirectoryWatch {
+  readonly #ways: Ways;
   readonly #root: string;
   readonly #events: WatchEvents;
   readonly #followed = new Map<string, Followed>();
@@ -64,7 +68,8 @@ export class DirectoryWatch {
   #isFailing = false;
   #isClosed = false;
 
-  constructor(root: string, events: WatchEvents) {
+  constructor(ways: Ways, root: string, events: WatchEvents) {
+    this.#ways = ways;
     this.#root = root;
     this.#events = events;
   }
@@ -77,12 +82,12 @@ export class DirectoryWatch {
       mkdirSync(this.#root, { recursive: true, mode: 0o750 });
       this.#watch(this.#root, identityOf(this.#root));
     } catch (failure) {
-      this.#failed(asError(failure));
+      this.#failed(this.#root, asError(failure));
     }
     // In one go, so that what is told below is true; where somebody filled a directory, the rest is followed when everything
     // is looked at, which takes its time.
     let left = NAMES_AT_START;
-    const names = listFiles(this.#root, (directory) => void this.follow(directory));
+    const names = listFiles(this.#ways, this.#root, (directory) => void this.follow(directory));
     while (this.#isWell() && left > 0 && names.next().done !== true) left -= 1;
     names.return(undefined);
     this.#events.rescan();
@@ -113,17 +118,28 @@ export class DirectoryWatch {
       if (!this.#isFailing && identityOf(directory) !== this.#followed.get(directory)?.identity) this.restart();
       return NOTHING;
     }
-    const identity = directoryIdentity(directory);
+    const identity = this.#identityOf(directory);
+    if (identity === 'unknown') return NOTHING;
     const before = this.#followed.get(directory);
     if (before !== undefined && before.identity === identity) {
       if (!before.isStale) return NOTHING;
       before.isStale = false;
-      return { isOther: false, entries: entriesIn(directory) };
+      return { isOther: false, entries: entriesIn(this.#ways, directory) };
     }
     if (before !== undefined) this.#leave(directory);
     if (identity !== undefined && this.#mayFollow(directory)) this.#tryWatch(directory, identity);
     const isOther = before !== undefined;
-    return this.#followed.has(directory) ? { isOther, entries: entriesIn(directory) } : { isOther };
+    return this.#followed.has(directory) ? { isOther, entries: entriesIn(this.#ways, directory) } : { isOther };
+  }
+
+  /** Tells directories of one path apart; undefined where there is none to which no link leads. */
+  #identityOf(directory: string): string | undefined {
+    try {
+      return this.#ways.inDirectory(directory, identityOf);
+    } catch (failure) {
+      // Without descriptors to look with, nothing has changed.
+      return isOwnShortage((failure as NodeJS.ErrnoException).code ?? '') ? 'unknown' : undefined;
+    }
   }
 
   /** Somebody may make directories without an end: beyond a number of them only the rescan looks. */
@@ -137,7 +153,7 @@ export class DirectoryWatch {
     try {
       this.#watch(directory, identity);
     } catch (failure) {
-      if (!NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(asError(failure));
+      if (!NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(directory, asError(failure));
     }
   }
 
@@ -145,7 +161,7 @@ export class DirectoryWatch {
   #watch(directory: string, identity: string): void {
     const top = path.relative(this.#root, directory).split('/', 1)[0] ?? '';
     const shared = this.#tops.get(top) ?? { count: 0, budget: new EventBudget(systemClock) };
-    const watch = new PacedWatch(directory, {
+    const watch = new PacedWatch((work) => this.#ways.inDirectory(directory, work), {
       clock: systemClock,
       budget: shared.budget,
       changed: (name) => this.#changed(directory, name),
@@ -153,7 +169,8 @@ export class DirectoryWatch {
       failed: (failure) => {
         this.#leave(directory);
         this.#events.hint(directory);
-        if (directory === this.#root || !NOT_THERE.has((failure as NodeJS.ErrnoException).code)) this.#failed(failure);
+        if (directory === this.#root || !NOT_THERE.has((failure as NodeJS.ErrnoException).code))
+          this.#failed(directory, failure);
       },
     });
     shared.count += 1;
@@ -162,15 +179,9 @@ export class DirectoryWatch {
   }
 
   #changed(directory: string, name: string): void {
-    // A directory tells of itself by its own name.
-    if (name === path.basename(directory)) {
-      if (directory !== this.#root) this.#events.hint(directory);
-      else if (identityOf(directory) !== this.#followed.get(directory)?.identity) {
-        this.restart();
-        return;
-      }
-    }
-    this.#events.hint(`${directory}/${name}`);
+    if (name !== '.') this.#events.hint(`${directory}/${name}`);
+    else if (directory !== this.#root) this.#events.hint(directory);
+    else if (identityOf(directory) !== this.#followed.get(directory)?.identity) this.restart();
   }
 
   #resumed(directory: string): void {
@@ -200,22 +211,16 @@ export class DirectoryWatch {
     return !this.#isFailing;
   }
 
-  #failed(failure: Error): void {
+  #failed(directory: string, failure: Error): void {
     if (this.#isFailing || !this.#isOn) return;
     this.#isFailing = true;
-    this.#events.degraded(whyUnwatched(this.#root, failure));
+    this.#events.degraded(whyUnwatched(directory, failure));
   }
 }
 
-/** Tells directories of one path apart; undefined where there is none to be seen, links not followed. */
-function directoryIdentity(directory: string): string | undefined {
-  const status = ifPossible(() => lstatSync(directory, { bigint: true, throwIfNoEntry: false }));
-  return status?.isDirectory() === true ? `${String(status.ino)}:${String(status.birthtimeNs)}` : undefined;
-}
-
 /** What may be sockets or directories in a directory; undefined for what is neither. */
-function* entriesIn(directory: string): Generator<string | undefined> {
-  for (const name of namesIn(directory)) yield name?.path;
+function* entriesIn(ways: Ways, directory: string): Generator<string | undefined> {
+  for (const name of namesIn(ways, directory)) yield name?.path;
 }
 
 /** An entry of a directory. */
@@ -228,10 +233,10 @@ interface Name {
  * Reads a directory a little at a time: whoever fills it decides how long it is. Undefined for regular files and hidden
  * names. Empty where it cannot be read.
  */
-function* namesIn(directory: string): Generator<Name | undefined> {
+function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
   let opened;
   try {
-    opened = opendirSync(directory, { bufferSize: NAMES_AT_ONCE });
+    opened = ways.inDirectory(directory, (at) => opendirSync(at, { bufferSize: NAMES_AT_ONCE }));
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
       const isNothing =
         entry.name.startsWith('.') || !(entry.isSocket() || entry.isDirectory() || entry.isSymbolicLink());
@@ -251,6 +256,7 @@ function* namesIn(directory: string): Generator<Name | undefined> {
  * @param met called with each directory before it is read
  */
 export function* listFiles(
+  ways: Ways,
   root: string,
   met: (directory: string) => void = () => undefined,
 ): Generator<string | undefined> {
@@ -261,7 +267,7 @@ export function* listFiles(
     room.left -= 1;
     met(directory);
     const below: string[] = [];
-    for (const name of namesIn(directory)) {
+    for (const name of namesIn(ways, directory)) {
       // More of them than are read at all are not remembered.
       if (name?.isDirectory === true && below.length < MOST_DIRECTORIES) below.push(name.path);
       yield name?.isDirectory === true ? undefined : name?.path;

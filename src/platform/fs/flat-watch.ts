@@ -34,7 +34,7 @@ export class FlatWatch {
     try {
       mkdirSync(this.#root, { recursive: true, mode: 0o750 });
       this.#identity = identityOf(this.#root);
-      this.#watcher = new PacedWatch(this.#root, {
+      this.#watcher = new PacedWatch((work) => work(`${this.#root}/.`), {
         clock: systemClock,
         budget: this.#budget,
         changed: () => this.#changed(),

@@ -8,6 +8,7 @@ import { realDirectory } from './directories.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
 import { pinSocket } from './socket-pin.js';
+import type { SocketPaths } from './socket-paths.js';
 
 /** Names in private folders: the inode of the socket, and the name it had. */
 const KEPT_NAME = /^(\d+)-(?!\.{0,2}$)(.*)$/s;
@@ -32,6 +33,8 @@ interface Kept {
 export interface KeptSocketsPorts {
   /** Whether somebody listens on a socket. */
   readonly isListening: (socket: PinnedSocket) => boolean;
+  /** The way to directories: one above them may have been exchanged for a link. */
+  readonly paths: Pick<SocketPaths, 'inDirectory'>;
 }
 
 /** Removes sockets and puts them back. All calls take microseconds. */
@@ -192,8 +195,10 @@ export class KeptSockets {
   /** The place at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
   #placeOf(directory: string): Place {
     const known = this.#places.get(directory);
-    if (known?.directory.isAt(directory) === true) return known;
-    const pinned = PinnedDirectory.open(directory);
+    const isKnown = (at: string): boolean => known?.directory.isAt(at) === true;
+    const { inDirectory } = this.#ports.paths;
+    if (known !== undefined && inDirectory(directory, isKnown)) return known;
+    const pinned = inDirectory(directory, (at) => PinnedDirectory.open(directory, at));
     try {
       const place: Place = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
       this.#places.set(directory, place);

@@ -42,7 +42,7 @@ export class EventBudget {
 export interface PacedWatchPorts {
   readonly clock: Clock;
   readonly budget: EventBudget;
-  /** Something changed: the name in the directory; the directory's own where that is concerned. */
+  /** Something changed: the name in the directory; a dot where that itself is concerned. */
   readonly changed: (name: string) => void;
   /** It was too busy and is watched again: whatever is in it may have changed. */
   readonly resumed: () => void;
@@ -50,9 +50,17 @@ export interface PacedWatchPorts {
   readonly failed: (failure: Error) => void;
 }
 
+/**
+ * Does something with a directory.
+ *
+ * @param work is given a path to it, good until it returns, whose last part is a dot
+ * @throws NodeJS.ErrnoException where there is none, and what `work` throws
+ */
+export type InDirectory = <T>(work: (at: string) => T) => T;
+
 /** Watches one directory, without what is below it. */
 export class PacedWatch {
-  readonly #directory: string;
+  readonly #inDirectory: InDirectory;
   readonly #ports: PacedWatchPorts;
   #watcher: FSWatcher | undefined;
   #pause: Alarm | undefined;
@@ -60,8 +68,8 @@ export class PacedWatch {
   #resumedAt = -Infinity;
 
   /** Watches. @throws NodeJS.ErrnoException ENOENT, EACCES, ENOSPC, EMFILE */
-  constructor(directory: string, ports: PacedWatchPorts) {
-    this.#directory = directory;
+  constructor(inDirectory: InDirectory, ports: PacedWatchPorts) {
+    this.#inDirectory = inDirectory;
     this.#ports = ports;
     this.#open();
   }
@@ -75,7 +83,7 @@ export class PacedWatch {
   }
 
   #open(): void {
-    const watcher = watch(this.#directory, { persistent: false });
+    const watcher = this.#inDirectory((at) => watch(at, { persistent: false }));
     this.#watcher = watcher;
     watcher.on('change', (_type, name) => {
       if (watcher !== this.#watcher) return;

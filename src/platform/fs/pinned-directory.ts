@@ -52,10 +52,11 @@ export class PinnedDirectory {
   /**
    * Pins the directory at a path whose last part is no link.
    *
+   * @param at another path to it, where strangers may have made links on the way
    * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, or something else in its place), EACCES
    */
-  static open(directory: string): PinnedDirectory {
-    return new PinnedDirectory(directory, openSync(directory, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
+  static open(directory: string, at = directory): PinnedDirectory {
+    return new PinnedDirectory(directory, openSync(at, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
   }
 
   /** The same for a directory that the configuration names: an operator may have put a link there. @throws as `open` */

@@ -1,5 +1,4 @@
 // The registry directory, as discovery looks at it.
-import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
@@ -14,8 +13,6 @@ export interface RegistryDirectoryPorts {
   readonly expected: () => Iterable<string>;
   /** Tells of changes in a directory from now on. */
   readonly follow: (directory: string) => BelowDirectory;
-  /** Whose sockets and directories are no strangers'. */
-  readonly isTrusted: (uid: number) => boolean;
   /** What a socket that cannot be opened means to its plugin. */
   readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];
 }
@@ -26,11 +23,10 @@ export function registryDirectory({
   paths,
   expected,
   follow,
-  isTrusted,
   refusal,
 }: RegistryDirectoryPorts): RegistryPort {
   return {
-    list: () => listFiles(directory, follow),
+    list: () => listFiles(paths, directory, follow),
     expected,
     follow,
     pin: (file) => {
@@ -40,7 +36,7 @@ export function registryDirectory({
       return isGone ? undefined : { refusal: refusal(file, pinned) };
     },
     keyAt: paths.keyAt,
-    ownerOf: (file) => ownerOf(file, isTrusted),
+    ownerOf: paths.ownerOf,
     isHidden: (file) => isHidden(directory, file),
     topOf: (file) => topOf(directory, file),
   };
@@ -52,17 +48,4 @@ function topOf(directory: string, file: string): string {
   const begin = directory.length + 1;
   const end = file.indexOf('/', begin);
   return end < 0 ? file.slice(begin) : file.slice(begin, end);
-}
-
-/**
- * Whose a path is: the owner of its directory, who can fill it with whatever there is, or, in a directory of somebody
- * trusted, whoever made the file. Nobody's (-1) when it cannot be seen.
- */
-function ownerOf(file: string, isTrusted: (uid: number) => boolean): number {
-  try {
-    const { uid } = lstatSync(path.dirname(file));
-    return isTrusted(uid) ? lstatSync(file).uid : uid;
-  } catch {
-    return -1; // it has gone meanwhile
-  }
 }

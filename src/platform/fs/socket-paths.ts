@@ -1,7 +1,8 @@
-// Sockets by their paths below directories that others may write. The kernel is never asked to follow a link that an
-// ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
+// Sockets and directories by their paths below directories that others may write. The kernel is never asked to follow a link
+// that an ordinary user made: forty of them with long ways round take it 10 ms for one look, and a link leads to sockets that
 // its owner could not reach. Each directory on the way is opened without following links, and the name looked at in it.
-import { closeSync, constants, fstatSync, lstatSync, openSync, type BigIntStats } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync, statSync, type BigIntStats } from 'node:fs';
+import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, isOwnShortage, isTrusted } from '../../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem } from '../../model/plugin.js';
@@ -11,7 +12,7 @@ import { incarnationOf, keyAt, O_PATH, pinSocket } from './socket-pin.js';
 
 const DIRECTORY = O_PATH | constants.O_DIRECTORY;
 
-/** Looks at sockets below some directories. */
+/** Looks at sockets and directories below some directories. */
 export class SocketPaths {
   readonly #roots: readonly string[];
   readonly #isTrusted: (uid: number) => boolean;
@@ -56,16 +57,41 @@ export class SocketPaths {
   };
 
   /**
+   * Whose a path is: the owner of its directory, who can fill it with whatever there is, or, in a directory of somebody
+   * trusted, whoever made the file. Nobody's (-1) when it cannot be seen.
+   */
+  readonly ownerOf = (file: string): number => {
+    const owner = (at: string): number => {
+      const { uid } = statSync(path.dirname(at));
+      return this.#isTrusted(uid) ? lstatSync(at).uid : uid;
+    };
+    const uid = ifPossible(() => this.#reach(file, owner));
+    return (uid === 'followed' ? ifPossible(() => owner(file)) : uid) ?? -1;
+  };
+
+  /**
+   * Does something with the directory at a path, to which no link leads, not even one of root's.
+   *
+   * @param work is given a path to it, good until it returns, whose last part is a dot
+   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, too), EACCES; EMFILE, ENFILE; what `work` throws
+   */
+  readonly inDirectory = <T>(directory: string, work: (at: string) => T): T => {
+    const within = `${directory}/.`;
+    if (this.#roots.includes(directory)) return work(within);
+    const found = this.#reachBelow(this.#needRoot(within), within, (at) => ({ result: work(at) }));
+    if (found === 'followed')
+      throw Object.assign(new Error(`ENOTDIR: a link leads to ${directory}`), { code: 'ENOTDIR' });
+    return found.result;
+  };
+
+  /**
    * What is at the end of a path, looked at by the name in its directory.
    *
    * @returns `followed` where a directory on the way is a link that is followed
    * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link of a stranger, too), EACCES
    */
   #reach<T>(file: string, see: (at: string) => T): T | 'followed' {
-    const root = this.#rootOf(file);
-    // No caller has business elsewhere: on the way there are links of anybody.
-    if (root === undefined)
-      throw Object.assign(new Error(`${file} lies below no directory of sockets`), { code: 'ENOENT' });
+    const root = this.#needRoot(file);
     try {
       return this.#reachBelow(root, file, see);
     } catch (failure) {
@@ -101,6 +127,13 @@ export class SocketPaths {
     return status.isSymbolicLink() && this.#isTrusted(Number(status.uid));
   }
 
+  /** @throws NodeJS.ErrnoException ENOENT: no caller has business elsewhere, on the way there are links of anybody */
+  #needRoot(file: string): string {
+    const root = this.#rootOf(file);
+    if (root !== undefined) return root;
+    throw Object.assign(new Error(`${file} lies below no directory of sockets`), { code: 'ENOENT' });
+  }
+
   /** The root that a path lies below, as it is written or as it really is. */
   #rootOf(file: string): string | undefined {
     for (const root of this.#roots) {
@@ -130,7 +163,7 @@ function inside(directory: number, name: string): string {
   return `/proc/self/fd/${String(directory)}/${name}`;
 }
 
-/** Looks at sockets of plugins: below the doors, and where drivers keep theirs. @param ownUid the broker's own user */
+/** Looks at sockets of plugins, and at directories they are in: below the doors, and where drivers keep theirs. @param ownUid the broker's own user */
 export function pluginSockets({ devicePlugins, pluginsRegistry, plugins }: Paths, ownUid: number): SocketPaths {
   return new SocketPaths([devicePlugins, pluginsRegistry, plugins, KUBELET_PLUGINS], (uid) => isTrusted(uid, ownUid));
 }

@@ -1,6 +1,7 @@
 // What watches of a directory have in common: which directory it is, and why it cannot be watched.
 import { statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { withPath } from './pinned-directory.js';
 
 /**
  * Tells directories of one path apart, because one that was removed and made again is another, of which a watch says
@@ -17,6 +18,6 @@ export function whyUnwatched(directory: string, failure: NodeJS.ErrnoException):
   const why =
     syscall === 'watch' && (code === 'ENOSPC' || code === 'EMFILE')
       ? `the system's inotify limit is reached (${code}): raise fs.inotify.max_user_watches or max_user_instances`
-      : message;
+      : withPath(message, directory);
   return `${directory} cannot be watched: ${why}`;
 }

@@ -5,11 +5,13 @@ import type { DeviceOptions } from '../../model/device-use.js';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
+import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { FlatWatch } from '../fs/flat-watch.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
+import { kubeletsOwn } from './kubelets-own.js';
 import { RegisterRequest, registrationService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 
 /** The answer is empty. */
@@ -30,6 +32,12 @@ export interface KubeletSocketPorts {
   readonly limitMs: number;
 }
 
+/** Calls to a socket that is held. */
+interface Dialled {
+  readonly calls: PluginChannel;
+  readonly pin: PinnedSocket;
+}
+
 /** Follows kubelet.sock. */
 export class KubeletSocket implements Kubelet {
   readonly #file: string;
@@ -37,8 +45,8 @@ export class KubeletSocket implements Kubelet {
   readonly #watch: FlatWatch;
   #seen: string | undefined;
   #alarm: Alarm | undefined;
-  /** One connection for all resources: they register side by side. */
-  #channel: PluginChannel | undefined;
+  /** One connection for all resources, to the socket that was looked at: they register side by side. */
+  #channel: Dialled | undefined;
   #isClosed = false;
 
   constructor(file: string, ports: KubeletSocketPorts) {
@@ -80,10 +88,9 @@ export class KubeletSocket implements Kubelet {
         getPreferredAllocationAvailable: options.preferredAllocationAvailable,
       },
     });
-    this.#channel ??= new PluginChannel(this.#file, MAX_ANSWER_BYTES, this.#ports.guarding, this.#file);
-    const channel = this.#channel;
+    const channel = (this.#channel ??= this.#dialled());
     try {
-      await channel.unary(registrationService.Register.path, request, this.#ports.limitMs, signal);
+      await channel.calls.unary(registrationService.Register.path, request, this.#ports.limitMs, signal);
     } catch (failure) {
       // A channel that could not connect waits before it tries again; a new one does not.
       if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE) this.#drop(channel);
@@ -115,9 +122,16 @@ export class KubeletSocket implements Kubelet {
     });
   }
 
-  #drop(channel: PluginChannel | undefined): void {
+  /** @throws CallFailed UNAVAILABLE where the kubelet has no socket */
+  #dialled(): Dialled {
+    const pin = kubeletsOwn(this.#file);
+    return { pin, calls: new PluginChannel(pin.dialPath, MAX_ANSWER_BYTES, this.#ports.guarding, this.#file) };
+  }
+
+  #drop(channel: Dialled | undefined): void {
     if (channel === undefined) return;
     if (this.#channel === channel) this.#channel = undefined;
-    channel.close();
+    channel.calls.close();
+    channel.pin.release();
   }
 }

@@ -1,11 +1,11 @@
 // PodResources of the kubelet, as the front asks for who has what, and as it is handed on to those who ask us.
-import { existsSync } from 'node:fs';
 import type { PodHolding, PodResources } from '../../front/owners.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { KubeletAnswers } from '../../podresources/ports.js';
 import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
+import { kubeletsOwn } from './kubelets-own.js';
 import { Reader } from '../wire/reader.js';
 import {
   AllocatableResourcesResponse,
@@ -27,12 +27,13 @@ type Call = (method: string, request: Buffer, limitMs: number, signal: AbortSign
 /** Asks on a connection of its own each time: the kubelet may be another one. */
 function calling(socket: string, guarding: Guarding): Call {
   return async (method, request, limitMs, signal) => {
-    if (!existsSync(socket)) throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `there is no ${socket}`);
-    const channel = new PluginChannel(socket, MAX_ANSWER_BYTES, guarding, socket);
+    const pinned = kubeletsOwn(socket);
+    const channel = new PluginChannel(pinned.dialPath, MAX_ANSWER_BYTES, guarding, socket);
     try {
       return await channel.unary(method, request, limitMs, signal);
     } finally {
       channel.close();
+      pinned.release();
     }
   };
 }

@@ -10,6 +10,7 @@ import type { Settings } from '../../model/settings.js';
 import { makeDirectory } from '../fs/directories.js';
 import { DirectoryWatch } from '../fs/directory-watch.js';
 import { FlatWatch } from '../fs/flat-watch.js';
+import type { SocketPaths } from '../fs/socket-paths.js';
 import { groupId } from '../process/groups.js';
 import { PathTaken, UnixListener } from '../grpc/unix-listener.js';
 
@@ -27,6 +28,7 @@ const REMADE_WITHIN_MS = 10_000;
 /** What they need. */
 export interface SocketListenerPorts {
   readonly settings: Settings;
+  readonly paths: SocketPaths;
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
@@ -74,7 +76,7 @@ export class SocketListeners {
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
     const follow: RegistryPort['follow'] = (directory) => this.#registryWatch.follow(directory);
     this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(), follow });
-    this.#registryWatch = new DirectoryWatch(pluginsRegistry, {
+    this.#registryWatch = new DirectoryWatch(ports.paths, pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
       degraded: (why) => this.#watchChanged('plugins_registry', why),
@@ -140,10 +142,8 @@ export class SocketListeners {
       // An operator may have raised the limit.
       const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
       const { clock, settings } = this.#ports;
-      this.#unwatched.set(
-        directory,
-        clock.alarm(settings.discovery.rescanMs, () => watch.restart()),
-      );
+      const again = clock.alarm(settings.discovery.rescanMs, () => watch.restart());
+      this.#unwatched.set(directory, again);
     }
     this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
     this.#ports.degraded(directory, why);

@@ -3,11 +3,13 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DirectoryWatch, listFiles } from '../../../src/platform/fs/directory-watch.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a watched directory', () => {
   const directory = path.join(tempDir(), 'registry');
+  const paths = new SocketPaths([directory], () => false);
   const hints: string[] = [];
   /** Directories that are gone or exchanged. */
   const others: string[] = [];
@@ -19,11 +21,11 @@ describe('a watched directory', () => {
     if (isOther) others.push(file);
     for (const entry of entries ?? []) if (entry !== undefined) hint(entry);
   };
-  const watch = new DirectoryWatch(directory, {
+  const watch = new DirectoryWatch(paths, directory, {
     hint,
     rescan: () => {
       rescans += 1;
-      Array.from(listFiles(directory, (met) => void watch.follow(met)));
+      Array.from(listFiles(paths, directory, (met) => void watch.follow(met)));
     },
     degraded: (why) => assert.equal(why, undefined),
   });
@@ -62,7 +64,7 @@ describe('a watched directory', () => {
       return hints.includes(file);
     });
     const met: string[] = [];
-    Array.from(listFiles(directory, (one) => void met.push(one)));
+    Array.from(listFiles(paths, directory, (one) => void met.push(one)));
     assert.ok(met.filter((one) => one.includes('many')).length <= 256);
     assert.ok(met.includes(path.join(directory, 'other')));
   });

@@ -12,7 +12,7 @@ void describe('the watch of one directory', () => {
     const [directory, clock] = [tempDir(), new FakeClock()];
     const names = new Set<string>();
     let [events, resumed] = [0, 0];
-    const watch = new PacedWatch(directory, {
+    const watch = new PacedWatch((work) => work(directory), {
       clock,
       budget: new EventBudget(clock),
       changed: (name) => {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, describe, it, mock } from 'node:test';
 import { UnixListener } from '../../../src/platform/grpc/unix-listener.js';
 import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { SocketPlace } from '../../../src/platform/fs/socket-place.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -85,10 +86,11 @@ void describe('a directory that somebody has filled with names of our form', () 
     await new Promise<void>((resolve) => server.listen(file, resolve));
     const pin = pinSocket(file);
     if ('problem' in pin) throw new Error(pin.detail);
-    const first = new KeptSockets({ isListening: () => true });
+    const paths = new SocketPaths([directory], () => false);
+    const first = new KeptSockets({ isListening: () => true, paths });
     assert.equal(first.remove(pin), undefined);
     first.close();
-    const second = new KeptSockets({ isListening: () => true });
+    const second = new KeptSockets({ isListening: () => true, paths });
     let pauses = 0;
     const pause = (): Promise<void> | undefined => {
       pauses += 1;

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it } from 'node:test';
 import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -29,7 +30,8 @@ void describe('a socket in a directory whose owner exchanges it for a link', () 
     renameSync(path.join(root, 'bound'), path.join(own, 'a.sock'));
     const pinned = pinSocket(path.join(own, 'a.sock'));
     assert.ok(!('problem' in pinned));
-    const kept = new KeptSockets({ isListening: () => true });
+    const paths = new SocketPaths([root], () => false);
+    const kept = new KeptSockets({ isListening: () => true, paths });
     const attacker = spawn(process.execPath, [file, '54321', 'parent', own, foreign], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { existsSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import { incarnationKey } from '../../../src/model/ids.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('a socket that is removed so that its plugin registers afresh', () => {
   const servers: Server[] = [];
   const pins: PinnedSocket[] = [];
+  const paths = new SocketPaths([tmpdir()], () => false);
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
     for (const pin of pins.splice(0)) pin.release();
@@ -26,7 +29,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     pins.push(pin);
     return pin;
   }
-  const open = (listens = true): KeptSockets => new KeptSockets({ isListening: () => listens });
+  const open = (listens = true): KeptSockets => new KeptSockets({ isListening: () => listens, paths });
   const atOnce = (): undefined => undefined;
   const folders = (directory: string): string[] => readdirSync(directory).filter((name) => name.startsWith('.pb-'));
 

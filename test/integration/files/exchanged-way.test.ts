@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { lchownSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { DirectoryWatch, listFiles } from '../../../src/platform/fs/directory-watch.js';
+import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
+import { CallFailed } from '../../../src/platform/grpc/plugin-client.js';
+import { kubeletsOwn } from '../../../src/platform/kubelet/kubelets-own.js';
+import { eventually } from '../../support/eventually.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const OTHER_UID = 54_321;
+const asRoot = process.getuid?.() === 0 ? false : 'only root can give sockets to others';
+
+const cleanup: (() => unknown)[] = [];
+after(() => cleanup.forEach((clean) => clean()));
+
+/** Somebody's directory `way` below a registry directory, and another one of the same form elsewhere. */
+function world() {
+  const root = tempDir();
+  const [registry, elsewhere] = [path.join(root, 'registry'), path.join(root, 'elsewhere')];
+  const way = path.join(registry, 'way');
+  for (const base of [way, elsewhere]) mkdirSync(path.join(base, 'sub'), { recursive: true });
+  symlinkSync('nowhere', path.join(elsewhere, 'sub', 'secret'));
+  const exchange = (directory = way, target = elsewhere): void => {
+    renameSync(directory, path.join(registry, '.away'));
+    symlinkSync(target, directory);
+  };
+  // Whoever made the link.
+  const paths = new SocketPaths([registry], () => true);
+  return { registry, elsewhere, way, sub: path.join(way, 'sub'), exchange, paths };
+}
+
+async function listen(file: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(file, resolve));
+  cleanup.push(() => server.close());
+}
+
+void describe('a directory on the way that is exchanged for a link', () => {
+  void it('leads no watch elsewhere', async () => {
+    const { registry, elsewhere, sub, exchange, paths } = world();
+    const hints: string[] = [];
+    const watch = new DirectoryWatch(paths, registry, {
+      hint: (file) => hints.push(file),
+      rescan: () => undefined,
+      degraded: (why) => assert.equal(why, undefined),
+    });
+    cleanup.push(() => watch.close());
+    watch.start();
+    exchange();
+    assert.deepEqual(watch.follow(sub), { isOther: true }, 'the directory has gone');
+    writeFileSync(path.join(elsewhere, 'sub', 'news'), '');
+    writeFileSync(path.join(registry, 'last'), '');
+    await eventually('events were told', () => hints.includes(path.join(registry, 'last')));
+    assert.deepEqual(
+      hints.filter((file) => file.startsWith(sub)),
+      [],
+    );
+  });
+
+  void it('is not read, even when that happens between its name and its entries', () => {
+    for (const isAbove of [true, false]) {
+      const { registry, elsewhere, way, sub, exchange, paths } = world();
+      const [directory, target] = isAbove ? [way, elsewhere] : [sub, path.join(elsewhere, 'sub')];
+      const met = (one: string): void => {
+        if (one === sub) exchange(directory, target);
+      };
+      assert.deepEqual(
+        Array.from(listFiles(paths, registry, met)).filter((file) => file !== undefined),
+        [],
+      );
+    }
+  });
+
+  void it('does not tell whose the files elsewhere are', { skip: asRoot }, () => {
+    const { elsewhere, sub, exchange, registry } = world();
+    const paths = new SocketPaths([registry], (uid) => uid === 0);
+    const [theirs, ours] = [path.join(sub, 'theirs'), path.join(sub, 'ours')];
+    for (const file of [theirs, ours]) writeFileSync(file, '');
+    lchownSync(theirs, OTHER_UID, OTHER_UID);
+    assert.deepEqual([theirs, ours].map(paths.ownerOf), [OTHER_UID, 0]);
+    lchownSync(sub, OTHER_UID, OTHER_UID);
+    assert.deepEqual([theirs, ours].map(paths.ownerOf), [OTHER_UID, OTHER_UID], 'of who can fill it');
+    exchange();
+    lchownSync(path.join(registry, 'way'), OTHER_UID, OTHER_UID);
+    writeFileSync(path.join(elsewhere, 'sub', 'ours'), '');
+    assert.equal(paths.ownerOf(ours), -1);
+  });
+
+  void it('leads nobody to make a folder elsewhere', async () => {
+    const { elsewhere, sub, exchange, paths } = world();
+    const file = path.join(sub, 'a.sock');
+    await listen(file);
+    const pinned = paths.pin(file);
+    assert.ok('incarnation' in pinned);
+    cleanup.push(() => pinned.release());
+    const kept = new KeptSockets({ isListening: () => true, paths });
+    cleanup.push(() => kept.close());
+    exchange();
+    const before = statSync(path.join(elsewhere, 'sub'), { bigint: true }).mtimeNs;
+    assert.match(kept.remove(pinned) ?? '', /no private folder can be made beside it/);
+    assert.equal(statSync(path.join(elsewhere, 'sub'), { bigint: true }).mtimeNs, before, 'nothing was made there');
+  });
+});
+
+void describe("the kubelet's socket", () => {
+  void it('is dialled as what it was when it was looked at', async () => {
+    const { elsewhere } = world();
+    const file = path.join(elsewhere, 'kubelet.sock');
+    assert.throws(() => kubeletsOwn(file), /there is no .*kubelet\.sock \(ENOENT\)/);
+    await listen(file);
+    const pinned = kubeletsOwn(file);
+    assert.deepEqual([pinned.path, pinned.dialPath.startsWith('/proc/self/fd/')], [file, true]);
+    pinned.release();
+  });
+
+  void it('is not what a stranger put there, nor where their link leads', { skip: asRoot }, async () => {
+    const { elsewhere } = world();
+    const [file, link] = [path.join(elsewhere, 'kubelet.sock'), path.join(elsewhere, 'link.sock')];
+    await listen(file);
+    symlinkSync('kubelet.sock', link);
+    kubeletsOwn(link).release();
+    lchownSync(link, OTHER_UID, OTHER_UID);
+    assert.throws(() => kubeletsOwn(link), /a link of uid 54321, whose links are not followed/);
+    lchownSync(file, OTHER_UID, OTHER_UID);
+    assert.throws(
+      () => kubeletsOwn(file),
+      (failure) => failure instanceof CallFailed && /is uid 54321's, who is not the kubelet/.test(failure.message),
+    );
+  });
+});
