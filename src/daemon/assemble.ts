@@ -45,6 +45,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     log: refusals,
     events: journal,
     guard: () => settings.guard,
+    ownUid: rest.self.uid,
     count: (what) => metrics.connection(what),
   });
   return new Daemon({

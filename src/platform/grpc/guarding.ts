@@ -2,7 +2,9 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
+import { isTrusted } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
+import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
 
 /** What is needed. */
@@ -11,15 +13,18 @@ export interface GuardingPorts {
   readonly log: Log;
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
+  /** The user of the broker. */
+  readonly ownUid: number;
   /** Counted for metrics. */
   readonly count: (what: 'ended') => void;
 }
 
 /** Guards connections that the broker opens. */
-export function guardPlugins({ clock, log, events, guard, count }: GuardingPorts): Guarding {
+export function guardPlugins({ clock, log, events, guard, ownUid, count }: GuardingPorts): Guarding {
   return {
     clock,
     guard,
+    room: new MessageRoom((uid) => isTrusted(uid, ownUid)),
     onEnd: ({ code, message }, socket) => {
       count('ended');
       const sentence = `our connection to ${socket} was ended: ${message}`;

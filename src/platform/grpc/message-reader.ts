@@ -1,7 +1,10 @@
 // The messages of one answer (gRPC over HTTP/2, "Length-Prefixed-Message"): one octet says whether it is compressed, four
-// how long it is, then it comes. Holds at most what flow control lets in, and one message.
+// how long it is, then it comes. Holds at most what flow control lets in, and twice what has come of one message: a piece of it
+// is part of a far larger piece of memory, which would be kept with it.
 
 const PREFIX_BYTES = 5;
+/** Memory for a message that comes in pieces grows from here, by doubling. */
+const FIRST_BYTES = 16 * 1024;
 
 /** An answer that is not taken: too large, or compressed although nobody offered to read that. */
 export class UnreadableMessage extends Error {
@@ -18,8 +21,10 @@ export class MessageReader {
   readonly #maxBytes: number;
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   #prefixBytes = 0;
-  #pieces: Buffer[] = [];
-  #left = 0;
+  #length = 0;
+  /** What has come of a message that is not whole. */
+  #begun: Buffer | undefined;
+  #bytes = 0;
 
   /** @param maxBytes the largest message taken */
   constructor(maxBytes: number) {
@@ -43,17 +48,39 @@ export class MessageReader {
         if (this.#prefixBytes < PREFIX_BYTES) break;
         this.#begin();
       }
-      const step = Math.min(this.#left, chunk.length - at);
-      if (step > 0) this.#pieces.push(chunk.subarray(at, at + step));
-      at += step;
-      this.#left -= step;
-      if (this.#left > 0) break;
-      // A copy: what arrived is part of a far larger piece of memory, and lists are kept.
-      messages.push(Buffer.concat(this.#pieces));
-      this.#pieces = [];
+      const piece = chunk.subarray(at, at + this.#length - this.#bytes);
+      at += piece.length;
+      const message = this.#put(piece);
+      if (message === undefined) break;
+      messages.push(message);
       this.#prefixBytes = 0;
     }
     return messages;
+  }
+
+  /** The length of the message that has begun and is not whole; 0: there is none. */
+  get begun(): number {
+    return this.#prefixBytes === PREFIX_BYTES ? this.#length : 0;
+  }
+
+  /** Adds a piece; returns the message if it is whole by it. */
+  #put(piece: Buffer): Buffer | undefined {
+    const length = this.#length;
+    if (piece.length === length) return Buffer.from(piece);
+    if (piece.length === 0) return undefined;
+    const bytes = this.#bytes + piece.length;
+    let begun = this.#begun ?? Buffer.allocUnsafeSlow(Math.min(length, FIRST_BYTES));
+    if (bytes > begun.length) {
+      const room = Math.min(length, Math.max(bytes, 2 * begun.length));
+      const larger = Buffer.allocUnsafeSlow(room);
+      begun.copy(larger, 0, 0, this.#bytes);
+      begun = larger;
+    }
+    piece.copy(begun, this.#bytes);
+    const isWhole = bytes === length;
+    this.#begun = isWhole ? undefined : begun;
+    this.#bytes = isWhole ? 0 : bytes;
+    return isWhole ? begun : undefined;
   }
 
   #begin(): void {
@@ -63,7 +90,7 @@ export class MessageReader {
     }
     if (this.#prefix[0] !== 0)
       throw new UnreadableMessage('the answer is compressed, and nobody asked for that', false);
-    this.#left = length;
+    this.#length = length;
   }
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { GuardSettings } from '../../model/settings.js';
 import type { BorderEnd } from '../http2/border.js';
 import { createClientBorder } from '../http2/client-border.js';
+import type { MessageRoom } from './message-room.js';
 
 /** What a polite end of a connection may take, in milliseconds. Between processes of one machine it takes microseconds. */
 export const POLITE_MS = 200;
@@ -19,6 +20,8 @@ export interface Guarding {
   readonly guard: () => GuardSettings;
   /** The peer exceeded one of them; its connection has ended. */
   readonly onEnd?: (end: BorderEnd, target: string) => void;
+  /** Room for messages that are not whole; absent: they need none. */
+  readonly room?: MessageRoom;
 }
 
 /** Credentials for one channel that know each socket the library opens with them, and put a border before it. */

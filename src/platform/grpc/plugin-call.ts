@@ -1,10 +1,15 @@
 // One call on a connection of ours: a request, and messages until a status. What comes is read only while somebody wants
 // it; what is not read stays with the sender (flow control).
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import type { Alarm, Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { ofHttp, ofReset, statusIn, type AnswerStatus } from './answer-status.js';
 import { framed, MessageReader, type UnreadableMessage } from './message-reader.js';
+import { SMALL_BYTES, type MessagePlace, type UserRoom } from './message-room.js';
 import type { PluginLink } from './plugin-link.js';
+
+/** Between processes of one machine the longest message takes a second; who stops in the middle of one hangs. */
+const WHOLE_WITHIN_MS = 30_000;
 
 /** How a call ended. */
 export interface CallEnd extends AnswerStatus {
@@ -20,11 +25,24 @@ export interface CallListener {
   ended(end: CallEnd): void;
 }
 
+/** What calls of one connection have in common. */
+export interface CallBounds {
+  /** The largest message taken. */
+  readonly maxMessageBytes: number;
+  /** The room of the peer's user for messages that are not whole; absent: it needs none. */
+  readonly room?: UserRoom | undefined;
+  readonly clock: Clock;
+}
+
 /** A call. */
 export class PluginCall {
   readonly #link: PluginLink;
   readonly #reader: MessageReader;
   readonly #listener: CallListener;
+  readonly #bounds: CallBounds;
+  /** Of the message that has begun and is not whole. */
+  #place: MessagePlace | undefined;
+  #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
   /** Messages that came together with one that was wanted. */
   readonly #ready: Buffer[] = [];
@@ -36,10 +54,10 @@ export class PluginCall {
   #isClosed = false;
   #isOver = false;
 
-  /** @param maxMessageBytes the largest message taken */
-  constructor(link: PluginLink, maxMessageBytes: number, listener: CallListener) {
+  constructor(link: PluginLink, bounds: CallBounds, listener: CallListener) {
     this.#link = link;
-    this.#reader = new MessageReader(maxMessageBytes);
+    this.#bounds = bounds;
+    this.#reader = new MessageReader(bounds.maxMessageBytes);
     this.#listener = listener;
   }
 
@@ -66,7 +84,9 @@ export class PluginCall {
       return;
     }
     this.#endIfRead();
-    if (!this.#isOver) this.#stream?.resume();
+    if (this.#isOver) return;
+    if (this.#place?.isGranted !== false) this.#stream?.resume();
+    this.#awaitRest();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -115,7 +135,9 @@ export class PluginCall {
   #received(chunk: Buffer): void {
     if (this.#isOver || this.#isUnreadable) return;
     try {
-      this.#ready.push(...this.#reader.take(chunk));
+      const whole = this.#reader.take(chunk);
+      if (whole.length > 0) this.#leaveRoom();
+      this.#ready.push(...whole);
     } catch (problem) {
       this.#isUnreadable = true;
       // Node tells of the headers a moment later, although they came before.
@@ -124,7 +146,41 @@ export class PluginCall {
     }
     const next = this.#isWanted ? this.#ready.shift() : undefined;
     if (next !== undefined) this.#deliver(next);
-    if (!this.#isWanted) this.#stream?.pause();
+    this.#makeRoom();
+    if (!this.#isWanted || this.#place?.isGranted === false) this.#stream?.pause();
+    this.#awaitRest();
+  }
+
+  /** A message that has begun needs room until it is whole; without it nothing more is read. */
+  #makeRoom(): void {
+    const { room } = this.#bounds;
+    const bytes = this.#reader.begun;
+    if (bytes <= SMALL_BYTES) this.#leaveRoom();
+    else if (!this.#isOver) this.#place ??= room?.take(bytes, () => this.#granted());
+  }
+
+  #granted(): void {
+    if (this.#isWanted) this.#stream?.resume();
+    this.#awaitRest();
+  }
+
+  #leaveRoom(): void {
+    this.#place?.leave();
+    this.#place = undefined;
+  }
+
+  /** The rest of a message that has begun has to come, as long as it is read at all. */
+  #awaitRest(): void {
+    const isAwaited = this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#place?.isGranted !== false;
+    if (!isAwaited) {
+      this.#overdue?.cancel();
+      this.#overdue = undefined;
+      return;
+    }
+    this.#overdue ??= this.#bounds.clock.alarm(WHOLE_WITHIN_MS, () => {
+      const seconds = String(WHOLE_WITHIN_MS / 1_000);
+      this.refuse(GRPC_STATUS.INTERNAL, `a message was begun and was not whole after ${seconds} s`);
+    });
   }
 
   #deliver(message: Buffer): void {
@@ -168,6 +224,8 @@ export class PluginCall {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#ready.length = 0;
+    this.#leaveRoom();
+    this.#awaitRest();
     const stream = this.#stream;
     if (stream !== undefined) {
       if (resetWith !== undefined && !stream.destroyed) stream.close(resetWith);

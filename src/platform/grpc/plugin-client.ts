@@ -2,7 +2,7 @@
 import type { StreamEnd, TransportFault } from '../../model/failed-call.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { Guarding } from './owned-sockets.js';
-import { PluginCall, type CallEnd } from './plugin-call.js';
+import { PluginCall, type CallBounds, type CallEnd } from './plugin-call.js';
 import { PluginLink } from './plugin-link.js';
 import { isTooLarge, transportFault } from './transport-fault.js';
 
@@ -38,7 +38,7 @@ export interface PulledStream {
  */
 export class PluginChannel {
   readonly #dialPath: string;
-  readonly #maxMessageBytes: number;
+  readonly #bounds: CallBounds;
   readonly #guarding: Guarding;
   readonly #target: string;
   #link: PluginLink | undefined;
@@ -49,10 +49,12 @@ export class PluginChannel {
    * @param maxMessageBytes the largest message taken
    * @param guarding what the connection is guarded with
    * @param target where the socket is, for messages
+   * @param uid whose it is, whose room large messages need; absent: they need none
    */
-  constructor(dialPath: string, maxMessageBytes: number, guarding: Guarding, target: string) {
+  constructor(dialPath: string, maxMessageBytes: number, guarding: Guarding, target: string, uid?: number) {
     this.#dialPath = dialPath;
-    this.#maxMessageBytes = maxMessageBytes;
+    const room = uid === undefined ? undefined : guarding.room?.of(uid);
+    this.#bounds = { maxMessageBytes, clock: guarding.clock, room };
     this.#guarding = guarding;
     this.#target = target;
   }
@@ -72,7 +74,7 @@ export class PluginChannel {
       }
       const link = this.#dialled();
       let answer: Buffer | undefined;
-      const call = new PluginCall(link, this.#maxMessageBytes, {
+      const call = new PluginCall(link, this.#bounds, {
         message: (message) => {
           if (answer !== undefined) call.refuse(GRPC_STATUS.INTERNAL, 'there was more than one answer');
           answer = message;
@@ -99,7 +101,7 @@ export class PluginChannel {
 
   /** Opens a server stream with one request. It never fails here: failures are its end. */
   stream(method: string, request: Buffer): PulledStream {
-    const stream = new PulledCall(this.#dialled(), this.#maxMessageBytes);
+    const stream = new PulledCall(this.#dialled(), this.#bounds);
     if (this.#isClosed) stream.cancel();
     else stream.call.begin(method, request);
     return stream;
@@ -176,8 +178,8 @@ class PulledCall implements PulledStream {
   #waiting: ((message: Buffer | undefined) => void) | undefined;
   end: StreamEnd | undefined;
 
-  constructor(link: PluginLink, maxMessageBytes: number) {
-    this.call = new PluginCall(link, maxMessageBytes, {
+  constructor(link: PluginLink, bounds: CallBounds) {
+    this.call = new PluginCall(link, bounds, {
       message: (message) => this.#settle(message),
       ended: (end) => {
         const { status, details } = end;

@@ -18,7 +18,7 @@ export function pluginDialler(maxMessageBytes: () => number, guarding: Guarding)
     dial: (endpoint: PinnedSocket): PluginConnection => {
       // The library may connect again at any time until the channel is closed: that must be the socket that was checked.
       const pin = endpoint.retain();
-      const channel = new PluginChannel(pin.dialPath, maxMessageBytes(), guarding, pin.path);
+      const channel = new PluginChannel(pin.dialPath, maxMessageBytes(), guarding, pin.path, pin.uid);
       let isClosed = false;
       return {
         options: async (limitMs, signal) => {

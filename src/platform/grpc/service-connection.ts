@@ -92,7 +92,7 @@ export class ServiceConnection {
 
   /** Connects and waits for the end. Takes over the pin. Returns why it ended. */
   async #use(pin: PinnedSocket, maxMessageBytes: number): Promise<string> {
-    const channel = new PluginChannel(pin.dialPath, maxMessageBytes, this.#ports.guarding, pin.path);
+    const channel = new PluginChannel(pin.dialPath, maxMessageBytes, this.#ports.guarding, pin.path, pin.uid);
     this.#channel = channel;
     const { signal } = this.#halt;
     try {

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
+import { MessageRoom } from '../../../src/platform/grpc/message-room.js';
 import { GRPC_STATUS } from '../../../src/model/reasons.js';
 import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
 import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { FakeClock } from '../../support/fake-clock.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
 import { answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
 import { indexed, literal } from '../../support/http2/hpack-writer.js';
@@ -165,6 +167,42 @@ void describe('a call to a plugin', () => {
       assert.equal((await called.unary('/t/Other', NONE, 5000, never)).length, 0);
     });
   }
+
+  void it('that is answered with half a message is read on while its user has room, and fails when the rest does not come', async () => {
+    const clock = new FakeClock();
+    const room = new MessageRoom((uid) => uid === 0);
+    const MIB = 1024 * 1024;
+    const large = message(Buffer.alloc(10 * MIB));
+    const heads = (stream: number): Buffer =>
+      Buffer.concat([answerHeaders(stream), data(stream, large.subarray(0, 1024))]);
+    const rests: (() => void)[] = [];
+    const { connections } = await plugin({
+      Half: (connection, stream) => {
+        connection.write(heads(stream));
+        rests.push(() => connection.write(data(stream, large.subarray(1024, 17_000))));
+      },
+    });
+    const calls = [4001, 4001, 4002, 0].map((uid) => {
+      const guarding = { clock, guard: () => guardSettings, room };
+      const made = new PluginChannel(socket, 16 * MIB, guarding, '/p.sock', uid);
+      closes.push(() => made.close());
+      return failing(made.unary('/t/Half', NONE, 600_000, never));
+    });
+    await eventually('all were asked', () => rests.length === 4);
+    assert.equal(connections.length, 4);
+    const taken = (): readonly number[] => room.held();
+    await eventually('they have begun', () => taken().length === 2);
+    assert.deepEqual(taken(), [10 * MIB, 10 * MIB], 'one of each user: its second one waits');
+    for (const rest of rests) rest();
+    await clock.advance(30_000);
+    const over = await Promise.race(calls);
+    assert.equal(over.status, S.INTERNAL);
+    assert.match(over.message, /was not whole after 30 s/);
+    await eventually('the second one of the user is read', () => taken().length === 1);
+    await clock.advance(30_000);
+    for (const { message: words } of await Promise.all(calls)) assert.match(words, /was not whole after 30 s/);
+    assert.deepEqual(taken(), []);
+  });
 
   void it('is one of many on one connection', async () => {
     const { connections } = await plugin({});

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, it, mock } from 'node:test';
 import fc from 'fast-check';
 import { framed, MessageReader, UnreadableMessage } from '../../../../src/platform/grpc/message-reader.js';
 
@@ -28,6 +28,29 @@ void describe('messages of an answer', () => {
     framed(Buffer.from('list')).copy(arrived);
     const [list] = new MessageReader(10).take(arrived.subarray(0, 9));
     assert.notEqual(list?.buffer, arrived.buffer);
+  });
+
+  void it('in pieces hold at most twice their octets, and no piece of memory in which they arrived', () => {
+    const PIECE = 1024;
+    const reader = new MessageReader(1024 * PIECE);
+    const octets = framed(Buffer.alloc(1024 * PIECE, 'l'));
+    const allocate = mock.method(Buffer, 'allocUnsafeSlow');
+    let [taken, largest] = [0, 0];
+    for (let at = 0; at < octets.length - 1; at += PIECE) {
+      const arrived = Buffer.alloc(65_536);
+      const bytes = octets.copy(arrived, 0, at, Math.min(at + PIECE, octets.length - 1));
+      taken += bytes;
+      assert.deepEqual(reader.take(arrived.subarray(0, bytes)), []);
+      assert.equal(reader.begun, 1024 * PIECE);
+      largest = Math.max(largest, ...allocate.mock.calls.map((call) => call.arguments[0]));
+      assert.ok(largest <= Math.max(2 * taken, 16 * 1024), `${String(largest)} after ${String(taken)}`);
+    }
+    assert.ok(allocate.mock.callCount() < 10);
+    const [list] = reader.take(octets.subarray(-1));
+    assert.equal(list?.equals(octets.subarray(5)), true);
+    assert.equal(list.buffer.byteLength, list.length);
+    assert.equal(reader.begun, 0);
+    mock.restoreAll();
   });
 
   for (const [what, octets, isTooLarge, says] of [
