@@ -18,7 +18,7 @@ export interface PluginSide {
   readonly sockets: SocketPort & {
     /** The key of the incarnation at a path now. */
     keyAt(path: string): string | undefined;
-    /** A bare connect: whether somebody accepts at a path. */
+    /** A bare connect to the very socket at a path: whether somebody accepts. Links of ordinary users lead nowhere. */
     answers(path: string): Promise<boolean>;
   };
   readonly dialler: PluginDialler;
@@ -55,7 +55,15 @@ export function pluginSide(
       keyAt: paths.keyAt,
       realDirectory,
       listenerOf: (socket) => peers.listenerOf(socket),
-      answers: async (path) => peers.isListening(path) ?? answers(path, clock),
+      answers: async (path) => {
+        const pinned = paths.pin(path);
+        if ('problem' in pinned) return false;
+        try {
+          return peers.isListening(pinned.dialPath) ?? (await answers(pinned.dialPath, clock));
+        } finally {
+          pinned.release();
+        }
+      },
     },
     dialler: pluginDialler(maxMessageBytes, guarding),
     registrationClient: registrationClient(guarding, (socket) => peers.listenerOf(socket)),
