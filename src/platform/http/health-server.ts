@@ -156,8 +156,15 @@ class PageServer implements HealthServer {
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
     }
     response.once('close', leave);
-    const waitMs = this.#pace.waitMs(socket.remoteAddress ?? '', this.#clock.mono());
-    if (waitMs > 0) await sleep(this.#clock, waitMs);
+    const { waitMs, giveBack } = this.#pace.take(socket.remoteAddress ?? '', this.#clock.mono());
+    if (waitMs === 0) return this.#router.answer(asked);
+    try {
+      await sleep(this.#clock, waitMs, asked.signal);
+    } catch (gone) {
+      // Else who hangs up again and again would take all turns of who waits.
+      giveBack();
+      throw gone;
+    }
     return this.#router.answer(asked);
   }
 

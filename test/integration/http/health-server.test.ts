@@ -276,4 +276,31 @@ describe('the server', () => {
       undefined,
     );
   });
+
+  it('is there for who waits, however many others ask and hang up', async () => {
+    const page: Route = { make: () => plainText(200, 'all is well') };
+    const port = await serving(
+      new Map([
+        ['/metrics', page],
+        ['/healthz', { ...page, isProbe: true }],
+      ]),
+    );
+    const ask = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    for (let round = 0; round < 10; round += 1) {
+      const sockets = await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const socket = connect(port, '127.0.0.1');
+          socket.on('error', () => undefined);
+          await once(socket, 'connect');
+          socket.write(ask);
+          return socket;
+        }),
+      );
+      assert.equal((await get(port, '/healthz')).status, 200); // what was asked before is read by now
+      for (const socket of sockets) socket.resetAndDestroy();
+      await eventually('they have gone', () => sockets.every((socket) => socket.closed));
+    }
+    // 400 turns would be 20 s, in which a server ends a connection that is not answered.
+    assert.equal((await get(port, '/metrics')).status, 200);
+  });
 });
