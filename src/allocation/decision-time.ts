@@ -25,13 +25,22 @@ export class DecisionTime {
 
   /** Decides and counts, or puts off: a refusal that is not final, with a time. */
   decide<T>(uid: number, decide: () => Attempt<T>): Attempt<T> {
-    const waitMs = (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK;
-    if (waitMs > 0) return this.#putOff(uid, waitMs);
+    const waitMs = this.waitMs(uid);
+    return waitMs > 0 ? this.#putOff(uid, waitMs) : this.spend(uid, decide);
+  }
+
+  /** Milliseconds until a user may have its next decision; 0: it may now. */
+  waitMs(uid: number): number {
+    return Math.max(0, (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK);
+  }
+
+  /** Counts the time that `work` takes, which is done now. Returns what it returns. */
+  spend<T>(uid: number, work: () => T): T {
     const startedAt = this.#clock.mono();
-    const decided = decide();
+    const done = work();
     const at = this.#clock.mono();
     if (at > startedAt) this.#owe(uid, at - startedAt, at);
-    return decided;
+    return done;
   }
 
   #putOff(uid: number, waitMs: number): Attempt<never> {

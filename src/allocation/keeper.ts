@@ -5,13 +5,12 @@ import { Alarms } from './alarms.js';
 import type { LeaseIds } from './ids.js';
 import { Impairments } from './impairments.js';
 import { recordOf, resourcesOf, type Entry, type Ledger } from './ledger.js';
+import { OwnerLooks } from './owner-looks.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
 import { shutBy } from './shut.js';
 import { MOST_FOLLOWERS, Telling } from './telling.js';
 
-/** A process that is killed closes its sockets a moment before it has ended: looked at after so long, each time. */
-const LOOK_AGAIN_MS = [0, 20, 100, 500] as const;
 /** Owners looked at in one turn of the event loop. */
 const LOOKS_A_TURN = 64;
 
@@ -25,6 +24,7 @@ export class Keeper {
   readonly #telling: Telling;
   readonly #impairments: Impairments;
   readonly #alarms: Alarms;
+  readonly #looks: OwnerLooks;
   /** CDI files of leases whose end is not on the disk yet. */
   readonly #toRemove = new Set<string>();
   #state: LedgerState | 'unread' = 'unread';
@@ -38,6 +38,7 @@ export class Keeper {
     this.#ids = ids;
     this.#freed = freed;
     this.#alarms = new Alarms(ports.clock);
+    this.#looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
     this.#telling = new Telling(ports.events);
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
@@ -191,22 +192,15 @@ export class Keeper {
     const unfollow = this.#telling.follow(entry.lease.id, tell);
     const ended = (): void => {
       unfollow();
-      this.lookAtOwner(entry);
+      this.#looks.soon(entry);
     };
     signal.addEventListener('abort', ended, { once: true });
     tell({ type: 'attached', reason: entry.lease.reason ?? '', message: 'follows the lease', lease: entry.lease });
   }
 
-  /** A connection of a process ended: its leases may have ended with it. */
-  connectionEnded(pid: number): void {
-    for (const entry of this.#ledger.all()) {
-      if (entry.lease.owner.process?.pid === pid || entry.lease.owner.cgroup !== undefined) this.lookAtOwner(entry);
-    }
-  }
-
-  /** Looks whether the owner of a lease still lives, now and a little later. */
-  lookAtOwner(entry: Entry): void {
-    for (const ms of LOOK_AGAIN_MS) this.#alarms.set(ms, () => this.#endIfOver(entry));
+  /** A connection of a process ended: leases may have ended with it. */
+  connectionEnded(caller: { readonly uid: number; readonly pid: number }): void {
+    this.#looks.connectionEnded(caller);
   }
 
   /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
@@ -240,6 +234,7 @@ export class Keeper {
   stop(): void {
     this.#isStopping = true;
     this.#alarms.stop();
+    this.#looks.stop();
   }
 
   async #forget(entry: Entry, reason: LeaseReason): Promise<void> {

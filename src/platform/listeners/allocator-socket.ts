@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import type { Caller } from '../../model/ids.js';
 import type { Settings } from '../../model/settings.js';
 import { serveAllocator, type AllocBackend } from '../grpc/alloc-service.js';
 import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
@@ -45,8 +46,8 @@ export class AllocatorSocket {
 
   constructor(ports: AllocatorSocketPorts) {
     const { settings, clock, log, ownUid, allocations, pods, accept, acceptFailed, degraded } = ports;
-    const ended = ({ pid }: { readonly pid?: number | undefined } = {}): void => {
-      if (pid !== undefined) allocations.keeper.connectionEnded(pid);
+    const ended = (caller: Caller | undefined): void => {
+      if (caller?.pid !== undefined) allocations.keeper.connectionEnded({ uid: caller.uid, pid: caller.pid });
     };
     this.#door = new GrpcDoor({
       clock,

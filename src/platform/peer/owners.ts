@@ -31,19 +31,32 @@ export const owners: OwnerPort = {
 };
 
 /**
- * The same, but that the control group of a process that asks many times at once is looked at once.
+ * The same, but that one process or control group that is asked about many times at once is looked at once.
  *
  * @param nextTurn resolves after the event loop has looked at its sockets once
  */
 export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): OwnerPort {
-  const groups = new Map<number, CgroupLife | undefined>();
   return {
-    ...port,
-    cgroupOf: (pid) => {
-      if (groups.size === 0) void nextTurn().then(() => groups.clear());
-      if (!groups.has(pid)) groups.set(pid, port.cgroupOf(pid));
-      return groups.get(pid);
-    },
+    startTimeOf: once(port.startTimeOf, nextTurn, (pid) => pid),
+    cgroupOf: once(port.cgroupOf, nextTurn, (pid) => pid),
+    isPopulated: once(port.isPopulated, nextTurn, ({ path: group, inode }) => `${inode} ${group}`),
+  };
+}
+
+function once<T, Answer>(
+  ask: (about: T) => Answer,
+  nextTurn: () => Promise<void>,
+  nameOf: (about: T) => number | string,
+): (about: T) => Answer {
+  const answers = new Map<number | string, { readonly answer: Answer }>();
+  return (about) => {
+    const name = nameOf(about);
+    const known = answers.get(name);
+    if (known !== undefined) return known.answer;
+    if (answers.size === 0) void nextTurn().then(() => answers.clear());
+    const answer = ask(about);
+    answers.set(name, { answer });
+    return answer;
   };
 }
 

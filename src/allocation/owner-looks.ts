@@ -1,0 +1,125 @@
+// Looks at owners soon after something ended that may have been their last sign, beside the looks at everybody now and then.
+// Whoever connects decides how often that is, and a look reads files: all leases of an owner are looked at together, an owner
+// not more often than the end of a process takes, and the owners of one ordinary user in a share of the time.
+import { isTrusted } from '../model/ids.js';
+import { Alarms } from './alarms.js';
+import { DecisionTime } from './decision-time.js';
+import type { Entry, Ledger } from './ledger.js';
+import type { AllocationPorts } from './ports.js';
+import { hasEnded } from './recovery.js';
+
+/** A process that is killed closes its sockets a moment before it has ended: looked at after so long, each time. */
+const LOOK_AGAIN_MS = [0, 20, 100, 500] as const;
+/** An owner is not looked at again sooner. */
+const APART_MS = 20;
+/** The owners of a user whose time is spent are looked at so much later. */
+const PUT_OFF_MS = 500;
+
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'owners'>;
+
+/** An owner that is to be looked at, with its leases. */
+interface Due {
+  readonly name: string;
+  readonly uid: number;
+  readonly entries: Set<Entry>;
+  /** When the last sign of it ended, and when it is looked at, on the monotonic scale. */
+  endedAt: number;
+  at: number;
+}
+
+/** Owners that are to be looked at: one look is due for each, at most. */
+export class OwnerLooks {
+  readonly #ports: Needs;
+  readonly #ledger: Ledger;
+  readonly #endIfOver: (entry: Entry) => void;
+  readonly #alarms: Alarms;
+  readonly #time: DecisionTime;
+  readonly #due = new Map<string, Due>();
+
+  /** @param endIfOver ends a lease if its owner has ended */
+  constructor(ports: Needs, ledger: Ledger, endIfOver: (entry: Entry) => void) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+    this.#endIfOver = endIfOver;
+    this.#alarms = new Alarms(ports.clock);
+    this.#time = new DecisionTime(ports.clock, () => undefined);
+  }
+
+  /**
+   * A connection ended, and what it came from may have: the process, or the control group of the same user whose last
+   * process that was.
+   */
+  connectionEnded({ uid, pid }: { readonly uid: number; readonly pid: number }): void {
+    for (const entry of this.#ledger.all()) {
+      const { owner } = entry.lease;
+      const isConcerned = owner.process?.pid === pid || (owner.cgroup !== undefined && entry.lease.uid === uid);
+      if (isConcerned) this.soon(entry);
+    }
+  }
+
+  /** Looks at the owner of a lease now and a little later; where that is due already it is only moved. */
+  soon(entry: Entry): void {
+    const { uid } = entry.lease;
+    const name = nameOf(entry);
+    if (name === undefined) return;
+    const now = this.#ports.clock.mono();
+    const due = this.#due.get(name);
+    if (due === undefined) {
+      const first: Due = { name, uid, entries: new Set([entry]), endedAt: now, at: now };
+      this.#due.set(name, first);
+      this.#await(first, now);
+      return;
+    }
+    due.entries.add(entry);
+    due.endedAt = now;
+    if (due.at > now + APART_MS && !this.#hasToWait(uid)) this.#await(due, now + APART_MS);
+  }
+
+  /** Looks at nobody any more. */
+  stop(): void {
+    this.#alarms.stop();
+    this.#due.clear();
+  }
+
+  #await(due: Due, at: number): void {
+    due.at = at;
+    this.#alarms.set(at - this.#ports.clock.mono(), () => this.#look(due), due);
+  }
+
+  #look(due: Due): void {
+    const { name, uid, entries, endedAt } = due;
+    const now = this.#ports.clock.mono();
+    if (this.#hasToWait(uid)) {
+      this.#await(due, now + PUT_OFF_MS);
+      return;
+    }
+    const isOver = this.#time.spend(uid, () => this.#endIfEnded(entries));
+    const again = LOOK_AGAIN_MS.find((ms) => endedAt + ms > now);
+    if (isOver || again === undefined) this.#due.delete(name);
+    else this.#await(due, Math.max(endedAt + again, now + APART_MS));
+  }
+
+  /** One look for all of them. Whether none is left. */
+  #endIfEnded(entries: ReadonlySet<Entry>): boolean {
+    const left = [...entries].filter((entry) => this.#isLeft(entry));
+    const [first] = left;
+    if (first === undefined || !hasEnded(first.lease.owner, this.#ports.owners)) return first === undefined;
+    for (const entry of left) this.#endIfOver(entry);
+    return !left.some((entry) => this.#isLeft(entry));
+  }
+
+  #isLeft(entry: Entry): boolean {
+    return this.#ledger.get(entry.lease.id) === entry;
+  }
+
+  #hasToWait(uid: number): boolean {
+    return !isTrusted(uid, this.#ports.ownUid) && this.#time.waitMs(uid) > 0;
+  }
+}
+
+/** One string for an owner that can end, and the user of its leases. */
+function nameOf({ lease: { uid, owner } }: Entry): string | undefined {
+  const { process, cgroup } = owner;
+  if (process !== undefined) return `${String(uid)} process ${String(process.pid)} ${process.startTime}`;
+  return cgroup === undefined ? undefined : `${String(uid)} cgroup ${cgroup.inode} ${cgroup.path}`;
+}
