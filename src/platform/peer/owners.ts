@@ -37,9 +37,21 @@ export const owners: OwnerPort = {
  */
 export function onceATurn(port: OwnerPort, nextTurn: () => Promise<void>): OwnerPort {
   return {
-    startTimeOf: once(port.startTimeOf, nextTurn, (pid) => pid),
-    cgroupOf: once(port.cgroupOf, nextTurn, (pid) => pid),
-    isPopulated: once(port.isPopulated, nextTurn, ({ path: group, inode }) => `${inode} ${group}`),
+    startTimeOf: once(
+      (pid: number) => port.startTimeOf(pid),
+      nextTurn,
+      (pid) => pid,
+    ),
+    cgroupOf: once(
+      (pid: number) => port.cgroupOf(pid),
+      nextTurn,
+      (pid) => pid,
+    ),
+    isPopulated: once(
+      (cgroup: CgroupLife) => port.isPopulated(cgroup),
+      nextTurn,
+      ({ path: group, inode }) => `${inode} ${group}`,
+    ),
   };
 }
 
