@@ -1,6 +1,7 @@
 // Where everything that happens is told: numbered, kept in memory for whoever asks, followed by whoever watches, and
 // written to a file that outlives the broker.
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
+import { cut } from '../kernel/cut.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
 import { parseLine } from './event-line.js';
@@ -178,9 +179,9 @@ export class Journal implements EventSink {
       seq: this.#seq,
       type,
       reason,
-      plugin: plugin.slice(0, MAX_TEXT),
-      socket: socket.slice(0, MAX_TEXT),
-      message: message.slice(0, MAX_MESSAGE),
+      plugin: cut(plugin, MAX_TEXT),
+      socket: cut(socket, MAX_TEXT),
+      message: cut(message, MAX_MESSAGE),
       ...(facts === undefined ? {} : { facts }),
     };
     this.#timeline.add(event);

@@ -5,6 +5,9 @@ import type { Outcome, PinnedSocket, PluginHandler, RegistrationRequest } from '
 import type { Refusal } from './reasons.js';
 import type { PluginPolicy } from './settings.js';
 
+/** UTF-16 units of each text of a registration that are looked at: anything so long is refused, and its rest would be kept for nothing. */
+export const LONGEST_TEXT = 2048;
+
 /** A decoded v1beta1.RegisterRequest. Its options are not here: what GetDevicePluginOptions answers counts. */
 export interface RegisterCall {
   readonly version: string;

@@ -1,6 +1,7 @@
 // Takes a registration all the way: admission, handler, actual state, disk, answer. Both doors and every pull use it.
 import type { Admitted, Admitter, Enroller, RegistrationStore } from '../model/registration.js';
 import type { Clock } from '../kernel/clock.js';
+import { cut } from '../kernel/cut.js';
 import type { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
@@ -219,13 +220,13 @@ export class Enrolments implements Enroller {
 
   /** The broker itself left off, most often because the socket has gone: no fault of the plugin, and no refusal. */
   #givenUp(request: RegistrationRequest, { message }: PendingDropped): void {
-    const sentence = `${request.name.slice(0, 128)}: its registration was given up (${message})`;
+    const sentence = `${cut(request.name, 128)}: its registration was given up (${message})`;
     this.#ports.log.info('registration.given-up', sentence, this.#about(request));
   }
 
   #about(request: RegistrationRequest): { readonly plugin: string; readonly socket: string } {
-    const plugin = pluginKey({ type: request.type.slice(0, 64), name: request.name.slice(0, 128) });
-    return { plugin, socket: (request.socket?.path ?? this.#ports.whereIs(request)).slice(0, 160) };
+    const plugin = pluginKey({ type: cut(request.type, 64), name: cut(request.name, 128) });
+    return { plugin, socket: cut(request.socket?.path ?? this.#ports.whereIs(request), 160) };
   }
 
   /** We came back to an incarnation that is there no more, as after a healthy restart: nobody was refused. */
@@ -261,5 +262,5 @@ function overRefusal({ name }: Instance, { state, reason, message }: InstanceRep
 function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
   if (failure instanceof Refused) return failure.refusal;
   const why = failure instanceof Error ? failure.message : String(failure);
-  return { code: 'HANDLER_FAILED', message: `${request.name.slice(0, 128)}: ${why}` };
+  return { code: 'HANDLER_FAILED', message: `${cut(request.name, 128)}: ${why}` };
 }

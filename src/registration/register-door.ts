@@ -1,10 +1,11 @@
 // The ping-pong door: a plugin calls Register, is admitted, dialled back and asked, and answered once.
 import { withDeadline, type Clock } from '../kernel/clock.js';
+import { cut } from '../kernel/cut.js';
 import { DEVICE_PLUGIN, type Caller } from '../model/ids.js';
 import type { Outcome, RegistrationRequest } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
-import type { Enroller, RegisterCall, RegisterService } from '../model/registration.js';
+import { LONGEST_TEXT, type Enroller, type RegisterCall, type RegisterService } from '../model/registration.js';
 
 /** Calls that may wait at the same time; further ones are told to come back. */
 const MAX_WAITING = 2048;
@@ -42,7 +43,12 @@ export class RegisterDoor implements RegisterService {
    *
    * @param hangup aborts when the caller has gone; the registration is finished all the same
    */
-  async register(call: RegisterCall, caller: Caller | undefined): Promise<Outcome> {
+  async register(given: RegisterCall, caller: Caller | undefined): Promise<Outcome> {
+    const call: RegisterCall = {
+      version: cut(given.version, LONGEST_TEXT),
+      endpoint: cut(given.endpoint, LONGEST_TEXT),
+      resourceName: cut(given.resourceName, LONGEST_TEXT),
+    };
     const request: RegistrationRequest = {
       door: 'register',
       pulled: false,

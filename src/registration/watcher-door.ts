@@ -1,12 +1,19 @@
 // The watched directory as a door: a socket appears, the broker asks who it is, takes it in, and tells it the outcome.
 import { sleep, type Clock } from '../kernel/clock.js';
+import { cut } from '../kernel/cut.js';
 import { pluginKey } from '../model/ids.js';
 import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
 import type { Outcome, PinnedSocket } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
 import type { PluginInfo, RegistrationClient, RegistrationTalk } from './ports.js';
-import type { Attempt, Enroller, NoticeBoard, RefusedSockets } from '../model/registration.js';
+import {
+  LONGEST_TEXT,
+  type Attempt,
+  type Enroller,
+  type NoticeBoard,
+  type RefusedSockets,
+} from '../model/registration.js';
 import type { AskingTurns } from './asking-turns.js';
 
 /** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones, so not when it was tried before. */
@@ -73,10 +80,10 @@ export class WatcherDoor {
       {
         door: 'watcher',
         pulled: false,
-        type: info.type,
-        name: info.name,
-        versions: info.supportedVersions,
-        endpoint: info.endpoint,
+        type: cut(info.type, LONGEST_TEXT),
+        name: cut(info.name, LONGEST_TEXT),
+        versions: info.supportedVersions.map((version) => cut(version, LONGEST_TEXT)),
+        endpoint: cut(info.endpoint, LONGEST_TEXT),
         socket,
         ...(caller === undefined ? {} : { caller }),
       },

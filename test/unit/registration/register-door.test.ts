@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Outcome, RegistrationRequest } from '../../../src/model/plugin.js';
 import { Refused, type Refusal } from '../../../src/model/reasons.js';
+import { LONGEST_TEXT } from '../../../src/model/registration.js';
 import { RegisterDoor } from '../../../src/registration/register-door.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
@@ -43,6 +44,17 @@ describe('the Register door', () => {
       },
     ]);
     assert.deepEqual([bed.clock.pending, bed.door.waiting], [0, 0]);
+  });
+
+  it('asks with no more of a text than can be let in, so that nobody has to keep what a message can hold', async () => {
+    const bed = new Bed();
+    const long = 'x'.repeat(60_000);
+    await bed.door.register({ version: long, endpoint: long, resourceName: long }, undefined);
+    const [{ versions, endpoint, name } = assert.fail()] = bed.requests;
+    assert.deepEqual(
+      [...versions, endpoint, name].map((text) => text.length),
+      [LONGEST_TEXT, LONGEST_TEXT, LONGEST_TEXT],
+    );
   });
 
   it('answers within its budget, whatever hangs, and gives the work up', async () => {
