@@ -7,9 +7,9 @@ import type { FormSource } from './config/ports.js';
 import { PolicyReload, reloadView } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
-import type { Daemon } from './daemon/daemon.js';
 import type { FaultPort } from './faults/fault-port.js';
 import { serveHealth } from './daemon/serving.js';
+import { LET_GO_MS, Stopping } from './daemon/stopping.js';
 import { asError, sleep } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import type { FaultOrder } from './model/fault-port.js';
@@ -25,7 +25,7 @@ import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
-import { acquireInstanceLock, type InstanceLock, type LockPorts } from './platform/store/instance-lock.js';
+import { acquireInstanceLock, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
 import { openNotifier, tellSystemd } from './platform/systemd/notifier.js';
 import { bootIdOfMachine } from './platform/time/boot.js';
@@ -35,12 +35,8 @@ import { systemRandom as random } from './platform/time/system-random.js';
 const EXIT = { ok: 0, failed: 1, usage: 2, config: 78 } as const;
 /** A predecessor that is stopping is given this long. */
 const WAIT_FOR_LOCK_MS = 10_000;
-/** Whatever is let go of at the end is given this long: its disk may hang. */
-const LET_GO_MS = 300;
 /** Log lines are given this long to leave at the end. */
 const LAST_LINES_MS = 1000;
-/** A successor that waits is answered for until it answers itself, at most this long. */
-const LINGER_MS = 10_000;
 
 interface Arguments {
   readonly config: string | undefined;
@@ -135,7 +131,13 @@ async function run(
     },
     faults,
   });
-  const stopping = new Stopping(daemon, handOver);
+  const stopping = new Stopping(daemon, {
+    clock,
+    log,
+    pid: process.pid,
+    endNow: () => endAtOnce(EXIT.failed, handOver),
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stopping.signalled);
   const lockPorts: LockPorts = {
     clock,
     random,
@@ -189,7 +191,7 @@ async function run(
   await Promise.race([watching, stopping.done]);
   const isClean = await stopping.done;
   // Watchers and names are files, too: where their disk hangs, the end does not wait for them.
-  await Promise.race([watching.then((unwatch) => unwatch?.()), sleep(clock, LET_GO_MS)]);
+  await Promise.race([watching.then((unwatch) => unwatch?.()), sleep(clock, stopping.endMs(LET_GO_MS))]);
   await stopping.leave(lock);
   health?.close();
   notifier.close();
@@ -203,60 +205,6 @@ async function openFaultPort(): Promise<FaultPort> {
   const faults = new Port({ clock, random, tell: (news) => channel.send(news) });
   await channel.listen((order) => faults.obey(order as FaultOrder));
   return faults;
-}
-
-/** The way out: once, by signal or by a successor; a second signal ends the process at once. */
-class Stopping {
-  readonly #daemon: Daemon;
-  readonly #begun = new AbortController();
-  #isAwaited = false;
-  #finish: (isClean: boolean) => void = () => undefined;
-  readonly done: Promise<boolean>;
-
-  constructor(daemon: Daemon, handOver: () => void) {
-    this.#daemon = daemon;
-    this.done = new Promise((resolve) => (this.#finish = resolve));
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        if (this.signal.aborted) endAtOnce(EXIT.failed, handOver);
-        this.begin(signal);
-      });
-    }
-  }
-
-  /** Aborted when the stopping has begun. */
-  get signal(): AbortSignal {
-    return this.#begun.signal;
-  }
-
-  /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
-  holder(): { readonly pid: number; readonly phase: string } {
-    if (this.signal.aborted) this.#isAwaited = true;
-    return { pid: process.pid, phase: this.#daemon.standing.view().phase };
-  }
-
-  /** A successor waits for our lock. */
-  handOver(): void {
-    if (!this.signal.aborted) this.#isAwaited = true;
-    this.begin('a successor takes over');
-  }
-
-  begin(why: string): void {
-    if (this.signal.aborted) return;
-    this.#begun.abort();
-    this.#daemon.stop(why).then(
-      () => this.#finish(true),
-      () => this.#finish(false),
-    );
-  }
-
-  /** Gives the lock up, and goes on answering operators until a successor that waits does. */
-  async leave(lock: InstanceLock): Promise<void> {
-    // A write that hangs may still land: then the lock is left to the end of the process.
-    if (!this.#daemon.store.isWriting) await Promise.race([lock.release(), sleep(clock, LET_GO_MS)]);
-    if (this.#isAwaited) await this.#daemon.linger(LINGER_MS);
-    await this.#daemon.close();
-  }
 }
 
 async function watchFile(

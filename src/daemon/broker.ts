@@ -29,8 +29,6 @@ import { podResources, type PodResourcesParts } from './pod-resources.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
 const MAX_REGISTER_BYTES = 64 * 1024;
-/** Calls in flight are given this long when the broker stops. */
-const DRAIN_MS = 5000;
 /**
  * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
@@ -38,8 +36,6 @@ const DRAIN_MS = 5000;
 const CALLERS_FIRST_MS = 25;
 /** Concurrent calls of one operator connection. */
 const ADMIN_STREAMS = 64;
-/** Calls of operators that are under way at the very end are given this long. */
-const LAST_ANSWERS_MS = 1000;
 const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
 /** Entries of the device-plugin directory that are looked at in one go: a machine has a few hundred, others may make more. */
 const NAMES_AT_ONCE = 4096;
@@ -209,14 +205,18 @@ export class Broker {
     await begun;
   }
 
-  /** Stops accepting, finishes calls in flight, closes sessions. broker.sock answers until `closeOperators`. */
-  async stop(): Promise<void> {
+  /**
+   * Stops accepting, and finishes calls in flight. broker.sock answers until `closeOperators`.
+   *
+   * @param callsMs milliseconds that are left for calls in flight
+   */
+  async stop(callsMs: () => number): Promise<void> {
     if (this.#isStopping) return;
     this.#isStopping = true;
     this.core.registerDoor.close({ code: 'STOPPING', message: 'the broker is stopping' });
     this.#reserve.close();
     await Promise.all([this.#listeners.close(), this.#podResources?.close()]);
-    await this.#plugins.drain(DRAIN_MS);
+    await this.#plugins.drain(callsMs());
   }
 
   /** Closes sessions; what is known stays to be looked at. After the last write of the checkpoint. */
@@ -230,11 +230,11 @@ export class Broker {
     return this.#listeners.untilAdminReplaced(limitMs);
   }
 
-  /** Ends the admin API once its calls are answered, and lets all sockets go. */
-  async closeOperators(): Promise<void> {
+  /** Ends the admin API once its calls are answered or so many milliseconds have passed, and lets all sockets go. */
+  async closeOperators(limitMs: number): Promise<void> {
     this.#listeners.closeAdmin();
     this.#standard?.close();
-    await this.#operators.drain(LAST_ANSWERS_MS);
+    await this.#operators.drain(limitMs);
     this.core.dispose();
   }
 }

@@ -4,9 +4,10 @@ import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
 import { FloodGate } from '../flood/flood-gate.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
+import { sleep } from '../kernel/clock.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import { OrderlyEnd } from '../kernel/orderly-end.js';
-import { StopBudgets } from '../kernel/stop-budgets.js';
+import type { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { ledgerView } from '../allocation/ledger-view.js';
 import type { AdminPort } from '../admin/admin-port.js';
@@ -83,7 +84,6 @@ export class Daemon {
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   #starting: Promise<void> | undefined;
-  #stopBudgets: StopBudgets | undefined;
 
   constructor(parts: DaemonParts) {
     const { live, clock, random, log, metrics, journal, bootId, faults, version, openLimiter, bootMs } = parts;
@@ -199,20 +199,22 @@ export class Daemon {
    * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`.
    * A part that does not end in order does not keep the others from it.
    *
+   * @param budgets what each step may take
    * @throws Error what did not end, which is logged, too
    */
-  async stop(why: string): Promise<void> {
+  async stop(why: string, budgets: StopBudgets): Promise<void> {
     if (this.standing.isStopping) return;
     this.standing.isStopping = true;
-    const budgets = (this.#stopBudgets = new StopBudgets(this.#parts.clock));
+    const { clock } = this.#parts;
     this.#told();
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     this.#news.stopping(why);
     await this.#starting.catch(() => undefined); // its caller has the error
     const ends = new OrderlyEnd();
-    const sockets = ends.of('its sockets', () => this.broker.stop());
-    await Promise.all([sockets, ends.of('the allocator', () => this.leases.stop())]);
-    await ends.of('writing strikes', () => this.#persistence.writePenalties());
+    const sockets = ends.of('its sockets', () => this.broker.stop(budgets.callsMs));
+    await Promise.all([sockets, ends.of('the allocator', () => this.leases.stop(budgets.callsMs))]);
+    const strikes = this.#persistence.writePenalties();
+    await ends.of('writing strikes', () => Promise.race([strikes, sleep(clock, budgets.flushMs())]));
     await ends.of('writing the checkpoint', () => this.store.flush(budgets.flushMs()));
     await ends.of('writing events', () => this.journal.close(budgets.eventsMs()));
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
@@ -230,12 +232,12 @@ export class Daemon {
 
   /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
   linger(limitMs: number): Promise<void> {
-    return this.broker.linger(this.#stopBudgets?.lingerMs(limitMs) ?? limitMs);
+    return this.broker.linger(limitMs);
   }
 
-  /** Ends the admin API. */
-  close(): Promise<void> {
-    return this.broker.closeOperators();
+  /** Ends the admin API once its calls are answered, or so many milliseconds have passed. */
+  close(limitMs: number): Promise<void> {
+    return this.broker.closeOperators(limitMs);
   }
 
   #settled({ confirmed, settling, total }: RestartOutcome): void {

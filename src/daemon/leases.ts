@@ -129,12 +129,12 @@ export class Leases {
     this.allocations.keeper.settled();
   }
 
-  /** Sends everybody away who waits, lets what is being given end, and stops serving. */
-  async stop(): Promise<void> {
+  /** Sends everybody away who waits, lets what is being given end within `callsMs`, and stops serving. */
+  async stop(callsMs: () => number): Promise<void> {
     this.#isStopping = true;
     this.changes.stop();
     this.allocations.stop();
-    await this.#socket?.close();
+    await this.#socket?.close(callsMs());
     this.allocations.close();
   }
 }

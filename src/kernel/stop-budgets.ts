@@ -1,15 +1,21 @@
-// How long each step of a stop may take. A DaemonSet grants 15 s in all, of which the process needs two for its last
-// answers and lines.
+// How long each step of a stop may take. All of them share 5 s: the steps end before that, so that the last answers and lines
+// have their time, and so that a machine which is late with everything is not late with the end.
 import type { Clock } from './clock.js';
 
-/** Calls in flight, the last write and the last events share this. */
-const STOP_MS = 10_000;
-/** What is not on disk this long after the first write was begun is given up: with the end of the process that is 5 s. */
+/** After this the process ends, whatever goes on: 5 s less what a busy machine is late. */
+const END_MS = 4700;
+/** Calls in flight have no longer than this. */
+const CALLS_MS = 3000;
+/** Calls and the last write of the checkpoint share this; the last events come after it. */
+const STEPS_MS = 3800;
+/** What is not on disk this long after the first write was begun is given up. */
 const WRITING_MS = 3000;
 /** Of that the checkpoint takes no more than this, so that the last events have their time. */
 const FLUSH_MS = 2500;
-/** Operators are answered for no longer than this after the stop began, successor or not. */
+/** Operators are answered for no longer than this after the stop began where a successor waits: a DaemonSet grants 15 s. */
 const LINGER_UNTIL_MS = 12_500;
+/** After that, the last answers and lines. */
+const AFTER_LINGER_MS = 1500;
 
 /** So many milliseconds from now on, on the monotonic clock, for steps that share them: what one takes the next does not have. */
 export class Budget {
@@ -33,16 +39,23 @@ export class Budget {
 
 /** The budgets of one stop, from the moment it began. */
 export class StopBudgets {
+  readonly #clock: Clock;
+  readonly #calls: Budget;
   readonly #steps: Budget;
   readonly #lingering: Budget;
-  readonly #clock: Clock;
+  #end: Budget;
   #writing: Budget | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#steps = new Budget(clock, STOP_MS);
+    this.#calls = new Budget(clock, CALLS_MS);
+    this.#steps = new Budget(clock, STEPS_MS);
+    this.#end = new Budget(clock, END_MS);
     this.#lingering = new Budget(clock, LINGER_UNTIL_MS);
   }
+
+  /** Milliseconds for calls in flight. */
+  readonly callsMs = (): number => this.#calls.leftMs();
 
   /** Milliseconds for the last write. */
   flushMs(): number {
@@ -54,9 +67,16 @@ export class StopBudgets {
     return Math.max(WRITING_MS - FLUSH_MS, this.#writingMs(WRITING_MS));
   }
 
-  /** Milliseconds for which a successor that waits is answered for. */
+  /** Milliseconds for which a successor that waits is answered for. The end comes after them. */
   lingerMs(limitMs: number): number {
-    return this.#lingering.leftMs(limitMs);
+    const lingerMs = this.#lingering.leftMs(limitMs);
+    this.#end = new Budget(this.#clock, lingerMs + AFTER_LINGER_MS);
+    return lingerMs;
+  }
+
+  /** Milliseconds until the end comes, whatever goes on. @param atMost what a last step may take of them */
+  endMs(atMost?: number): number {
+    return this.#end.leftMs(atMost);
   }
 
   /** Both writes are to the same disk: one that hangs is waited for once. */

@@ -111,9 +111,9 @@ export async function startTestBroker(
       return found === undefined ? undefined : { capacity: found.capacity, allocatable: found.allocatable };
     },
     stop: async () => {
-      await broker.stop();
+      await broker.stop(() => 5000);
       await broker.closeSessions();
-      await broker.closeOperators();
+      await broker.closeOperators(1000);
     },
   };
 }

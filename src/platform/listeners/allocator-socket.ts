@@ -17,8 +17,6 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 /** Members of the group may ask; without the kernel's word on who calls, only the broker's own user may. */
 const GROUP_MODE = 0o660;
 const OWN_MODE = 0o600;
-/** Calls in flight are given this long when the broker stops, milliseconds. */
-const DRAIN_MS = 5000;
 
 /** What it needs. */
 export interface AllocatorSocketPorts {
@@ -82,11 +80,11 @@ export class AllocatorSocket {
     return this.#listener.open();
   }
 
-  /** Ends the streams of those who follow a lease, stops listening and lets calls in flight end. */
-  async close(): Promise<void> {
+  /** Ends the streams of those who follow a lease, stops listening and lets calls in flight end within `callsMs` milliseconds. */
+  async close(callsMs: number): Promise<void> {
     this.#endStreams();
     void this.#listener.close();
-    await this.#door.drain(DRAIN_MS);
+    await this.#door.drain(callsMs);
   }
 }
 

@@ -1,5 +1,7 @@
 // The end of the process. process.exit waits for the threads of libuv's pool, so that a file operation which never
 // returns would keep a process from ending that has said and written everything.
+import type { Clock } from '../../kernel/clock.js';
+import type { StopBudgets } from '../../kernel/stop-budgets.js';
 import { nextTurn } from '../time/next-turn.js';
 
 /** What Node calls an operation on files that has begun and not ended. */
@@ -33,4 +35,17 @@ export async function end(code: number, wait: (ms: number) => Promise<void>, han
     await wait(10);
   }
   endAtOnce(code, handOver);
+}
+
+/**
+ * Ends it when the time for a stop is over, whatever goes on then.
+ *
+ * @param budgets says when, which may become later
+ * @param overdue is to end the process
+ */
+export function endInTime(clock: Clock, budgets: Pick<StopBudgets, 'endMs'>, overdue: () => void): void {
+  clock.alarm(budgets.endMs(), () => {
+    if (budgets.endMs() > 0) endInTime(clock, budgets, overdue);
+    else overdue();
+  });
 }

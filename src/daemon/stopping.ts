@@ -1,0 +1,95 @@
+// The way out of `serve`: who may ask for it, and how long it may take.
+import { sleep, type Clock } from '../kernel/clock.js';
+import type { Log } from '../kernel/log.js';
+import { StopBudgets } from '../kernel/stop-budgets.js';
+import { endInTime } from '../platform/process/ending.js';
+import type { InstanceLock } from '../platform/store/instance-lock.js';
+import type { Daemon } from './daemon.js';
+
+/** Whatever is let go of at the end is given this long, milliseconds: its disk may hang. */
+export const LET_GO_MS = 300;
+/** Calls of operators that are under way at the very end are given this long. */
+const LAST_ANSWERS_MS = 1000;
+/** A successor that waits is answered for until it answers itself, at most this long. */
+const LINGER_MS = 10_000;
+
+/** What it needs. */
+export interface StoppingPorts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ours. */
+  readonly pid: number;
+  /** Ends the process, with what the log has. */
+  readonly endNow: () => void;
+}
+
+/** The way out: once, by signal or by a successor; a second signal ends the process at once. */
+export class Stopping {
+  readonly #daemon: Daemon;
+  readonly #ports: StoppingPorts;
+  readonly #begun = new AbortController();
+  #budgets: StopBudgets | undefined;
+  #isAwaited = false;
+  #finish: (isClean: boolean) => void = () => undefined;
+  /** Resolves when the daemon has stopped: whether that was in order. */
+  readonly done: Promise<boolean>;
+
+  constructor(daemon: Daemon, ports: StoppingPorts) {
+    this.#daemon = daemon;
+    this.#ports = ports;
+    this.done = new Promise((resolve) => (this.#finish = resolve));
+  }
+
+  /** A signal says that it is to end; a second one, at once. */
+  readonly signalled = (signal: NodeJS.Signals): void => {
+    if (this.signal.aborted) this.#ports.endNow();
+    this.begin(signal);
+  };
+
+  /** Aborted when the stopping has begun. */
+  get signal(): AbortSignal {
+    return this.#begun.signal;
+  }
+
+  /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
+  holder(): { readonly pid: number; readonly phase: string } {
+    if (this.signal.aborted) this.#isAwaited = true;
+    return { pid: this.#ports.pid, phase: this.#daemon.standing.view().phase };
+  }
+
+  /** A successor waits for our lock. */
+  handOver(): void {
+    if (!this.signal.aborted) this.#isAwaited = true;
+    this.begin('a successor takes over');
+  }
+
+  /** Stops, once. @param why for the log and the events */
+  begin(why: string): void {
+    if (this.signal.aborted) return;
+    this.#begun.abort();
+    const { clock, log, endNow } = this.#ports;
+    const budgets = (this.#budgets = new StopBudgets(clock));
+    endInTime(clock, budgets, () => {
+      log.error('broker.unclean-end', 'the broker did not end in time, and ends with 1 where it is');
+      endNow();
+    });
+    this.#daemon.stop(why, budgets).then(
+      () => this.#finish(true),
+      () => this.#finish(false),
+    );
+  }
+
+  /** Milliseconds for a last step. */
+  endMs(atMost: number): number {
+    return this.#budgets?.endMs(atMost) ?? atMost;
+  }
+
+  /** Gives the lock up, and goes on answering operators until a successor that waits does. */
+  async leave(lock: InstanceLock): Promise<void> {
+    // A write that hangs may still land: then the lock is left to the end of the process.
+    if (!this.#daemon.store.isWriting)
+      await Promise.race([lock.release(), sleep(this.#ports.clock, this.endMs(LET_GO_MS))]);
+    if (this.#isAwaited) await this.#daemon.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
+    await this.#daemon.close(this.endMs(LAST_ANSWERS_MS));
+  }
+}
