@@ -295,6 +295,13 @@ export const MUTANTS = [
     test: 'unit/registration/register-door',
   },
   {
+    title: 'a call that goes on does not hold up the end',
+    file: 'src/kernel/stop-budgets.ts',
+    search: 'CALLS_MS = 3000',
+    replace: 'CALLS_MS = 5000',
+    test: 'unit/kernel/stop-budgets',
+  },
+  {
     title: 'a stop takes less than a DaemonSet grants',
     file: 'src/kernel/stop-budgets.ts',
     search: 'LINGER_UNTIL_MS = 12_500',
@@ -344,6 +351,13 @@ export const MUTANTS = [
     search: "entry.name.startsWith('.') || !(entry.isSocket()",
     replace: '!(entry.isSocket()',
     test: 'integration/files/listed-files',
+  },
+  {
+    title: 'no directory is reached through a link',
+    file: 'src/platform/fs/socket-paths.ts',
+    search: 'if (this.#roots.includes(directory)) return',
+    replace: 'return',
+    test: 'integration/files/exchanged-way',
   },
   {
     title: 'hidden names are not looked at',

@@ -77,7 +77,9 @@ async function checkPastUs({ devicePlugins, socket }: KubeletPaths, { daemon }: 
   const sockets = entriesOf(devicePlugins, false)
     .filter(({ file, entry }) => entry.isSocket() && file !== socket)
     .map(({ file }) => file);
-  const living = (await probeAll(sockets)).filter(({ liveness }) => liveness !== 'dead' && liveness !== 'missing');
+  const living = (await probeAll(sockets, devicePlugins)).filter(
+    ({ liveness }) => liveness !== 'dead' && liveness !== 'missing',
+  );
   if (living.length === 0) return finding(name, 'ok', `no plugin listens in ${devicePlugins} itself`);
   const named = living.slice(0, MOST_NAMED).map((one) => path.basename(one.socket));
   const more = living.length > named.length ? ` and ${living.length - named.length} more` : '';

@@ -1,25 +1,51 @@
 // Looks at sockets without speaking to them.
-import { readdirSync, type Dirent } from 'node:fs';
+import { opendirSync, type Dirent } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { LONGEST_SOCKET_PATH } from '../../model/root.js';
+import { isTrusted } from '../../model/ids.js';
+import type { PinProblem } from '../../model/plugin.js';
+import { SocketPaths } from '../../platform/fs/socket-paths.js';
 
 /** How long a local listener may take to accept. */
 const CONNECT_MS = 1_000;
 /** Files looked at in a directory; the broker takes in 1,024 plugins by default. */
 const MOST_FILES = 5_000;
+/** Directories below each other that are looked into, as the broker does. */
+const MAX_DEPTH = 16;
 /** Connections tried at once. */
 const AT_ONCE = 64;
 
 /** What a bare connect says: somebody listens; nobody does; it may not be tried; it cannot be. */
 export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long';
 
-/** Connects and hangs up. */
-export function probe(socket: string): Promise<Liveness> {
-  if (Buffer.byteLength(socket) > LONGEST_SOCKET_PATH) return Promise.resolve('too-long');
+/**
+ * Connects and hangs up. A link that an ordinary user made leads nowhere, because this may run as root.
+ *
+ * @param directory what it lies below, the way to which is nobody's but root's
+ */
+export async function probe(socket: string, directory = path.dirname(socket)): Promise<Liveness> {
+  const pinned = waysBelow(directory).pin(socket);
+  if ('problem' in pinned) return unreached(pinned);
+  try {
+    return await dialled(pinned.dialPath);
+  } finally {
+    pinned.release();
+  }
+}
+
+function waysBelow(directory: string): SocketPaths {
+  return new SocketPaths([directory], (uid) => isTrusted(uid, process.geteuid?.() ?? -1));
+}
+
+function unreached({ problem, detail }: PinProblem): Liveness {
+  if (problem === 'too-long') return 'too-long';
+  return detail === 'EACCES' || detail === 'EPERM' ? 'denied' : 'missing';
+}
+
+function dialled(dialPath: string): Promise<Liveness> {
   return new Promise((resolve) => {
-    const connection = connect(socket);
+    const connection = connect(dialPath);
     const end = (liveness: Liveness): void => {
       connection.destroy();
       resolve(liveness);
@@ -34,23 +60,39 @@ export function probe(socket: string): Promise<Liveness> {
   });
 }
 
-/** Sockets of a list with what a bare connect says of each. */
-export async function probeAll(sockets: readonly string[]): Promise<readonly { socket: string; liveness: Liveness }[]> {
+/** Sockets of a list with what a bare connect says of each. @param directory what they lie below */
+export async function probeAll(
+  sockets: readonly string[],
+  directory: string,
+): Promise<readonly { socket: string; liveness: Liveness }[]> {
   const found: { socket: string; liveness: Liveness }[] = [];
   for (let start = 0; start < sockets.length; start += AT_ONCE) {
     const some = sockets.slice(start, start + AT_ONCE);
-    found.push(...(await Promise.all(some.map(async (socket) => ({ socket, liveness: await probe(socket) })))));
+    found.push(
+      ...(await Promise.all(some.map(async (socket) => ({ socket, liveness: await probe(socket, directory) })))),
+    );
   }
   return found;
 }
 
 /** What lies in a directory. Dot names are left out, as both doors do; nothing when it cannot be read. */
 export function entriesOf(directory: string, recursive: boolean): readonly { file: string; entry: Dirent }[] {
-  // Why one cannot be read is said by the check of directories.
-  const entries = ifPossible(() => readdirSync(directory, { withFileTypes: true, recursive })) ?? [];
-  const isHidden = (file: string): boolean => /(?:^|\/)\./.test(path.relative(directory, file));
-  return entries
-    .map((entry) => ({ file: path.join(entry.parentPath, entry.name), entry }))
-    .filter(({ file }) => !isHidden(file))
-    .slice(0, MOST_FILES);
+  const ways = waysBelow(directory);
+  const found: { file: string; entry: Dirent }[] = [];
+  const walk = (folder: string, depth: number): void => {
+    const opened = ways.inDirectory(folder, (at) => opendirSync(at));
+    try {
+      for (let entry = opened.readSync(); entry !== null && found.length < MOST_FILES; entry = opened.readSync()) {
+        if (entry.name.startsWith('.')) continue;
+        const file = path.join(folder, entry.name);
+        found.push({ file, entry });
+        // Why one cannot be read is said by the check of directories.
+        if (recursive && depth < MAX_DEPTH && entry.isDirectory()) ifPossible(() => walk(file, depth + 1));
+      }
+    } finally {
+      opened.closeSync();
+    }
+  };
+  ifPossible(() => walk(directory, 0));
+  return found;
 }

@@ -1,5 +1,5 @@
 // Are the sockets sockets, does somebody listen on them, and is it us?
-import { statSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { counted } from '../output/amounts.js';
@@ -50,7 +50,10 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
   const entries = [...entriesOf(devicePlugins, false), ...entriesOf(pluginsRegistry, true)];
   const sockets = entries.filter(({ entry }) => entry.isSocket()).map(({ file }) => file);
   const kubeletSocket = path.join(devicePlugins, 'kubelet.sock');
-  const probed = await probeAll(sockets.filter((file) => file !== kubeletSocket));
+  const theirs = sockets.filter((file) => file !== kubeletSocket);
+  const below = (directory: string): readonly string[] => theirs.filter((file) => file.startsWith(`${directory}/`));
+  const found = [devicePlugins, pluginsRegistry].map((directory) => probeAll(below(directory), directory));
+  const probed = (await Promise.all(found)).flat();
   const having = (...wanted: readonly string[]): readonly string[] =>
     probed.filter(({ liveness }) => wanted.includes(liveness)).map(({ socket }) => socket);
   const findings: Finding[] = [];
@@ -78,7 +81,7 @@ export async function checkPluginSockets(scope: Scope): Promise<readonly Finding
 
 function shapeOf(file: string): 'missing' | 'socket' | 'directory' | 'other' {
   // Missing also where its directory may not be entered: said by the check of directories.
-  const found = ifPossible(() => statSync(file, { throwIfNoEntry: false }));
+  const found = ifPossible(() => lstatSync(file, { throwIfNoEntry: false }));
   if (found === undefined) return 'missing';
   if (found.isSocket()) return 'socket';
   return found.isDirectory() ? 'directory' : 'other';

@@ -3,6 +3,7 @@ import { lchownSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { probe } from '../../../src/cli/doctor/probe.js';
 import { DirectoryWatch, listFiles } from '../../../src/platform/fs/directory-watch.js';
 import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
@@ -33,10 +34,16 @@ function world() {
   return { registry, elsewhere, way, sub: path.join(way, 'sub'), exchange, paths };
 }
 
-async function listen(file: string): Promise<void> {
-  const server = createServer();
+/** @returns how many came */
+async function listen(file: string): Promise<() => number> {
+  let came = 0;
+  const server = createServer((socket) => {
+    came += 1;
+    socket.destroy();
+  });
   await new Promise<void>((resolve) => server.listen(file, resolve));
   cleanup.push(() => server.close());
+  return () => came;
 }
 
 void describe('a directory on the way that is exchanged for a link', () => {
@@ -131,4 +138,24 @@ void describe("the kubelet's socket", () => {
       (failure) => failure instanceof CallFailed && /is uid 54321's, who is not the kubelet/.test(failure.message),
     );
   });
+});
+
+void describe('the doctor', () => {
+  void it(
+    'connects to nobody through a link that a stranger made, on the way or at the end',
+    { skip: asRoot },
+    async () => {
+      const { registry, elsewhere, sub, exchange } = world();
+      const came = await listen(path.join(elsewhere, 'sub', 'a.sock'));
+      const link = path.join(registry, 'link.sock');
+      symlinkSync('../elsewhere/sub/a.sock', link);
+      assert.equal(await probe(link, registry), 'listening', 'who made it is root');
+      lchownSync(link, OTHER_UID, OTHER_UID);
+      exchange();
+      lchownSync(path.join(registry, 'way'), OTHER_UID, OTHER_UID);
+      const before = came();
+      for (const file of [link, path.join(sub, 'a.sock')]) assert.equal(await probe(file, registry), 'missing', file);
+      assert.equal(came(), before);
+    },
+  );
 });
