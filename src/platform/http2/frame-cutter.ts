@@ -3,6 +3,9 @@ import { HEAD_BYTES, readHead, type FrameHead } from './frames.js';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
+/** Memory for octets that are held begins with this. */
+const FIRST_BYTES = 64;
+
 /** Octets that pass without being held: the payload of a frame whose head was looked at. */
 interface Passing {
   /** Octets that are still to come. */
@@ -13,8 +16,9 @@ interface Passing {
 
 /** Reads one side of a connection frame by frame. Out of use after the first PeerFault. */
 export abstract class FrameCutter {
-  /** Octets that wait for the rest of their frame, and how many make it worth looking again. */
-  #held: Buffer[] = [];
+  /** Octets that wait for the rest of their frame, and how many make it worth looking again. A copy: the pieces that they come
+   * in may be single octets, each of which is a part of a far larger piece of memory. */
+  #held: Buffer = NOTHING;
   #heldBytes = 0;
   #needBytes: number;
   #passing: Passing | undefined;
@@ -68,9 +72,10 @@ export abstract class FrameCutter {
 
   /** Keeps octets until there are enough of them. */
   protected hold(rest: Buffer, need: number): void {
-    this.#held = [rest];
-    this.#heldBytes = rest.length;
+    this.#held = NOTHING;
+    this.#heldBytes = 0;
     this.#needBytes = need;
+    this.#keep(rest);
   }
 
   /** Whether the payload of the frame at hand passes without being held. */
@@ -105,15 +110,30 @@ export abstract class FrameCutter {
 
   /** Adds to what is held; undefined while it is too little. */
   #join(chunk: Buffer): Buffer | undefined {
-    if (this.#heldBytes === 0 && this.#needBytes === 0) return chunk;
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-    if (this.isWaiting || this.#heldBytes < this.#needBytes) return undefined;
-    const joined = this.#held.length === 1 ? (this.#held[0] ?? NOTHING) : Buffer.concat(this.#held);
-    this.#held = [];
+    const isEnough = !this.isWaiting && this.#heldBytes + chunk.length >= this.#needBytes;
+    if (isEnough && this.#heldBytes === 0) {
+      this.#needBytes = 0;
+      return chunk;
+    }
+    this.#keep(chunk);
+    if (!isEnough) return undefined;
+    const joined = this.#held.subarray(0, this.#heldBytes);
+    this.#held = NOTHING;
     this.#heldBytes = 0;
     this.#needBytes = 0;
     return joined;
+  }
+
+  /** Copies octets behind those that are held, into memory that grows by doubling. */
+  #keep(chunk: Buffer): void {
+    const bytes = this.#heldBytes + chunk.length;
+    if (bytes > this.#held.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#held.length, FIRST_BYTES));
+      this.#held.copy(larger, 0, 0, this.#heldBytes);
+      this.#held = larger;
+    }
+    chunk.copy(this.#held, this.#heldBytes);
+    this.#heldBytes = bytes;
   }
 
   #pass(passing: Passing, bytes: Buffer, at: number, now: number): { at: number; isDropped: boolean } {
