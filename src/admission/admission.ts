@@ -1,5 +1,6 @@
 // May it come in? Both doors and every pull end here; the checks run in a fixed order and the first refusal wins.
 import { sleep, type Clock } from '../kernel/clock.js';
+import { fitsWritten } from '../kernel/written.js';
 import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
@@ -16,8 +17,8 @@ const SERVE_WITHIN_MS = 1000;
 const LOOK_AGAIN_MS = 20;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
-/** All versions that a plugin offers, joined: the checkpoint keeps them, and plugins offer one to three. */
-const MAX_VERSIONS_LENGTH = 1024;
+/** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
+const MAX_VERSIONS_BYTES = 1024;
 
 /** What admission needs. */
 export interface AdmissionPorts {
@@ -65,7 +66,7 @@ export class Admission implements Admitter {
     const { flood, policy } = this.#ports;
     const invalid = this.#checkName(request, handler);
     const full = endpointPath(request, policy.settings.paths);
-    const subject = this.#subject(request, full, invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN');
+    const subject = this.#subject(request, full, invalid);
     const banned = flood.quarantined(subject);
     if (banned !== undefined) return refuse(banned);
     let turn = flood.registration(subject);
@@ -121,20 +122,22 @@ export class Admission implements Admitter {
     }
   }
 
-  #subject(request: RegistrationRequest, full: string | Refusal, badName: boolean): FloodSubject {
+  #subject(request: RegistrationRequest, full: string | Refusal, invalid: Refusal | undefined): FloodSubject {
     // Rules are matched with the path that is meant, however it was spelled. What means none is no socket of a rule.
     const meant = request.socket?.path ?? full;
+    const badName = invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN';
+    // What is never let in is not kept either: strikes of it are in the checkpoint for as long as it calls.
+    const mayPull = typeof full === 'string' && !badName && invalid?.code !== 'VERSION_UNSUPPORTED';
     return {
       type: request.type,
       name: request.name,
       uid: request.caller?.uid ?? this.#ports.self.uid,
-      socket: typeof meant === 'string' ? meant : request.endpoint,
+      socket: typeof meant === 'string' ? meant : '',
       caller: request.caller,
       door: request.door,
       pulled: request.pulled,
       badName,
-      endpoint: request.endpoint,
-      versions: request.versions,
+      ...(mayPull ? { endpoint: request.endpoint, versions: request.versions } : {}),
     };
   }
 
@@ -148,15 +151,13 @@ export class Admission implements Admitter {
     }
     if (request.name.length > MAX_NAME)
       return { code: 'NAME_INVALID', message: `the name ${shown}… has ${String(request.name.length)} characters` };
-    const offered = request.versions.join();
-    if (offered.length > MAX_VERSIONS_LENGTH) {
-      return {
-        code: 'VERSION_UNSUPPORTED',
-        message: `${request.name}: it offers ${String(request.versions.length)} API versions in ${String(offered.length)} characters; ${String(MAX_VERSIONS_LENGTH)} are read`,
-      };
-    }
-    const invalid = handler.validate(request.name, request.versions);
+    const areRead = fitsWritten(request.versions.join(), MAX_VERSIONS_BYTES);
+    const invalid = handler.validate(request.name, areRead ? request.versions : []);
     if (invalid?.code === 'NAME_INVALID') return invalid;
+    if (!areRead) {
+      const message = `${request.name}: the ${String(request.versions.length)} API versions that it offers are too long; ${String(MAX_VERSIONS_BYTES)} bytes of all together are read`;
+      return { code: 'VERSION_UNSUPPORTED', message };
+    }
     if (!this.#ports.policy.nameAllowed(request.name)) {
       return {
         code: 'NAME_DENIED',

@@ -1,5 +1,6 @@
 // From what a plugin calls its endpoint to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
+import { fitsWritten } from '../kernel/written.js';
 import { CSI_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
@@ -8,8 +9,8 @@ import type { SocketPort } from './ports.js';
 
 /** A unix socket address holds this many bytes of path. */
 const MAX_PATH_BYTES = 107;
-/** Characters of an endpoint as it is spelled, which the checkpoint keeps: `./` can be repeated for ever. */
-const MAX_TEXT = 1024;
+/** Bytes of an endpoint as JSON writes it, which the checkpoint keeps: `./` can be repeated for ever. */
+const MAX_WRITTEN = 1024;
 
 /** Directories in which an endpoint of this request may lie. */
 function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
@@ -38,10 +39,10 @@ export function endpointPath(request: RegistrationRequest, paths: Paths): string
   if (endpoint.includes('\0')) {
     return { code: 'ENDPOINT_INVALID', message: `${name}: the endpoint ${shown} contains a NUL byte` };
   }
-  if (endpoint.length > MAX_TEXT) {
+  if (!fitsWritten(endpoint, MAX_WRITTEN)) {
     return {
       code: 'ENDPOINT_TOO_LONG',
-      message: `${name}: the endpoint ${shown} has ${String(endpoint.length)} characters; ${String(MAX_TEXT)} are taken however it is spelled`,
+      message: `${name}: the endpoint ${shown} has ${String(endpoint.length)} characters; ${String(MAX_WRITTEN)} plain ones are taken however it is spelled`,
     };
   }
   const base = request.door === 'register' ? paths.devicePlugins : paths.pluginsRegistry;

@@ -37,7 +37,7 @@ export class Draft implements Contents {
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #csi = new Map<string, unknown>();
   readonly #leases = new Map<string, LeaseEntry>();
-  #limits: readonly unknown[] = [];
+  #limits: () => readonly unknown[] = () => [];
   #ledger: LedgerState = 'ok';
 
   /** @param offer takes the newest list of an entry */
@@ -51,7 +51,7 @@ export class Draft implements Contents {
   }
 
   get limits(): readonly unknown[] {
-    return this.#limits;
+    return this.#limits();
   }
 
   get tombstones(): ReadonlyMap<string, Tombstone> {
@@ -148,8 +148,11 @@ export class Draft implements Contents {
     }
   }
 
-  /** Strikes and quarantines, as the flood policy gives them: JSON. */
-  setLimits(limits: readonly unknown[]): void {
+  /**
+   * From now on strikes and quarantines are as the flood policy gives them when somebody asks, which each generation does:
+   * those that are over leave the checkpoint with the next one. JSON.
+   */
+  setLimits(limits: () => readonly unknown[]): void {
     this.#limits = limits;
   }
 
@@ -165,7 +168,7 @@ export class Draft implements Contents {
       this.#plugins.set(entryKey(entry), asHints ? { ...entry, bootId: '' } : entry);
     for (const tombstone of document.tombstones) this.addTombstone(tombstone);
     for (const [driver, facts] of document.csi) this.#csi.set(driver, facts);
-    this.#limits = document.limits;
+    this.#limits = () => document.limits;
     for (const lease of document.leases) this.#leases.set(lease.id, lease);
     this.#ledger = document.ledger === 'ok' && asHints ? 'stale' : document.ledger;
   }

@@ -18,8 +18,17 @@ export class CheckpointEncoder {
   readonly #leases = new ListLines(leaseText);
   #read: { readonly leases: readonly LeaseEntry[]; readonly lines: Buffer } | undefined;
 
-  /** One JSON object with `format` first, one plugin a line, and a checksum at the end. */
-  encode(document: CheckpointDocument): Buffer {
+  /**
+   * One JSON object with `format` first, one plugin a line, and a checksum at the end. Strikes and quarantines are left out
+   * where it would have more than `most` bytes with them: a restart is an amnesty then, and leases are still given.
+   */
+  encode(document: CheckpointDocument, most = Infinity): Buffer {
+    const bytes = this.#encode(document);
+    if (bytes.length <= most || document.limits.length === 0) return bytes;
+    return this.#encode({ ...document, limits: [] });
+  }
+
+  #encode(document: CheckpointDocument): Buffer {
     const { generation, bootId, writtenAt, eventSeq, plugins, limits, tombstones, csi, ledger, leases, extra } =
       document;
     this.#takeRead();

@@ -1,6 +1,7 @@
 // Between the actual state and the checkpoint: what is written when, and what is put back at a start.
+import type { Clock } from '../kernel/clock.js';
 import type { Holding, ListListener } from '../model/device-list.js';
-import type { FloodKey, FloodListener } from '../model/flood.js';
+import type { FloodKey, FloodListener, Quarantine } from '../model/flood.js';
 import { incarnationKey } from '../model/ids.js';
 import { isLive, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { RegistrationStore } from '../model/registration.js';
@@ -8,13 +9,22 @@ import { timeText } from '../model/views.js';
 import { factsOf, holdingOf, incarnationFrom, instanceOf } from './entries.js';
 import type { CheckpointStore } from './store.js';
 
+/** Generations within this have the same strikes, unless somebody said that they changed: to look at all takes time. */
+const NEW_ENOUGH_MS = 1000;
+
 /** What is read, and what is put back. */
 export interface PersistencePorts {
   readonly store: CheckpointStore;
   readonly roster: { nextSeq(): number; all(): Iterable<Instance>; restore(instance: Instance): void };
   readonly lists: { holding(instanceId: string): Holding | undefined; restore(holding: Holding): void };
   /** Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. */
-  readonly flood: { pin(key: FloodKey): void; unpin(key: FloodKey): void; snapshot(): readonly unknown[] };
+  readonly flood: {
+    pin(key: FloodKey): void;
+    unpin(key: FloodKey): void;
+    snapshot(): readonly unknown[];
+    restore(records: readonly unknown[], isSameBoot: boolean): readonly Quarantine[];
+  };
+  readonly clock: Clock;
   /** Counts the healthy devices of a list that was accepted once; 0 where this version reads it otherwise. */
   readonly countHealthy: (raw: Buffer) => number;
 }
@@ -23,6 +33,9 @@ export interface PersistencePorts {
 export class Persistence implements RegistrationStore, RosterListener, ListListener, FloodListener {
   readonly #ports: PersistencePorts;
   readonly #store: CheckpointStore;
+  /** Strikes and quarantines as the newest generation has them, and until when they are new enough for the next one. */
+  #penalties: readonly unknown[] = [];
+  #penaltiesUntilMs = -Infinity;
 
   constructor(ports: PersistencePorts) {
     this.#ports = ports;
@@ -74,7 +87,21 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
 
   /** Writes strikes and quarantines as they are. Resolves when that is on disk or cannot be written. */
   async writePenalties(): Promise<void> {
-    await this.#store.update((draft) => draft.setLimits(this.#ports.flood.snapshot()));
+    this.#penaltiesUntilMs = -Infinity;
+    await this.#store.update((draft) => draft.setLimits(this.#penaltiesNow));
+  }
+
+  /**
+   * Puts strikes and quarantines of the checkpoint back, whose place in it those take that still run.
+   *
+   * @param isSameBoot whether the machine has not been started again since
+   * @returns quarantines that ended meanwhile: their plugins are to be pulled
+   */
+  restorePenalties(isSameBoot: boolean): readonly Quarantine[] {
+    const { limits } = this.#store.contents;
+    const over = this.#ports.flood.restore(limits, isSameBoot);
+    if (limits.length > 0) this.#store.note((draft) => draft.setLimits(this.#penaltiesNow));
+    return over;
   }
 
   /** An instance changed: a predecessor becomes a fallback, what is over leaves the checkpoint. */
@@ -126,6 +153,16 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
       roster.restore(instance);
     });
   }
+
+  readonly #penaltiesNow = (): readonly unknown[] => {
+    const { clock, flood } = this.#ports;
+    const nowMs = clock.mono();
+    if (nowMs >= this.#penaltiesUntilMs) {
+      this.#penalties = flood.snapshot();
+      this.#penaltiesUntilMs = nowMs + NEW_ENOUGH_MS;
+    }
+    return this.#penalties;
+  };
 
   /** Whom we gave a reason to go is given its time in the next life of the broker, too. */
   #sentAway({ id, isAway }: Instance): void {

@@ -5,7 +5,8 @@ import type { Decoded } from './decode.js';
 
 /** Between documents and bytes: `checkpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
-  encode(document: T): Buffer;
+  /** @param most bytes that can be read again: what can be missed is left out where there would be more */
+  encode(document: T, most?: number): Buffer;
   /** Never throws. */
   decode(bytes: Buffer): Decoded<T>;
 }

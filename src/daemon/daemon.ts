@@ -112,7 +112,7 @@ export class Daemon {
     this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid, crowded });
     const { store, flood } = this;
     live.onChange(() => flood.reload(live));
-    this.#persistence = new Persistence({ store, roster, lists: inventory, flood, countHealthy });
+    this.#persistence = new Persistence({ store, roster, lists: inventory, flood, clock, countHealthy });
     this.broker = new Broker({
       ...parts,
       log: this.#refusals,
@@ -175,7 +175,7 @@ export class Daemon {
     await this.#persistence.restore(clock.wall());
     await this.leases.restore(opened);
     this.#parts.drivers.restore(core);
-    const over = this.flood.restore(this.store.contents.limits, !opened.rebooted);
+    const over = this.#persistence.restorePenalties(!opened.rebooted);
     this.standing.isRestored = true;
     // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();

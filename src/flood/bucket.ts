@@ -1,4 +1,5 @@
 // What is kept of one plugin and uid: permits, penalty, and who did it.
+import { fitsWritten } from '../kernel/written.js';
 import { sameProcess, type Caller } from '../model/ids.js';
 import type { FloodPolicy, PluginPolicy } from '../model/settings.js';
 import { FairTurns } from './fair-turns.js';
@@ -10,10 +11,8 @@ import type { FloodKey, FloodSubject } from '../model/flood.js';
 /** Offending processes kept; a crash loop has a new one each time, and only the latest can still have a session. */
 const MAX_OFFENDERS = 8;
 
-/** The longest path of a file, and more versions than any plugin offers. */
-const MAX_PATH = 4_096;
-const MAX_VERSIONS = 16;
-const isShort = (version: string): boolean => version.length <= 64;
+/** Bytes of each text of a registration that is kept, as the checkpoint writes it: more than admission takes means nothing. */
+const MAX_WRITTEN = 1_024;
 
 /** Whose bucket: one plugin's, or shared by all invalid names of a uid, or by those who came when all were taken. */
 export type BucketKind = 'plugin' | 'invalid-names' | 'others';
@@ -102,13 +101,13 @@ export class Bucket implements FloodKey {
     this.#penalty = settle(this.#penalty, nowMs, policy.flood.penalty);
   }
 
-  /** Notes a registration. Paths that no socket can have are dropped, because they can be as long as a message. */
-  named({ socket, endpoint, versions, ...subject }: FloodSubject): void {
+  /** Notes a registration. What no plugin that is let in spells is dropped, because it can be as long as a message. */
+  named({ socket, endpoint, versions = [], ...subject }: FloodSubject): void {
+    const mayPull = endpoint !== undefined && fitsWritten(endpoint, MAX_WRITTEN);
     this.#last = {
       ...subject,
-      socket: socket.length > MAX_PATH ? '' : socket,
-      ...(endpoint === undefined || endpoint.length > MAX_PATH ? {} : { endpoint }),
-      ...(versions === undefined ? {} : { versions: versions.slice(0, MAX_VERSIONS).filter(isShort) }),
+      socket: fitsWritten(socket, MAX_WRITTEN) ? socket : '',
+      ...(mayPull && fitsWritten(versions.join(), MAX_WRITTEN) ? { endpoint, versions } : {}),
     };
   }
 
@@ -127,8 +126,8 @@ export class Bucket implements FloodKey {
   /** Takes over a record, of a checkpoint. */
   restore(penalty: Penalty, offenders: readonly Caller[], last: FloodSubject | undefined): void {
     this.#penalty = penalty;
-    this.#offenders = offenders;
-    this.#last = last;
+    this.#offenders = offenders.slice(-MAX_OFFENDERS);
+    if (last !== undefined) this.named(last);
   }
 
   /** Counts one exceeding by a process. */

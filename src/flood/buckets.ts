@@ -1,5 +1,6 @@
 // All buckets of `register`, bounded: only full, strike-less ones are evicted, newcomers past the cap share one per uid,
 // and plugins of the checkpoint keep theirs.
+import { isTrusted } from '../model/ids.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { Bucket, type BucketKind } from './bucket.js';
 import { makeRoom } from './make-room.js';
@@ -15,6 +16,8 @@ const ANY_UID = -1;
 export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'> {
   /** The most there may be, shared and pinned ones aside. */
   readonly most: () => number;
+  /** Uid of the broker. Who is neither it nor root has a quarter of them, and all of those together three. */
+  readonly ownUid: number;
 }
 
 /** Finds the bucket of a plugin and uid, and makes it when there is none. */
@@ -22,6 +25,9 @@ export class Buckets {
   readonly #ports: BucketsPorts;
   readonly #own = new Map<string, Bucket>();
   readonly #shared = new Map<string, Bucket>();
+  /** How many each user has that is neither root nor the broker's, and all of them. */
+  readonly #ofUid = new Map<number, number>();
+  #strangers = 0;
   /** How many incarnations of a plugin are in the checkpoint. */
   readonly #pinned = new Map<string, number>();
 
@@ -45,10 +51,10 @@ export class Buckets {
     const text = keyOf(key);
     const known = this.#own.get(text);
     if (known !== undefined) return known;
-    const hasRoom = this.#own.size < this.#ports.most() || this.#pinned.has(text) || this.#evict(this.#own);
-    if (!hasRoom) return this.#share('others', key.uid, policy);
+    if (!this.#pinned.has(text) && !this.#hasRoom(key.uid)) return this.#share('others', key.uid, policy);
     const made = new Bucket('plugin', key, policy, this.#ports);
     this.#own.set(text, made);
+    this.#count(key.uid, 1);
     return made;
   }
 
@@ -91,11 +97,33 @@ export class Buckets {
     return shared;
   }
 
-  #evict(buckets: Map<string, Bucket>): boolean {
+  /** A user whose share is full makes room by its own buckets alone, and so do all such users together. */
+  #hasRoom(uid: number): boolean {
+    const most = this.#ports.most();
+    if (!isTrusted(uid, this.#ports.ownUid)) {
+      const share = Math.max(1, Math.floor(most / 4));
+      if ((this.#ofUid.get(uid) ?? 0) >= share) return this.#evict(this.#own, (one) => one.uid === uid);
+      if (this.#strangers >= 3 * share) return this.#evict(this.#own, (one) => !isTrusted(one.uid, this.#ports.ownUid));
+    }
+    return this.#own.size < most || this.#evict(this.#own);
+  }
+
+  #evict(buckets: Map<string, Bucket>, isMeant: (bucket: Bucket) => boolean = () => true): boolean {
     const nowMs = this.#ports.clock.mono();
-    const evicted = makeRoom(buckets, (bucket, text) => !this.#pinned.has(text) && bucket.isForgettable(nowMs));
+    const mayGo = (bucket: Bucket, text: string): boolean =>
+      isMeant(bucket) && !this.#pinned.has(text) && bucket.isForgettable(nowMs);
+    const evicted = makeRoom(buckets, mayGo);
+    if (evicted?.kind === 'plugin') this.#count(evicted.uid, -1);
     evicted?.close();
     return evicted !== undefined;
+  }
+
+  #count(uid: number, by: 1 | -1): void {
+    if (isTrusted(uid, this.#ports.ownUid)) return;
+    const now = (this.#ofUid.get(uid) ?? 0) + by;
+    if (now > 0) this.#ofUid.set(uid, now);
+    else this.#ofUid.delete(uid);
+    this.#strangers += by;
   }
 }
 

@@ -12,7 +12,8 @@ import { FairTurns } from './fair-turns.js';
 import { globalView, penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
-import { fromRecord, toRecord, type PenaltyRecord } from './penalty-record.js';
+import { fromRecord, type PenaltyRecord } from './penalty-record.js';
+import { recordsOf } from './penalty-shares.js';
 import type { FloodPorts } from './ports.js';
 import { Quarantines } from './quarantines.js';
 import { exceeded, ownLimit, type RegistrationLimit } from './registration-limit.js';
@@ -50,17 +51,17 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   #globalExceeded = 0;
 
   constructor(policy: PolicySource, ports: FloodPorts) {
-    const { openLimiter, clock, metrics } = ports;
+    const { openLimiter, clock, metrics, ownUid } = ports;
     this.#ports = ports;
     this.#policy = policy;
-    this.#buckets = new Buckets({ openLimiter, clock, most: () => this.#policy.flood.maxBuckets });
+    this.#buckets = new Buckets({ openLimiter, clock, ownUid, most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports, this.listeners);
     this.#global = openLimiter(policy.flood.globalRegister);
     this.#globalTurns = new FairTurns(this.#global, clock);
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.allocations = new AllocateLimit(policy.flood, ports);
     const struck = (session: PacedSession): void => this.#struck(session);
-    this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ports.ownUid);
+    this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ownUid);
   }
 
   /** Quarantines that run now. */
@@ -173,15 +174,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return ruleViews(this.#buckets.all(), this.#policy.flood, this.#ports.clock.mono());
   }
 
-  /** Strikes and quarantines for the checkpoint. */
+  /** Strikes and quarantines for the checkpoint, as many as have room in it. */
   snapshot(): PenaltyRecord[] {
-    const { clock, bootMs } = this.#ports;
-    const nowMs = clock.mono();
+    const { clock, bootMs, ownUid } = this.#ports;
     const stamp = { bootMs: Math.round(bootMs()), wallMs: clock.wall() };
-    return [...this.#buckets.all()]
-      .filter((bucket) => bucket.kind === 'plugin' && bucket.policy.mode === 'enforce')
-      .filter((bucket) => bucket.penalty(nowMs) !== CLEAN)
-      .map((bucket) => toRecord(bucket, bucket.penalty(nowMs), nowMs, stamp));
+    return recordsOf(this.#buckets.all(), clock.mono(), stamp, ownUid);
   }
 
   /**

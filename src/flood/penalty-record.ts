@@ -1,5 +1,6 @@
 // Strikes and quarantines as the checkpoint holds them: a restart is no amnesty. Pure. Times are kept as
 // what was left or had passed when they were written, with both scales on which to see how long ago that is.
+import { fitsWritten } from '../kernel/written.js';
 import type { Caller } from '../model/ids.js';
 import type { PenaltySettings } from '../model/settings.js';
 import { settle, type Penalty } from './penalty.js';
@@ -39,8 +40,8 @@ export interface RestoredPenalty extends FloodKey {
   readonly isOver: boolean;
 }
 
-/** Longer names are none that admission let pass. */
-const MAX_TEXT = 4_096;
+/** Bytes of a name as it is written; longer ones are none that admission let pass. */
+const MAX_WRITTEN = 1_024;
 
 /** Writes a record down. */
 export function toRecord(bucket: Recorded, penalty: Penalty, nowMs: number, stamp: Stamp): PenaltyRecord {
@@ -112,7 +113,7 @@ function isRecord(value: unknown): value is PenaltyRecord {
   return (
     typeof record === 'object' &&
     record !== null &&
-    [record.type, record.name].every((text) => typeof text === 'string' && text.length <= MAX_TEXT) &&
+    [record.type, record.name].every((text) => typeof text === 'string' && fitsWritten(text, MAX_WRITTEN)) &&
     [record.uid, record.quarantineLeftMs, record.served].every(isAmount) &&
     isStamp(record.stamp) &&
     [record.exceededAgoMs, record.endedAgoMs].every((ago) => ago === null || isAmount(ago)) &&

@@ -10,7 +10,7 @@ export interface FloodKey extends PluginId {
 
 /** Whose registration is to be counted. */
 export interface FloodSubject extends FloodKey {
-  /** The path of the registering socket; what the plugin sent where that means no path. */
+  /** The path of the registering socket; empty where what the plugin sent means none. */
   readonly socket: string;
   readonly caller: Caller | undefined;
   readonly door: Door;
@@ -18,7 +18,7 @@ export interface FloodSubject extends FloodKey {
   readonly pulled: boolean;
   /** The name or the type is not valid: all such calls of one uid share a bucket. */
   readonly badName: boolean;
-  /** What it takes to pull this plugin later: the endpoint as it was spelled, and the versions it offered. */
+  /** What it takes to pull this plugin later, where it could be let in: the endpoint as it was spelled, and the versions it offered. */
   readonly endpoint?: string;
   readonly versions?: readonly string[];
 }

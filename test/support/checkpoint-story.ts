@@ -17,7 +17,10 @@ const STORY: readonly (readonly ((draft: Draft) => void)[])[] = [
   [(draft) => draft.setList(entryKey(gpu), list(100, 1))],
   [(draft) => draft.put(nic), (draft) => draft.put(fpga), (draft) => draft.setList(entryKey(nic), list(5000, 2))],
   [(draft) => draft.setList(entryKey(nic), list(6000, 3))],
-  [(draft) => draft.setLimits([{ plugin: gpu.name, strikes: 3 }]), (draft) => draft.setCsi('csi.a.b', { nodeID: 'n' })],
+  [
+    (draft) => draft.setLimits(() => [{ plugin: gpu.name, strikes: 3 }]),
+    (draft) => draft.setCsi('csi.a.b', { nodeID: 'n' }),
+  ],
   [(draft) => draft.setList(entryKey(nic), list(5000, 2)), (draft) => draft.setList(entryKey(fpga), list(7000, 4))],
   [(draft) => draft.remove(entryKey(fpga))],
   [(draft) => draft.addTombstone({ type: nic.type, name: nic.name, incarnation: nic.socket, time: 't' })],

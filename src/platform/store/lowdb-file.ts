@@ -77,7 +77,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
   }
 
   async write(document: T): Promise<void> {
-    const bytes = this.#codec.encode(document);
+    const bytes = this.#codec.encode(document, MAX_BYTES);
     if (bytes.length > MAX_BYTES) {
       throw new Error(
         `the checkpoint would have ${String(bytes.length)} bytes, and a start reads ${String(MAX_BYTES)}`,

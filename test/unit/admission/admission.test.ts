@@ -198,7 +198,18 @@ describe('the name at admission', () => {
     const versions = (count: number): string[] => Array.from({ length: count }, () => 'v1beta1');
     assert.equal(await bed.verdict({ versions: versions(129) }), 'VERSION_UNSUPPORTED');
     assert.equal(await bed.verdict({ versions: ['v1beta1', 'x'.repeat(1024)] }), 'VERSION_UNSUPPORTED');
+    assert.equal(await bed.verdict({ versions: ['v1beta1', '\u0001'.repeat(200)] }), 'VERSION_UNSUPPORTED');
     assert.notEqual(await bed.verdict({ versions: versions(128) }), 'VERSION_UNSUPPORTED');
+  });
+
+  it('that is bad stays a bad one, however long the versions are that come with it', async () => {
+    const bed = new AdmissionBed();
+    bed.handler = invalid();
+    assert.equal(await bed.verdict({ name: '\u0001'.repeat(500), versions: ['x'.repeat(2000)] }), 'NAME_INVALID');
+    assert.deepEqual(
+      bed.asked.map(({ badName }) => badName),
+      [true],
+    );
   });
 
   it('that is bad and floods is refused for the flood', async () => {
@@ -216,7 +227,6 @@ describe('the socket that rules of the flood policy are matched with', () => {
   for (const [what, over, socket] of [
     ['is the path a relative endpoint means', { endpoint: 'x.sock' }, '/r/device-plugins/x.sock'],
     ['is an absolute endpoint', { endpoint: '/r/device-plugins/./x.sock' }, '/r/device-plugins/x.sock'],
-    ['is what was sent where that means no path', { endpoint: 'x\0.sock' }, 'x\0.sock'],
   ] as const) {
     it(`${what}; what is pulled later is what was sent`, async () => {
       const bed = new AdmissionBed();
@@ -228,6 +238,24 @@ describe('the socket that rules of the flood policy are matched with', () => {
       );
     });
   }
+
+  for (const endpoint of ['x\0.sock', '\u0001'.repeat(4096), 'x'.repeat(200)]) {
+    it(`is none where what was sent means no path, and nothing of it is kept: ${JSON.stringify(endpoint.slice(0, 8))}`, async () => {
+      const bed = new AdmissionBed();
+      await bed.verdict({ endpoint });
+      assert.deepEqual(
+        bed.asked.map((subject) => [subject.socket, subject.endpoint, subject.versions]),
+        [['', undefined, undefined]],
+      );
+    });
+  }
+
+  it('of versions that are not served: none of what was sent is kept to be pulled', async () => {
+    const bed = new AdmissionBed();
+    bed.handler = new FakeHandler();
+    await bed.verdict({ versions: ['\u0001'.repeat(500)] });
+    assert.deepEqual([bed.asked[0]?.endpoint, bed.asked[0]?.versions], [undefined, undefined]);
+  });
 
   it('is the registration socket at the watcher door, whatever endpoint it names', async () => {
     const bed = new AdmissionBed();

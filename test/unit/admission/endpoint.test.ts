@@ -65,6 +65,8 @@ describe('the path an endpoint means', () => {
     ['ü'.repeat(45), 'ENDPOINT_TOO_LONG'],
     [`${'./'.repeat(500)}a.sock`, '/r/device-plugins/a.sock'],
     [`${'./'.repeat(512)}a.sock`, 'ENDPOINT_TOO_LONG'],
+    // What is written of it is what counts: a control character takes six bytes.
+    [`${'\u0001'.repeat(200)}/../a.sock`, 'ENDPOINT_TOO_LONG'],
     ['a\0b', 'ENDPOINT_INVALID'],
     ['', 'ENDPOINT_INVALID'],
   ];

@@ -84,7 +84,7 @@ describe('a fault of the disk', () => {
       assert.equal(
         await drive(
           clock,
-          store.update((draft) => draft.setLimits([1])),
+          store.update((draft) => draft.setLimits(() => [1])),
         ),
         'durable',
       );

@@ -25,7 +25,7 @@ async function usedDisk(): Promise<FakeDisk> {
     draft.put(facts('vendor.com/bare', 3));
     draft.setList(entryKey(gpu), list(100, 1));
     draft.setList(entryKey(nic), large);
-    draft.setLimits([{}]);
+    draft.setLimits(() => [{}]);
     draft.setCsi('csi.a.b', {});
     draft.addTombstone({ type: nic.type, name: 'gone', incarnation: nic.socket, time: 't' });
   });

@@ -12,14 +12,16 @@ import { FakeDisk } from '../../support/fake-disk.js';
 async function start(
   disk: FakeDisk,
 ): Promise<{ persistence: Persistence; restored: Instance[]; stop(): Promise<void> }> {
-  const { store } = checkpointRig(disk, STATE, new FakeClock());
+  const clock = new FakeClock();
+  const { store } = checkpointRig(disk, STATE, clock);
   await store.open();
   const restored: Instance[] = [];
   const persistence = new Persistence({
     store,
     roster: { nextSeq: () => 1, all: () => [], restore: (instance) => void restored.push(instance) },
     lists: { holding: () => undefined, restore: () => undefined },
-    flood: { pin: () => undefined, unpin: () => undefined, snapshot: () => [] },
+    flood: { pin: () => undefined, unpin: () => undefined, snapshot: () => [], restore: () => [] },
+    clock,
     countHealthy: () => 0,
   });
   await persistence.restore(0);

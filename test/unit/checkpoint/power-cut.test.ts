@@ -115,7 +115,7 @@ describe('a power cut', () => {
     const before = disk.operations.length;
     await drive(
       clock,
-      store.update((draft) => draft.setLimits([1])),
+      store.update((draft) => draft.setLimits(() => [1])),
     );
     const file = `${STATE}/checkpoint.json`;
     assert.deepEqual(disk.operations.slice(before, before + 9), [

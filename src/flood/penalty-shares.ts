@@ -1,0 +1,66 @@
+// Which strikes and quarantines the checkpoint gets: it is written whole with each registration and each lease and read whole
+// at a start, and every name that somebody invents can have strikes. A record that is left out is an amnesty at a restart.
+import { isTrusted } from '../model/ids.js';
+import type { Bucket } from './bucket.js';
+import { CLEAN, type Penalty } from './penalty.js';
+import { toRecord, type PenaltyRecord, type Stamp } from './penalty-record.js';
+
+/** As JSON: of one user that is neither root nor the broker's, of all of them, and of everybody. */
+const OWN_BYTES = 256 * 1024;
+const STRANGERS_BYTES = 1024 * 1024;
+const ALL_BYTES = 4 * 1024 * 1024;
+/** No record is shorter: where less is left, none is made to see whether it fits. */
+const SHORTEST = 150;
+/** Between two records. */
+const BETWEEN = 2;
+
+interface Punished {
+  readonly bucket: Bucket;
+  readonly penalty: Penalty;
+}
+
+/**
+ * The records of these buckets, quarantines first, those that last longest before others, then who has most strikes.
+ *
+ * @param nowMs on the monotonic clock
+ * @param stamp the same moment, as the next life of the broker can tell it
+ * @param ownUid uid of the broker
+ */
+export function recordsOf(buckets: Iterable<Bucket>, nowMs: number, stamp: Stamp, ownUid: number): PenaltyRecord[] {
+  const records: PenaltyRecord[] = [];
+  const own = new Map<number, number>();
+  let [strangers, all] = [STRANGERS_BYTES, ALL_BYTES];
+  for (const { bucket, penalty } of punished(buckets, nowMs)) {
+    const { uid } = bucket;
+    const isStranger = !isTrusted(uid, ownUid);
+    const left = own.get(uid) ?? OWN_BYTES;
+    const room = isStranger ? Math.min(left, strangers, all) : all;
+    if (room < SHORTEST) continue;
+    const record = toRecord(bucket, penalty, nowMs, stamp);
+    const bytes = Buffer.byteLength(JSON.stringify(record)) + BETWEEN;
+    if (bytes > room) {
+      // The rest of its records is not tried one by one.
+      if (isStranger) own.set(uid, 0);
+      continue;
+    }
+    records.push(record);
+    all -= bytes;
+    if (!isStranger) continue;
+    strangers -= bytes;
+    own.set(uid, left - bytes);
+  }
+  return records;
+}
+
+function punished(buckets: Iterable<Bucket>, nowMs: number): Punished[] {
+  const found: Punished[] = [];
+  for (const bucket of buckets) {
+    if (bucket.kind !== 'plugin' || bucket.policy.mode !== 'enforce') continue;
+    const penalty = bucket.penalty(nowMs);
+    if (penalty !== CLEAN) found.push({ bucket, penalty });
+  }
+  return found.sort(({ penalty: a }, { penalty: b }) => {
+    const untilMs = (b.quarantinedUntilMs ?? 0) - (a.quarantinedUntilMs ?? 0);
+    return untilMs === 0 ? b.strikesAtMs.length - a.strikesAtMs.length : untilMs;
+  });
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { FloodWorld, policySource, processOf } from '../../support/flood-world.js';
+
+const bytesOf = (records: readonly unknown[]): number => Buffer.byteLength(JSON.stringify(records));
+const strike = (world: FloodWorld, uid: number, name: string): void => {
+  for (let call = 0; call < 8; call += 1)
+    world.register({ uid, name, socket: '/s'.repeat(50), caller: processOf(call, uid) });
+};
+
+describe('strikes and quarantines in the checkpoint', () => {
+  it('of one ordinary user take a quarter of a megabyte, and leave room for those of everybody else', () => {
+    const world = new FloodWorld();
+    for (let name = 0; name < 1_000; name += 1) strike(world, 4_001, `evil.com/p${String(name)}`);
+    strike(world, 4_002, 'other.com/x');
+    strike(world, 0, 'root.com/x');
+    const records = world.gate.snapshot();
+    const own = bytesOf(records.filter(({ uid }) => uid === 4_001));
+    assert.ok(own > 200 * 1024 && own <= 256 * 1024, String(own));
+    assert.deepEqual(
+      records.filter(({ uid }) => uid !== 4_001).map(({ name }) => name),
+      ['other.com/x', 'root.com/x'],
+    );
+  });
+
+  it('of all ordinary users take a megabyte, whatever number of uids one has', () => {
+    const world = new FloodWorld(policySource({ maxBuckets: 100_000 }));
+    for (let uid = 1; uid <= 4_000; uid += 1) strike(world, uid, 'evil.com/x');
+    strike(world, 0, 'root.com/x');
+    const records = world.gate.snapshot();
+    assert.ok(bytesOf(records) <= 1024 * 1024 + 4096, String(bytesOf(records)));
+    assert.ok(records.some(({ uid }) => uid === 0));
+  });
+
+  it('are those that last longest: a quarantine is not lost for strikes that came first', () => {
+    const world = new FloodWorld();
+    for (let name = 0; name < 1_000; name += 1) strike(world, 4_001, `evil.com/p${String(name)}`);
+    world.misbehave({ uid: 4_001, name: 'evil.com/out' });
+    assert.equal(world.gate.snapshot()[0]?.name, 'evil.com/out');
+  });
+
+  it('hold no text that takes more than a name or a path where it is written', () => {
+    const world = new FloodWorld();
+    const long = '\u0001'.repeat(4_096);
+    world.misbehave({ uid: 4_001, socket: long, endpoint: long, versions: [long] });
+    assert.ok(bytesOf(world.gate.snapshot()) < 1_000, String(bytesOf(world.gate.snapshot())));
+    const [record] = world.gate.snapshot();
+    const next = new FloodWorld();
+    next.gate.restore(
+      [{ ...record, last: { socket: long, door: 'register', endpoint: long, versions: [long] } }],
+      true,
+    );
+    assert.equal(next.gate.quarantines, 1, 'a record of a version that kept more still counts');
+    assert.ok(bytesOf(next.gate.snapshot()) < 1_000);
+  });
+});
+
+describe('buckets of one ordinary user', () => {
+  it('are a quarter of all, and of all such users three: others are still counted one by one', () => {
+    const world = new FloodWorld(policySource({ maxBuckets: 100 }));
+    const own = (uid: number): number =>
+      world.gate.limits().filter((one) => one.limit === 'register' && one.uid === uid && one.plugin !== '').length;
+    for (let name = 0; name < 200; name += 1) strike(world, 4_001, `evil.com/p${String(name)}`);
+    assert.equal(own(4_001), 25);
+    for (let uid = 5_000; uid < 5_200; uid += 1) strike(world, uid, 'evil.com/x');
+    for (let name = 0; name < 25; name += 1) strike(world, 0, `root.com/p${String(name)}`);
+    assert.equal(own(0), 25);
+    assert.equal(world.gate.limits().filter((one) => one.limit === 'register' && one.plugin !== '').length, 100);
+  });
+
+  it('make room for its own later ones when they are idle', async () => {
+    const world = new FloodWorld(policySource({ maxBuckets: 16 }));
+    for (let name = 0; name < 4; name += 1) world.register({ uid: 4_001, name: `a.com/p${String(name)}` });
+    world.register({ name: 'root.com/x' });
+    await world.clock.advance(60_000);
+    world.register({ uid: 4_001, name: 'a.com/new' });
+    const names = world.gate.limits().map(({ plugin }) => plugin);
+    assert.ok(names.includes('DevicePlugin/a.com/new') && names.includes('DevicePlugin/root.com/x'));
+    assert.ok(!names.includes('DevicePlugin/a.com/p0'));
+  });
+});
