@@ -92,7 +92,7 @@ export class Daemon {
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
     this.#refusals = parts.refusals;
-    this.#refusedAgain = new RefusedAgain(journal, clock);
+    this.#refusedAgain = new RefusedAgain(journal, clock, ownUid);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const whose = (id: string): number | undefined => strangerOf(roster.get(id), parts.self.uid);

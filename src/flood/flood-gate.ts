@@ -13,7 +13,7 @@ import { globalView, penaltyView, registerViews, ruleViews, type PenaltyView } f
 import type { Limiter } from './limiter.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, type PenaltyRecord } from './penalty-record.js';
-import { recordsOf } from './penalty-shares.js';
+import { PenaltyShares } from './penalty-shares.js';
 import type { FloodPorts } from './ports.js';
 import { Quarantines } from './quarantines.js';
 import { exceeded, ownLimit, type RegistrationLimit } from './registration-limit.js';
@@ -44,6 +44,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   readonly #ports: FloodPorts;
   readonly #buckets: Buckets;
   readonly #quarantines: Quarantines;
+  readonly #shares: PenaltyShares;
   readonly #pacers: Pacers;
   readonly #global: Limiter;
   readonly #globalTurns: FairTurns;
@@ -56,6 +57,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#policy = policy;
     this.#buckets = new Buckets({ openLimiter, clock, ownUid, most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports, this.listeners);
+    this.#shares = new PenaltyShares(ownUid);
     this.#global = openLimiter(policy.flood.globalRegister);
     this.#globalTurns = new FairTurns(this.#global, clock);
     this.connections = new ConnectionBudget(policy.flood, ports);
@@ -176,9 +178,9 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /** Strikes and quarantines for the checkpoint, as many as have room in it. */
   snapshot(): PenaltyRecord[] {
-    const { clock, bootMs, ownUid } = this.#ports;
+    const { clock, bootMs } = this.#ports;
     const stamp = { bootMs: Math.round(bootMs()), wallMs: clock.wall() };
-    return recordsOf(this.#buckets.all(), clock.mono(), stamp, ownUid);
+    return this.#shares.recordsOf(this.#buckets.all(), clock.mono(), stamp);
   }
 
   /**

@@ -19,37 +19,63 @@ interface Punished {
   readonly penalty: Penalty;
 }
 
-/**
- * The records of these buckets, quarantines first, those that last longest before others, then who has most strikes.
- *
- * @param nowMs on the monotonic clock
- * @param stamp the same moment, as the next life of the broker can tell it
- * @param ownUid uid of the broker
- */
-export function recordsOf(buckets: Iterable<Bucket>, nowMs: number, stamp: Stamp, ownUid: number): PenaltyRecord[] {
-  const records: PenaltyRecord[] = [];
-  const own = new Map<number, number>();
-  let [strangers, all] = [STRANGERS_BYTES, ALL_BYTES];
-  for (const { bucket, penalty } of punished(buckets, nowMs)) {
-    const { uid } = bucket;
-    const isStranger = !isTrusted(uid, ownUid);
-    const left = own.get(uid) ?? OWN_BYTES;
-    const room = isStranger ? Math.min(left, strangers, all) : all;
-    if (room < SHORTEST) continue;
-    const record = toRecord(bucket, penalty, nowMs, stamp);
-    const bytes = Buffer.byteLength(JSON.stringify(record)) + BETWEEN;
-    if (bytes > room) {
-      // The rest of its records is not tried one by one.
-      if (isStranger) own.set(uid, 0);
-      continue;
-    }
-    records.push(record);
-    all -= bytes;
-    if (!isStranger) continue;
-    strangers -= bytes;
-    own.set(uid, left - bytes);
+/** A record and what it was made of; it says when, so that it stays true while those stay the same. */
+interface Made extends Pick<Bucket, 'offenders' | 'last'> {
+  readonly penalty: Penalty;
+  readonly record: PenaltyRecord;
+  readonly bytes: number;
+}
+
+/** Makes records, those of what has changed alone: each generation asks for all. */
+export class PenaltyShares {
+  readonly #ownUid: number;
+  readonly #made = new WeakMap<Bucket, Made>();
+
+  /** @param ownUid uid of the broker */
+  constructor(ownUid: number) {
+    this.#ownUid = ownUid;
   }
-  return records;
+
+  /**
+   * The records of these buckets, quarantines first, those that last longest before others, then who has most strikes.
+   *
+   * @param nowMs on the monotonic clock
+   * @param stamp the same moment, as the next life of the broker can tell it
+   */
+  recordsOf(buckets: Iterable<Bucket>, nowMs: number, stamp: Stamp): PenaltyRecord[] {
+    const records: PenaltyRecord[] = [];
+    const own = new Map<number, number>();
+    let [strangers, all] = [STRANGERS_BYTES, ALL_BYTES];
+    for (const { bucket, penalty } of punished(buckets, nowMs)) {
+      const { uid } = bucket;
+      const isStranger = !isTrusted(uid, this.#ownUid);
+      const left = own.get(uid) ?? OWN_BYTES;
+      const room = isStranger ? Math.min(left, strangers, all) : all;
+      if (room < SHORTEST) continue;
+      const { record, bytes } = this.#recordOf(bucket, penalty, nowMs, stamp);
+      if (bytes > room) {
+        // The rest of its records is not tried one by one.
+        if (isStranger) own.set(uid, 0);
+        continue;
+      }
+      records.push(record);
+      all -= bytes;
+      if (!isStranger) continue;
+      strangers -= bytes;
+      own.set(uid, left - bytes);
+    }
+    return records;
+  }
+
+  #recordOf(bucket: Bucket, penalty: Penalty, nowMs: number, stamp: Stamp): Made {
+    const { offenders, last } = bucket;
+    const before = this.#made.get(bucket);
+    if (before?.penalty === penalty && before.offenders === offenders && before.last === last) return before;
+    const record = toRecord(bucket, penalty, nowMs, stamp);
+    const made = { penalty, offenders, last, record, bytes: Buffer.byteLength(JSON.stringify(record)) + BETWEEN };
+    this.#made.set(bucket, made);
+    return made;
+  }
 }
 
 function punished(buckets: Iterable<Bucket>, nowMs: number): Punished[] {

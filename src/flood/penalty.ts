@@ -69,6 +69,13 @@ export function settle(penalty: Penalty, nowMs: number, settings: PenaltySetting
   const strikesAtMs = penalty.strikesAtMs.filter((atMs) => nowMs - atMs < settings.windowMs);
   const isRecent = penalty.exceededAtMs !== undefined && nowMs - penalty.exceededAtMs < settings.windowMs;
   if (isForgiven && !isRecent && strikesAtMs.length === 0) return CLEAN;
+  const isAsBefore =
+    quarantinedUntilMs === undefined &&
+    strikesAtMs.length === penalty.strikesAtMs.length &&
+    isRecent === (penalty.exceededAtMs !== undefined) &&
+    isForgiven === (penalty.endedAtMs === undefined);
+  // The same record as long as it says the same: what was made of it is good until then.
+  if (isAsBefore) return penalty;
   return {
     exceededAtMs: isRecent ? penalty.exceededAtMs : undefined,
     strikesAtMs,

@@ -1,9 +1,9 @@
 // Where everything that happens is told: numbered, kept in memory for whoever asks, followed by whoever watches, and
 // written to a file that outlives the broker.
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
-import { cut } from '../kernel/cut.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
+import { cutDraft } from './cut-draft.js';
 import { parseLine } from './event-line.js';
 import { Follower } from './follower.js';
 import type { JournalFile } from './ports.js';
@@ -27,9 +27,6 @@ const SLICE = 500;
 /** Events told before the journal is open. */
 const MAX_EARLY = 1000;
 const MAX_FOLLOWERS = 64;
-/** What plugins have chosen is cut to these lengths. */
-const MAX_TEXT = 256;
-const MAX_MESSAGE = 1024;
 
 /** What the journal needs. */
 export interface JournalPorts {
@@ -67,7 +64,7 @@ export class Journal implements EventSink {
 
   /** Tells that something happened. Of many equal events within ten seconds most are only counted. Never throws. */
   record(event: EventDraft): void {
-    this.#repeats.offer(event);
+    this.#repeats.offer(cutDraft(event));
   }
 
   /**
@@ -168,7 +165,8 @@ export class Journal implements EventSink {
   }
 
   #tell(draft: EventDraft, wall: number): void {
-    const { type, reason = '', plugin = '', socket = '', message, facts } = draft;
+    // Who tells of repeats adds how many there were.
+    const { type, reason = '', plugin = '', socket = '', message, facts } = cutDraft(draft);
     if (this.#seq === undefined) {
       if (this.#early.length < MAX_EARLY) this.#early.push([draft, wall]);
       return;
@@ -179,9 +177,9 @@ export class Journal implements EventSink {
       seq: this.#seq,
       type,
       reason,
-      plugin: cut(plugin, MAX_TEXT),
-      socket: cut(socket, MAX_TEXT),
-      message: cut(message, MAX_MESSAGE),
+      plugin,
+      socket,
+      message,
       ...(facts === undefined ? {} : { facts }),
     };
     this.#timeline.add(event);

@@ -2,8 +2,10 @@
 // say that all is well, because who never came in has no state.
 import type { Clock } from '../kernel/clock.js';
 import type { EventDraft, EventSink } from '../model/event.js';
+import { isTrusted } from '../model/ids.js';
 import { isOfTime } from '../model/reasons.js';
 import { timeText, type RefusedView } from '../model/views.js';
+import { cutDraft } from './cut-draft.js';
 
 /** Refusals in a row from which on it is again and again. */
 const MANY = 3;
@@ -13,9 +15,8 @@ const OVER_AFTER_MS = 10 * 60_000;
 const MOST_COUNTED = 1024;
 /** Shown at most, the newest: one plugin that invents names must not fill the screen. */
 const MOST_SHOWN = 100;
-/** What plugins have chosen is cut to these lengths, as in events. */
-const MAX_TEXT = 256;
-const MAX_MESSAGE = 1024;
+/** Of both, one user that is neither root nor the broker's has a quarter: it may invent names. */
+const SHARES = 4;
 
 interface Row {
   refusals: number;
@@ -28,14 +29,18 @@ interface Row {
 export class RefusedAgain implements EventSink {
   readonly #sink: EventSink;
   readonly #clock: Clock;
+  readonly #ownUid: number;
   readonly #rows = new Map<string, Row>();
 
-  constructor(sink: EventSink, clock: Clock) {
+  /** @param ownUid uid of the broker */
+  constructor(sink: EventSink, clock: Clock, ownUid: number) {
     this.#sink = sink;
     this.#clock = clock;
+    this.#ownUid = ownUid;
   }
 
-  record(event: EventDraft): void {
+  record(draft: EventDraft): void {
+    const event = cutDraft(draft);
     this.#sink.record(event);
     const { plugin = '', socket = '' } = event;
     const key = plugin === '' ? socket : plugin;
@@ -49,25 +54,44 @@ export class RefusedAgain implements EventSink {
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
     Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });
     // Re-entered, so that the first is the one that was silent longest.
-    this.#rows.delete(key);
+    const isNew = !this.#rows.delete(key);
     this.#rows.set(key, row);
-    if (this.#rows.size <= MOST_COUNTED) return;
+    if (isNew) this.#makeRoom(event.uid);
+  }
+
+  #makeRoom(uid: number | undefined): void {
+    if (this.#isStranger(uid)) {
+      const own = [...this.#rows].filter(([, { draft }]) => draft.uid === uid);
+      const [silent] = own;
+      if (own.length > MOST_COUNTED / SHARES && silent !== undefined) this.#rows.delete(silent[0]);
+    }
     const [silent] = this.#rows.keys();
-    if (silent !== undefined) this.#rows.delete(silent);
+    if (this.#rows.size > MOST_COUNTED && silent !== undefined) this.#rows.delete(silent);
+  }
+
+  #isStranger(uid: number | undefined): uid is number {
+    return uid !== undefined && !isTrusted(uid, this.#ownUid);
   }
 
   /** Who is refused again and again now, the newest refusal first. */
   views(): readonly RefusedView[] {
     const now = this.#clock.wall();
+    const shown = new Map<number, number>();
     return [...this.#rows.values()]
       .filter(({ refusals, lastMs }) => refusals >= MANY && now - lastMs <= OVER_AFTER_MS)
       .reverse()
+      .filter(({ draft: { uid } }) => {
+        if (!this.#isStranger(uid)) return true;
+        const before = shown.get(uid) ?? 0;
+        shown.set(uid, before + 1);
+        return before < MOST_SHOWN / SHARES;
+      })
       .slice(0, MOST_SHOWN)
       .map(({ refusals, sinceMs, lastMs, draft }) => ({
-        plugin: (draft.plugin ?? '').slice(0, MAX_TEXT),
-        socket: (draft.socket ?? '').slice(0, MAX_TEXT),
+        plugin: draft.plugin ?? '',
+        socket: draft.socket ?? '',
         reason: draft.reason ?? '',
-        message: draft.message.slice(0, MAX_MESSAGE),
+        message: draft.message,
         refusals,
         since: timeText(sinceMs),
         last: timeText(lastMs),

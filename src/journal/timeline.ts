@@ -1,38 +1,68 @@
 // The events in memory: the last of each plugin, and the last of all.
-import type { BrokerEvent } from '../model/event.js';
+import { writtenBytes } from '../kernel/written.js';
+import type { BrokerEvent, EventType } from '../model/event.js';
 
-/** Kept of each plugin. */
+/** Kept of each plugin, and bytes of them as they are written: more than what happens to an honest one takes. */
 const PER_PLUGIN = 50;
+const BYTES_PER_PLUGIN = 32 * 1024;
+/** What an event takes beside its texts. */
+const BYTES_BESIDE = 150;
 /** Kept of all together, so that a reader who follows may be a little late. */
 const RECENT = 1000;
 /** Plugins with events; those that were silent longest are forgotten first. */
 const MAX_PLUGINS = 2048;
+/**
+ * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are
+ * apart, so that they make nobody forgotten who did come in.
+ */
+const MAX_STRANGERS = 256;
+const BYTES_PER_STRANGER = 8 * 1024;
+const OF_STRANGERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
 /** Where the broker's own life is kept, apart from what else no plugin is named for: its last starts stay known. No plugin's key. */
 export const BROKER = '/';
 
+/** The last events of one plugin. */
+class Row {
+  readonly events: BrokerEvent[] = [];
+  readonly #sizes: number[] = [];
+  #bytes = 0;
+
+  add(event: BrokerEvent, mostBytes: number): void {
+    const size = BYTES_BESIDE + writtenBytes(event.plugin) + writtenBytes(event.socket) + writtenBytes(event.message);
+    this.events.push(event);
+    this.#sizes.push(size);
+    this.#bytes += size;
+    while (this.events.length > PER_PLUGIN || (this.#bytes > mostBytes && this.events.length > 1)) {
+      this.events.shift();
+      this.#bytes -= this.#sizes.shift() ?? 0;
+    }
+  }
+}
+
 /** Bounded; events are added in the order of their numbers. */
 export class Timeline {
-  readonly #byPlugin = new Map<string, BrokerEvent[]>();
+  readonly #byPlugin = new Map<string, Row>();
+  readonly #strangers = new Map<string, Row>();
   readonly #recent: BrokerEvent[] = [];
 
   /** Adds the newest event. */
   add(event: BrokerEvent): void {
-    push(this.#recent, event, RECENT);
+    this.#recent.push(event);
+    if (this.#recent.length > RECENT) this.#recent.shift();
     const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
-    const own = this.#byPlugin.get(key) ?? [];
-    push(own, event, PER_PLUGIN);
-    // Re-entered, so that the first key is the plugin that was silent longest.
-    this.#byPlugin.delete(key);
-    this.#byPlugin.set(key, own);
-    if (this.#byPlugin.size <= MAX_PLUGINS) return;
-    const [silent] = this.#byPlugin.keys();
-    if (silent !== undefined) this.#byPlugin.delete(silent);
+    const isStranger = key !== '' && OF_STRANGERS.has(event.type) && !this.#byPlugin.has(key);
+    const own = this.#byPlugin.get(key) ?? this.#strangers.get(key) ?? new Row();
+    own.add(event, isStranger ? BYTES_PER_STRANGER : BYTES_PER_PLUGIN);
+    this.#strangers.delete(key);
+    if (isStranger) enter(this.#strangers, key, own, MAX_STRANGERS);
+    else enter(this.#byPlugin, key, own, MAX_PLUGINS);
   }
 
   /** Puts events of an earlier life, oldest first, before those that are there. */
   prepend(earlier: readonly BrokerEvent[]): void {
     const present = this.since(0);
     this.#byPlugin.clear();
+    this.#strangers.clear();
     this.#recent.length = 0;
     const first = present[0]?.seq ?? Infinity;
     for (const event of earlier) if (event.seq < first) this.add(event);
@@ -46,8 +76,8 @@ export class Timeline {
     const recent = this.#recent.filter((event) => event.seq >= seq);
     if (oldest.seq <= seq) return recent;
     const older: BrokerEvent[] = [];
-    for (const own of this.#byPlugin.values()) {
-      for (const event of own) if (event.seq >= seq && event.seq < oldest.seq) older.push(event);
+    for (const { events } of [...this.#byPlugin.values(), ...this.#strangers.values()]) {
+      for (const event of events) if (event.seq >= seq && event.seq < oldest.seq) older.push(event);
     }
     return [...older.sort((a, b) => a.seq - b.seq), ...recent];
   }
@@ -59,11 +89,15 @@ export class Timeline {
 
   /** The last events of a plugin (`type/name`), oldest first. */
   of(plugin: string): readonly BrokerEvent[] {
-    return [...(this.#byPlugin.get(plugin) ?? [])];
+    return [...((this.#byPlugin.get(plugin) ?? this.#strangers.get(plugin))?.events ?? [])];
   }
 }
 
-function push(events: BrokerEvent[], event: BrokerEvent, atMost: number): void {
-  events.push(event);
-  if (events.length > atMost) events.shift();
+/** Re-entered, so that the first key is the plugin that was silent longest. */
+function enter(rows: Map<string, Row>, key: string, row: Row, most: number): void {
+  rows.delete(key);
+  rows.set(key, row);
+  if (rows.size <= most) return;
+  const [silent] = rows.keys();
+  if (silent !== undefined) rows.delete(silent);
 }

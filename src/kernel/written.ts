@@ -1,6 +1,8 @@
 // How long a text is where it is written as JSON: what others spell is bounded by that, because a control character that is
 // one byte on the wire takes six in a file.
 
+import { cut } from './cut.js';
+
 /** What a character takes that JSON writes as `\u0001`; all that is not plain ASCII is counted so, whatever it takes. */
 const ESCAPED = 6;
 /** A quote or a backslash. */
@@ -22,6 +24,13 @@ function fitting(text: string, most: number): number {
   return text.length;
 }
 
+/** Bytes that a text takes inside the quotes of a JSON string at the most. */
+export function writtenBytes(text: string): number {
+  let bytes = 0;
+  for (let at = 0; at < text.length; at += 1) bytes += bytesOf(text.charCodeAt(at));
+  return bytes;
+}
+
 /** Whether a text takes at most so many bytes inside the quotes of a JSON string, however its characters are escaped. */
 export function fitsWritten(text: string, most: number): boolean {
   return fitting(text, most) === text.length;
@@ -32,5 +41,5 @@ export function cutWritten(text: string, most: number): string {
   const length = fitting(text, most);
   if (length === text.length) return text;
   const last = text.charCodeAt(length - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
+  return cut(text, last >= 0xd800 && last <= 0xdbff ? length - 1 : length);
 }

@@ -66,6 +66,8 @@ export interface EventDraft {
   readonly socket?: string;
   readonly message: string;
   readonly facts?: EventFacts;
+  /** Whose call it is about, where somebody called: what is counted of one user has a share. Not a part of the event. */
+  readonly uid?: number;
 }
 
 /** Where stages tell what happened. Never throws, never waits. Journal (journal/journal) takes it. */

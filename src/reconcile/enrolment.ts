@@ -245,7 +245,8 @@ export class Enrolments implements Enroller {
     if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
     metrics.registration(this.#typeOf(request), 'refused', refusal.code);
     const about = this.#about(request);
-    events.record({ type: 'refused', reason: refusal.code, ...about, message: refusal.message });
+    const by = request.caller === undefined ? {} : { uid: request.caller.uid };
+    events.record({ type: 'refused', reason: refusal.code, ...about, ...by, message: refusal.message });
     const fields = { code: refusal.code, ...about, uid: request.caller?.uid, pid: request.caller?.pid };
     log.warn('registration.refused', refusal.message, fields);
   }

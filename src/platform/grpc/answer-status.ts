@@ -1,5 +1,6 @@
 // How an answer ended, by its headers or trailers, or by the reset of its call (gRPC over HTTP/2, "Responses" and "Errors").
 import { constants, type IncomingHttpHeaders } from 'node:http2';
+import { cutWritten } from '../../kernel/written.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 
 /** A status and the words to it. */
@@ -9,6 +10,8 @@ export interface AnswerStatus {
 }
 
 const LAST_STATUS = 16;
+/** Bytes of the words of a peer as they are written: they are kept with its plugin, and a header may be much longer. */
+const MAX_WORDS = 2048;
 
 /** Of a peer that answers with HTTP and no status of gRPC (http-grpc-status-mapping of gRPC). */
 const OF_HTTP: ReadonlyMap<number, number> = new Map([
@@ -31,7 +34,7 @@ export function statusIn(headers: IncomingHttpHeaders, http: number | undefined)
   const { 'grpc-status': code, 'grpc-message': words } = headers;
   if (typeof code !== 'string') return ofHttp(http);
   const number = /^\d{1,2}$/.test(code) ? Number(code) : LAST_STATUS + 1;
-  const details = typeof words === 'string' ? unescaped(words) : '';
+  const details = typeof words === 'string' ? cutWritten(unescaped(words), MAX_WORDS) : '';
   return { status: number > LAST_STATUS ? GRPC_STATUS.UNKNOWN : number, details };
 }
 

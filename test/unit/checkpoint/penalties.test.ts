@@ -7,7 +7,7 @@ import type { CheckpointStore } from '../../../src/checkpoint/store.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { STATE } from '../../support/checkpoint-story.js';
 import { FakeDisk } from '../../support/fake-disk.js';
-import { FloodWorld } from '../../support/flood-world.js';
+import { FloodWorld, policySource } from '../../support/flood-world.js';
 import { leaseRecord } from '../../support/lease-record.js';
 
 interface Life {
@@ -18,7 +18,8 @@ interface Life {
 
 /** A broker's flood policy and checkpoint on a disk. */
 async function live(disk: FakeDisk): Promise<Life> {
-  const world = new FloodWorld();
+  const register = { burst: 5, intervalMs: 2_000, onExceed: 'reject', maxDelayMs: 0 } as const;
+  const world = new FloodWorld(policySource({ register }));
   const { store } = checkpointRig(disk, STATE, world.clock);
   await store.open();
   const persistence = new Persistence({
@@ -78,7 +79,9 @@ describe('strikes and quarantines of a hostile user', () => {
   it('of a checkpoint of another life take their share of it, and leave it when they are over', async () => {
     const disk = await newDisk();
     const first = await live(disk);
-    for (let name = 0; name < 20; name += 1) first.world.misbehave({ uid: 4001, name: `evil${String(name)}.com/x` });
+    for (let name = 0; name < 20; name += 1) {
+      for (let call = 0; call < 12; call += 1) first.world.register({ uid: 4001, name: `evil${String(name)}.com/x` });
+    }
     const more = first.world.gate
       .snapshot()
       .flatMap((record) =>

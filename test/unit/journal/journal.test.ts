@@ -371,5 +371,8 @@ describe('the journal', () => {
     journal.record({ type: 'refused', plugin: 'p'.repeat(5000), socket: 's'.repeat(5000), message: 'm'.repeat(5000) });
     const [event] = await kept(journal);
     assert.deepEqual([event?.plugin.length, event?.socket.length, event?.message.length], [256, 256, 1024]);
+    const controls = '\u0001'.repeat(5000);
+    journal.record({ type: 'refused', reason: 'x', plugin: controls, socket: controls, message: controls });
+    assert.ok(Buffer.byteLength(JSON.stringify((await kept(journal))[1])) < 1024 + 2 * 256 + 200);
   });
 });

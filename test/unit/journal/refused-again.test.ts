@@ -13,7 +13,7 @@ const refusal = (given: Partial<EventDraft> = {}): EventDraft => ({
 class Bed {
   readonly clock = new FakeClock();
   readonly passed: EventDraft[] = [];
-  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock);
+  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock, 500);
 
   refuse(times: number, given: Partial<EventDraft> = {}): void {
     for (let at = 0; at < times; at += 1) this.refused.record(refusal(given));
@@ -66,6 +66,25 @@ describe('a plugin that is refused', () => {
     bed.refuse(3, { plugin: '', socket: '/r/a.sock' });
     bed.refuse(3, { plugin: '', socket: '/r/b.sock' });
     assert.deepEqual(bed.shown, ['/r/b.sock 3', '/r/a.sock 3'], 'the newest first');
+  });
+
+  it('of one ordinary user has a quarter of the screen and of what is counted', () => {
+    const bed = new Bed();
+    for (let at = 0; at < 100; at += 1) bed.refuse(3, { plugin: `root.com/${String(at)}`, uid: 0 });
+    for (let at = 0; at < 2000; at += 1) bed.refuse(3, { plugin: `evil.com/${String(at)}`, uid: 4001 });
+    const evil = bed.shown.filter((row) => row.startsWith('evil'));
+    assert.deepEqual([evil.length, bed.shown.length, evil[0]], [25, 100, 'evil.com/1999 3']);
+    for (let at = 0; at < 50; at += 1) bed.refuse(3, { plugin: `own.com/${String(at)}`, uid: 500 });
+    assert.equal(bed.shown.filter((row) => row.startsWith('own')).length, 50);
+  });
+
+  it('is kept and passed on with texts that are cut by what they take where they are written', () => {
+    const bed = new Bed();
+    const long = '\u0001'.repeat(70_000);
+    bed.refuse(3, { plugin: long, socket: long, message: long });
+    for (const one of [bed.passed[0], bed.refused.views()[0]]) {
+      assert.deepEqual([one?.plugin?.length, one?.socket?.length, one?.message.length], [42, 42, 170]);
+    }
   });
 
   it('does not fill memory or screen with names that it invents', () => {

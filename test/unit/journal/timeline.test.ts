@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { Timeline } from '../../../src/journal/timeline.js';
 import type { BrokerEvent } from '../../../src/model/event.js';
 
-function event(seq: number, plugin: string): BrokerEvent {
-  return { time: '', seq, type: 'state', reason: '', plugin, socket: '', message: '' };
+function event(seq: number, plugin: string, more: Partial<BrokerEvent> = {}): BrokerEvent {
+  return { time: '', seq, type: 'state', reason: '', plugin, socket: '', message: '', ...more };
 }
 
 function seqs(events: readonly BrokerEvent[]): readonly number[] {
@@ -47,6 +47,29 @@ describe('the timeline', () => {
     assert.equal(timeline.of('p1').length, 2);
     assert.equal(timeline.of('p2').length, 0);
     assert.equal(timeline.of('p3').length, 1);
+  });
+
+  it('forgets nobody who came in for names that were only refused, of which few are kept', () => {
+    const timeline = new Timeline();
+    for (const type of ['state', 'refused'] as const) timeline.add(event(1, 'honest', { type }));
+    for (let seq = 2; seq <= 9000; seq += 1) {
+      timeline.add(event(seq, `p${seq % 3000}`, { type: 'refused', message: '\u0001'.repeat(170) }));
+    }
+    assert.deepEqual(seqs(timeline.of('honest')), [1, 1]);
+    const kept = Array.from({ length: 3000 }, (_, nth) => timeline.of(`p${nth}`)).filter(({ length }) => length > 0);
+    assert.equal(kept.length, 256);
+    timeline.add(event(9001, 'p2999', { type: 'registered' }));
+    for (let seq = 9002; seq <= 9600; seq += 1) timeline.add(event(seq, `q${seq}`, { type: 'refused' }));
+    assert.deepEqual(seqs(timeline.of('p2999')), [8999, 9001], 'it came in');
+  });
+
+  it('keeps of each plugin what its bytes as they are written leave room for', () => {
+    const timeline = new Timeline();
+    const message = '\u0001'.repeat(170);
+    for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'refused', { type: 'refused', message }));
+    for (let seq = 61; seq <= 120; seq += 1) timeline.add(event(seq, 'ready', { message }));
+    assert.deepEqual(seqs(timeline.of('refused')), [55, 56, 57, 58, 59, 60]);
+    assert.equal(timeline.of('ready').length, 27);
   });
 
   it('puts an earlier life before the present one', () => {
