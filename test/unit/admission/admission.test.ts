@@ -237,17 +237,12 @@ describe('the socket that rules of the flood policy are matched with', () => {
     });
   }
 
-  for (const [what, over] of [
-    ['no path', { endpoint: '\u0001'.repeat(4096) }],
-    ['a path that is too long', { endpoint: 'x'.repeat(200) }],
-  ] as const) {
-    it(`is none where what was sent means ${what}, and nothing of it is kept`, async () => {
-      const bed = new AdmissionBed();
-      await bed.verdict(over);
-      const [asked] = bed.asked;
-      assert.deepEqual([asked?.socket, asked?.endpoint, asked?.versions], ['', undefined, undefined]);
-    });
-  }
+  it('is none where what was sent means no path, and nothing of it is kept', async () => {
+    const bed = new AdmissionBed();
+    await bed.verdict({ endpoint: '\u0001'.repeat(4096) });
+    const [asked] = bed.asked;
+    assert.deepEqual([asked?.socket, asked?.endpoint, asked?.versions], ['', undefined, undefined]);
+  });
 
   it('is the registration socket at the watcher door, whatever endpoint it names', async () => {
     const bed = new AdmissionBed();
