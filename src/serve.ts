@@ -9,7 +9,7 @@ import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
 import type { FaultPort } from './faults/fault-port.js';
 import { serveHealth } from './daemon/serving.js';
-import { LET_GO_MS, Stopping } from './daemon/stopping.js';
+import { LET_GO_MS, Stopping } from './platform/process/stopping.js';
 import { asError, sleep } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import type { FaultOrder } from './model/fault-port.js';

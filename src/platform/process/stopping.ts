@@ -1,10 +1,9 @@
 // The way out of `serve`: who may ask for it, and how long it may take.
-import { sleep, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import { StopBudgets } from '../kernel/stop-budgets.js';
-import { endInTime } from '../platform/process/ending.js';
-import type { InstanceLock } from '../platform/store/instance-lock.js';
-import type { Daemon } from './daemon.js';
+import { sleep, type Clock } from '../../kernel/clock.js';
+import type { Log } from '../../kernel/log.js';
+import { StopBudgets } from '../../kernel/stop-budgets.js';
+import type { InstanceLock } from '../store/instance-lock.js';
+import { endInTime } from './ending.js';
 
 /** Whatever is let go of at the end is given this long, milliseconds: its disk may hang. */
 export const LET_GO_MS = 300;
@@ -12,6 +11,18 @@ export const LET_GO_MS = 300;
 const LAST_ANSWERS_MS = 1000;
 /** A successor that waits is answered for until it answers itself, at most this long. */
 const LINGER_MS = 10_000;
+
+/** What is stopped. Daemon (daemon/daemon) is. */
+export interface Stoppable {
+  readonly standing: { view(): { readonly phase: string } };
+  readonly store: { readonly isWriting: boolean };
+  /** @throws Error what did not end */
+  stop(why: string, budgets: StopBudgets): Promise<void>;
+  /** Goes on answering operators until a successor does. */
+  linger(limitMs: number): Promise<void>;
+  /** Ends the last answers. */
+  close(limitMs: number): Promise<void>;
+}
 
 /** What it needs. */
 export interface StoppingPorts {
@@ -25,7 +36,7 @@ export interface StoppingPorts {
 
 /** The way out: once, by signal or by a successor; a second signal ends the process at once. */
 export class Stopping {
-  readonly #daemon: Daemon;
+  readonly #daemon: Stoppable;
   readonly #ports: StoppingPorts;
   readonly #begun = new AbortController();
   #budgets: StopBudgets | undefined;
@@ -34,7 +45,7 @@ export class Stopping {
   /** Resolves when the daemon has stopped: whether that was in order. */
   readonly done: Promise<boolean>;
 
-  constructor(daemon: Daemon, ports: StoppingPorts) {
+  constructor(daemon: Stoppable, ports: StoppingPorts) {
     this.#daemon = daemon;
     this.#ports = ports;
     this.done = new Promise((resolve) => (this.#finish = resolve));
