@@ -23,6 +23,8 @@ interface Row {
   sinceMs: number;
   lastMs: number;
   draft: EventDraft;
+  /** Whose it is: of the first who was refused, unless root or the broker's user was. Others may call in anybody's name. */
+  uid: number | undefined;
 }
 
 /** An event sink that passes events on and counts refusals in a row, by plugin, or by socket where no plugin is known. */
@@ -48,11 +50,12 @@ export class RefusedAgain implements EventSink {
     if (event.type === 'registered' || event.reason === 'confirmed') this.#rows.delete(key);
     if (event.type !== 'refused') return;
     const now = this.#clock.wall();
-    const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event };
+    const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, uid: event.uid };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
     // Who knocks again and again is soon told to wait; what is wrong is what was said before.
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
-    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });
+    const uid = this.#isStranger(event.uid) ? row.uid : event.uid;
+    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft, uid });
     // Re-entered, so that the first is the one that was silent longest.
     const isNew = !this.#rows.delete(key);
     this.#rows.set(key, row);
@@ -61,7 +64,7 @@ export class RefusedAgain implements EventSink {
 
   #makeRoom(uid: number | undefined): void {
     if (this.#isStranger(uid)) {
-      const own = [...this.#rows].filter(([, { draft }]) => draft.uid === uid);
+      const own = [...this.#rows].filter(([, row]) => row.uid === uid);
       const [silent] = own;
       if (own.length > MOST_COUNTED / SHARES && silent !== undefined) this.#rows.delete(silent[0]);
     }
@@ -80,7 +83,7 @@ export class RefusedAgain implements EventSink {
     return [...this.#rows.values()]
       .filter(({ refusals, lastMs }) => refusals >= MANY && now - lastMs <= OVER_AFTER_MS)
       .reverse()
-      .filter(({ draft: { uid } }) => {
+      .filter(({ uid }) => {
         if (!this.#isStranger(uid)) return true;
         const before = shown.get(uid) ?? 0;
         shown.set(uid, before + 1);

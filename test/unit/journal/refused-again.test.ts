@@ -78,6 +78,14 @@ describe('a plugin that is refused', () => {
     assert.equal(bed.shown.filter((row) => row.startsWith('own')).length, 50);
   });
 
+  it('stays on the screen when somebody else calls in its name and then invents more', () => {
+    const bed = new Bed();
+    bed.refuse(3, { plugin: 'root.com/x', uid: 0 });
+    bed.refuse(3, { plugin: 'root.com/x', uid: 4001 });
+    for (let at = 0; at < 2000; at += 1) bed.refuse(3, { plugin: `evil.com/${String(at)}`, uid: 4001 });
+    assert.ok(bed.shown.includes('root.com/x 6'));
+  });
+
   it('is kept and passed on with texts that are cut by what they take where they are written', () => {
     const bed = new Bed();
     const long = '\u0001'.repeat(70_000);
