@@ -28,7 +28,7 @@ import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/pee
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
 /** The largest RegisterRequest taken: names and paths are short. */
-const MAX_REGISTER_BYTES = 64 * 1024;
+const MAX_REGISTER_BYTES = 16 * 1024;
 /**
  * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
