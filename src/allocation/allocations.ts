@@ -246,13 +246,13 @@ export class Allocations implements LeaseSource {
       const full = this.#shares.ofLeases(uid);
       if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
       const decide = () => available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
-      const found = isStranger ? this.#time.decide(uid, decide) : decide();
+      const found = isStranger ? this.#time.decide(this.#ports.userOf(uid), decide) : decide();
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
     return this.#waiting.inTurn(
-      { resources, uid, isStranger },
+      { resources, uid: this.#ports.userOf(uid), isStranger },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
       () => this.#shares.ofWaiting(uid, this.#waiting.uids()),

@@ -96,7 +96,7 @@ function deniedBy(
   if (uids !== undefined && uid !== 0 && !uids.includes(uid)) {
     return never('UID_NOT_ALLOWED', `uid ${String(uid)} may not have devices of ${resource}`);
   }
-  const held = max === undefined ? 0 : ledger.countOf(resource, uid);
+  const held = max === undefined ? 0 : ledger.countOf(resource, (one) => ports.userOf(one) === ports.userOf(uid));
   if (max === undefined || held + count <= max) return undefined;
   const message = `uid ${String(uid)} has ${String(held)} devices of ${resource} and wants ${String(count)} more; a rule allows ${String(max)}`;
   return count > max ? never('UID_LIMIT', message) : later('UID_LIMIT', message);

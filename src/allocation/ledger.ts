@@ -80,10 +80,10 @@ export class Ledger {
     return taken;
   }
 
-  /** How many devices of a resource a uid has. */
-  countOf(resource: string, uid: number): number {
+  /** How many devices of a resource the uids of a user have. */
+  countOf(resource: string, isOfUser: (uid: number) => boolean): number {
     let count = 0;
-    for (const lease of this.takenOf(resource).values()) if (lease.uid === uid) count += 1;
+    for (const lease of this.takenOf(resource).values()) if (isOfUser(lease.uid)) count += 1;
     return count;
   }
 }

@@ -15,7 +15,7 @@ const APART_MS = 20;
 /** The owners of a user whose time is spent are looked at so much later. */
 const PUT_OFF_MS = 500;
 
-type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'owners'>;
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'owners'>;
 
 /** An owner that is to be looked at, with its leases. */
 interface Due {
@@ -93,7 +93,7 @@ export class OwnerLooks {
       this.#await(due, now + PUT_OFF_MS);
       return;
     }
-    const isOver = this.#time.spend(uid, () => this.#endIfEnded(entries));
+    const isOver = this.#time.spend(this.#ports.userOf(uid), () => this.#endIfEnded(entries));
     const again = LOOK_AGAIN_MS.find((ms) => endedAt + ms > now);
     if (isOver || again === undefined) this.#due.delete(name);
     else this.#await(due, Math.max(endedAt + again, now + APART_MS));
@@ -113,7 +113,8 @@ export class OwnerLooks {
   }
 
   #hasToWait(uid: number): boolean {
-    return !isTrusted(uid, this.#ports.ownUid) && this.#time.waitMs(uid) > 0;
+    const { ownUid, userOf } = this.#ports;
+    return !isTrusted(uid, ownUid) && this.#time.waitMs(userOf(uid)) > 0;
   }
 }
 

@@ -5,6 +5,7 @@ import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 import type { Device } from '../model/device.js';
 import type { PreferredQuestion } from '../model/device-use.js';
+import type { UserOf } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { CgroupLife, GrantedDevice, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
@@ -116,6 +117,8 @@ export interface AllocationPorts {
   flood(uid: number, about: AskedAbout): number | undefined;
   /** The broker's own user. */
   readonly ownUid: number;
+  /** Who counts as one user where something is shared. */
+  readonly userOf: UserOf;
   readonly store: LedgerStore;
   readonly owners: OwnerPort;
   readonly cdi: CdiFiles;

@@ -19,10 +19,10 @@ const MOST_LISTED = 65_536;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
-  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>;
+  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>;
   readonly #ledger: Ledger;
 
-  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
+  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
   }
@@ -70,7 +70,7 @@ export class Shares {
   /** Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more. */
   #ofPlaces(uid: number, taken: readonly number[], most: number): string | undefined {
     if (!this.isStranger(uid)) return undefined;
-    const own = taken.filter((one) => one === uid).length;
+    const own = taken.filter((one) => this.#isSame(one, uid)).length;
     const all = taken.filter((one) => this.isStranger(one)).length;
     if (own >= Math.ceil(most / 4)) return `uid ${String(uid)} has ${String(own)}, a quarter`;
     if (all < Math.ceil((3 * most) / 4)) return undefined;
@@ -92,13 +92,17 @@ export class Shares {
       const taken = entry.bytes ?? weigh(entry);
       all += taken;
       if (this.isStranger(uid)) strangers += taken;
-      if (uid === lease.uid) own += taken;
+      if (this.#isSame(uid, lease.uid)) own += taken;
     }
     if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
     if (!this.isStranger(lease.uid)) return undefined;
     if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES);
     if (strangers <= STRANGERS_BYTES) return undefined;
     return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES);
+  }
+
+  #isSame(uid: number, other: number): boolean {
+    return this.#ports.userOf(uid) === this.#ports.userOf(other);
   }
 
   /** Whether a user is neither root nor the broker's own. */

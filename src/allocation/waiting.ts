@@ -18,6 +18,7 @@ const NO_DEVICE: ReadonlySet<AllocationCode> = new Set(['LEASES_FULL', 'FLOOD_AL
 /** Whose request it is, and what it wants. */
 export interface Wanting {
   readonly resources: readonly string[];
+  /** Its user: the one uid that stands for all of it. */
   readonly uid: number;
   /** Neither root nor the broker's own user. */
   readonly isStranger: boolean;

@@ -9,6 +9,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import { bottleneckLimiters } from '../platform/limits/bottleneck-limiter.js';
 import type { BrokerMetrics } from '../platform/metrics/broker-metrics.js';
 import { Peers } from '../platform/peer/peers.js';
+import { Users } from '../platform/peer/users.js';
 import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { deviceListFiles } from '../platform/store/device-list-files.js';
 import { oneAtATime } from '../platform/store/file-lane.js';
@@ -39,6 +40,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const files = oneAtATime(nodeFiles);
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
   const { pin } = pluginSockets(settings.paths, rest.self.uid);
+  const users = new Users(rest.self.uid);
   const refusals = new RefusalSummary(log, clock);
   const guarding = guardPlugins({
     clock,
@@ -46,6 +48,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     events: journal,
     guard: () => settings.guard,
     ownUid: rest.self.uid,
+    userOf: users.of,
     count: (what) => metrics.connection(what),
   });
   return new Daemon({
@@ -59,6 +62,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     file: new LowdbFile(files, path.join(state, 'checkpoint.json'), checkpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
+    users,
     drivers: new Drivers({ settings, clock, random, log, guarding, pin }),
     countConnection: (what) => metrics.connection(what),
   });

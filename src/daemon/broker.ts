@@ -125,6 +125,7 @@ export class Broker {
         openDiscovery(this.core, {
           ...{ settings, clock, paths, follow },
           ownUid: parts.self.uid,
+          userOf: parts.userOf,
           looked: () => {
             looked();
             parts.rescanned?.();

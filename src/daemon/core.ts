@@ -12,6 +12,7 @@ import { EventRecorder } from '../journal/event-recorder.js';
 import type { DevicePlugins } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';
 import type { ListPacing, RegistrationLimits } from '../model/flood.js';
+import type { UserOf } from '../model/ids.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { RegistrationStore } from '../model/registration.js';
 import type { LivenessSettings, Settings } from '../model/settings.js';
@@ -43,6 +44,8 @@ export interface CorePorts extends PluginSide, Surroundings {
   readonly live: LiveSettings;
   /** The broker's own process, so that it never dials itself. */
   readonly self: { readonly uid: number; readonly pid: number };
+  /** Who counts as one user where something is shared. */
+  readonly userOf: UserOf;
   readonly events: EventSink;
   readonly roster: Roster;
   readonly inventory: Inventory;
@@ -107,7 +110,7 @@ export class Core {
     const admission = new Admission({
       flood,
       sockets,
-      roster: new Claims(roster, store),
+      roster: new Claims(roster, store, ports.userOf),
       policy: live,
       clock,
       self: ports.self,
@@ -159,7 +162,7 @@ export class Core {
     this.operatorActions = new OperatorActions(roster, lifecycle);
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({
-      turns: new AskingTurns(clock, ports.self.uid),
+      turns: new AskingTurns(clock, ports.self.uid, ports.userOf),
       enrolments,
       client: ports.registrationClient,
       clock,

@@ -19,6 +19,7 @@ import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
 import { strangerOf } from '../model/instance.js';
+import type { UserOf } from '../model/ids.js';
 import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
@@ -41,6 +42,8 @@ export interface DaemonParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: { readonly uid: number; readonly pid: number };
+  /** Who counts as one user; looks whether that has changed. */
+  readonly users: { readonly of: UserOf; readonly look: () => void };
   readonly bootId: string;
   /** Milliseconds since the machine started. */
   readonly bootMs: () => number;
@@ -88,6 +91,7 @@ export class Daemon {
   constructor(parts: DaemonParts) {
     const { live, clock, random, log, metrics, journal, bootId, faults, version, openLimiter, bootMs } = parts;
     const { pid, uid: ownUid } = parts.self;
+    const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
@@ -95,7 +99,10 @@ export class Daemon {
     this.#refusedAgain = new RefusedAgain(journal, clock, ownUid);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
-    const whose = (id: string): number | undefined => strangerOf(roster.get(id), parts.self.uid);
+    const whose = (id: string): number | undefined => {
+      const uid = strangerOf(roster.get(id), ownUid);
+      return uid === undefined ? undefined : parts.users.of(uid);
+    };
     const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics, strangerOf: whose });
     this.store = new CheckpointStore({
       file: parts.file,
@@ -109,7 +116,7 @@ export class Daemon {
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
-    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ownUid, crowded });
+    this.flood = new FloodGate(live, { openLimiter, clock, events: journal, metrics, log, bootMs, ...own, crowded });
     const { store, flood } = this;
     live.onChange(() => flood.reload(live));
     this.#persistence = new Persistence({ store, roster, lists: inventory, flood, clock, countHealthy });
@@ -122,11 +129,15 @@ export class Daemon {
       handlers: parts.drivers.handlers,
       restartSettled: (outcome) => this.#settled(outcome),
       degraded: (what, why) => this.conditions.set(what, why),
-      rescanned: this.stateLook.look,
+      userOf: parts.users.of,
+      rescanned: () => {
+        this.stateLook.look();
+        parts.users.look();
+      },
     });
     this.leases = new Leases({
       ...parts,
-      ...{ ownUid, store, flood },
+      ...{ ...own, store, flood },
       cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,

@@ -9,7 +9,7 @@ import type { Core } from './core.js';
 
 /** What it needs beside those who follow. */
 export interface DiscoveringParts
-  extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryDirectoryPorts, 'follow' | 'paths'> {
+  extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryDirectoryPorts, 'follow' | 'paths' | 'userOf'> {
   readonly settings: Settings;
   readonly clock: Clock;
   /** Uid of the broker. */
@@ -18,7 +18,7 @@ export interface DiscoveringParts
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
 export function openDiscovery({ registrySockets, recorder, roster }: Core, parts: DiscoveringParts): Discovery {
-  const { settings, clock, paths, ownUid, follow, looked, full } = parts;
+  const { settings, clock, paths, ownUid, follow, userOf, looked, full } = parts;
   const { appeared, gone } = registrySockets;
   const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
   return new Discovery(
@@ -27,6 +27,7 @@ export function openDiscovery({ registrySockets, recorder, roster }: Core, parts
       paths,
       expected: () => [...roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : [])),
       follow,
+      userOf,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
     { appeared, gone, unusable: (path, refusal) => recorder.refusedAt(path, refusal), full, looked },

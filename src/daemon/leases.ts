@@ -3,7 +3,7 @@ import { Consumers } from '../allocation/consumers.js';
 import { Allocations } from '../allocation/allocations.js';
 import { Changes } from '../allocation/changes.js';
 import { Offers } from '../allocation/offers.js';
-import type { AllocationMetrics, CdiFiles } from '../allocation/ports.js';
+import type { AllocationMetrics, AllocationPorts, CdiFiles } from '../allocation/ports.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { LeaseRecords } from '../checkpoint/lease-records.js';
 import type { OpenedCheckpoint } from '../checkpoint/ports.js';
@@ -26,6 +26,7 @@ import type { Broker } from './broker.js';
 export interface LeaseParts extends Surroundings {
   readonly live: Pick<LiveConfig, 'policyFor' | 'consumerOf'> & { readonly current: { readonly settings: Settings } };
   readonly ownUid: number;
+  readonly userOf: AllocationPorts['userOf'];
   readonly store: CheckpointStore;
   readonly flood: Pick<FloodGate, 'allocations'>;
   readonly cdi: CdiFiles;
@@ -59,7 +60,7 @@ export class Leases {
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
-    const { live, store, clock, random, metrics, ownUid, cdi, bootId, bootMs, events, log } = parts;
+    const { live, store, clock, random, metrics, ownUid, userOf, cdi, bootId, bootMs, events, log } = parts;
     const { settings } = live.current;
     const { core } = parts.broker;
     const rule = (resource: string): PluginPolicy => live.policyFor(DEVICE_PLUGIN, resource, '');
@@ -86,7 +87,7 @@ export class Leases {
       flood: (uid, about) => parts.flood.allocations.ask(uid, about),
       store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
-      ...{ ownUid, cdi, clock, random, bootId, bootMs, events, log, metrics },
+      ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },
       ...{ isThere, nextTurn },
     });
     this.changes = new Changes(nextTurn, (resources) => this.allocations.changed(resources));

@@ -12,7 +12,7 @@ const MAX_UIDS = 1024;
 const OTHERS = -1;
 
 /** What the limit needs. `events` gets one for each call that is only observed: who refuses one tells that. */
-export type AllocateLimitPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events'>;
+export type AllocateLimitPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events' | 'userOf'>;
 
 interface Entry {
   readonly uid: number;
@@ -33,7 +33,7 @@ export class AllocateLimit {
 
   /** Counts a call. Undefined: it may go on; else milliseconds until the next one may. */
   ask(uid: number, about: 'devices' | 'leases' = 'devices'): number | undefined {
-    const entry = this.#entryOf(uid, about);
+    const entry = this.#entryOf(this.#ports.userOf(uid), about);
     if (entry.limiter.tryTake()) return undefined;
     entry.exceeded += 1;
     const isObserved = this.#settings.mode === 'observe';

@@ -32,7 +32,10 @@ export type ConnectionVerdict =
   | { readonly ok: false; readonly code: ConnectionEndCode; readonly sentence: string };
 
 /** What a budget needs. `events` gets one for each connection that is only observed: whoever closes one tells that. */
-export type ConnectionBudgetPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded'>;
+export type ConnectionBudgetPorts = Pick<
+  FloodPorts,
+  'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf'
+>;
 
 /** A counted connection that may give way. */
 interface Held extends Yielding {
@@ -47,6 +50,8 @@ interface Problem {
 interface Entry {
   readonly who: string;
   readonly uid: number;
+  /** Whose it is, as far as connections give way. */
+  readonly user: number;
   readonly limiter: Limiter;
   /** Oldest first. */
   readonly held: Set<Held>;
@@ -209,9 +214,11 @@ export class ConnectionBudget {
     const key = this.#entries.size < MAX_PROCESSES || this.#evict() ? own : ALL;
     const shared = this.#entries.get(key);
     if (shared !== undefined) return shared;
+    const uid = key === ALL ? -1 : (caller?.uid ?? -1);
     const entry: Entry = {
       who: key === ALL ? 'everybody together' : whoIs(caller),
-      uid: key === ALL ? -1 : (caller?.uid ?? -1),
+      uid,
+      user: this.#ports.userOf(uid),
       limiter: this.#ports.openLimiter(this.#settings.connections),
       held: new Set(),
       open: 0,

@@ -1,6 +1,7 @@
-// Who waits for permits of a limit, and in which order: by turns between users, and between the processes of one user.
-// Without that one process that floods, or one user with many processes, would hold all turns up to the longest wait, and
-// everybody else would come after it. A turn is nobody's until it comes; then the process whose turn it is has it.
+// Who waits for permits of a limit, and in which order: by turns between root's side and all ordinary users together, between
+// the users of a side, and between the processes of one user. Without that one process that floods, one user with many
+// processes, or somebody with many uids, would hold all turns up to the longest wait, and everybody else would come after it.
+// A turn is nobody's until it comes; then the process whose turn it is has it.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Limiter, WaitingTurn } from './limiter.js';
 
@@ -9,12 +10,14 @@ const LATE_MS = 250;
 
 /** Whose turn a call takes: calls of one process come one after the other. */
 export interface Line {
+  /** Neither root nor the broker's own user. */
+  readonly isStranger: boolean;
   readonly user: string;
   readonly process: string;
 }
 
 /** The line of calls that are not told apart: those of one plugin, and those whose caller nobody knows. */
-export const ONE_LINE: Line = { user: '', process: '' };
+export const ONE_LINE: Line = { isStranger: false, user: '', process: '' };
 
 /** Somebody who waits. */
 export interface Waiting {
@@ -34,12 +37,48 @@ interface Waiter {
   readonly end: (hasCome: boolean) => void;
 }
 
+/** Those who take turns with each other: the sides, the users of one, the processes of one; those of a process come as they came. */
+class Group {
+  /** Who is next comes first. Empty in a process. */
+  readonly members = new Map<string, Group>();
+  /** Of a process, and nothing else. */
+  readonly waiters: Waiter[] = [];
+  /** Who waits in all of it. */
+  count = 0;
+
+  /** The member of a name, which is made where there is none. */
+  member(name: string): Group {
+    const known = this.members.get(name);
+    if (known !== undefined) return known;
+    const made = new Group();
+    this.members.set(name, made);
+    return made;
+  }
+
+  /** The member with most waiters, the last of several. */
+  largest(): Group | undefined {
+    let largest: Group | undefined;
+    for (const member of this.members.values()) if (member.count >= (largest?.count ?? 0)) largest = member;
+    return largest;
+  }
+
+  /** Whose turn it is. */
+  first(): Waiter | undefined {
+    const [next] = this.members.values();
+    return next === undefined ? this.waiters[0] : next.first();
+  }
+
+  /** Who came last of those who have most. */
+  last(): Waiter | undefined {
+    return this.largest()?.last() ?? this.waiters.at(-1);
+  }
+}
+
 /** The line of one limiter. */
 export class FairTurns {
   readonly #limiter: Limiter;
   readonly #clock: Clock;
-  /** Who waits, by user and process; the user that is next comes first, and so does its process. */
-  readonly #byUser = new Map<string, Map<string, Waiter[]>>();
+  readonly #all = new Group();
   /** As many places in the line of the limiter as there are waiters; whose a place is, is seen when its turn comes. */
   readonly #places = new Set<WaitingTurn>();
 
@@ -51,14 +90,14 @@ export class FairTurns {
   /**
    * Joins the line of a limiter that has no permit.
    *
-   * @param line who it is; the lines of a user take turns, and so do users
+   * @param line who it is
    * @param longestMs how long it can wait
    * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */
   join(line: Line, longestMs: number): Waiting | undefined {
     const expectedMs = this.#expectedMs(line);
     if (expectedMs > longestMs) return undefined;
-    if (!this.#hasPlace() && !(this.#makeRoom(line.user) && this.#hasPlace())) return undefined;
+    if (!this.#hasPlace() && !(this.#makeRoom(line) && this.#hasPlace())) return undefined;
     let settle: (hasCome: boolean) => void = () => undefined;
     const ended = new Promise<boolean>((resolve) => (settle = resolve));
     const waiter: Waiter = {
@@ -68,18 +107,19 @@ export class FairTurns {
         : undefined,
       end: (hasCome) => settle(hasCome),
     };
-    const processes = this.#byUser.get(line.user) ?? new Map<string, Waiter[]>();
-    this.#byUser.set(line.user, processes);
-    const before = processes.get(line.process);
-    if (before === undefined) processes.set(line.process, [waiter]);
-    else before.push(waiter);
+    let group = this.#all;
+    group.count += 1;
+    for (const name of namesOf(line)) {
+      group = group.member(name);
+      group.count += 1;
+    }
+    group.waiters.push(waiter);
     return { expectedMs, come: (signal) => this.#come(waiter, ended, signal) };
   }
 
   /** Ends everybody's wait; nobody has come. */
   close(): void {
-    const all = [...this.#byUser.values()].flatMap((processes) => [...processes.values()].flat());
-    for (const waiter of all) this.#leave(waiter);
+    for (let waiter = this.#all.first(); waiter !== undefined; waiter = this.#all.first()) this.#leave(waiter);
   }
 
   /** Takes a place in the line of the limiter, if it has one. */
@@ -92,39 +132,39 @@ export class FairTurns {
     return place !== undefined;
   }
 
-  /** Of the user that has most places, where that is another one with more than `user` has, the last to come gives its place up. */
-  #makeRoom(user: string): boolean {
-    const [most, count] = this.#largest();
-    if (most === undefined || most === user || count <= this.#countOf(user) + 1) return false;
-    const last = [...(this.#byUser.get(most)?.values() ?? [])].at(-1)?.at(-1);
-    if (last !== undefined) this.#leave(last);
-    return last !== undefined;
-  }
-
-  #largest(): [user: string | undefined, count: number] {
-    let largest: [string | undefined, number] = [undefined, 0];
-    for (const user of this.#byUser.keys()) {
-      const count = this.#countOf(user);
-      if (count > largest[1]) largest = [user, count];
+  /**
+   * Of the side, else the user, else the process that has most places, where that is another one with more than the newcomer's
+   * has, the last to come gives its place up.
+   */
+  #makeRoom(line: Line): boolean {
+    let group: Group | undefined = this.#all;
+    for (const name of namesOf(line)) {
+      const own: Group | undefined = group?.members.get(name);
+      const most = group?.largest();
+      if (most !== undefined && most !== own && most.count > (own?.count ?? 0) + 1) {
+        const last = most.last();
+        if (last !== undefined) this.#leave(last);
+        return last !== undefined;
+      }
+      group = own;
     }
-    return largest;
+    return false;
   }
 
-  #countOf(user: string): number {
-    let count = 0;
-    for (const { length } of this.#byUser.get(user)?.values() ?? []) count += length;
-    return count;
-  }
-
-  /** A turn has come: the first of the process that is next has it, and then that process, and its user, are last. */
+  /** A turn has come: the first of the process that is next has it, and then that process, its user and its side are last. */
   #serveNext(): void {
-    const [processes] = this.#byUser.values();
-    const [next] = processes?.values() ?? [];
-    const waiter = next?.[0];
-    if (processes === undefined || waiter === undefined) return;
+    const waiter = this.#all.first();
+    if (waiter === undefined) return;
     this.#remove(waiter);
-    putLast(processes, waiter.line.process);
-    putLast(this.#byUser, waiter.line.user);
+    let group: Group | undefined = this.#all;
+    for (const name of namesOf(waiter.line)) {
+      const member: Group | undefined = group?.members.get(name);
+      if (group !== undefined && member !== undefined) {
+        group.members.delete(name);
+        group.members.set(name, member);
+      }
+      group = member;
+    }
     waiter.deadline?.cancel();
     waiter.end(true);
   }
@@ -152,41 +192,50 @@ export class FairTurns {
   }
 
   #remove(waiter: Waiter): boolean {
-    const { user, process } = waiter.line;
-    const processes = this.#byUser.get(user);
-    const waiters = processes?.get(process) ?? [];
+    const groups = this.#groupsOf(waiter.line);
+    const waiters = groups.at(-1)?.waiters ?? [];
     const index = waiters.indexOf(waiter);
-    if (processes === undefined || index < 0) return false;
+    if (index < 0) return false;
     waiters.splice(index, 1);
-    if (waiters.length === 0) processes.delete(process);
-    if (processes.size === 0) this.#byUser.delete(user);
+    const names = namesOf(waiter.line);
+    for (const [level, group] of groups.entries()) {
+      group.count -= 1;
+      const name = names[level];
+      if (name !== undefined && groups[level + 1]?.count === 1) group.members.delete(name);
+    }
     return true;
   }
 
   /**
-   * When somebody who joins now would come: after one of each other process of its user for each of its own, and after one
-   * of each other user for each of those, itself included.
+   * When somebody who joins now would come: after one of each other process of its user for each of its own, after one of each
+   * other user for each of those, itself included, and after one of the other side for each of those.
    */
-  #expectedMs({ user, process }: Line): number {
-    const own = this.#byUser.get(user) ?? new Map<string, Waiter[]>();
-    const round = 1 + (own.get(process)?.length ?? 0);
-    let ahead = round - 1;
-    for (const [other, { length }] of own) if (other !== process) ahead += Math.min(length, round);
-    const turn = ahead + 1;
-    let waiting = 0;
-    for (const other of this.#byUser.keys()) {
-      const count = this.#countOf(other);
-      waiting += count;
-      if (other !== user) ahead += Math.min(count, turn);
+  #expectedMs(line: Line): number {
+    const names = namesOf(line);
+    const groups = this.#groupsOf(line);
+    let turn = 1 + (groups[names.length]?.waiters.length ?? 0);
+    for (let level = names.length - 1; level >= 0; level -= 1) {
+      const own = names[level];
+      const round = turn;
+      for (const [name, { count }] of groups[level]?.members ?? []) if (name !== own) turn += Math.min(count, round);
     }
-    return Math.max(0, this.#limiter.nextInMs() - (waiting - ahead) * this.#limiter.settings.intervalMs);
+    const behind = this.#all.count - (turn - 1);
+    return Math.max(0, this.#limiter.nextInMs() - behind * this.#limiter.settings.intervalMs);
+  }
+
+  /** All, and as far as there are such: its side, its user, its process. */
+  #groupsOf(line: Line): Group[] {
+    const groups = [this.#all];
+    for (const name of namesOf(line)) {
+      const member = groups.at(-1)?.members.get(name);
+      if (member === undefined) break;
+      groups.push(member);
+    }
+    return groups;
   }
 }
 
-/** Puts what is still there behind all others. */
-function putLast<T>(map: Map<string, T>, key: string): void {
-  const value = map.get(key);
-  if (value === undefined) return;
-  map.delete(key);
-  map.set(key, value);
+/** From the side to the process. */
+function namesOf({ isStranger, user, process }: Line): readonly string[] {
+  return [isStranger ? 'strangers' : '', user, process];
 }

@@ -1,6 +1,6 @@
 // The flood policy at work: asked for each registration, for the pace of each session, and for each connection.
 import { Listeners } from '../kernel/listeners.js';
-import { processKey } from '../model/ids.js';
+import { isTrusted, processKey } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy, PolicySource } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
@@ -63,7 +63,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.allocations = new AllocateLimit(policy.flood, ports);
     const struck = (session: PacedSession): void => this.#struck(session);
-    this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ownUid);
+    this.#pacers = new Pacers({ openLimiter, metrics, clock, events: ports.events, struck }, ports);
   }
 
   /** Quarantines that run now. */
@@ -239,15 +239,16 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   }
 
   #globalLimit({ caller, uid }: FloodSubject): RegistrationLimit {
-    const line = { user: String(uid), process: caller === undefined ? '' : processKey(caller) };
-    const { globalRegister, mode } = this.#policy.flood;
+    const user = String(this.#ports.userOf(uid));
+    const process = caller === undefined ? '' : processKey(caller);
+    const line = { isStranger: !isTrusted(uid, this.#ports.ownUid), user, process };
+    const { globalRegister: settings, mode } = this.#policy.flood;
     return {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: this.#global,
       join: (longestMs) => this.#globalTurns.join(line, longestMs),
-      settings: globalRegister,
-      mode,
+      ...{ settings, mode },
       doing: 'all plugins together register',
       source: 'flood',
     };

@@ -2,7 +2,7 @@
 // bucket `updates` is a session's, and a user may have hundreds of sessions; reading their lists takes time from everybody.
 import type { Clock } from '../kernel/clock.js';
 import type { EventSink } from '../model/event.js';
-import { isTrusted } from '../model/ids.js';
+import { isTrusted, type UserOf } from '../model/ids.js';
 
 /** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
@@ -22,6 +22,7 @@ export interface SharePorts {
   readonly events: EventSink;
   /** The user of the broker. */
   readonly ownUid: number;
+  readonly userOf: UserOf;
 }
 
 interface Account {
@@ -46,31 +47,33 @@ export class ListShares {
    * @returns milliseconds until it is paid, which it has to wait
    */
   book(uid: number, bytes: number): number {
-    const { clock, ownUid } = this.#ports;
+    const { clock, ownUid, userOf } = this.#ports;
     if (isTrusted(uid, ownUid)) return 0;
+    const user = userOf(uid);
     const nowMs = clock.mono();
-    const { paidAtMs, waitedAtMs } = this.#accounts.get(uid) ?? { paidAtMs: -Infinity, waitedAtMs: -Infinity };
+    const { paidAtMs, waitedAtMs } = this.#accounts.get(user) ?? { paidAtMs: -Infinity, waitedAtMs: -Infinity };
     const paid = Math.max(paidAtMs, nowMs - BURST_MS) + costMs(bytes);
     const hasToWait = paid > nowMs;
     if (this.#accounts.size >= FEW_ACCOUNTS) this.#closePaid(nowMs);
-    this.#accounts.set(uid, { paidAtMs: paid, waitedAtMs: hasToWait ? nowMs : waitedAtMs });
-    if (hasToWait && nowMs - waitedAtMs >= TOLD_MS) this.#tell(uid);
+    this.#accounts.set(user, { paidAtMs: paid, waitedAtMs: hasToWait ? nowMs : waitedAtMs });
+    if (hasToWait && nowMs - waitedAtMs >= TOLD_MS) this.#tell(user);
     return Math.max(0, paid - nowMs);
   }
 
   /** Takes back what was booked for a list that is not taken. */
   giveBack(uid: number, bytes: number): void {
-    const account = this.#accounts.get(uid);
-    if (account !== undefined) this.#accounts.set(uid, { ...account, paidAtMs: account.paidAtMs - costMs(bytes) });
+    const user = this.#ports.userOf(uid);
+    const account = this.#accounts.get(user);
+    if (account !== undefined) this.#accounts.set(user, { ...account, paidAtMs: account.paidAtMs - costMs(bytes) });
   }
 
   #closePaid(nowMs: number): void {
-    for (const [uid, { paidAtMs }] of this.#accounts) if (paidAtMs <= nowMs - BURST_MS) this.#accounts.delete(uid);
+    for (const [user, { paidAtMs }] of this.#accounts) if (paidAtMs <= nowMs - BURST_MS) this.#accounts.delete(user);
   }
 
-  #tell(uid: number): void {
+  #tell(user: number): void {
     const share = `${String(SHARE_BYTES_PER_S / 1024 / 1024)} MiB a second`;
-    const message = `plugins of uid ${String(uid)} send more bytes of lists than its share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
+    const message = `plugins of uid ${String(user)} send more bytes of lists than its share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
     this.#ports.events.record({ type: 'flood', reason: '', message });
   }
 }

@@ -1,5 +1,6 @@
 // What the flood policy is told and what it needs of the rest of the house.
 import type { Surroundings } from '../kernel/surroundings.js';
+import type { UserOf } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { OpenLimiter } from './limiter.js';
 
@@ -14,4 +15,6 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   readonly crowded?: (why: string | undefined) => void;
   /** Counts for plugins whose uid is not known. */
   readonly ownUid: number;
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
 }

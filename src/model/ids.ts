@@ -66,6 +66,12 @@ export function isTrusted(uid: number, ownUid: number): boolean {
   return uid === 0 || uid === ownUid;
 }
 
+/**
+ * The uid that stands for all uids of one user where room and time are shared (platform/peer/users): its own for most, the
+ * owner's for those of a range in /etc/subuid. Who may do what goes by the uid itself.
+ */
+export type UserOf = (uid: number) => number;
+
 /** The process that listens, as a caller. */
 export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>): Caller {
   return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };

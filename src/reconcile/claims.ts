@@ -1,5 +1,5 @@
 // Who has a name, and who has a socket: what admission asks of the actual state.
-import { pluginKey } from '../model/ids.js';
+import { pluginKey, type UserOf } from '../model/ids.js';
 import { isConnected, isLive, strangerOf } from '../model/instance.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
@@ -9,10 +9,13 @@ import type { Roster } from './roster.js';
 export class Claims implements NameClaims {
   readonly #roster: Roster;
   readonly #store: Pick<RegistrationStore, 'isDeregistered'>;
+  readonly #userOf: UserOf;
 
-  constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>) {
+  /** @param userOf who counts as one user */
+  constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>, userOf: UserOf) {
     this.#roster = roster;
     this.#store = store;
+    this.#userOf = userOf;
   }
 
   /** One that was sent away to register afresh has let its name go, for whoever comes in its place. */
@@ -51,7 +54,7 @@ export class Claims implements NameClaims {
       const stranger = isLive(instance) ? strangerOf(instance, ownUid) : undefined;
       if (stranger === undefined) continue;
       strangers.add(pluginKey(instance));
-      if (stranger === uid) own.add(pluginKey(instance));
+      if (this.#userOf(stranger) === this.#userOf(uid)) own.add(pluginKey(instance));
     }
     return { own: own.size, strangers: strangers.size };
   }

@@ -1,7 +1,7 @@
 // When a registration socket may be asked who it is: a directory may be full of sockets, most of them dead.
 import type { Clock } from '../kernel/clock.js';
 import { FairSlots } from '../kernel/fair-slots.js';
-import { isTrusted } from '../model/ids.js';
+import { isTrusted, type UserOf } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
 /**
@@ -16,10 +16,15 @@ const IN_VAIN_MS = 400;
 export class AskingTurns {
   readonly #clock: Clock;
   readonly #ownUid: number;
+  readonly #userOf: UserOf;
   readonly #slots: FairSlots;
 
-  /** @param ownUid uid of the broker */
-  constructor(clock: Clock, ownUid: number) {
+  /**
+   * @param ownUid uid of the broker
+   * @param userOf who counts as one user
+   */
+  constructor(clock: Clock, ownUid: number, userOf: UserOf) {
+    this.#userOf = userOf;
     this.#clock = clock;
     this.#ownUid = ownUid;
     this.#slots = new FairSlots({ ...ASKED_AT_ONCE, isTrusted: (uid) => isTrusted(uid, ownUid) });
@@ -32,7 +37,7 @@ export class AskingTurns {
    * @throws the signal's reason when it aborts before
    */
   async take({ uid }: Pick<PinnedSocket, 'uid'>, signal: AbortSignal): Promise<(inVain: boolean) => void> {
-    const leave = await this.#slots.take(uid, signal);
+    const leave = await this.#slots.take(this.#userOf(uid), signal);
     return (inVain) => {
       if (inVain && !isTrusted(uid, this.#ownUid)) this.#clock.alarm(IN_VAIN_MS, leave);
       else leave();
@@ -41,6 +46,6 @@ export class AskingTurns {
 
   /** Whether further sockets of its owner wait for their turn. */
   isCrowded({ uid }: Pick<PinnedSocket, 'uid'>): boolean {
-    return this.#slots.waiting(uid) > 0;
+    return this.#slots.waiting(this.#userOf(uid)) > 0;
   }
 }

@@ -71,6 +71,7 @@ export async function allocationWorld(
     timeouts: { allocateMs: 10_000, preferredMs: 1000 },
     flood: () => undefined,
     ownUid: 1000,
+    userOf: (uid) => uid,
     store: {
       mayWrite: true,
       put: async (record) => {

@@ -282,6 +282,7 @@ export class CoreWorld {
         policyFor: () => this.policy,
       },
       self: { uid: 0, pid: 0 },
+      userOf: (uid) => uid,
       clock,
       random: seededRandom(3),
       log: silentLog,

@@ -87,6 +87,7 @@ export class FloodWorld {
     clock = new FakeClock(),
     bootMs = () => 1_000_000 + clock.mono(),
     crowded: FloodPorts['crowded'] = () => undefined,
+    userOf: FloodPorts['userOf'] = (uid) => uid,
   ) {
     const { metrics, counts } = countedFloods();
     this.clock = clock;
@@ -99,6 +100,7 @@ export class FloodWorld {
       log: this.log,
       bootMs,
       ownUid: 0,
+      userOf,
       crowded,
     };
     this.gate = new FloodGate(policy, ports);

@@ -47,6 +47,7 @@ export async function startTestBroker(
         policy({ ...policyFor(type, name, socket), graceMs: settings.grace.deviceMs }, name),
     },
     self: { uid: process.getuid?.() ?? 0, pid: 0 },
+    userOf: (uid) => uid,
     clock: systemClock,
     random: systemRandom,
     log: silentLog,

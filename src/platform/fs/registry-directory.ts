@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
 import { isHidden, listFiles } from './directory-watch.js';
+import type { UserOf } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';
 import type { SocketPaths } from './socket-paths.js';
 
@@ -15,6 +16,8 @@ export interface RegistryDirectoryPorts {
   readonly follow: (directory: string) => BelowDirectory;
   /** What a socket that cannot be opened means to its plugin. */
   readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
 }
 
 /** The real directory. */
@@ -24,6 +27,7 @@ export function registryDirectory({
   expected,
   follow,
   refusal,
+  userOf,
 }: RegistryDirectoryPorts): RegistryPort {
   return {
     list: () => listFiles(paths, directory, follow),
@@ -36,7 +40,7 @@ export function registryDirectory({
       return isGone ? undefined : { refusal: refusal(file, pinned) };
     },
     keyAt: paths.keyAt,
-    ownerOf: paths.ownerOf,
+    ownerOf: (file) => userOf(paths.ownerOf(file)),
     isHidden: (file) => isHidden(directory, file),
     topOf: (file) => topOf(directory, file),
   };

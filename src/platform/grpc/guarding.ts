@@ -2,7 +2,7 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
-import { isTrusted } from '../../model/ids.js';
+import { isTrusted, type UserOf } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
@@ -15,16 +15,18 @@ export interface GuardingPorts {
   readonly guard: () => GuardSettings;
   /** The user of the broker. */
   readonly ownUid: number;
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
   /** Counted for metrics. */
   readonly count: (what: 'ended') => void;
 }
 
 /** Guards connections that the broker opens. */
-export function guardPlugins({ clock, log, events, guard, ownUid, count }: GuardingPorts): Guarding {
+export function guardPlugins({ clock, log, events, guard, ownUid, userOf, count }: GuardingPorts): Guarding {
   return {
     clock,
     guard,
-    room: new MessageRoom((uid) => isTrusted(uid, ownUid)),
+    room: new MessageRoom((uid) => isTrusted(uid, ownUid), userOf),
     onEnd: ({ code, message }, socket) => {
       count('ended');
       const sentence = `our connection to ${socket} was ended: ${message}`;

@@ -21,6 +21,7 @@ async function within(flood: Partial<FloodSettings>, work: (gate: FloodGate) => 
     log: new RecordedLog(),
     bootMs: () => systemClock.mono(),
     ownUid: 0,
+    userOf: (uid) => uid,
   });
   try {
     await work(gate);

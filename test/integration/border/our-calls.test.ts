@@ -170,7 +170,10 @@ void describe('a call to a plugin', () => {
 
   void it('that is answered with half a message is read on while its user has room, and fails when the rest does not come', async () => {
     const clock = new FakeClock();
-    const room = new MessageRoom((uid) => uid === 0);
+    const room = new MessageRoom(
+      (uid) => uid === 0,
+      (uid) => uid,
+    );
     const MIB = 1024 * 1024;
     const large = message(Buffer.alloc(10 * MIB));
     const heads = (stream: number): Buffer =>

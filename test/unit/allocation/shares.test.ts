@@ -46,6 +46,17 @@ describe('what one ordinary user may have of what all share', () => {
     assert.deepEqual([...(await askMany(allocations, 0, 4))], ['given', 'LEASES_FULL']);
   });
 
+  it('is that of one for all uids of its range', async () => {
+    const userOf = (uid: number): number => (uid >= 100_000 ? STRANGER : uid);
+    const policy = () => ({ uids: undefined, max: 3, consumer: undefined, env: new Map<string, 'ids'>() });
+    const { allocations } = await world(64, { settings, userOf, policy }).opened;
+    assert.deepEqual([...(await askMany(allocations, 100_000, 4))], ['given', 'UID_LIMIT']);
+    assert.deepEqual([...(await askMany(allocations, 100_001, 1))], ['UID_LIMIT']);
+    assert.equal(await ask(allocations, request(EVIL, { key: 'e' }), 100_002), 'given');
+    assert.deepEqual([...(await askMany(allocations, STRANGER, 1, 'v/none'))], ['LEASES_FULL']);
+    assert.deepEqual([...(await askMany(allocations, OTHER, 3))], ['given']);
+  });
+
   it('is a quarter of the places in line', async () => {
     const { allocations } = await world(0).opened;
     const waits = (uid: number, nth: number): Promise<string> =>

@@ -10,7 +10,7 @@ function bed() {
   const clock = new FakeClock();
   const events = new RecordedEvents();
   const { metrics, counts } = countedFloods();
-  const limit = new AllocateLimit(FLOOD, { openLimiter: modelLimiters(clock), metrics, events });
+  const limit = new AllocateLimit(FLOOD, { openLimiter: modelLimiters(clock), metrics, events, userOf: (uid) => uid });
   const spend = (uid: number): number => {
     let given = 0;
     while (given < 1000 && limit.ask(uid) === undefined) given += 1;

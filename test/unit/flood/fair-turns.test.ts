@@ -18,6 +18,9 @@ interface Fate {
   gaveUp?: true;
 }
 
+/** Root's lines have no user, or its uid. */
+const lineOf = (user: string) => ({ user, isStranger: user !== '' && user !== '0' });
+
 class World {
   readonly clock = new FakeClock();
   readonly limiter = modelLimiters(this.clock)({ burst: 1, intervalMs: INTERVAL });
@@ -29,7 +32,7 @@ class World {
 
   /** Undefined: refused at once. */
   ask(process: string, longestMs: number = LONGEST, signal = new AbortController().signal): Fate | undefined {
-    const waiting = this.turns.join({ user: process.split('/')[1] ?? '', process }, longestMs);
+    const waiting = this.turns.join({ ...lineOf(process.split('/')[1] ?? ''), process }, longestMs);
     if (waiting === undefined) return undefined;
     const fate: Fate = { expectedMs: waiting.expectedMs };
     waiting.come(signal).then(
@@ -110,7 +113,7 @@ void describe('turns that all share', () => {
     inner.tryTake();
     const fates: string[] = [];
     const ask = (user: string, process: string): void => {
-      const waiting = turns.join({ user, process }, Number.POSITIVE_INFINITY);
+      const waiting = turns.join({ ...lineOf(user), process }, Number.POSITIVE_INFINITY);
       if (waiting === undefined) fates.push(`${process} refused`);
       void waiting
         ?.come(new AbortController().signal)

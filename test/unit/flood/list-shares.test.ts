@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 
 function sharesOf(): { clock: FakeClock; shares: ListShares; events: RecordedEvents } {
   const [clock, events] = [new FakeClock(), new RecordedEvents()];
-  return { clock, events, shares: new ListShares({ clock, events, ownUid: 1_000 }) };
+  return { clock, events, shares: new ListShares({ clock, events, ownUid: 1_000, userOf: (uid) => uid }) };
 }
 
 describe('the share of lists of one user', () => {

@@ -6,7 +6,25 @@ import { ReconcileWorld } from '../../support/reconcile-world.js';
 
 const X = 'example.com/x';
 const ownerOf = (world: ReconcileWorld, except?: string) =>
-  new Claims(world.roster, { isDeregistered: () => false }).owner(DEVICE_PLUGIN, X, except);
+  new Claims(world.roster, { isDeregistered: () => false }, (uid) => uid).owner(DEVICE_PLUGIN, X, except);
+
+describe('how many plugins a user has', () => {
+  it('counts those of all uids of its range as its own', async () => {
+    const world = new ReconcileWorld();
+    for (const uid of [100_000, 100_001, 4001, 4002]) {
+      const socket = world.sockets.put(`/d/${String(uid)}`);
+      await world.register(socket, { name: `example.com/n${String(uid)}` });
+    }
+    const claims = new Claims(world.roster, { isDeregistered: () => false }, (uid) => (uid >= 100_000 ? 4001 : uid));
+    for (const instance of world.roster.all()) {
+      const uid = Number(instance.endpointPath.slice(3));
+      Object.assign(instance, { listener: { uid, gid: uid, pid: 1, startTime: '1', source: 'peercred' } });
+    }
+    for (const uid of [4001, 100_000, 100_500])
+      assert.deepEqual(claims.livePluginsOf(uid, 0), { own: 3, strangers: 4 });
+    assert.deepEqual(claims.livePluginsOf(4002, 0), { own: 1, strangers: 4 });
+  });
+});
 
 describe('whose a name is', () => {
   it('is the uid of the instance that has it, also while that is held, and nobody once it is gone', async () => {
