@@ -55,6 +55,14 @@ class Group {
     return made;
   }
 
+  /** Puts a member that is still there behind all others. */
+  putLast(name: string): void {
+    const member = this.members.get(name);
+    if (member === undefined) return;
+    this.members.delete(name);
+    this.members.set(name, member);
+  }
+
   /** The member with most waiters, the last of several. */
   largest(): Group | undefined {
     let largest: Group | undefined;
@@ -158,12 +166,9 @@ export class FairTurns {
     this.#remove(waiter);
     let group: Group | undefined = this.#all;
     for (const name of namesOf(waiter.line)) {
-      const member: Group | undefined = group?.members.get(name);
-      if (group !== undefined && member !== undefined) {
-        group.members.delete(name);
-        group.members.set(name, member);
-      }
-      group = member;
+      if (group === undefined) break;
+      group.putLast(name);
+      group = group.members.get(name);
     }
     waiter.deadline?.cancel();
     waiter.end(true);
