@@ -20,7 +20,7 @@ export const MUTANTS = [
     file: 'src/flood/fair-turns.ts',
     search: 'user, process];',
     replace: "'', process];",
-    test: 'unit/flood/fair-turns',
+    test: 'unit/flood/users',
   },
   {
     title: 'whose turn has come is last then',
