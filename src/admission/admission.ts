@@ -5,11 +5,12 @@ import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { checkCaller, checkOwner } from './caller.js';
+import { Duplicates } from './duplicates.js';
 import { checkMeant, checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
 import type { AdmissionPolicy, SocketPort } from './ports.js';
 import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
 import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
-import type { AdmissionVerdict, Admitter, Incumbent, NameClaims } from '../model/registration.js';
+import type { AdmissionVerdict, Admitter, NameClaims } from '../model/registration.js';
 
 /** Plugins that register a moment before they serve are given this long to do so. */
 const SERVE_WITHIN_MS = 1000;
@@ -48,9 +49,11 @@ const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refus
 /** The one admission. */
 export class Admission implements Admitter {
   readonly #ports: AdmissionPorts;
+  readonly #duplicates: Duplicates;
 
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
+    this.#duplicates = new Duplicates(ports.roster, ports.self.uid);
   }
 
   /**
@@ -90,6 +93,14 @@ export class Admission implements Admitter {
     try {
       const socket = request.socket ?? endpoint;
       const plugin = policy.policyFor(request.type, request.name, socket.path);
+      const newcomer = {
+        type: request.type,
+        name: request.name,
+        uid: (request.caller ?? listener).uid,
+        socketKey: incarnationKey(socket.incarnation),
+        plugin,
+        handler,
+      };
       const wrong =
         this.#checkIncarnation(request, endpoint) ??
         checkCaller({
@@ -101,7 +112,7 @@ export class Admission implements Admitter {
           ownUid: this.#ports.self.uid,
         }) ??
         this.#checkOwner(request, listener, plugin, socket) ??
-        (await this.#checkDuplicate(request, handler, plugin, socket, signal)) ??
+        (await this.#duplicates.check(newcomer, signal)) ??
         this.#checkCaps(request, listener.uid);
       // Whoever gave up has let its socket go.
       signal.throwIfAborted();
@@ -112,7 +123,7 @@ export class Admission implements Admitter {
         flood.quarantined(subject) ??
         this.#checkIncarnation(request, endpoint) ??
         this.#checkOwner(request, listener, plugin, socket) ??
-        this.#checkRejected(request, handler, plugin, socket) ??
+        this.#duplicates.checkRejected(newcomer) ??
         this.#checkCaps(request, listener.uid);
       isTaken = true;
       const held = { socket: socket.retain(), endpoint };
@@ -237,47 +248,6 @@ export class Admission implements Admitter {
     // The broker coming back to the owner itself is no newcomer.
     const except = pulled ? incarnationKey(socket.incarnation) : undefined;
     return checkOwner({ name, newcomer, ruleUids: uids, owner: this.#ports.roster.owner(type, name, except) });
-  }
-
-  async #checkDuplicate(
-    request: RegistrationRequest,
-    handler: PluginHandler | undefined,
-    plugin: PluginPolicy,
-    socket: PinnedSocket,
-    signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
-    if (plugin.duplicates !== 'keep-alive') return this.#checkRejected(request, handler, plugin, socket);
-    const incumbent = this.#incumbent(request, handler, socket);
-    if (incumbent === undefined || (await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
-    return {
-      code: 'DUPLICATE_KEPT',
-      message: `${request.name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set`,
-    };
-  }
-
-  #checkRejected(
-    request: RegistrationRequest,
-    handler: PluginHandler | undefined,
-    plugin: PluginPolicy,
-    socket: PinnedSocket,
-  ): Refusal | undefined {
-    const incumbent = plugin.duplicates === 'reject' ? this.#incumbent(request, handler, socket) : undefined;
-    if (incumbent === undefined) return undefined;
-    return {
-      code: 'DUPLICATE_REJECTED',
-      message: `${request.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set`,
-    };
-  }
-
-  /** Another incarnation that has the name. */
-  #incumbent(
-    request: RegistrationRequest,
-    handler: PluginHandler | undefined,
-    socket: PinnedSocket,
-  ): Incumbent | undefined {
-    if (handler?.coexist === true) return undefined;
-    const incumbent = this.#ports.roster.incumbent(request.type, request.name);
-    return incumbent?.socketKey === incarnationKey(socket.incarnation) ? undefined : incumbent;
   }
 
   /** Who is neither root nor the broker's user has a quarter of the room, and all of those together have three. */

@@ -73,6 +73,8 @@ export interface Incumbent {
   readonly id: string;
   readonly socketKey: string;
   readonly endpointPath: string;
+  /** Of who called for it, or listens on its registration socket; undefined where nobody knows. */
+  readonly uid: number | undefined;
 }
 
 /** Whose a name is. */

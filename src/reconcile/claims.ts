@@ -1,6 +1,6 @@
 // Who has a name, and who has a socket: what admission asks of the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
-import { isConnected, isLive, strangerOf } from '../model/instance.js';
+import { isConnected, isLive, strangerOf, type Instance } from '../model/instance.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
@@ -21,13 +21,15 @@ export class Claims implements NameClaims {
   /** One that was sent away to register afresh has let its name go, for whoever comes in its place. */
   incumbent(type: string, name: string): Incumbent | undefined {
     const primary = this.#roster.primaryOf(type, name);
-    return primary?.isAway === true ? undefined : primary;
+    if (primary === undefined || primary.isAway) return undefined;
+    const { id, socketKey, endpointPath } = primary;
+    return { id, socketKey, endpointPath, uid: uidOf(primary) };
   }
 
   owner(type: string, name: string, except: string | undefined): NameOwner | undefined {
     const having = this.#roster.ofPlugin(type, name).filter((one) => isLive(one) && !one.isHint);
     const owner = having.find(isConnected) ?? having[0];
-    const uid = owner?.caller?.uid ?? owner?.listener?.uid;
+    const uid = owner === undefined ? undefined : uidOf(owner);
     if (owner === undefined || uid === undefined || owner.socketKey === except) return undefined;
     return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
   }
@@ -62,4 +64,9 @@ export class Claims implements NameClaims {
   isKnown(type: string, name: string): boolean {
     return this.#roster.ofPlugin(type, name).some(isLive);
   }
+}
+
+/** Whose a name is that an instance has. */
+function uidOf({ caller, listener }: Instance): number | undefined {
+  return caller?.uid ?? listener?.uid;
 }

@@ -109,6 +109,22 @@ void describe('who may register', () => {
     await heir.register(one.kubeletSocket);
   });
 
+  void it('keeps root out of no name that a stranger took first, whatever duplicates says', { skip }, async () => {
+    const rules = (['reject', 'keep-alive'] as const).map((duplicates) => ({
+      match: { name: `example.com/${duplicates}` },
+      duplicates,
+    }));
+    const one = await broker({ rules });
+    for (const { duplicates } of rules) {
+      assert.equal(await asOther(one, duplicates), 'registered\n');
+      assert.match(await asOther(one, `${duplicates}-2`, duplicates), /DUPLICATE_/, 'it is told to others of its user');
+      const socket = path.join(one.devicePlugins, `root-${duplicates}.sock`);
+      const mine = await FakePlugin.start({ socket, resource: `example.com/${duplicates}` });
+      plugins.push(mine);
+      await mine.register(one.kubeletSocket);
+    }
+  });
+
   void it("refuses whoever names root's socket before its plugin has registered", { skip }, async () => {
     const one = await broker({});
     const fresh = await FakePlugin.start({

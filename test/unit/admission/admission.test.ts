@@ -47,6 +47,8 @@ class AdmissionBed {
     return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
   };
   readonly halt = new AbortController();
+  /** Of the broker. */
+  ownUid = 0;
 
   admit(over: Partial<RegistrationRequest> = {}): Promise<Verdict> {
     const { clock, sockets, flood, roster, policy, settings, nameAllowed } = this;
@@ -60,7 +62,7 @@ class AdmissionBed {
         realDirectory: (path) => path,
       },
       policy: { admission: settings.admission, settings, nameAllowed, policyFor: () => policy },
-      self: { uid: 0, pid: SELF_PID },
+      self: { uid: this.ownUid, pid: SELF_PID },
     });
     const request: RegistrationRequest = {
       door: 'register',
@@ -118,7 +120,10 @@ const FAULTS: [code: RefusalCode, breakIt: (bed: AdmissionBed) => void][] = [
     'DUPLICATE_REJECTED',
     (bed) => {
       bed.policy = { ...bed.policy, duplicates: 'reject' };
-      bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old' }) };
+      bed.roster = {
+        ...bed.roster,
+        incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: 0 }),
+      };
     },
   ],
   ['CAP_PLUGINS', (bed) => (bed.roster = { ...bed.roster, livePlugins: 1_000_000 })],
@@ -353,7 +358,7 @@ describe('duplicates', () => {
     const bed = new AdmissionBed();
     bed.sockets.put('/r/device-plugins/x.sock');
     bed.policy = { ...bed.policy, duplicates };
-    bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old' }) };
+    bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: 0 }) };
     const handler = new FakeHandler();
     handler.isAlive = () => Promise.resolve(alive);
     bed.handler = handler;
@@ -372,12 +377,38 @@ describe('duplicates', () => {
     });
   }
 
+  const STRANGER = 4001;
+  for (const [who, newcomer, holder, uids, isKept] of [
+    ['a stranger from root', 0, STRANGER, undefined, false],
+    ['a stranger from a uid of the rule', 990, STRANGER, [990], false],
+    ['a stranger from itself', STRANGER, STRANGER, undefined, true],
+    ['a uid of the rule from root', 0, 990, [0, 990], true],
+    ['a uid of the rule from another one', 991, 990, [990, 991], true],
+    ['root from a uid of the rule', 990, 0, [0, 990], true],
+    ["the broker's user from root", 0, 4711, undefined, true],
+    ['whoever nobody knows the uid of from root', 0, undefined, undefined, true],
+  ] as const) {
+    it(`that keep a name: ${who} ${isKept ? 'does' : 'does not'}`, async () => {
+      for (const duplicates of ['reject', 'keep-alive'] as const) {
+        const bed = bedWith(duplicates, true);
+        bed.ownUid = 4711;
+        bed.sockets.put('/r/device-plugins/x.sock', { uid: newcomer });
+        bed.policy = { ...bed.policy, uids };
+        const incumbent = { id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: holder };
+        bed.roster = { ...bed.roster, incumbent: () => incumbent };
+        const caller = { uid: newcomer, gid: 0, pid: 9, startTime: '1', source: 'peercred' } as const;
+        const kept = duplicates === 'reject' ? 'DUPLICATE_REJECTED' : 'DUPLICATE_KEPT';
+        assert.equal(await bed.verdict({ caller }), isKept ? kept : 'admitted');
+      }
+    });
+  }
+
   it('are nobody of the same incarnation, and nobody where endpoints coexist', async () => {
     const bed = bedWith('reject', true);
     const { key } = bed.sockets.at('/r/device-plugins/x.sock') ?? {};
     bed.roster = {
       ...bed.roster,
-      incumbent: () => ({ id: 'i', socketKey: key ?? '', endpointPath: '/r/device-plugins/x.sock' }),
+      incumbent: () => ({ id: 'i', socketKey: key ?? '', endpointPath: '/r/device-plugins/x.sock', uid: 0 }),
     };
     assert.equal(await bed.verdict(), 'admitted');
     const coexisting = bedWith('reject', true);
@@ -403,7 +434,7 @@ describe('duplicates', () => {
     bed.roster = { ...bed.roster, incumbent: () => incumbents[0] };
     const verdict = await bed.admit();
     assert.ok(verdict.admitted);
-    incumbents.push({ id: 'i', socketKey: 'other', endpointPath: '/r/first' });
+    incumbents.push({ id: 'i', socketKey: 'other', endpointPath: '/r/first', uid: 0 });
     assert.equal(verdict.recheck()?.code, 'DUPLICATE_REJECTED');
   });
 });

@@ -1,0 +1,69 @@
+// Whether somebody has the name of a newcomer already, where the policy keeps those who came first.
+import { isTrusted } from '../model/ids.js';
+import type { PluginHandler } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
+import type { Incumbent, NameClaims } from '../model/registration.js';
+import type { PluginPolicy } from '../model/settings.js';
+
+/** Who comes under a name. */
+export interface Newcomer {
+  readonly type: string;
+  readonly name: string;
+  /** Of the caller; at the watcher door of who listens on the registration socket. */
+  readonly uid: number;
+  /** Key of the incarnation of its registering socket. */
+  readonly socketKey: string;
+  readonly plugin: Pick<PluginPolicy, 'duplicates' | 'uids'>;
+  /** Of its type, to ask the incumbent. */
+  readonly handler: PluginHandler | undefined;
+}
+
+/** What `duplicates` says of newcomers (docs/specification.md#admission). */
+export class Duplicates {
+  readonly #roster: Pick<NameClaims, 'incumbent'>;
+  readonly #ownUid: number;
+
+  /** @param ownUid the broker's own user */
+  constructor(roster: Pick<NameClaims, 'incumbent'>, ownUid: number) {
+    this.#roster = roster;
+    this.#ownUid = ownUid;
+  }
+
+  /** What `keep-alive` and `reject` say. Asks the incumbent for `keep-alive`, for a second at most. */
+  async check(newcomer: Newcomer, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { name, handler, plugin } = newcomer;
+    if (plugin.duplicates !== 'keep-alive') return this.checkRejected(newcomer);
+    const incumbent = this.#incumbent(newcomer);
+    if (incumbent === undefined || (await handler?.isAlive(incumbent.id, signal)) !== true) return undefined;
+    return {
+      code: 'DUPLICATE_KEPT',
+      message: `${name}: ${incumbent.endpointPath} serves it and is alive, and duplicates: keep-alive is set`,
+    };
+  }
+
+  /** What `reject` says, at once. */
+  checkRejected(newcomer: Newcomer): Refusal | undefined {
+    const incumbent = newcomer.plugin.duplicates === 'reject' ? this.#incumbent(newcomer) : undefined;
+    if (incumbent === undefined) return undefined;
+    return {
+      code: 'DUPLICATE_REJECTED',
+      message: `${newcomer.name}: the name is taken by ${incumbent.endpointPath}, and duplicates: reject is set`,
+    };
+  }
+
+  /**
+   * Another incarnation that has the name and may keep it. A stranger that came first may not keep it from those who are let
+   * in whoever has it (root, and the uids of a rule): it would hold the name for as long as it likes.
+   */
+  #incumbent({ type, name, uid, socketKey, plugin, handler }: Newcomer): Incumbent | undefined {
+    const incumbent = handler?.coexist === true ? undefined : this.#roster.incumbent(type, name);
+    if (incumbent === undefined || incumbent.socketKey === socketKey) return undefined;
+    const { uid: holder } = incumbent;
+    const mayKeep =
+      holder === undefined ||
+      holder === uid ||
+      isTrusted(holder, this.#ownUid) ||
+      plugin.uids?.includes(holder) === true;
+    return mayKeep ? incumbent : undefined;
+  }
+}
