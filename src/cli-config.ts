@@ -28,7 +28,9 @@ export const readConfig: ConfigReader = async (file, root) => {
     const found = w.configWarnings(form, settings.paths, globs.compileGlob);
     const warnings = found.map((one) => problemText(one, file));
     const changed = d.diffForms(defaultForm, form).filter(({ key }) => !key.startsWith('rules')).length;
-    return { ok: true, written: { ...form }, changed, warnings, settings, policy };
+    const rulesBySocket = (type: string, name: string): readonly string[] =>
+      w.rulesBySocket(form, type, name, globs.compileGlob);
+    return { ok: true, written: { ...form }, changed, warnings, settings, policy, rulesBySocket };
   } catch (failure) {
     if (!(failure instanceof ConfigInvalid)) throw failure;
     return { ok: false, problems: failure.problems.map((problem) => problemText(problem, failure.file)) };

@@ -18,6 +18,8 @@ export type ReadConfig =
       readonly warnings: readonly string[];
       readonly settings: Settings;
       readonly policy: PolicySource;
+      /** Rules of the file that a plugin of this type and name gets at some sockets alone. */
+      readonly rulesBySocket: (type: string, name: string) => readonly string[];
     }
   | { readonly ok: false; readonly problems: readonly string[] };
 

@@ -62,6 +62,13 @@ function ruleWarnings(
       remedy: 'say what differs, or remove it',
     });
   }
+  if (rule.allocate !== undefined && types.length > 0 && !types.includes(DEVICE_PLUGIN)) {
+    warnings.push({
+      path: ['rules', index, 'allocate'],
+      message: `it has no effect: only plugins of type ${DEVICE_PLUGIN} have devices`,
+      remedy: 'remove it',
+    });
+  }
   const before = form.rules.slice(0, index).findIndex((other) => covers(other, rule));
   if (before !== -1) {
     warnings.push({
@@ -71,6 +78,21 @@ function ruleWarnings(
     });
   }
   return warnings;
+}
+
+/** Rules of a file that would match a plugin of this name at some sockets alone, as they are called. */
+export function rulesBySocket(
+  { rules }: ConfigForm,
+  type: string,
+  name: string,
+  compile: CompileGlob,
+): readonly string[] {
+  const isLike = (glob: string | undefined, text: string): boolean => glob === undefined || compile(glob, 'name')(text);
+  return rules.flatMap(({ match, name: called }, index) =>
+    match.socket !== undefined && isLike(match.type, type) && isLike(match.name, name)
+      ? [called ?? `rules[${index}]`]
+      : [],
+  );
 }
 
 function isLiteral(glob: string): boolean {

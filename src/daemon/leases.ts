@@ -63,7 +63,10 @@ export class Leases {
     const { live, store, clock, random, metrics, ownUid, userOf, cdi, bootId, bootMs, events, log } = parts;
     const { settings } = live.current;
     const { core } = parts.broker;
-    const rule = (resource: string): PluginPolicy => live.policyFor(DEVICE_PLUGIN, resource, '');
+    // Rules may go by the socket of the plugin. Where none speaks for a resource, nothing of it is given: who waits is judged
+    // when one does.
+    const socketOf = (resource: string): string => core.offered.of(resource)?.instance.socketPath ?? '';
+    const rule = (resource: string): PluginPolicy => live.policyFor(DEVICE_PLUGIN, resource, socketOf(resource));
     const offers = new Offers({
       ownUid,
       ruleUids: (resource) => rule(resource).uids,
@@ -72,7 +75,7 @@ export class Leases {
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
     this.consumers = new Consumers({
-      wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, ''),
+      wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, socketOf(resource)),
       strangerOf: (resource) => offers.strangerOf(resource),
       hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
       heldByPods: (resource) => this.#pods.of(resource).size,

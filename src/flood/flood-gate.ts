@@ -201,7 +201,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
         nowMs,
         now,
         isSameBoot,
-        ({ type, name }) => this.#policy.policyFor(type, name, '').flood.penalty,
+        ({ type, name, last }) => this.#policy.policyFor(type, name, last?.socket ?? '').flood.penalty,
       );
       if (restored === undefined) continue;
       if (restored.isOver) over.push({ ...restored, lengthMs: 0 });

@@ -81,7 +81,7 @@ export function fromRecord(
   nowMs: number,
   now: Stamp,
   isSameBoot: boolean,
-  settingsOf: (key: FloodKey) => PenaltySettings,
+  settingsOf: (record: PenaltyRecord) => PenaltySettings,
 ): RestoredPenalty | undefined {
   if (!isRecord(value)) return undefined;
   const { type, name, uid } = value;

@@ -35,6 +35,10 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
         throw new CliError(EXIT.config, `${file} cannot be used: it has ${counted(read.problems.length, 'problem')}`);
       }
       for (const warning of read.warnings) terminal.complain(`warning: ${warning}`);
+      const left =
+        options.plugin === undefined || options.socket !== '' ? [] : read.rulesBySocket(options.type, options.plugin);
+      if (left.length > 0)
+        terminal.complain(`warning: left out, because they go by socket (--socket): ${left.map(visible).join(', ')}`);
       const { stringify } = await import('yaml');
       const shown =
         options.plugin === undefined

@@ -130,3 +130,55 @@ describe('leases of a running broker', () => {
     assert.equal(news.at(-1)?.type, 'released');
   });
 });
+
+describe('what a rule that goes by the socket of a plugin says of its devices', () => {
+  const broker = new BrokerProcess(tempDir(), {
+    cdi: { dir: 'off' },
+    rules: [
+      { match: { socket: 'one-each.sock' }, allocate: { max: 1, env: { ONE: 'ids' } } },
+      { match: { socket: '**/pods*.sock' }, allocate: { consumer: 'kubelet' } },
+    ],
+  });
+  const plugins: FakePlugin[] = [];
+  let client: AllocClient;
+  const plugin = async (file: string, resource: string): Promise<FakePlugin> => {
+    const socket = path.join(broker.devicePlugins, file);
+    const one = await FakePlugin.start({ socket, resource, devices: healthy('a', 'b', 'c') });
+    plugins.push(one);
+    await one.register(broker.kubeletSocket);
+    await eventually('it serves', async () => (await broker.allocatable(resource)) === 3);
+    return one;
+  };
+
+  before(async () => {
+    await broker.start();
+    client = new AllocClient(path.join(broker.root, 'alloc.sock'));
+  });
+  after(async () => {
+    client.close();
+    await Promise.all(plugins.map((one) => one.stop()));
+    await broker.close();
+  });
+
+  it('holds for what is asked of the plugin at that socket, and for no other', async () => {
+    await plugin('one-each.sock', GPU);
+    await plugin('pods.sock', 'vendor.com/pods');
+    await plugin('free.sock', 'vendor.com/free');
+    assert.equal(await refusalOf(client.one(GPU, { count: 2, key: 'two' })), 'UID_LIMIT');
+    const lease = await client.one(GPU, { ids: ['b'], key: 'one' });
+    assert.equal(lease.envs.get('ONE'), 'b');
+    assert.equal(await refusalOf(client.one(GPU, { key: 'another' })), 'UID_LIMIT');
+    assert.equal(await refusalOf(client.one('vendor.com/pods', { key: 'pods' })), 'CONSUMER_IS_KUBELET');
+    const [shown] = await broker.admin.resources('vendor.com/pods', true);
+    assert.equal(shown?.consumer, 'kubelet');
+    assert.equal(await refusalOf(client.one('vendor.com/free', { count: 2, key: 'free' })), 'given');
+  });
+
+  it('holds when the plugin comes for whom a request has waited', async () => {
+    const late = 'vendor.com/late';
+    const waiting = refusalOf(client.one(late, { key: 'late', waitMs: 20_000 }));
+    await eventually('it waits', async () => (await refusalOf(client.one(late, { key: 'x' }))) === 'NO_DEVICES');
+    await plugin('pods-2.sock', late);
+    assert.equal(await waiting, 'CONSUMER_IS_KUBELET');
+  });
+});

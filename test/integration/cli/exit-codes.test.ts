@@ -197,6 +197,17 @@ describe('check-config', () => {
     writeFileSync(file, 'rules: [{match: {name: "a.io/*"}, flood: {penalty: off}}]\n');
     assert.match((await runHere(['check-config', file, '--plugin', 'a.io/x'])).stdout, /^ {2}penalty: off$/m);
   });
+
+  it('says which rules it leaves out because they go by socket, where none is said', async () => {
+    const rule = (match: string): string => `{match: {${match}}, allocate: {max: 3}}`;
+    const rules = [rule('socket: x.sock'), rule('name: "b.io/*", socket: x.sock'), rule('name: "*"')];
+    writeFileSync(file, `rules: [${rules.join(', ')}]\n`);
+    const asked = ['check-config', file, '--plugin', 'a.io/x'];
+    const ended = await runHere(asked);
+    assert.equal(ended.stderr, 'warning: left out, because they go by socket (--socket): rules[0]\n');
+    const there = await runHere([...asked, '--socket', '/r/x.sock']);
+    assert.deepEqual([there.stderr, /^rules:\n {2}- rules\[0\]\n {2}- rules\[2\]$/m.test(there.stdout)], ['', true]);
+  });
 });
 
 function listen(socket: string, prepare: (server: Server) => void): Promise<Server> {

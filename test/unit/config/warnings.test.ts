@@ -47,6 +47,12 @@ describe('a configuration', () => {
     assert.deepEqual(ofRules(...matches.map((match) => ({ match, grace: '1s' }))), []);
   });
 
+  it('is warned of devices that a type of plugin does not have', () => {
+    const message = 'rules[0].allocate: it has no effect: only plugins of type DevicePlugin have devices';
+    assert.deepEqual(ofRules({ match: { type: 'CSI*' }, allocate: { max: 1 } }), [message]);
+    assert.deepEqual(ofRules({ match: { socket: 'x.sock' }, allocate: { max: 1 } }), []);
+  });
+
   it('is warned of keys and rules without effect', () => {
     const reject = { register: { onExceed: 'reject', maxDelay: '5s' } } as const;
     assert.deepEqual(ofRules({ match: { name: 'a.b/*' }, flood: reject }), [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { FloodWorld, policySource, processOf, refusalOf, subjectOf } from '../../support/flood-world.js';
+import type { PolicySource } from '../../../src/model/settings.js';
+import { FLOOD, FloodWorld, policySource, processOf, refusalOf, subjectOf } from '../../support/flood-world.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -291,6 +292,20 @@ describe('strikes and quarantines in the checkpoint', () => {
     assert.equal(world.gate.quarantines, 0);
     world.gate.restore([{ ...record, quarantineLeftMs: 1e15 }], true);
     assert.equal(refusalOf(world.register())?.retryAfterMs, 600_000, 'at most the longest of the policy');
+  });
+
+  it('go on by the rule of the socket that was named', () => {
+    const usual = policySource();
+    const penalty = { ...FLOOD.penalty, quarantineMs: 1_800_000, maxMs: 3_600_000 };
+    const longer = policySource({ penalty }).policyFor('', '', '');
+    const policy: PolicySource = {
+      ...usual,
+      policyFor: (type, name, socket) => (socket === 'gpu.sock' ? longer : usual.policyFor(type, name, socket)),
+    };
+    const before = new FloodWorld(policy);
+    before.misbehave({ socket: 'gpu.sock' });
+    const world = restarted(before, { downMs: 5_000, policy });
+    assert.equal(refusalOf(world.register({ socket: 'gpu.sock' }))?.retryAfterMs, 1_795_000);
   });
 
   it('are not taken over where the policy only observes', () => {
