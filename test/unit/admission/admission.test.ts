@@ -47,8 +47,6 @@ class AdmissionBed {
     return listener === undefined ? { error: 'ECONNREFUSED' } : { gid: undefined, ...listener };
   };
   readonly halt = new AbortController();
-  /** Of the broker. */
-  ownUid = 0;
 
   admit(over: Partial<RegistrationRequest> = {}): Promise<Verdict> {
     const { clock, sockets, flood, roster, policy, settings, nameAllowed } = this;
@@ -62,7 +60,7 @@ class AdmissionBed {
         realDirectory: (path) => path,
       },
       policy: { admission: settings.admission, settings, nameAllowed, policyFor: () => policy },
-      self: { uid: this.ownUid, pid: SELF_PID },
+      self: { uid: 0, pid: SELF_PID },
     });
     const request: RegistrationRequest = {
       door: 'register',
@@ -374,32 +372,6 @@ describe('duplicates', () => {
   ] as const) {
     it(`${duplicates}, the incumbent ${alive ? 'answers' : 'does not answer'}: ${verdict}`, async () => {
       assert.equal(await bedWith(duplicates, alive).verdict(), verdict);
-    });
-  }
-
-  const STRANGER = 4001;
-  for (const [who, newcomer, holder, uids, isKept] of [
-    ['a stranger from root', 0, STRANGER, undefined, false],
-    ['a stranger from a uid of the rule', 990, STRANGER, [990], false],
-    ['a stranger from itself', STRANGER, STRANGER, undefined, true],
-    ['a uid of the rule from root', 0, 990, [0, 990], true],
-    ['a uid of the rule from another one', 991, 990, [990, 991], true],
-    ['root from a uid of the rule', 990, 0, [0, 990], true],
-    ["the broker's user from root", 0, 4711, undefined, true],
-    ['whoever nobody knows the uid of from root', 0, undefined, undefined, true],
-  ] as const) {
-    it(`that keep a name: ${who} ${isKept ? 'does' : 'does not'}`, async () => {
-      for (const duplicates of ['reject', 'keep-alive'] as const) {
-        const bed = bedWith(duplicates, true);
-        bed.ownUid = 4711;
-        bed.sockets.put('/r/device-plugins/x.sock', { uid: newcomer });
-        bed.policy = { ...bed.policy, uids };
-        const incumbent = { id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: holder };
-        bed.roster = { ...bed.roster, incumbent: () => incumbent };
-        const caller = { uid: newcomer, gid: 0, pid: 9, startTime: '1', source: 'peercred' } as const;
-        const kept = duplicates === 'reject' ? 'DUPLICATE_REJECTED' : 'DUPLICATE_KEPT';
-        assert.equal(await bed.verdict({ caller }), isKept ? kept : 'admitted');
-      }
     });
   }
 
