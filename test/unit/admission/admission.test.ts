@@ -15,6 +15,8 @@ import type { FloodVerdict, RegistrationLimits, FloodSubject } from '../../../sr
 import type { AdmissionVerdict as Verdict, NameClaims, NameOwner } from '../../../src/model/registration.js';
 
 const SELF_PID = 4711;
+/** Another incarnation of the plugin, of root. */
+const OLD = { id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: 0 };
 
 /** Admission over fakes; a test changes what it is about. */
 class AdmissionBed {
@@ -118,10 +120,7 @@ const FAULTS: [code: RefusalCode, breakIt: (bed: AdmissionBed) => void][] = [
     'DUPLICATE_REJECTED',
     (bed) => {
       bed.policy = { ...bed.policy, duplicates: 'reject' };
-      bed.roster = {
-        ...bed.roster,
-        incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: 0 }),
-      };
+      bed.roster = { ...bed.roster, incumbent: () => OLD };
     },
   ],
   ['CAP_PLUGINS', (bed) => (bed.roster = { ...bed.roster, livePlugins: 1_000_000 })],
@@ -356,7 +355,7 @@ describe('duplicates', () => {
     const bed = new AdmissionBed();
     bed.sockets.put('/r/device-plugins/x.sock');
     bed.policy = { ...bed.policy, duplicates };
-    bed.roster = { ...bed.roster, incumbent: () => ({ id: 'i', socketKey: 'other', endpointPath: '/r/old', uid: 0 }) };
+    bed.roster = { ...bed.roster, incumbent: () => OLD };
     const handler = new FakeHandler();
     handler.isAlive = () => Promise.resolve(alive);
     bed.handler = handler;
@@ -378,10 +377,7 @@ describe('duplicates', () => {
   it('are nobody of the same incarnation, and nobody where endpoints coexist', async () => {
     const bed = bedWith('reject', true);
     const { key } = bed.sockets.at('/r/device-plugins/x.sock') ?? {};
-    bed.roster = {
-      ...bed.roster,
-      incumbent: () => ({ id: 'i', socketKey: key ?? '', endpointPath: '/r/device-plugins/x.sock', uid: 0 }),
-    };
+    bed.roster = { ...bed.roster, incumbent: () => ({ ...OLD, socketKey: key ?? '' }) };
     assert.equal(await bed.verdict(), 'admitted');
     const coexisting = bedWith('reject', true);
     coexisting.handler = new FakeHandler(DEVICE_PLUGIN, true);
@@ -406,7 +402,7 @@ describe('duplicates', () => {
     bed.roster = { ...bed.roster, incumbent: () => incumbents[0] };
     const verdict = await bed.admit();
     assert.ok(verdict.admitted);
-    incumbents.push({ id: 'i', socketKey: 'other', endpointPath: '/r/first', uid: 0 });
+    incumbents.push(OLD);
     assert.equal(verdict.recheck()?.code, 'DUPLICATE_REJECTED');
   });
 });
