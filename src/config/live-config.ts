@@ -15,6 +15,7 @@ import type { ConfigForm } from './file-form.js';
 import { RulePolicy } from './policy.js';
 import type { CompileGlob, Matches, Surroundings } from './ports.js';
 import { resolveSettings } from './resolve.js';
+import { globsThroughLinks } from './socket-globs.js';
 
 /** One configuration, resolved and ready to be used. */
 export interface Generation {
@@ -44,7 +45,7 @@ export function makeGeneration(
   return {
     form,
     settings,
-    policy: new RulePolicy(parts, compile),
+    policy: new RulePolicy(parts, globsThroughLinks(compile, settings.paths, around.realDirectory)),
     nameAllowed: nameCheck(settings.admission.allowNames, settings.admission.denyNames, compile),
     isFronted: frontCheck(settings.front, compile),
   };

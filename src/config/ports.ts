@@ -34,6 +34,8 @@ export interface Surroundings extends RootFacts {
   readonly nodeName: string;
   /** Whether the kernel can be asked who calls (koffi is installed). Asked only where the configuration needs it. */
   readonly knowsCallers: () => boolean;
+  /** Where a directory really is, links followed; undefined while there is none. */
+  readonly realDirectory: (directory: string) => string | undefined;
   /** The directory relative paths of the command line are relative to. */
   readonly workingDirectory: string;
 }

@@ -14,5 +14,6 @@ export const somewhere: Surroundings = {
   xdgStateHome: undefined,
   nodeName: 'node-1',
   knowsCallers: () => true,
+  realDirectory: (directory: string) => directory,
   workingDirectory: '/srv',
 };

@@ -1,5 +1,6 @@
 import { hostname, homedir } from 'node:os';
 import type { Surroundings } from '../../config/ports.js';
+import { realDirectory } from '../fs/directories.js';
 import { Peers } from '../peer/peers.js';
 
 /** What this process runs as and where, as far as settings depend on it. */
@@ -11,6 +12,7 @@ export function surroundings(env: NodeJS.ProcessEnv = process.env): Surroundings
     xdgStateHome: env['XDG_STATE_HOME'],
     // The kubelet lower-cases the host name too (kubelet --hostname-override).
     nodeName: named === undefined || named === '' ? hostname().toLowerCase() : named,
+    realDirectory,
     knowsCallers: () => new Peers().isExact,
     workingDirectory: process.cwd(),
   };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync } from 'node:fs';
+import { chmodSync, symlinkSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
@@ -107,6 +107,24 @@ void describe('who may register', () => {
     });
     plugins.push(heir);
     await heir.register(one.kubeletSocket);
+  });
+
+  void it('refuses by a rule for a socket also where a link leads to the root directory', async () => {
+    const root = tempDir();
+    const link = `${root}-link`;
+    symlinkSync(root, link);
+    try {
+      const socket = path.join(link, 'device-plugins', 'x.sock');
+      const one = new BrokerProcess(link, { rules: [{ match: { socket }, uids: [5] }] });
+      brokers.push(one);
+      await one.start();
+      const mine = await FakePlugin.start({ socket, resource: 'example.com/linked' });
+      plugins.push(mine);
+      await assert.rejects(mine.register(one.kubeletSocket), /CALLER_NOT_ALLOWED: .*its rule allows 5/);
+      await one.close();
+    } finally {
+      unlinkSync(link);
+    }
   });
 
   void it('keeps root out of no name that a stranger took first, whatever duplicates says', { skip }, async () => {
