@@ -192,7 +192,7 @@ export class Admission implements Admitter {
   #reach(request: RegistrationRequest, full: string): Reached | Refusal {
     const { sockets, policy, self } = this.#ports;
     const { name } = request;
-    const astray = checkMeant(request, full, policy.settings.paths, sockets);
+    const astray = checkMeant(request, full, policy.settings.paths, sockets, self.uid);
     if (astray !== undefined) return astray;
     const endpoint = sockets.pin(full);
     if ('problem' in endpoint) return pinRefusal(name, full, endpoint, self.uid);

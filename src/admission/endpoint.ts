@@ -1,7 +1,7 @@
 // From what a plugin calls its endpoint to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
 import { fitsWritten } from '../kernel/written.js';
-import { CSI_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
+import { CSI_PLUGIN, DRA_PLUGIN, isTrusted } from '../model/ids.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { Paths } from '../model/settings.js';
@@ -11,6 +11,9 @@ import type { SocketPort } from './ports.js';
 const MAX_PATH_BYTES = 107;
 /** Bytes of an endpoint as JSON writes it, which the checkpoint keeps: `./` can be repeated for ever. */
 const MAX_WRITTEN = 1024;
+
+/** A socket of an ordinary user at the Register door lies below at most so many directories: each is opened at each look at it. */
+const MOST_DIRECTORIES = 4;
 
 /** Directories in which an endpoint of this request may lie. */
 function rootsFor(request: Pick<RegistrationRequest, 'type' | 'door'>, paths: Paths): readonly string[] {
@@ -75,18 +78,32 @@ export function endpointPathOrText(request: RegistrationRequest, paths: Paths): 
 
 /**
  * Whether a path is meant to lie in an allowed root. Asked before it is looked at: on the way elsewhere there are links of
- * anybody, which take time and lead to what the caller may not see.
+ * anybody, which take time and lead to what the caller may not see. Of an ordinary user it lies not deep below it.
+ *
+ * @param ownUid uid of the broker
  */
 export function checkMeant(
   request: RegistrationRequest,
   full: string,
   paths: Paths,
   sockets: Pick<SocketPort, 'realDirectory'>,
+  ownUid: number,
 ): Refusal | undefined {
   const roots = rootsFor(request, paths);
-  const isBelow = (root: string | undefined): boolean => root !== undefined && isInside(full, root);
-  if (roots.some((root) => isBelow(root) || isBelow(sockets.realDirectory(root)))) return undefined;
-  return outside(request, full, roots);
+  const isBelow = (root: string | undefined): root is string => root !== undefined && isInside(full, root);
+  const within = roots.flatMap((root) => [root, sockets.realDirectory(root)]).find(isBelow);
+  return within === undefined ? outside(request, full, roots) : checkDepth(request, full, within, ownUid);
+}
+
+function checkDepth(request: RegistrationRequest, full: string, root: string, ownUid: number): Refusal | undefined {
+  const { door, name, caller } = request;
+  if (door !== 'register' || caller === undefined || isTrusted(caller.uid, ownUid)) return undefined;
+  const directories = path.relative(root, full).split('/').length - 1;
+  if (directories <= MOST_DIRECTORIES) return undefined;
+  return {
+    code: 'ENDPOINT_TOO_DEEP',
+    message: `${name}: ${full} lies ${String(directories)} directories below ${root}; a socket of uid ${String(caller.uid)} may lie ${String(MOST_DIRECTORIES)} below it`,
+  };
 }
 
 /** Whether a pinned socket may be dialled for this request: its real path lies in an allowed root. */

@@ -132,9 +132,9 @@ export class Broker {
           },
           full: (why) => parts.degraded('sockets', why),
         }),
-      lookAtPaths: () => {
+      lookAtPaths: (names) => {
         this.#reserve.hasRoom();
-        lifecycle.checkPaths();
+        lifecycle.checkPaths(names);
       },
       settling: this.core.restart.settling,
       degraded: parts.degraded,

@@ -151,6 +151,7 @@ export class Core {
       handlers,
       enrolments,
       clock,
+      self: ports.self,
       policies: live,
       lists: inventory,
       endpoints,

@@ -1,42 +1,10 @@
 // Which registration sockets are there? Hints say where to look; what counts is the incarnation found by looking.
 import type { Alarm, Clock } from '../kernel/clock.js';
+import { Looks } from '../kernel/looks.js';
 import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { isTransient, type Refusal } from '../model/reasons.js';
-import { Looks } from './looks.js';
-
-/** The directory, as this stage needs it. `registryDirectory` (platform/fs/registry-directory) reads it. */
-export interface RegistryPort {
-  /** All files that may be sockets, hidden names left out, read as they are taken; undefined for what can be none. */
-  list(): Iterable<string | undefined>;
-  /** Where sockets are expected: those of plugins of the checkpoint. */
-  expected(): Iterable<string>;
-  /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
-  pin(path: string): PinnedSocket | Unusable | undefined;
-  /** The incarnation key at a path without pinning it; undefined when there is no socket. */
-  keyAt(path: string): string | undefined;
-  /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
-  follow(path: string): BelowDirectory;
-  /** Whose a path is: the uid that can fill its directory, or made the file. */
-  ownerOf(path: string): number;
-  /** Whether the path or a directory above it has a hidden name. */
-  isHidden(path: string): boolean;
-  /** The name directly below the registry directory to which a path belongs. */
-  topOf(path: string): string;
-}
-
-/** What is to be looked at because of something that is no socket. */
-export interface BelowDirectory {
-  /** A directory was here that is gone, or another one has come: what was known below it is to be looked at. */
-  readonly isOther: boolean;
-  /** Paths in a directory whose changes were not told before, read as they are taken; undefined for what is nothing. */
-  readonly entries?: Iterable<string | undefined>;
-}
-
-/** Why a socket that is there cannot be a plugin's. */
-export interface Unusable {
-  readonly refusal: Refusal;
-}
+import type { RegistryPort } from './ports.js';
 
 /** What is told. RegistrySockets (reconcile/registry-sockets) hears what appears and goes. */
 export interface DiscoveryEvents {
@@ -277,9 +245,15 @@ export class Discovery {
   /** Where a directory came, was removed or renamed, what is and was below it is to be looked at. */
   #follow(path: string): void {
     const { isOther, entries } = this.#port.follow(path);
-    const prefix = `${path}/`;
-    if (isOther) for (const known of [...this.#known.keys()]) if (known.startsWith(prefix)) this.#examine(known, false);
-    if (entries !== undefined) this.#looks.in(path, entries);
+    if (isOther) this.#looks.in(path, this.#below(path, entries ?? []));
+    else if (entries !== undefined) this.#looks.in(path, entries);
+  }
+
+  /** What was there below a directory, and what is in it. */
+  *#below(directory: string, entries: Iterable<string | undefined>): Generator<string | undefined> {
+    const prefix = `${directory}/`;
+    yield* [...this.#known.keys()].filter((known) => known.startsWith(prefix));
+    yield* entries;
   }
 
   /** What was there and what is. */

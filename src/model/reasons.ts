@@ -103,6 +103,11 @@ export const REFUSALS = {
     'The endpoint, after following links, is not inside the directories allowed for its type.',
     'Put the socket into the allowed directory; translate container paths with paths.map.',
   ),
+  ENDPOINT_TOO_DEEP: refusal(
+    S.INVALID_ARGUMENT,
+    'The socket of an ordinary user lies more than four directories below the device-plugin directory.',
+    'Put the socket into the device-plugin directory, or a few directories below it at most.',
+  ),
   ENDPOINT_MISSING: refusal(
     S.FAILED_PRECONDITION,
     'There is no file at the endpoint.',

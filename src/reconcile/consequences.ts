@@ -107,6 +107,14 @@ export function lostPath({ door, socketKey }: Instance, key: string | undefined)
   return { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' };
 }
 
+/** What a look at the path of a connected plugin comes to. @param key as for `lostPath` @returns undefined: nothing new */
+export function afterLook(instance: Instance, key: string | undefined): InstanceReport | undefined {
+  const lost = lostPath(instance, key);
+  if (lost !== undefined) return instance.reason === 'recycled' ? undefined : lost;
+  if (instance.reason !== 'path-missing' && instance.reason !== 'path-taken') return undefined;
+  return { state: 'ready', reason: 'registered', message: 'its socket is back in place' };
+}
+
 /** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */
 export function waitMs({ reason }: Instance, failures: number, updateIntervalMs: number): number {
   const pause = reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * updateIntervalMs : 0;

@@ -7,6 +7,7 @@ import { isConnected, isReplaced, type Change, type Instance, type RosterListene
 import type { Attempt, Enroller } from '../model/registration.js';
 import {
   afterChange,
+  afterLook,
   afterServing,
   lostPath,
   MAX_FALLBACKS,
@@ -17,13 +18,14 @@ import {
 } from './consequences.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
+import { PathLooks, type PathLookPorts } from './path-looks.js';
 import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
 /** What lifecycle needs. */
-export interface LifecyclePorts {
+export interface LifecyclePorts extends Pick<PathLookPorts, 'self'> {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -45,10 +47,12 @@ export class Lifecycle implements RosterListener, InstanceReports {
   readonly #graces: Graces;
   readonly #readySince = new Map<string, number>();
   readonly #failures = new Map<string, number>();
+  readonly #pathLooks: PathLooks;
   #stopped = false;
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports;
+    this.#pathLooks = new PathLooks(ports, (instance) => this.#look(instance));
     this.#graces = new Graces({
       clock: ports.clock,
       graceMsOf: (instance) => this.#policyOf(instance).graceMs,
@@ -112,22 +116,29 @@ export class Lifecycle implements RosterListener, InstanceReports {
     );
   }
 
-  /** Looks where each plugin's socket file is now; called on file events and by the rescan. */
-  checkPaths(): void {
-    for (const instance of [...this.#ports.roster.all()]) {
-      if (isReplaced(instance) && !this.#ports.endpoints.isListening(instance)) {
-        this.close(instance, 'replaced', 'a newer incarnation took over');
-      } else if (isConnected(instance) && instance.door === 'register') {
-        this.#checkPath(instance);
-      } else if (mayReturn(instance) && !this.#ports.reconciler.has(instance.id, instance.socketKey)) {
-        if (this.#ports.endpoints.isListening(instance)) this.pull(instance, 0);
-      }
+  /**
+   * Looks where plugins' socket files are now, a few in a turn; called on file events and by the rescan.
+   *
+   * @param names in the device-plugin directory that changed; undefined: each plugin is looked at
+   */
+  checkPaths(names?: ReadonlySet<string>): void {
+    this.#pathLooks.begin(names);
+  }
+
+  #look(instance: Instance): void {
+    if (isReplaced(instance) && !this.#ports.endpoints.isListening(instance)) {
+      this.close(instance, 'replaced', 'a newer incarnation took over');
+    } else if (isConnected(instance) && instance.door === 'register') {
+      this.#checkPath(instance);
+    } else if (mayReturn(instance) && !this.#ports.reconciler.has(instance.id, instance.socketKey)) {
+      if (this.#ports.endpoints.isListening(instance)) this.pull(instance, 0);
     }
   }
 
   /** Cancels all alarms. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#pathLooks.stop();
     this.#graces.stop();
     const { roster, handlers } = this.#ports;
     for (const { id, type } of [...roster.all()]) {
@@ -258,13 +269,8 @@ export class Lifecycle implements RosterListener, InstanceReports {
   }
 
   #checkPath(instance: Instance): void {
-    const { roster, sockets } = this.#ports;
-    const lost = lostPath(instance, sockets.keyAt(instance.socketPath));
-    if (lost !== undefined) {
-      if (instance.reason !== 'recycled') roster.report(instance.id, lost);
-    } else if (instance.reason === 'path-missing' || instance.reason === 'path-taken') {
-      roster.report(instance.id, { state: 'ready', reason: 'registered', message: 'its socket is back in place' });
-    }
+    const report = afterLook(instance, this.#ports.sockets.keyAt(instance.socketPath));
+    if (report !== undefined) this.#ports.roster.report(instance.id, report);
   }
 
   /** An entry was dropped for good. */

@@ -140,6 +140,7 @@ export class ReconcileWorld {
       handlers,
       enrolments: this.enrolments,
       clock,
+      self: { uid: 0 },
       policies: { policyFor: () => policy },
       lists: { drop: (id) => void this.holdings.delete(id) },
       endpoints: {

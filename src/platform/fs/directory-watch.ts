@@ -3,7 +3,7 @@
 // entry after each change in it, which is for whoever fills a directory to decide.
 import { mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
-import type { BelowDirectory } from '../../discovery/discovery.js';
+import type { BelowDirectory } from '../../discovery/ports.js';
 import { asError } from '../../kernel/clock.js';
 import { isOwnShortage } from '../../model/ids.js';
 import { systemClock } from '../time/system-clock.js';

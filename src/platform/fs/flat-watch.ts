@@ -1,4 +1,4 @@
-// Tells that something changed in one directory, without saying what: for the directory in which device plugins keep
+// Tells that something changed in one directory, and which names when asked: for the directory in which device plugins keep
 // their sockets, of which two names matter. chokidar would read the whole directory and look at every entry after each
 // change, which is a hundred sockets a hundred times when a node's plugins restart together.
 import { mkdirSync } from 'node:fs';
@@ -9,11 +9,14 @@ import { identityOf, whyUnwatched } from './watched-root.js';
 
 /** What a flat watch tells. */
 export interface FlatWatchEvents {
-  /** Something changed, or may have changed unseen. */
+  /** Something changed, or may have changed unseen: `FlatWatch.changes` tells what. */
   readonly changed: () => void;
   /** The watch does not work (undefined: it works again). */
   readonly degraded: (why: string | undefined) => void;
 }
+
+/** Names that are remembered; after more any may have changed. */
+const MOST_NAMES = 2048;
 
 /** Watches one directory, without what is below it. */
 export class FlatWatch {
@@ -22,6 +25,8 @@ export class FlatWatch {
   readonly #budget = new EventBudget(systemClock);
   #watcher: PacedWatch | undefined;
   #identity = '';
+  /** What changed since it was asked for; undefined: anything may have. */
+  #names: Set<string> | undefined;
   #isClosed = false;
 
   constructor(root: string, events: FlatWatchEvents) {
@@ -37,8 +42,8 @@ export class FlatWatch {
       this.#watcher = new PacedWatch((work) => work(`${this.#root}/.`), {
         clock: systemClock,
         budget: this.#budget,
-        changed: () => this.#changed(),
-        resumed: () => this.#changed(),
+        changed: (name) => this.#changed(name === '.' ? undefined : name),
+        resumed: () => this.#changed(undefined),
         failed: (failure) => this.#failed(failure),
       });
     } catch (failure) {
@@ -46,7 +51,7 @@ export class FlatWatch {
       return;
     }
     this.#events.degraded(undefined);
-    this.#events.changed();
+    this.#tell(undefined);
   }
 
   /** Sets the watch up anew, making the directory again if somebody removed it. */
@@ -56,6 +61,13 @@ export class FlatWatch {
     if (!this.#isClosed) this.start();
   }
 
+  /** Names in the directory that changed since this was asked before; undefined: any may have, and what is below them. */
+  changes(): ReadonlySet<string> | undefined {
+    const names = this.#names;
+    this.#names = new Set();
+    return names;
+  }
+
   /** Stops watching. Idempotent. */
   close(): void {
     this.#isClosed = true;
@@ -63,10 +75,16 @@ export class FlatWatch {
     this.#watcher = undefined;
   }
 
-  #changed(): void {
+  #changed(name: string | undefined): void {
     if (this.#isClosed) return;
-    if (identityOf(this.#root) === this.#identity) this.#events.changed();
+    if (identityOf(this.#root) === this.#identity) this.#tell(name);
     else this.restart();
+  }
+
+  #tell(name: string | undefined): void {
+    if (name === undefined || (this.#names?.size ?? 0) >= MOST_NAMES) this.#names = undefined;
+    else this.#names?.add(name);
+    this.#events.changed();
   }
 
   #failed(failure: Error): void {
@@ -74,6 +92,6 @@ export class FlatWatch {
     this.#watcher?.close();
     this.#watcher = undefined;
     this.#events.degraded(whyUnwatched(this.#root, failure));
-    this.#events.changed();
+    this.#tell(undefined);
   }
 }

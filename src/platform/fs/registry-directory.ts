@@ -1,6 +1,6 @@
 // The registry directory, as discovery looks at it.
 import path from 'node:path';
-import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/discovery.js';
+import type { BelowDirectory, RegistryPort, Unusable } from '../../discovery/ports.js';
 import { isHidden, listFiles } from './directory-watch.js';
 import type { UserOf } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import path from 'node:path';
-import type { Discovery, DiscoveryEvents, RegistryPort } from '../../discovery/discovery.js';
+import type { Discovery, DiscoveryEvents } from '../../discovery/discovery.js';
+import type { RegistryPort } from '../../discovery/ports.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
@@ -18,7 +19,7 @@ import { PathTaken, UnixListener } from '../grpc/unix-listener.js';
 export const KUBELET_SOCKET = 'kubelet.sock';
 /** Without file events everything is looked at this often. */
 const POLL_MS = 1000;
-/** A look is at every plugin, and a hundred plugins that start make hundreds of file events: one look is for all of them. */
+/** A hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 const BROKER_SOCKET_MODE = 0o600;
 /** kubelet.sock is made again at most so often in such a time: each new one has plugins register, who have a limit for that. */
@@ -39,8 +40,8 @@ export interface SocketListenerPorts {
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<RegistryPort, 'follow'>) => Discovery;
-  /** Something changed in the device-plugin directory, or it is time to look. */
-  readonly lookAtPaths: () => void;
+  /** These names changed in the device-plugin directory; undefined: it is time to look at everything. */
+  readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
   /** Told that kubelet.sock is about to be put in place again, a restart of the kubelet to plugins: Settling (reconcile/settling). */
   readonly settling: { kubeletSocketRemade(): void };
   /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
@@ -75,7 +76,7 @@ export class SocketListeners {
     this.#ports = ports;
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
     const follow: RegistryPort['follow'] = (directory) => this.#registryWatch.follow(directory);
-    this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(), follow });
+    this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(true), follow });
     this.#registryWatch = new DirectoryWatch(ports.paths, pluginsRegistry, {
       hint: this.#discovery.look,
       rescan: this.#discovery.rescan,
@@ -142,8 +143,10 @@ export class SocketListeners {
       // An operator may have raised the limit.
       const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
       const { clock, settings } = this.#ports;
-      const again = clock.alarm(settings.discovery.rescanMs, () => watch.restart());
-      this.#unwatched.set(directory, again);
+      this.#unwatched.set(
+        directory,
+        clock.alarm(settings.discovery.rescanMs, () => watch.restart()),
+      );
     }
     this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
     this.#ports.degraded(directory, why);
@@ -158,12 +161,12 @@ export class SocketListeners {
     else this.#nextLook = clock.alarm(waitMs, () => this.#lookAround());
   }
 
-  readonly #lookAround = (): void => {
+  readonly #lookAround = (isRescan = false): void => {
     this.#nextLook?.cancel();
     this.#nextLook = undefined;
     if (this.#isClosed) return;
     this.#lookedAt = this.#ports.clock.mono();
-    this.#ports.lookAtPaths();
+    this.#ports.lookAtPaths(isRescan ? undefined : this.#deviceWatch.changes());
     // Nothing at all is there: whoever put another socket in its place wants to be asked instead of us.
     if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));

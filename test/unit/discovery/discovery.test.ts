@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Discovery, type BelowDirectory, type Unusable } from '../../../src/discovery/discovery.js';
+import { Discovery } from '../../../src/discovery/discovery.js';
+import type { BelowDirectory, Unusable } from '../../../src/discovery/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 

@@ -1,6 +1,6 @@
-// Looks at paths a little at a time: who fills a directory, or makes and removes thousands of files in it, shall not hold up
-// everything else for as long as it takes to look at all of them.
-import type { Alarm, Clock } from '../kernel/clock.js';
+// Looks at paths, or at what is known by them, a little at a time: who fills a directory, or makes and removes thousands of
+// files in it, shall not hold up everything else for as long as it takes to look at all of them.
+import type { Alarm, Clock } from './clock.js';
 
 /** Time spent on looks before everything else has a turn, milliseconds. */
 const SLICE_MS = 3;
@@ -9,6 +9,8 @@ const BURST_MS = 60;
 const SHARE = 0.2;
 /** Between two slices while looking is slowed down. */
 const SLOWED_MS = 10;
+/** Of what looks take beyond their share, this much is waited for: one on a disk that hangs does not end all others. */
+const MOST_DEBT_MS = 400;
 /** Within this a look belongs to the turn of the one before. */
 const SAME_TURN_MS = 1;
 /** Paths of one group that wait; what is more is found by the rescan. */
@@ -24,6 +26,8 @@ export interface LooksPorts {
   readonly look: (path: string, isHint: boolean) => void;
   /** Whose looks wait for each other: groups take turns. Not empty. */
   readonly groupOf: (path: string) => string;
+  /** The group that waits for no other. */
+  readonly first?: string;
 }
 
 /** What waits of one group. Events and directories take turns. */
@@ -42,7 +46,7 @@ export class Looks {
   #allDone: (() => void) | undefined;
   #later: Alarm | undefined;
   #isRunning = false;
-  /** Looking that may be done at once, milliseconds; it comes back with time. */
+  /** Looking that may be done at once, milliseconds; it comes back with time. Below 0: looks took more than that. */
   #allowance = BURST_MS;
   #sliceMs = 0;
   #endedAt = -Infinity;
@@ -107,16 +111,17 @@ export class Looks {
     if (pause > SAME_TURN_MS) this.#sliceMs = 0;
     this.#isRunning = true;
     let now = begun;
-    while (this.#waiting.size > 0 && this.#sliceMs + now - begun < SLICE_MS) {
+    while (this.#allowance >= 0 && this.#waiting.size > 0 && this.#sliceMs + now - begun < SLICE_MS) {
       this.#lookAtNext();
       now = clock.mono();
     }
     this.#isRunning = false;
     this.#sliceMs += now - begun;
-    this.#allowance = Math.max(0, this.#allowance - (now - begun));
+    this.#allowance = Math.max(-MOST_DEBT_MS, this.#allowance - (now - begun));
     this.#endedAt = now;
     if (this.#waiting.size === 0) return;
-    this.#later = clock.alarm(this.#allowance > 0 ? 0 : SLOWED_MS, () => {
+    const waitMs = this.#allowance > 0 ? 0 : Math.max(SLOWED_MS, Math.ceil(-this.#allowance / SHARE));
+    this.#later = clock.alarm(waitMs, () => {
       this.#later = undefined;
       this.#sliceMs = 0;
       this.#run();
@@ -125,9 +130,11 @@ export class Looks {
 
   /** One path of the group whose turn it is, which comes after the others then. */
   #lookAtNext(): void {
-    const [turn] = this.#waiting;
-    if (turn === undefined) return;
-    const [group, queue] = turn;
+    const { first } = this.#ports;
+    const isFirst = first !== undefined && this.#waiting.has(first);
+    const group = isFirst ? first : this.#waiting.keys().next().value;
+    const queue = group === undefined ? undefined : this.#waiting.get(group);
+    if (group === undefined || queue === undefined) return;
     this.#waiting.delete(group);
     const path = nextOf(queue);
     const isOver = queue.paths.size + queue.directories.size === 0;

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Looks } from '../../../src/discovery/looks.js';
+import { Looks } from '../../../src/kernel/looks.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
-/** Looks that take half a millisecond each. */
+/** Looks that take half a millisecond each, or longer. */
 class Bed {
   readonly fake = new FakeClock();
   readonly seen: string[] = [];
   /** Looks in one turn. */
   most = 0;
   #spent = 0;
+  takesMs = 0.5;
   readonly looks = new Looks({
     clock: {
       wall: () => this.fake.wall(),
@@ -22,10 +23,11 @@ class Bed {
         }),
     },
     look: (path) => {
-      this.#spent += 0.5;
+      this.#spent += this.takesMs;
       this.seen.push(path);
     },
     groupOf: (path) => path.split('/')[1] ?? '?',
+    first: 'first',
   });
 
   /** What was seen since the last question. */
@@ -57,6 +59,40 @@ describe('looks', () => {
     await bed.fake.advance(20_000);
     assert.ok(bed.most <= 7, `${String(bed.most)} in one turn`);
     assert.equal(bed.fake.pending, 0);
+  });
+
+  it('of the first group wait for those of no other', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 1000; nth += 1) bed.looks.at(`/${String(nth % 10)}/${String(nth)}`);
+    bed.news();
+    for (let nth = 0; nth < 5; nth += 1) bed.looks.at(`/first/${String(nth)}`);
+    await bed.fake.advance(0);
+    const first = bed.news().slice(0, 5);
+    assert.ok(
+      first.every((path) => path.startsWith('/first/')),
+      first.join(' '),
+    );
+    bed.looks.stop();
+  });
+
+  it('that are long take a fifth of the time all the same, and one that hung is forgiven', async () => {
+    const bed = new Bed();
+    bed.takesMs = 100;
+    for (let nth = 0; nth < 500; nth += 1) {
+      bed.looks.at('/a/1');
+      await bed.fake.advance(10);
+    }
+    const { length } = bed.news();
+    assert.ok(length > 5 && length <= 14, `${String(length)} of 100 ms in 5 s`);
+    bed.looks.at('/a/1');
+    await bed.fake.advance(2000);
+    bed.news();
+    bed.takesMs = 60_000;
+    bed.looks.at('/a/hung');
+    bed.takesMs = 0.5;
+    bed.looks.at('/a/2');
+    await bed.fake.advance(2000);
+    assert.deepEqual(bed.news(), ['/a/hung', '/a/2']);
   });
 
   it('at one path that was said often are one', async () => {

@@ -1,0 +1,36 @@
+// What discovery needs of the registry directory.
+import type { PinnedSocket } from '../model/plugin.js';
+import type { Refusal } from '../model/reasons.js';
+
+/** The directory, as this stage needs it. `registryDirectory` (platform/fs/registry-directory) reads it. */
+export interface RegistryPort {
+  /** All files that may be sockets, hidden names left out, read as they are taken; undefined for what can be none. */
+  list(): Iterable<string | undefined>;
+  /** Where sockets are expected: those of plugins of the checkpoint. */
+  expected(): Iterable<string>;
+  /** Pins the socket at a path; undefined when there is none, or why it cannot be used. */
+  pin(path: string): PinnedSocket | Unusable | undefined;
+  /** The incarnation key at a path without pinning it; undefined when there is no socket. */
+  keyAt(path: string): string | undefined;
+  /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
+  follow(path: string): BelowDirectory;
+  /** Whose a path is: the uid that can fill its directory, or made the file. */
+  ownerOf(path: string): number;
+  /** Whether the path or a directory above it has a hidden name. */
+  isHidden(path: string): boolean;
+  /** The name directly below the registry directory to which a path belongs. */
+  topOf(path: string): string;
+}
+
+/** What is to be looked at because of something that is no socket. */
+export interface BelowDirectory {
+  /** A directory was here that is gone, or another one has come: what was known below it is to be looked at. */
+  readonly isOther: boolean;
+  /** Paths in a directory whose changes were not told before, read as they are taken; undefined for what is nothing. */
+  readonly entries?: Iterable<string | undefined>;
+}
+
+/** Why a socket that is there cannot be a plugin's. */
+export interface Unusable {
+  readonly refusal: Refusal;
+}

@@ -1,0 +1,56 @@
+// When which known instance is looked at: of those whose name changed, or of all, a few in a turn. How long a look takes is
+// for the user to decide whose socket it is (directories on the way, a fallback that is connected to), so users take turns.
+import type { Clock } from '../kernel/clock.js';
+import { Looks } from '../kernel/looks.js';
+import { strangerOf, type Instance } from '../model/instance.js';
+import type { Roster } from './roster.js';
+
+/** The instances of root and of the broker's own user, which wait for nobody's. */
+const TRUSTED = 'trusted';
+
+/** What it needs. */
+export interface PathLookPorts {
+  readonly clock: Clock;
+  readonly roster: Pick<Roster, 'all' | 'get'>;
+  /** The broker's own process. */
+  readonly self: { readonly uid: number };
+}
+
+/** Looks at instances. */
+export class PathLooks {
+  readonly #ports: PathLookPorts;
+  readonly #looks: Looks;
+
+  /** @param look at one instance */
+  constructor(ports: PathLookPorts, look: (instance: Instance) => void) {
+    const { clock, roster, self } = ports;
+    this.#ports = ports;
+    this.#looks = new Looks({
+      clock,
+      look: (id) => {
+        const instance = roster.get(id);
+        if (instance !== undefined) look(instance);
+      },
+      groupOf: (id) => strangerOf(roster.get(id), self.uid)?.toString() ?? TRUSTED,
+      first: TRUSTED,
+    });
+  }
+
+  /**
+   * Begins to look: what there is time for is looked at before it returns.
+   *
+   * @param names that changed in a directory of sockets: those at or below one are looked at; undefined: all are
+   */
+  begin(names: ReadonlySet<string> | undefined): void {
+    if (names?.size === 0) return;
+    for (const instance of [...this.#ports.roster.all()]) {
+      if (names === undefined || instance.socketPath.split('/').some((part) => names.has(part)))
+        this.#looks.at(instance.id);
+    }
+  }
+
+  /** Forgets what waits. */
+  stop(): void {
+    this.#looks.stop();
+  }
+}
