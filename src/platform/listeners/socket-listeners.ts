@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import type { Discovery, DiscoveryEvents } from '../../discovery/discovery.js';
-import type { RegistryPort } from '../../discovery/ports.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
@@ -39,7 +38,7 @@ export interface SocketListenerPorts {
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
-  readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<RegistryPort, 'follow'>) => Discovery;
+  readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<DirectoryWatch, 'follow'>) => Discovery;
   /** These names changed in the device-plugin directory; undefined: it is time to look at everything. */
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
   /** Told that kubelet.sock is about to be put in place again, a restart of the kubelet to plugins: Settling (reconcile/settling). */
@@ -75,7 +74,7 @@ export class SocketListeners {
   constructor(ports: SocketListenerPorts) {
     this.#ports = ports;
     const { pluginsRegistry, devicePlugins } = ports.settings.paths;
-    const follow: RegistryPort['follow'] = (directory) => this.#registryWatch.follow(directory);
+    const follow: DirectoryWatch['follow'] = (directory) => this.#registryWatch.follow(directory);
     this.#discovery = ports.openDiscovery({ looked: () => this.#lookAround(true), follow });
     this.#registryWatch = new DirectoryWatch(ports.paths, pluginsRegistry, {
       hint: this.#discovery.look,
@@ -143,10 +142,8 @@ export class SocketListeners {
       // An operator may have raised the limit.
       const watch = directory === 'device-plugins' ? this.#deviceWatch : this.#registryWatch;
       const { clock, settings } = this.#ports;
-      this.#unwatched.set(
-        directory,
-        clock.alarm(settings.discovery.rescanMs, () => watch.restart()),
-      );
+      const again = clock.alarm(settings.discovery.rescanMs, () => watch.restart());
+      this.#unwatched.set(directory, again);
     }
     this.#discovery.setPolling(this.#unwatched.size === 0 ? undefined : POLL_MS);
     this.#ports.degraded(directory, why);

@@ -31,6 +31,15 @@ void describe('a flat watch', () => {
     assert.deepEqual(troubles, [undefined]);
   });
 
+  void it('says which names changed since it was asked last, and after a start that any may have', async () => {
+    assert.equal(watch.changes(), undefined);
+    await changed('a new file', () => writeFileSync(path.join(directory, 'b.sock'), ''));
+    await eventually('its name', () => watch.changes()?.has('b.sock') === true);
+    await changed('none', () => rmSync(path.join(directory, 'b.sock')));
+    watch.restart();
+    assert.equal(watch.changes(), undefined);
+  });
+
   for (const round of ['once', 'twice']) {
     void it(`that was removed and made again ${round} is watched as before`, async () => {
       await changed('it is looked at', () => {

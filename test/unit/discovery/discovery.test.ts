@@ -130,6 +130,24 @@ describe('discovery', () => {
     assert.deepEqual(bed.news(), ['-/r/d/a#1', '-/r/d/e/b#2']);
   });
 
+  it('looks a little at a time below a directory that is exchanged again and again, and in a fifth of the time', async () => {
+    const bed = new Bed();
+    for (let nth = 0; nth < 250; nth += 1) bed.sockets.put(`/r/own/t/${String(nth)}`);
+    bed.discovery.start();
+    bed.lookMs = 0.5;
+    bed.below.set('/r/own/t', { isOther: true, entries: bed.sockets.paths() });
+    const before = bed.looks;
+    for (let nth = 0; nth < 100; nth += 1) {
+      const looks = bed.looks;
+      bed.discovery.look('/r/own/t');
+      assert.ok(bed.looks - looks <= 7, `${String(bed.looks - looks)} looks in one turn`);
+      await bed.clock.advance(10);
+    }
+    const tookMs = (bed.looks - before) * bed.lookMs;
+    assert.ok(tookMs < 400, `${String(tookMs)} ms of 1 s`);
+    bed.discovery.stop();
+  });
+
   it('looks at what is in a directory that came, below further ones too', () => {
     const bed = new Bed();
     bed.discovery.start();

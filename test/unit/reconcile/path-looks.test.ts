@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Instance } from '../../../src/model/instance.js';
+import { PathLooks } from '../../../src/reconcile/path-looks.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+/** Instances `UID/NAME` below /d, and looks that take a millisecond each. */
+class Bed {
+  readonly fake = new FakeClock();
+  readonly instances: Instance[];
+  readonly seen: string[] = [];
+  readonly looks: PathLooks;
+  #spent = 0;
+
+  constructor(...ids: string[]) {
+    this.instances = ids.map((id) => {
+      const [uid, ...name] = id.split('/');
+      return { id, socketPath: `/d/${name.join('/')}`, caller: { uid: Number(uid) } } as unknown as Instance;
+    });
+    const clock = {
+      wall: () => this.fake.wall(),
+      mono: () => this.fake.mono() + this.#spent,
+      alarm: (ms: number, ring: () => void) => this.fake.alarm(ms, ring),
+    };
+    const roster = { all: () => this.instances, get: (id: string) => this.instances.find((one) => one.id === id) };
+    this.looks = new PathLooks({ clock, roster, self: { uid: 0 } } as never, ({ id }) => {
+      this.#spent += 1;
+      this.seen.push(id);
+    });
+  }
+}
+
+describe('looks at the paths of instances', () => {
+  const many = (uid: number, count: number): string[] =>
+    Array.from({ length: count }, (_, nth) => `${String(uid)}/${String(nth)}.sock`);
+
+  it('are at those alone whose name changed, or one of whose directories did', async () => {
+    const bed = new Bed('0/a.sock', '0/b.sock', '0/sub/c.sock');
+    bed.looks.begin(new Set(['b.sock', '.t']));
+    assert.deepEqual(bed.seen.splice(0), ['0/b.sock']);
+    bed.looks.begin(new Set(['sub']));
+    assert.deepEqual(bed.seen.splice(0), ['0/sub/c.sock']);
+    bed.looks.begin(new Set());
+    assert.deepEqual(bed.seen, []);
+    await bed.fake.advance(1000);
+    bed.looks.begin(undefined);
+    assert.equal(bed.seen.length, 3);
+  });
+
+  it('are a few in a turn, those of root first, and of one user no more than of another', async () => {
+    const bed = new Bed(...many(4001, 250), ...many(4002, 2), ...many(0, 4));
+    bed.looks.begin(undefined);
+    assert.ok(bed.seen.length <= 3, `${String(bed.seen.length)} in the first turn`);
+    await bed.fake.advance(2);
+    assert.deepEqual(bed.seen.slice(3, 7), many(0, 4));
+    assert.ok(many(4002, 2).every((id) => bed.seen.slice(0, 12).includes(id)));
+    bed.instances.length = 0;
+    const { length } = bed.seen;
+    await bed.fake.advance(10_000);
+    assert.equal(bed.seen.length, length, 'who went meanwhile is not looked at');
+  });
+
+  it('end with a stop', async () => {
+    const bed = new Bed(...many(4001, 250));
+    bed.looks.begin(undefined);
+    const { length } = bed.seen;
+    bed.looks.stop();
+    await bed.fake.advance(10_000);
+    assert.equal(bed.seen.length, length);
+    assert.equal(bed.fake.pending, 0);
+  });
+});
