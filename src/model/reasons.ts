@@ -38,13 +38,9 @@ export interface ReasonSpec {
 }
 
 const S = GRPC_STATUS;
-const refusal = (grpc: number, about: string, remedy: string): ReasonSpec => ({
-  about,
-  remedy,
-  grpc,
-  transient: false,
-});
-const passing = (grpc: number, about: string, remedy: string): ReasonSpec => ({ about, remedy, grpc, transient: true });
+type Spec = (grpc: number, about: string, remedy: string) => ReasonSpec;
+const refusal: Spec = (grpc, about, remedy) => ({ about, remedy, grpc, transient: false });
+const passing: Spec = (grpc, about, remedy) => ({ about, remedy, grpc, transient: true });
 
 /** Codes that refuse a registration, in the order in which admission asks (docs/specification.md#admission). */
 export const REFUSALS = {
@@ -298,8 +294,6 @@ export function describeReason(reason: string): { readonly about: string; readon
     const [about, remedy] = LEASE_REASONS[reason as LeaseReason];
     return { about, remedy };
   }
-  return {
-    about: `The reason ${reason} is not known to this version.`,
-    remedy: 'Read the notes of the version that wrote it.',
-  };
+  const about = `The reason ${reason} is not known to this version.`;
+  return { about, remedy: 'Read the notes of the version that wrote it.' };
 }
