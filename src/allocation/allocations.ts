@@ -38,9 +38,9 @@ export class Allocations implements LeaseSource {
 
   constructor(ports: AllocationPorts) {
     this.#ports = ports;
-    this.#asking = new Asking(ports, this.#ledger, (resource) => this.#serve(new Set([resource])));
     this.#shares = new Shares(ports, this.#ledger);
     this.#time = new DecisionTime(ports.clock, () => this.#serve());
+    this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
     this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources));
   }
@@ -130,9 +130,10 @@ export class Allocations implements LeaseSource {
     const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     const entry = found.value;
-    const crowded = this.keeper.crowded(entry);
-    if (crowded !== undefined) return { ok: false, refusal: crowded };
-    this.keeper.follow(entry, tell, signal);
+    const { followers } = this.keeper;
+    const message = followers.crowded(entry.lease) ?? this.#shares.ofFollowing(caller.uid, followers.uids());
+    if (message !== undefined) return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 } };
+    this.keeper.follow(entry, caller.uid, tell, signal);
     void this.#confirmed(entry);
     return { ok: true, value: entry.lease };
   }
@@ -212,7 +213,7 @@ export class Allocations implements LeaseSource {
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, both);
+      const better = await this.#asking.preferred(want, before, this.#shares.payerOf(caller.uid), both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -239,20 +240,20 @@ export class Allocations implements LeaseSource {
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
     const { uid } = caller;
-    const isStranger = this.#shares.isStranger(uid);
+    const payer = this.#shares.payerOf(uid);
     const wide = this.#shares.ofLists(uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
     const attempt = (): Attempt<Entry> => {
       const full = this.#shares.ofLeases(uid);
       if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
       const decide = () => available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
-      const found = isStranger ? this.#time.decide(this.#ports.userOf(uid), decide) : decide();
+      const found = payer === undefined ? decide() : this.#time.decide(payer, decide);
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
     return this.#waiting.inTurn(
-      { resources, uid: this.#ports.userOf(uid), isStranger },
+      { resources, uid: this.#ports.userOf(uid), isStranger: payer !== undefined },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
       () => this.#shares.ofWaiting(uid, this.#waiting.uids()),

@@ -2,32 +2,38 @@
 import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
-import type { Granted, GrantedDevice, Lease, PluginAnswer, Want } from '../model/lease.js';
+import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
-import { freeOf } from './availability.js';
+import { mayBeGiven } from './availability.js';
 import { shareNode } from './choose.js';
+import type { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
-import type { AllocationPorts } from './ports.js';
+import type { AllocationPorts, Offer } from './ports.js';
 
 /** Leases asked of one plugin at once. */
 const AT_ONCE = 8;
 /** Devices of a call that was not answered are not tried again for so long: the plugin may be working on them still. */
 const AVOID_MS = 10_000;
 
+/** Devices that the plugin of an ordinary user is told of when it is asked what it prefers, and that any may name then. */
+const MOST_NAMED = 4096;
+
 /** Asks plugins. */
 export class Asking {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
+  readonly #time: DecisionTime;
   readonly #again: (resource: string) => void;
   readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
   /** Until when devices are avoided, by resource and id. */
   readonly #avoided = new Map<string, number>();
 
   /** @param again devices of a resource are not avoided any more */
-  constructor(ports: AllocationPorts, ledger: Ledger, again: (resource: string) => void) {
+  constructor(ports: AllocationPorts, ledger: Ledger, time: DecisionTime, again: (resource: string) => void) {
     this.#ports = ports;
     this.#ledger = ledger;
+    this.#time = time;
     this.#again = again;
   }
 
@@ -41,28 +47,54 @@ export class Asking {
   /**
    * What the plugin would rather give than what is marked. Any fault, and any answer that does not fit, means: what is
    * marked. Nothing may be awaited between this answer and marking it.
+   *
+   * @param payer whose time this takes; who has none left is given what is marked. Undefined: nobody's
    */
-  async preferred(want: Want, marked: Granted, signal: AbortSignal): Promise<Granted> {
-    const { resource, count, ids, numa } = want;
+  async preferred(want: Want, marked: Granted, payer: number | undefined, signal: AbortSignal): Promise<Granted> {
+    const { resource, count, ids } = want;
     const offer = this.#ports.offer(resource);
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
-    const choice = (): Map<string, GrantedDevice> => {
-      const now = this.#ports.offer(resource);
-      const free = now === undefined ? [] : freeOf(now, this.#ledger.takenOf(resource));
-      return new Map(
-        [...marked.devices, ...free].filter(({ id }) => !this.isAvoided(resource, id)).map((one) => [one.id, one]),
-      );
-    };
+    if (payer !== undefined && this.#time.waitMs(payer) > 0) return marked;
+    const { plugin } = offer;
     try {
-      const question = { available: [...choice().keys()], mustInclude: ids, size: count };
-      const answer = new Set(await offer.plugin.preferred(question, this.#ports.timeouts.preferredMs, signal));
-      const still = choice();
-      const devices = [...answer].flatMap((id) => still.get(id) ?? []).map(({ id, numaNodes }) => ({ id, numaNodes }));
-      const fits = devices.length === count && answer.size === count && ids.every((id) => answer.has(id));
-      return fits && (numa === 'prefer' || shareNode(devices)) ? { resource, devices } : marked;
+      const answer = await this.#time.spend(payer, () => {
+        const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
+        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal);
+      });
+      return this.#time.spend(payer, () => this.#fitting(answer, want, marked));
     } catch {
       return marked;
     }
+  }
+
+  /** The devices that a plugin may choose from: those that are marked, and what is free. */
+  #choice({ devices, stranger }: Offer, marked: Granted): readonly string[] {
+    const { resource } = marked;
+    const most = stranger === undefined ? Infinity : MOST_NAMED;
+    const choice = marked.devices.map(({ id }) => id).filter((id) => !this.isAvoided(resource, id));
+    const taken = this.#ledger.takenOf(resource);
+    for (const device of devices ?? []) {
+      if (choice.length >= most) break;
+      if (mayBeGiven(device, taken) && !this.isAvoided(resource, device.id)) choice.push(device.id);
+    }
+    return choice;
+  }
+
+  /** What a plugin named, where that can be given now; else what is marked. */
+  #fitting(answer: readonly string[], { count, ids, numa }: Want, marked: Granted): Granted {
+    const { resource } = marked;
+    const names = new Set(answer.slice(0, MOST_NAMED));
+    if (names.size !== count || answer.length > MOST_NAMED || ids.some((id) => !names.has(id))) return marked;
+    const named = (id: string): boolean => names.has(id) && !this.isAvoided(resource, id);
+    const found = new Map(marked.devices.filter(({ id }) => named(id)).map((one) => [one.id, one]));
+    const taken = this.#ledger.takenOf(resource);
+    for (const device of this.#ports.offer(resource)?.devices ?? []) {
+      if (found.size === count) break;
+      if (named(device.id) && mayBeGiven(device, taken)) found.set(device.id, device);
+    }
+    const devices = [...names].flatMap((id) => found.get(id) ?? []).map(({ id, numaNodes }) => ({ id, numaNodes }));
+    const fits = devices.length === count && (numa === 'prefer' || shareNode(devices));
+    return fits ? { resource, devices } : marked;
   }
 
   /** Asks every plugin of a lease at once, and merges what they say. @param uid of the lease's owner */

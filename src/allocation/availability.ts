@@ -1,5 +1,5 @@
 // Whether a request can be served now, and with which devices: all that it wants or nothing, decided in one step.
-import { HEALTHY } from '../model/device.js';
+import { HEALTHY, type Device } from '../model/device.js';
 import type { AllocationCode } from '../model/allocation-reasons.js';
 import { ownerText, type Granted, type GrantedDevice, type Lease, type Want } from '../model/lease.js';
 import { choose } from './choose.js';
@@ -30,8 +30,13 @@ export function available(
 }
 
 /** The devices of a resource that may be given out now, in the order of its list. `taken`: those in leases, from the ledger. */
-export function freeOf(offer: Offer, taken: ReadonlyMap<string, Lease>): readonly GrantedDevice[] {
-  return (offer.devices ?? []).filter(({ id, health }) => health === HEALTHY && !taken.has(id));
+function freeOf(offer: Offer, taken: ReadonlyMap<string, Lease>): readonly GrantedDevice[] {
+  return (offer.devices ?? []).filter((device) => mayBeGiven(device, taken));
+}
+
+/** Whether a device is healthy and in no lease. */
+export function mayBeGiven({ id, health }: Device, taken: ReadonlyMap<string, Lease>): boolean {
+  return health === HEALTHY && !taken.has(id);
 }
 
 function chooseFor(

@@ -34,8 +34,9 @@ export class DecisionTime {
     return Math.max(0, (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK);
   }
 
-  /** Counts the time that `work` takes, which is done now. Returns what it returns. */
-  spend<T>(uid: number, work: () => T): T {
+  /** Counts the time that `work` takes, which is done now, unless it is nobody's. Returns what it returns. */
+  spend<T>(uid: number | undefined, work: () => T): T {
+    if (uid === undefined) return work();
     const startedAt = this.#clock.mono();
     const done = work();
     const at = this.#clock.mono();

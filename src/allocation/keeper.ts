@@ -3,13 +3,14 @@ import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import type { LeaseIds } from './ids.js';
+import { Followers, type Tell } from './followers.js';
 import { Impairments } from './impairments.js';
 import { recordOf, resourcesOf, type Entry, type Ledger } from './ledger.js';
 import { OwnerLooks } from './owner-looks.js';
-import type { AllocationPorts, LeaseNews } from './ports.js';
+import type { AllocationPorts } from './ports.js';
 import { hasEnded, lossEvent, recoveredLeases, revived } from './recovery.js';
 import { shutBy } from './shut.js';
-import { MOST_FOLLOWERS, Telling } from './telling.js';
+import { Telling } from './telling.js';
 
 /** Owners looked at in one turn of the event loop. */
 const LOOKS_A_TURN = 64;
@@ -19,6 +20,8 @@ export class Keeper {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #ids: LeaseIds;
+  /** Who is told what becomes of them. */
+  readonly followers: Followers;
   /** Devices became free. */
   readonly #freed: (resources: ReadonlySet<string>) => void;
   readonly #telling: Telling;
@@ -39,7 +42,8 @@ export class Keeper {
     this.#freed = freed;
     this.#alarms = new Alarms(ports.clock);
     this.#looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
-    this.#telling = new Telling(ports.events);
+    this.followers = new Followers(ports);
+    this.#telling = new Telling(ports.events, this.followers);
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
 
@@ -180,22 +184,14 @@ export class Keeper {
     return hasEnded(lease.owner, this.#ports.owners);
   }
 
-  /** Why nobody else may follow a lease, if that is so. */
-  crowded({ lease }: Entry): AllocationRefusal | undefined {
-    if (this.#telling.followersOf(lease.id) < MOST_FOLLOWERS) return undefined;
-    const message = `${String(MOST_FOLLOWERS)} callers follow lease ${lease.id} already`;
-    return { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 };
-  }
-
-  /** Tells about a lease until `signal` aborts. */
-  follow(entry: Entry, tell: (news: LeaseNews) => void, signal: AbortSignal): void {
-    const unfollow = this.#telling.follow(entry.lease.id, tell);
+  /** Tells `uid` about a lease until `signal` aborts. */
+  follow(entry: Entry, uid: number, tell: Tell, signal: AbortSignal): void {
+    const unfollow = this.followers.follow(entry.lease, uid, tell);
     const ended = (): void => {
       unfollow();
       this.#looks.soon(entry);
     };
     signal.addEventListener('abort', ended, { once: true });
-    tell({ type: 'attached', reason: entry.lease.reason ?? '', message: 'follows the lease', lease: entry.lease });
   }
 
   /** A connection of a process ended: leases may have ended with it. */
@@ -235,6 +231,7 @@ export class Keeper {
     this.#isStopping = true;
     this.#alarms.stop();
     this.#looks.stop();
+    this.followers.stop();
   }
 
   async #forget(entry: Entry, reason: LeaseReason): Promise<void> {
@@ -245,7 +242,6 @@ export class Keeper {
       reason,
       message: isExpired ? 'was not renewed in time' : 'is over',
     });
-    this.#telling.forget(id);
     if (await this.#ports.store.remove(id)) await this.#ports.cdi.remove(id);
     else this.#toRemove.add(id);
   }

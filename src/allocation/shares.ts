@@ -67,6 +67,14 @@ export class Shares {
     return unfair === undefined ? undefined : `${unfair} of the ${String(MOST_WAITING)} requests that may wait`;
   }
 
+  /** Why a user may not follow a lease, beside those of `following`: it may with all its leases, by a follower for each. */
+  ofFollowing(uid: number, following: readonly number[]): string | undefined {
+    const unfair = this.#ofPlaces(uid, following, this.#ports.settings.maxLeases);
+    return unfair === undefined
+      ? undefined
+      : `${unfair} of as many callers that follow leases as allocator.maxLeases says`;
+  }
+
   /** Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more. */
   #ofPlaces(uid: number, taken: readonly number[], most: number): string | undefined {
     if (!this.isStranger(uid)) return undefined;
@@ -103,6 +111,11 @@ export class Shares {
 
   #isSame(uid: number, other: number): boolean {
     return this.#ports.userOf(uid) === this.#ports.userOf(other);
+  }
+
+  /** The user in whose share of the time its requests are decided; undefined: in none. */
+  payerOf(uid: number): number | undefined {
+    return this.isStranger(uid) ? this.#ports.userOf(uid) : undefined;
   }
 
   /** Whether a user is neither root nor the broker's own. */

@@ -2,6 +2,7 @@
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import type { EventSink, EventType } from '../model/event.js';
 import { ownerText, type LeaseListener } from '../model/lease.js';
+import type { Followers } from './followers.js';
 import type { Entry } from './ledger.js';
 import type { LeaseNews } from './ports.js';
 
@@ -14,17 +15,15 @@ const EVENTS: ReadonlyMap<LeaseNews['type'], EventType> = new Map([
   ['expired', 'expired'],
 ]);
 
-/** Who may follow one lease: each is told all that the lease has, which may wait for one that does not read. */
-export const MOST_FOLLOWERS = 16;
-
 /** Tells. */
 export class Telling {
   readonly #events: EventSink;
   readonly #listeners: LeaseListener[] = [];
-  readonly #followers = new Map<string, Set<(news: LeaseNews) => void>>();
+  readonly #followers: Followers;
 
-  constructor(events: EventSink) {
+  constructor(events: EventSink, followers: Followers) {
     this.#events = events;
+    this.#followers = followers;
   }
 
   /** Adds a listener for changes of what leases there are. */
@@ -35,26 +34,6 @@ export class Telling {
   /** A lease changed, or without one all of them. */
   changed(entry?: Entry): void {
     for (const listener of this.#listeners) listener(entry?.lease);
-  }
-
-  /** How many follow a lease. */
-  followersOf(id: string): number {
-    return this.#followers.get(id)?.size ?? 0;
-  }
-
-  /** Tells the news of one lease from now on, until the returned function is called. */
-  follow(id: string, tell: (news: LeaseNews) => void): () => void {
-    const followers = this.#followers.get(id) ?? new Set();
-    this.#followers.set(id, followers.add(tell));
-    return () => {
-      followers.delete(tell);
-      if (followers.size === 0) this.#followers.delete(id);
-    };
-  }
-
-  /** The lease is over, and its last news are told. */
-  forget(id: string): void {
-    this.#followers.delete(id);
   }
 
   /** One event for each resource, and news for whoever follows the lease. */
@@ -71,6 +50,7 @@ export class Telling {
         facts: { lease: lease.id, kind: lease.owner.bind, resource, devices: devices.length },
       });
     }
-    for (const tell of this.#followers.get(lease.id) ?? []) tell({ ...news, lease });
+    if (news.type === 'released' || news.type === 'expired') this.#followers.end({ ...news, lease });
+    else this.#followers.tell({ ...news, lease });
   }
 }

@@ -33,11 +33,10 @@ import { GRPC_STATUS } from '../../model/reasons.js';
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
+import { LeaseStream, onceForAll } from './lease-stream.js';
 
 /** Leases of one page: each at most a hundred KiB, and a page far below what clients take. */
 const LEASES_A_PAGE = 16;
-/** News that wait for a follower that does not read; beyond it the stream ends, and its owner may attach again. */
-const MAX_UNREAD_NEWS = 64;
 
 type Bytes = Buffer;
 type Settle = (failure: unknown, bytes?: Bytes) => void;
@@ -64,6 +63,9 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   };
   const viewOf = (lease: Lease): Parameters<typeof LeaseMessage.encode>[0] =>
     leaseMessage(lease, allocations.cdiOf(lease.id));
+  const encodeNews = onceForAll(({ type, reason, message, lease }) =>
+    LeaseEventMessage.encode({ type, reason, message, lease: viewOf(lease) }),
+  );
 
   /** A method with one answer. */
   const unary =
@@ -128,7 +130,6 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
 
   const attach = (call: ServerDuplexStream<Bytes, Bytes>): void => {
     const gone = new AbortController();
-    let unread = 0;
     const end = (failure?: AllocationRefusal): void => {
       if (gone.signal.aborted) return;
       streams.delete(stop);
@@ -138,16 +139,10 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     };
     const stop = (): void =>
       end({ code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; attach to its successor' });
-    const tell = (news: LeaseNews): void => {
-      if (gone.signal.aborted) return;
-      unread += 1;
-      const { type, reason, message, lease } = news;
-      call.write(LeaseEventMessage.encode({ type, reason, message, lease: viewOf(lease) }), () => (unread -= 1));
-      if (type === 'released' || type === 'expired') end();
-      else if (unread > MAX_UNREAD_NEWS) {
-        end({ code: 'ALLOCATOR_STOPPING', message: 'news of the lease were not read; attach again' });
-      }
+    const write = (news: LeaseNews, sent: () => void): void => {
+      if (!gone.signal.aborted) call.write(encodeNews(news), sent);
     };
+    const stream = new LeaseStream({ write, end });
     streams.add(stop);
     call.on('cancelled', () => end());
     call.on('error', () => end());
@@ -158,7 +153,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       try {
         const { lease } = AttachRequest.decode(bytes);
         const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
-        const result = allocations.attach(ref, callerOf(call.metadata), tell, gone.signal);
+        const result = allocations.attach(ref, callerOf(call.metadata), stream.tell, gone.signal);
         if (!result.ok) end(result.refusal);
       } catch (failure) {
         end(failureOf(failure, log) as AllocationRefusal);

@@ -1,0 +1,161 @@
+// Who follows leases. A plugin says as often as it likes that a device is well or not, each time is told with all that the
+// lease has, and to everybody who follows it: news of one lease come some time apart, the newest in the place of those
+// before, in turns with everything else, and those of one ordinary user's leases in a share of the time.
+import { isTrusted } from '../model/ids.js';
+import type { Lease } from '../model/lease.js';
+import { Alarms } from './alarms.js';
+import { DecisionTime } from './decision-time.js';
+import type { AllocationPorts, LeaseNews } from './ports.js';
+
+/** Who may follow one lease: each is told all that the lease has. */
+const MOST_FOLLOWERS = 16;
+/** News of one lease are told so far apart. The first after a while are told at once, and so is its end, always. */
+const APART_MS = 1000;
+/** Telling is done for so long before everything else has a turn. */
+const SLICE_MS = 3;
+
+/** Tells one follower. Of the same news all are given the same value, so that it is encoded once. */
+export type Tell = (news: LeaseNews) => void;
+
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'nextTurn'>;
+
+/** The followers of one lease. */
+interface Followed {
+  /** With the uid of each. */
+  readonly followers: Map<Tell, number>;
+  /** The newest news, as long as they are not told. */
+  next: LeaseNews | undefined;
+  /** When news were told last, on the monotonic scale. */
+  toldAt: number;
+  /** What newcomers are told first; of one state of the lease it is the same. */
+  attached: LeaseNews | undefined;
+}
+
+/** Tells them. */
+export class Followers {
+  readonly #ports: Needs;
+  readonly #alarms: Alarms;
+  readonly #time: DecisionTime;
+  readonly #followed = new Map<string, Followed>();
+  /** Those of whom something is told now. */
+  readonly #line = new Set<Followed>();
+  #isTelling = false;
+
+  constructor(ports: Needs) {
+    this.#ports = ports;
+    this.#alarms = new Alarms(ports.clock);
+    this.#time = new DecisionTime(ports.clock, () => undefined);
+  }
+
+  /** Why nobody else may follow a lease, if that is so. */
+  crowded({ id }: Lease): string | undefined {
+    const count = this.#followed.get(id)?.followers.size ?? 0;
+    return count < MOST_FOLLOWERS ? undefined : `${String(count)} callers follow lease ${id} already`;
+  }
+
+  /** The uid of each follower of any lease. */
+  uids(): readonly number[] {
+    return [...this.#followed.values()].flatMap(({ followers }) => [...followers.values()]);
+  }
+
+  /**
+   * Tells what a lease is, and its news from now on, until the returned function is called.
+   *
+   * @param uid who follows
+   */
+  follow(lease: Lease, uid: number, tell: Tell): () => void {
+    const { id } = lease;
+    const followed = this.#followed.get(id) ?? {
+      followers: new Map(),
+      next: undefined,
+      toldAt: -Infinity,
+      attached: undefined,
+    };
+    this.#followed.set(id, followed);
+    followed.followers.set(tell, uid);
+    if (followed.attached?.lease !== lease) {
+      followed.attached = { type: 'attached', reason: lease.reason ?? '', message: 'follows the lease', lease };
+    }
+    tell(followed.attached);
+    return () => {
+      followed.followers.delete(tell);
+      if (followed.followers.size === 0 && this.#followed.get(id) === followed) this.#forget(id, followed);
+    };
+  }
+
+  /** Tells news as soon as those before are told long enough. */
+  tell(news: LeaseNews): void {
+    const followed = this.#followed.get(news.lease.id);
+    if (followed === undefined) return;
+    const isDue = followed.next === undefined;
+    followed.next = news;
+    if (isDue) this.#await(followed, followed.toldAt + APART_MS - this.#ports.clock.mono());
+  }
+
+  /** Tells the last news of a lease at once, and nothing of it any more. */
+  end(news: LeaseNews): void {
+    const { id } = news.lease;
+    const followed = this.#followed.get(id);
+    if (followed === undefined) return;
+    this.#forget(id, followed);
+    const followers = [...followed.followers.keys()];
+    followed.followers.clear();
+    for (const tell of followers) tell(news);
+  }
+
+  /** Nobody is told anything any more. */
+  stop(): void {
+    this.#alarms.stop();
+    for (const followed of this.#followed.values()) followed.next = undefined;
+  }
+
+  #forget(id: string, followed: Followed): void {
+    this.#followed.delete(id);
+    followed.next = undefined;
+  }
+
+  #await(followed: Followed, ms: number): void {
+    if (ms > 0) this.#alarms.set(ms, () => this.#await(followed, 0), followed);
+    else {
+      this.#line.add(followed);
+      if (!this.#isTelling) void this.#goOn();
+    }
+  }
+
+  /** Tells those in line, a slice in each turn of the loop. */
+  async #goOn(): Promise<void> {
+    this.#isTelling = true;
+    const { clock, nextTurn } = this.#ports;
+    await nextTurn();
+    let since = clock.mono();
+    for (const followed of this.#line) {
+      this.#line.delete(followed);
+      const news = followed.next;
+      if (news === undefined) continue;
+      const payer = this.#payerOf(news.lease);
+      const owes = payer === undefined ? 0 : this.#time.waitMs(payer);
+      if (owes > 0) {
+        this.#await(followed, Math.ceil(owes));
+        continue;
+      }
+      followed.next = undefined;
+      followed.toldAt = clock.mono();
+      for (const tell of [...followed.followers.keys()]) {
+        if (clock.mono() - since >= SLICE_MS) {
+          await nextTurn();
+          since = clock.mono();
+        }
+        // Whoever left meanwhile, or heard of the end of the lease.
+        if (!followed.followers.has(tell)) continue;
+        this.#time.spend(payer, () => tell(news));
+      }
+    }
+    this.#isTelling = false;
+  }
+
+  /** Whose time it takes to tell of a lease; undefined: nobody's. */
+  #payerOf({ uid }: Lease): number | undefined {
+    const { ownUid, userOf } = this.#ports;
+    return isTrusted(uid, ownUid) ? undefined : userOf(uid);
+  }
+}
