@@ -47,6 +47,10 @@ export class BreakableStream implements ListStream {
     }
   }
 
+  done(): void {
+    this.#current.done();
+  }
+
   cancel(): void {
     this.#isCancelled = true;
     this.#turn(false);

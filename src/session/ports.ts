@@ -9,6 +9,8 @@ import type { PinnedSocket } from '../model/plugin.js';
 export interface ListStream {
   /** The next message as bytes, or undefined when the stream has ended. One read at a time. */
   read(): Promise<Buffer | undefined>;
+  /** What was read is not held any more: until then it takes up room of the plugin's user. `cancel` says so, too. */
+  done(): void;
   readonly end: StreamEnd | undefined;
   cancel(): void;
 }

@@ -32,6 +32,13 @@ export class FakeStream implements ListStream {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
+  /** How often what was read was said to be done with. */
+  dones = 0;
+
+  done(): void {
+    this.dones += 1;
+  }
+
   /** The plugin sends a message. */
   push(message: Buffer): void {
     if (this.#waiting === undefined) this.#messages.push(message);

@@ -42,6 +42,8 @@ export class PluginCall {
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
   #place: MessagePlace | undefined;
+  /** Of messages that are whole, until whoever takes them has done with them: it may keep them waiting. */
+  readonly #wholePlaces: MessagePlace[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
   /** Messages that came together with one that was wanted. */
@@ -87,6 +89,11 @@ export class PluginCall {
     if (this.#isOver) return;
     if (this.#place?.isGranted !== false) this.#stream?.resume();
     this.#awaitRest();
+  }
+
+  /** Nobody holds a message of it any more: there is room for others of its user. */
+  done(): void {
+    for (const place of this.#wholePlaces.splice(0)) place.leave();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -136,7 +143,8 @@ export class PluginCall {
     if (this.#isOver || this.#isUnreadable) return;
     try {
       const whole = this.#reader.take(chunk);
-      if (whole.length > 0) this.#leaveRoom();
+      if (whole.length > 0 && this.#place !== undefined) this.#wholePlaces.push(this.#place);
+      if (whole.length > 0) this.#place = undefined;
       this.#ready.push(...whole);
     } catch (problem) {
       this.#isUnreadable = true;

@@ -26,6 +26,8 @@ export interface PulledStream {
    * The next message, or undefined at the end. Only one read may wait at a time.
    */
   read(): Promise<Buffer | undefined>;
+  /** What was read is not held any more. Until then it takes up room of its user, after the end too. */
+  done(): void;
   /** Set once the stream ended. */
   readonly end: StreamEnd | undefined;
   /** Ends it from our side; a waiting read gets undefined. Idempotent. */
@@ -84,6 +86,7 @@ export class PluginChannel {
         ended: (end) => {
           alarm.cancel();
           signal.removeEventListener('abort', onAbort);
+          call.done();
           if (end.status !== GRPC_STATUS.OK) reject(failed(link, end));
           else if (answer === undefined) reject(new CallFailed(GRPC_STATUS.INTERNAL, 'the answer has no message'));
           else resolve(answer);
@@ -197,7 +200,12 @@ class PulledCall implements PulledStream {
     });
   }
 
+  done(): void {
+    this.call.done();
+  }
+
   cancel(): void {
+    this.done();
     if (this.end !== undefined) return;
     this.#finish({ status: GRPC_STATUS.CANCELLED, details: 'closed by the broker' });
     this.call.cancel(GRPC_STATUS.CANCELLED, 'closed by the broker');

@@ -9,6 +9,7 @@ import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME } from '../../../
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { FakePlugin } from '../../support/fake-plugin.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
 import { answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
 import { indexed, literal } from '../../support/http2/hpack-writer.js';
@@ -205,6 +206,38 @@ void describe('a call to a plugin', () => {
     await clock.advance(30_000);
     for (const { message: words } of await Promise.all(calls)) assert.match(words, /was not whole after 30 s/);
     assert.deepEqual(taken(), []);
+  });
+
+  void it('leaves room for the next message of its user when whoever took its own has done with it, and not before', async () => {
+    const room = new MessageRoom((uid) => uid === 0);
+    const large = Buffer.alloc(10 * 1024 * 1024, 'l');
+    const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
+    closes.push(() => served.stop());
+    const streams = [1, 2, 3].map(() => {
+      const guarding = { clock: systemClock, guard: () => guardSettings, room };
+      const made = new PluginChannel(socket, 2 * large.length, guarding, '/p.sock', 4001);
+      closes.push(() => made.close());
+      return made.stream('/v1beta1.DevicePlugin/ListAndWatch', NONE);
+    });
+    for (const stream of streams) assert.ok((await stream.read()) !== undefined, 'a short list needs no room');
+    served.sendBytes(large);
+    const whole: number[] = [];
+    for (const [nth, stream] of streams.entries()) {
+      void stream.read().then((list) => list?.length === large.length && whole.push(nth));
+    }
+    await eventually('one is whole', () => whole.length === 1);
+    const [first = 0] = whole;
+    served.endStreams();
+    await eventually('its stream has ended', async () => {
+      return (await streams[first]?.read()) === undefined;
+    });
+    assert.deepEqual([whole.length, ...room.held()], [1, large.length], 'whoever took it may still hold it');
+    streams[first]?.done();
+    await eventually('so is the second', () => whole.length === 2);
+    streams[whole[1] ?? 0]?.cancel();
+    await eventually('and the last', () => whole.length === 3);
+    streams[whole[2] ?? 0]?.done();
+    assert.deepEqual(room.held(), []);
   });
 
   void it('is one of many on one connection', async () => {

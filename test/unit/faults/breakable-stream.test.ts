@@ -17,6 +17,10 @@ class FedStream implements ListStream {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
+  done(): void {
+    // nobody counts
+  }
+
   send(text: string): void {
     this.#waiting?.(Buffer.from(text));
   }

@@ -80,6 +80,17 @@ describe('a session that watches', () => {
     });
   }
 
+  it('holds no list once it was taken, nor when it is over', async () => {
+    const bed = await SessionBed.registered();
+    for (const devices of [2, 3]) {
+      bed.stream.push(list(devices));
+      await bed.clock.settle();
+    }
+    assert.equal(bed.stream.dones, 2);
+    await bed.handler.deregister(ID, 'replaced');
+    assert.equal(bed.stream.isCancelled, true, 'which has done with everything');
+  });
+
   it('takes an empty list and an end for a goodbye', async () => {
     const bed = await SessionBed.registered();
     bed.stream.push(list(2));
