@@ -209,7 +209,10 @@ void describe('a call to a plugin', () => {
   });
 
   void it('leaves room for the next message of its user when whoever took its own has done with it, and not before', async () => {
-    const room = new MessageRoom((uid) => uid === 0);
+    const room = new MessageRoom(
+      (uid) => uid === 0,
+      (uid) => uid,
+    );
     const large = Buffer.alloc(10 * 1024 * 1024, 'l');
     const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
     closes.push(() => served.stop());
