@@ -27,8 +27,8 @@ import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
-/** The largest RegisterRequest taken: names and paths are short. */
-const MAX_REGISTER_BYTES = 16 * 1024;
+/** The largest RegisterRequest taken: admission takes less, and says by which length it is refused. */
+const MAX_REGISTER_BYTES = 8192;
 /**
  * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.

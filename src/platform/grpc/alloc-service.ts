@@ -35,6 +35,8 @@ import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
 
+/** Values in one request: more than any that is not refused has. */
+const MOST_VALUES = 4096;
 /** Leases of one page: each at most a hundred KiB, and a page far below what clients take. */
 const LEASES_A_PAGE = 16;
 
@@ -167,7 +169,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   const encodeLease = (lease: Lease): Bytes => LeaseMessage.encode(viewOf(lease));
   const handlers: UntypedServiceImplementation = {
     Allocate: unary(
-      (bytes) => AllocateRequest.decode(bytes),
+      (bytes) => AllocateRequest.decode(bytes, MOST_VALUES),
       (request, caller, signal) => allocations.allocate(request, caller, signal),
       encodeLease,
     ),

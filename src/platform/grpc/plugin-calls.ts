@@ -12,20 +12,37 @@ import {
 } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { CallFailed, type PluginChannel } from './plugin-client.js';
 
+/** Bytes of an answer to Allocate that is passed on for a pod; of one that a lease keeps 64 KiB are texts. */
+const MAX_ALLOCATE_BYTES = 1024 * 1024;
+/** Of an answer that names devices: as many ids as a list may be asked about. */
+const MAX_PREFERRED_BYTES = 1024 * 1024;
+/** Of answers that say nothing. */
+const MAX_EMPTY_BYTES = 64 * 1024;
+/** The largest answer to each call. */
+const MAX_BYTES: Readonly<Record<Parameters<DeviceCalls['call']>[0], number>> = {
+  Allocate: MAX_ALLOCATE_BYTES,
+  GetPreferredAllocation: MAX_PREFERRED_BYTES,
+  PreStartContainer: MAX_EMPTY_BYTES,
+};
+/** Variables, mounts, devices and annotations of one answer. */
+const MOST_PARTS = 8192;
+/** Ids of one answer. */
+const MOST_IDS = 65_536;
+
 /** Annotations whose values are CDI names, joined by comma. */
 const CDI_ANNOTATION = 'cdi.k8s.io/';
 
 /** Makes the calls of one channel. */
 export function deviceCalls(channel: PluginChannel): DeviceCalls {
   const call: DeviceCalls['call'] = (method, request, limitMs, signal) =>
-    channel.unary(devicePluginService[method].path, request, limitMs, signal);
+    channel.unary(devicePluginService[method].path, request, limitMs, signal, MAX_BYTES[method]);
   return {
     call,
     allocate: async (ids, limitMs, signal) => {
       // One container: some plugins refuse more, and the kubelet never sends more.
       const request = AllocateRequest.encode({ containerRequests: [{ devicesIds: ids }] });
       const bytes = await call('Allocate', request, limitMs, signal);
-      const [answer] = decoded(() => AllocateResponse.decode(bytes)).containerResponses;
+      const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_PARTS)).containerResponses;
       if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');
       const { envs, mounts, devices, annotations, cdiDevices } = answer;
       const annotated = [...annotations]
@@ -40,7 +57,7 @@ export function deviceCalls(channel: PluginChannel): DeviceCalls {
         containerRequests: [{ availableDeviceIds: available, mustIncludeDeviceIds: mustInclude, allocationSize: size }],
       });
       const bytes = await call('GetPreferredAllocation', request, limitMs, signal);
-      const [answer] = decoded(() => PreferredAllocationResponse.decode(bytes)).containerResponses;
+      const [answer] = decoded(() => PreferredAllocationResponse.decode(bytes, MOST_IDS)).containerResponses;
       return answer?.deviceIds ?? [];
     },
     preStart: async (ids, limitMs, signal) => {

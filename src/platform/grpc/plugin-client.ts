@@ -66,9 +66,11 @@ export class PluginChannel {
    *
    * @param method full method name with leading slash
    * @param limitMs milliseconds until the call fails with DEADLINE_EXCEEDED
+   * @param mostBytes the largest answer taken, where that is less than for other calls of the channel
    * @throws CallFailed for everything that went wrong, a cancelled signal included
    */
-  unary(method: string, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer> {
+  unary(method: string, request: Buffer, limitMs: number, signal: AbortSignal, mostBytes = Infinity): Promise<Buffer> {
+    const maxMessageBytes = Math.min(mostBytes, this.#bounds.maxMessageBytes);
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#isClosed) {
         reject(new CallFailed(GRPC_STATUS.CANCELLED, 'cancelled before it began', 'given-up'));
@@ -76,22 +78,26 @@ export class PluginChannel {
       }
       const link = this.#dialled();
       let answer: Buffer | undefined;
-      const call = new PluginCall(link, this.#bounds, {
-        message: (message) => {
-          if (answer !== undefined) call.refuse(GRPC_STATUS.INTERNAL, 'there was more than one answer');
-          answer = message;
-          // Unread, a second one would keep back the end of the call until its deadline.
-          call.want();
+      const call = new PluginCall(
+        link,
+        { ...this.#bounds, maxMessageBytes },
+        {
+          message: (message) => {
+            if (answer !== undefined) call.refuse(GRPC_STATUS.INTERNAL, 'there was more than one answer');
+            answer = message;
+            // Unread, a second one would keep back the end of the call until its deadline.
+            call.want();
+          },
+          ended: (end) => {
+            alarm.cancel();
+            signal.removeEventListener('abort', onAbort);
+            call.done();
+            if (end.status !== GRPC_STATUS.OK) reject(failed(link, end));
+            else if (answer === undefined) reject(new CallFailed(GRPC_STATUS.INTERNAL, 'the answer has no message'));
+            else resolve(answer);
+          },
         },
-        ended: (end) => {
-          alarm.cancel();
-          signal.removeEventListener('abort', onAbort);
-          call.done();
-          if (end.status !== GRPC_STATUS.OK) reject(failed(link, end));
-          else if (answer === undefined) reject(new CallFailed(GRPC_STATUS.INTERNAL, 'the answer has no message'));
-          else resolve(answer);
-        },
-      });
+      );
       const onAbort = (): void => call.cancel(GRPC_STATUS.CANCELLED, 'given up');
       signal.addEventListener('abort', onAbort, { once: true });
       const alarm = this.#guarding.clock.alarm(limitMs, () =>

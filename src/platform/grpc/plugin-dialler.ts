@@ -10,6 +10,9 @@ import type { Guarding } from './owned-sockets.js';
 import { decoded, deviceCalls } from './plugin-calls.js';
 import { PluginChannel } from './plugin-client.js';
 
+/** The largest answer about options, which are two flags. */
+const MAX_OPTIONS_BYTES = 4096;
+
 const EMPTY = Empty.encode({});
 
 /** Dials device plugins. */
@@ -23,7 +26,7 @@ export function pluginDialler(maxMessageBytes: () => number, guarding: Guarding)
       return {
         options: async (limitMs, signal) => {
           const { path } = devicePluginService.GetDevicePluginOptions;
-          const answer = await channel.unary(path, EMPTY, limitMs, signal);
+          const answer = await channel.unary(path, EMPTY, limitMs, signal, MAX_OPTIONS_BYTES);
           const options = decoded(() => DevicePluginOptions.decode(answer));
           return {
             preStartRequired: options.preStartRequired,

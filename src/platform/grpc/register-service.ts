@@ -24,6 +24,9 @@ export interface UndecodableRequests {
   undecodable(refusal: Refusal, caller: Caller | undefined): void;
 }
 
+/** Values in one request: its options are one. */
+const MOST_VALUES = 16;
+
 const EMPTY = Empty.encode({});
 
 /** Serves Register on a door: `service` answers what can be decoded, `told` hears of what cannot. */
@@ -33,7 +36,7 @@ export function serveRegister(door: GrpcDoor, service: RegisterService, told: Un
     const caller = connection?.caller;
     let request: RegisterCall;
     try {
-      request = RegisterRequest.decode(call.request);
+      request = RegisterRequest.decode(call.request, MOST_VALUES);
     } catch (problem) {
       const why = problem instanceof WireError ? problem.message : 'it is not a protobuf message';
       const refusal: Refusal = { code: 'REQUEST_INVALID', message: `the request is not a RegisterRequest: ${why}` };

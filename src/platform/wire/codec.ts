@@ -50,6 +50,10 @@ export function message<const F extends Fields>(name: string, fields: F): Messag
       write(writer, value);
       return writer.finish();
     },
-    decode: (bytes) => read(new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)), undefined),
+    decode: (bytes, most = Infinity) => {
+      const reader = new Reader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+      reader.valuesLeft = most;
+      return read(reader, undefined);
+    },
   };
 }

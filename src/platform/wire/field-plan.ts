@@ -60,10 +60,14 @@ function repeatedPlan(key: string, number: number, codec: ElementCodec, where: s
     accepts: (framing) => framing === codec.framing || (isPacked && framing === WIRE.BYTES),
     read: (reader, framing, before) => {
       const items = before as unknown[];
-      if (!isPacked || framing === WIRE.VARINT) items.push(codec.read(reader, where, undefined));
+      const take = (): void => {
+        if (!codec.isMessage) reader.value(where);
+        items.push(codec.read(reader, where, undefined));
+      };
+      if (!isPacked || framing === WIRE.VARINT) take();
       else
         within(reader, where, () => {
-          while (reader.pos < reader.end) items.push(codec.read(reader, where, undefined));
+          while (reader.pos < reader.end) take();
         });
       return items;
     },
@@ -88,6 +92,7 @@ function mapPlan(key: string, number: number, codec: ElementCodec, where: string
     read: (reader, _framing, before) => {
       let name = '';
       let held: unknown;
+      reader.value(where);
       within(reader, where, () => {
         while (reader.pos < reader.end) {
           const tag = reader.tag(where);
@@ -122,8 +127,10 @@ function elementCodec(element: Element, where: string): ElementCodec {
       element.write(writer, value);
       writer.count(writer.length - after);
     },
-    read: (reader, _where, before) =>
-      within(reader, where, () => element.read(reader, before as Decoded<Fields> | undefined)),
+    read: (reader, _where, before) => {
+      reader.value(where);
+      return within(reader, where, () => element.read(reader, before as Decoded<Fields> | undefined));
+    },
   };
 }
 

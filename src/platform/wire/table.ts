@@ -78,8 +78,12 @@ export interface MessageType<F extends Fields> {
   readonly fields: F;
   /** @throws WireError when a value cannot be carried by its field */
   encode(value: Given<F>): Buffer;
-  /** @throws WireError when the bytes are no such message */
-  decode(bytes: Uint8Array): Decoded<F>;
+  /**
+   * @param most values of lists, maps and messages that are read at all levels together; for bytes of somebody who is not
+   *   trusted, because a message of two bytes costs a hundred times its length
+   * @throws WireError when the bytes are no such message
+   */
+  decode(bytes: Uint8Array, most?: number): Decoded<F>;
   /** Writes the fields in front of what `writer` holds; for messages inside messages. */
   write(writer: Writer, value: Given<F>): void;
   /** Reads up to the end that `reader` has; fields of `before`, an earlier part of the same message, are kept. */

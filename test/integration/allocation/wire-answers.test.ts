@@ -63,6 +63,8 @@ describe('what a plugin answers to Allocate', () => {
     twice: [good, good],
     'for no container': [Buffer.alloc(0)],
     garbage: [Buffer.from('ffffffffff', 'hex')],
+    'of 15 MiB': [Buffer.alloc(15 * 1024 * 1024, '0a00', 'hex')],
+    'for half a million containers': [Buffer.alloc(1024 * 1024, '0a00', 'hex')],
     'text that is no UTF-8': [Buffer.from('0a060a040a02fffe', 'hex')],
   };
   for (const [what, given] of Object.entries(answers)) {

@@ -243,6 +243,15 @@ void describe('a call to a plugin', () => {
     assert.deepEqual(room.held(), []);
   });
 
+  void it('takes no larger answer than it says, whatever the channel takes', async () => {
+    await plugin({
+      Long: (connection, stream) => connection.write(answerHeaders(stream), data(stream, message(Buffer.alloc(101)))),
+    });
+    const called = channel();
+    const failure = await failing(called.unary('/t/Long', NONE, 5000, never, 100));
+    assert.match(failure.message, /^Received message larger than max \(101 vs 100\)$/);
+  });
+
   void it('is one of many on one connection', async () => {
     const { connections } = await plugin({});
     const called = channel();

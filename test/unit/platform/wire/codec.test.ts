@@ -65,6 +65,23 @@ describe('decoding', () => {
     assert.deepEqual(Everything.decode(hex('58 01 5a 02 02 03 58 04')).numbers, [1, 2, 3, 4]);
   });
 
+  it('reads no more values than it is told to, at all levels together', () => {
+    const bytes = hex('5a 03 010203  58 04  62 0161 62 0162  6a 00 6a 00  72 00  c20c 00');
+    assert.equal(Everything.decode(bytes, 10).words.length, 2);
+    for (let most = 0; most < 10; most += 1) {
+      assert.throws(
+        () => Everything.decode(bytes, most),
+        (problem) => problem instanceof WireError && problem.message.includes('more values than are read'),
+        String(most),
+      );
+    }
+    const nested = AllocateResponse.encode({
+      containerResponses: [{ mounts: Array.from({ length: 9 }, () => ({ hostPath: '/a', containerPath: '/a' })) }],
+    });
+    assert.equal(AllocateResponse.decode(nested, 11).containerResponses[0]?.mounts.length, 9);
+    assert.throws(() => AllocateResponse.decode(nested, 8), WireError);
+  });
+
   it('skips fields it does not know and fields framed in another way', () => {
     const unknown = 'a001 05 a101 0102030405060708 a201 02 ffff a501 01020304';
     assert.equal(Everything.decode(hex(`${unknown} 0a0161 ${unknown}`)).text, 'a');
