@@ -27,6 +27,8 @@ import { pluginSockets } from '../platform/fs/socket-paths.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
+/** Of requests that a connection has begun and not completed: four of the largest that any door takes. */
+const HALF_REQUEST_BYTES = 256 * 1024;
 /** The largest RegisterRequest taken: admission takes less, and says by which length it is refused. */
 const MAX_REGISTER_BYTES = 8192;
 /**
@@ -99,7 +101,8 @@ export class Broker {
         peerOf: (socket) => peers.peerOf(socket),
         hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
         budget: parts.connections,
-        openBorder: (socket, onEnd) => createBorder(socket, { guard: settings.guard, clock, onEnd }),
+        openBorder: (socket, onEnd) =>
+          createBorder(socket, { guard: settings.guard, clock, onEnd, halfRequestBytes: HALF_REQUEST_BYTES }),
         count,
       });
     const gate = this.newGate();

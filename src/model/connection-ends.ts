@@ -41,7 +41,10 @@ export const CONNECTION_ENDS = {
     'Look whether the peer hangs; its gRPC library must take the answers it asked for.',
   ),
   FRAME_FLOOD: end('The peer sent more frames than guard.frames and its work allow.', FLOOD),
-  CALL_FLOOD: end('The peer opened far more calls at once than it was told it may.', FLOOD),
+  CALL_FLOOD: end(
+    'The peer opened far more calls at once than it was told it may, or began requests of 256 KiB in all and completed none.',
+    FLOOD,
+  ),
   SLOW_PREFACE: end(
     'The peer connected and did not begin to speak within guard.preface.',
     'Look whether the peer is stopped or starved of CPU.',

@@ -27,6 +27,8 @@ export interface BorderEnd {
 export interface BorderOptions {
   readonly guard: GuardSettings;
   readonly clock: Clock;
+  /** Octets of requests that are begun and not complete, all of the connection; absent: any. */
+  readonly halfRequestBytes?: number;
   /** Called once when the border, and not one of the two sides, ends the connection. */
   readonly onEnd: (end: BorderEnd) => void;
 }
@@ -74,7 +76,7 @@ export class Border extends Duplex {
     this.#alarm = new LazyAlarm(options.clock, () => this.#check());
     this.#options = options;
     this.#acceptedAt = now;
-    this.#calls = new Calls(now);
+    this.#calls = new Calls(now, options.halfRequestBytes);
     this.#guard = new Guard(options.guard, now);
     this.#inbound = new Inbound(options.guard, this.#guard, this.#calls);
     this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
@@ -198,12 +200,10 @@ export class Border extends Duplex {
   #judgeAnswer(): void {
     const { refusal } = this.#outbound;
     if (refusal !== undefined) this.#cutOff(malformed(`the server gave it up with HTTP/2 error ${refusal}`));
-    const waiting = this.#socket.writableLength;
-    const most = this.#options.guard.unreadBytes;
+    const [waiting, most] = [this.#socket.writableLength, this.#options.guard.unreadBytes];
     if (waiting <= most) return;
-    this.#cutOff(
-      new PeerFault('UNREAD_BYTES', `the peer left ${waiting} bytes of answers unread where ${most} may wait`),
-    );
+    const what = `the peer left ${waiting} bytes of answers unread where ${most} may wait`;
+    this.#cutOff(new PeerFault('UNREAD_BYTES', what));
   }
 
   #sent(): void {

@@ -8,6 +8,8 @@ interface Call {
   isRequested: boolean;
   isAnswered: boolean;
   isAnswering: boolean;
+  /** Octets of a request that is not complete, and that nobody has begun to answer. */
+  halfBytes: number;
   /** Octets of DATA the peer still takes for this call. */
   window: number;
   starvedSince: number | undefined;
@@ -29,10 +31,16 @@ export class Calls {
   #starvedSince: number | undefined;
   #idleSince: number | undefined;
   #mayBeOpen = OVERRUN;
+  #halfBytes = 0;
+  readonly #mostHalfBytes: number;
 
-  /** @param now milliseconds on the monotonic scale, as everywhere here */
-  constructor(now: number) {
+  /**
+   * @param now milliseconds on the monotonic scale, as everywhere here
+   * @param mostHalfBytes octets of requests that are not complete, all of the connection: the server holds them
+   */
+  constructor(now: number, mostHalfBytes = Infinity) {
     this.#idleSince = now;
+    this.#mostHalfBytes = mostHalfBytes;
   }
 
   /** Calls that are open. */
@@ -78,9 +86,24 @@ export class Calls {
       isRequested: false,
       isAnswered: false,
       isAnswering: false,
+      halfBytes: 0,
       window,
       starvedSince,
     });
+  }
+
+  /**
+   * A part of a request came.
+   *
+   * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
+   */
+  received(id: number, bytes: number): void {
+    const call = this.#calls.get(id);
+    if (call === undefined || call.isRequested || call.isAnswering) return;
+    call.halfBytes += bytes;
+    this.#halfBytes += bytes;
+    if (this.#halfBytes <= this.#mostHalfBytes) return;
+    throw new PeerFault('CALL_FLOOD', `the peer began requests of ${this.#halfBytes} bytes and completed none of them`);
   }
 
   /** The request is complete. Returns whether that completed the call. */
@@ -88,6 +111,7 @@ export class Calls {
     const call = this.#calls.get(id);
     if (call === undefined) return false;
     call.isRequested = true;
+    this.#isWhole(call);
     if (call.isAnswered) this.reset(id, now);
     return call.isAnswered;
   }
@@ -104,12 +128,23 @@ export class Calls {
   /** The answer has begun. A request that is answered while it goes on is meant to stay open: it is not half open. */
   answering(id: number): void {
     const call = this.#calls.get(id);
-    if (call !== undefined) call.isAnswering = true;
+    if (call === undefined) return;
+    call.isAnswering = true;
+    this.#isWhole(call);
   }
 
   /** The call is over. */
   reset(id: number, now: number): void {
-    if (this.#calls.delete(id) && this.#calls.size === 0) this.#idleSince = now;
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    this.#isWhole(call);
+    this.#calls.delete(id);
+    if (this.#calls.size === 0) this.#idleSince = now;
+  }
+
+  #isWhole(call: Call): void {
+    this.#halfBytes -= call.halfBytes;
+    call.halfBytes = 0;
   }
 
   /** The server said how many calls may be open at once. */

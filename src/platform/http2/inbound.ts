@@ -184,6 +184,7 @@ export class Inbound extends FrameCutter {
     if (content <= 0 && !ends) this.#guard.count('emptyFrames');
     if (content > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(content);
     if (ends) this.#ending = head.stream;
+    else if (content > 0) this.#calls.received(head.stream, content);
     if (head.length === 0) this.#payloadEnded(now);
   }
 }

@@ -48,6 +48,25 @@ void describe('calls', () => {
     assert.equal(calls.halfOpenSince(), undefined);
   });
 
+  void it('hold so many octets of requests that are not complete, and are a fault beyond that', () => {
+    const calls = new Calls(0, 1_000);
+    for (const id of [1, 3, 5, 7, 9]) calls.open(id, 0);
+    calls.received(1, 600);
+    calls.received(3, 400);
+    calls.requested(1, 1);
+    calls.received(5, 600);
+    calls.reset(3, 1);
+    calls.received(7, 400);
+    calls.answering(7); // a request that is answered while it goes on: it may have any length
+    for (let part = 0; part < 10; part += 1) calls.received(7, 400);
+    calls.received(9, 400);
+    calls.received(11, 5_000); // nobody's
+    assert.throws(
+      () => calls.received(9, 1),
+      (fault) => fault instanceof PeerFault && fault.code === 'CALL_FLOOD' && fault.message.includes('1001 bytes'),
+    );
+  });
+
   void it('starve while the window of their stream is less than a drop', () => {
     const calls = new Calls(0);
     calls.beginWith(1000, 0);
