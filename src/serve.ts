@@ -35,6 +35,8 @@ import { systemRandom as random } from './platform/time/system-random.js';
 const EXIT = { ok: 0, failed: 1, usage: 2, config: 78 } as const;
 /** A predecessor that is stopping is given this long. */
 const WAIT_FOR_LOCK_MS = 10_000;
+/** And one that we asked to, who answered: however late it is, it goes, and nobody would serve if we went first. */
+const WAIT_FOR_ASKED_MS = 60_000;
 /** Log lines are given this long to leave at the end. */
 const LAST_LINES_MS = 1000;
 
@@ -147,7 +149,7 @@ async function run(
   };
   const outcome = await acquireInstanceLock(
     settings.paths.state,
-    { waitMs: WAIT_FOR_LOCK_MS, takeover: args.takeover },
+    { waitMs: WAIT_FOR_LOCK_MS, askedMs: WAIT_FOR_ASKED_MS, takeover: args.takeover },
     lockPorts,
     stopping.signal,
   ).catch((failure: unknown): undefined => {

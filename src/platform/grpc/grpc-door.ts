@@ -50,12 +50,20 @@ export interface DoorOptions {
   readonly clock: Clock;
 }
 
+/** A connection, and how many calls of it have come whole and are not answered yet. */
+interface Open {
+  readonly connection: Connection;
+  readonly socket: Socket;
+  calls: number;
+}
+
 /** Serves one gRPC service on injected connections. */
 export class GrpcDoor {
   readonly #server: Server;
   readonly #options: DoorOptions;
-  readonly #open = new Map<number, { readonly connection: Connection; readonly socket: Socket }>();
+  readonly #open = new Map<number, Open>();
   #counter = 0;
+  #isHushed = false;
 
   constructor(options: DoorOptions) {
     this.#options = options;
@@ -93,18 +101,32 @@ export class GrpcDoor {
   /** Takes an accepted socket. */
   readonly take = (socket: Socket): void => {
     socket.on('error', () => undefined); // its close is what counts
+    if (this.#isHushed) return void socket.destroy();
     const connection = this.#options.accept(socket);
     if (connection === undefined) return;
     this.#counter += 1;
     const id = this.#counter;
-    this.#open.set(id, { connection, socket });
-    const injector = this.#server.createConnectionInjector(credentialsFor(id));
+    const open: Open = { connection, socket, calls: 0 };
+    this.#open.set(id, open);
+    const injector = this.#server.createConnectionInjector(credentialsFor(id, open));
     socket.once('close', () => {
       this.#open.delete(id);
       injector.destroy();
     });
     injector.injectConnection(connection.stream);
   };
+
+  /**
+   * Hears nothing new from now on, so that what others send does not make an end late: connections without a call that has
+   * come whole end once the answers that were given have left, the others are read only now and then, and none is taken.
+   * Before `drain`.
+   */
+  async hush(): Promise<void> {
+    this.#isHushed = true;
+    for (const { connection } of this.#open.values()) connection.slowDown();
+    await answersLeave();
+    for (const { calls, socket } of this.#open.values()) if (calls === 0) socket.destroy();
+  }
 
   /** Finishes calls in flight, then ends all connections. */
   async drain(limitMs: number): Promise<void> {
@@ -124,9 +146,14 @@ export class GrpcDoor {
   }
 }
 
-function credentialsFor(id: number): ServerCredentials {
+function credentialsFor(id: number, open: Open): ServerCredentials {
   const label: ServerInterceptor = (_method, call) => {
     unpackNothing(call);
+    let isUnderWay = false;
+    const underWay = (is: boolean): void => {
+      if (is !== isUnderWay) open.calls += is ? 1 : -1;
+      isUnderWay = is;
+    };
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
@@ -134,7 +161,16 @@ function credentialsFor(id: number): ServerCredentials {
             metadata.set(CONNECTION_KEY, String(id));
             pass(metadata);
           },
+          onReceiveHalfClose: (pass) => {
+            underWay(true);
+            pass();
+          },
+          onCancel: () => underWay(false),
         }),
+      sendStatus: (status, next) => {
+        underWay(false);
+        next(status);
+      },
       sendMetadata: (metadata, next) => {
         // The library would announce what it could unpack.
         for (const [name, value] of Object.entries(ACCEPTED_ENCODINGS)) metadata.set(name, value);

@@ -8,7 +8,7 @@ import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js'
 import type { Random } from '../../kernel/random.js';
 import { stayAwake } from '../time/stay-awake.js';
 import { clearWay, lockId, place, sweep, throughGate } from './lock-file.js';
-import { answering, askHolder, type Holder, type Reply } from './lock-talk.js';
+import { ANSWER_MS, answering, askHolder, type Holder, type Reply } from './lock-talk.js';
 
 /** How long starters take turns at a free lock. One needs milliseconds. */
 const GATE_MS = 2000;
@@ -16,6 +16,8 @@ const GATE_MS = 2000;
 const FASTER_PAUSE_MS = 10;
 /** How often a holder that is about to go is asked again, should its going be missed. */
 const ASK_AGAIN_MS = 250;
+/** A holder that said nothing is given longer to hear the next question: one that is overrun comes to it late. */
+const PATIENCE_MS = 5000;
 /** How long the disk may take for one step. */
 const DISK_MS = 1500;
 /** How long it may take in all, beyond the time that a holder is waited for. */
@@ -27,6 +29,11 @@ export interface LockWish {
   readonly waitMs: number;
   /** Ask a holder to stop, whatever its phase. */
   readonly takeover: boolean;
+  /**
+   * How long a holder is waited for in all that has answered us when we asked it to stop: it goes, and nobody would be
+   * left if we went, too. Absent: `waitMs`.
+   */
+  readonly askedMs?: number;
 }
 
 /** What the lock needs. */
@@ -37,7 +44,7 @@ export interface LockPorts {
   readonly holder: () => Holder;
   /** A successor asks us to stop; may be called more than once. */
   readonly onTakeover: () => void;
-  /** Somebody who is about to go is waited for; said once, as one sentence for the operator. */
+  /** Somebody who is about to go is waited for; said once, and once more when it is for longer, as one sentence for the operator. */
   readonly onWait: (message: string) => void;
 }
 
@@ -81,7 +88,7 @@ export async function acquireInstanceLock(
   try {
     return await withDeadline(
       clock,
-      wish.waitMs + DISK_IN_ALL_MS,
+      Math.max(wish.waitMs, wish.askedMs ?? 0) + DISK_IN_ALL_MS,
       late,
       (ending) => attempt.run(folder, ending),
       signal,
@@ -104,15 +111,18 @@ class Attempt {
   readonly #lock: string;
   readonly #wish: LockWish;
   readonly #ports: LockPorts;
-  readonly #until: number;
-  #isWaiting = false;
+  readonly #begunAt: number;
+  #waitMs: number;
+  #answerMs: number | undefined;
+  #saidMs: number | undefined;
   #gateUntil: number | undefined;
 
   constructor(lock: string, wish: LockWish, ports: LockPorts) {
     this.#lock = lock;
     this.#wish = wish;
     this.#ports = ports;
-    this.#until = ports.clock.mono() + wish.waitMs;
+    this.#begunAt = ports.clock.mono();
+    this.#waitMs = wish.waitMs;
   }
 
   async run(folder: string, signal: AbortSignal): Promise<LockOutcome> {
@@ -122,7 +132,7 @@ class Attempt {
     });
     for (;;) {
       signal.throwIfAborted();
-      const reply = await this.#ask();
+      const reply = await this.#ask(signal);
       if (reply.kind === 'nobody' || reply.kind === 'dead') {
         const lock = await this.#tryTake();
         if (lock === undefined) await sleep(this.#ports.clock, FASTER_PAUSE_MS, signal);
@@ -147,18 +157,26 @@ class Attempt {
     return clock.mono() < this.#gateUntil ? throughGate(this.#lock, () => this.#take()) : this.#take();
   }
 
-  async #ask(): Promise<Reply> {
+  async #ask(signal: AbortSignal): Promise<Reply> {
     // Most starts find nothing there.
     if ((await this.#onDisk(() => lockId(this.#lock))) === undefined) return { kind: 'nobody' };
-    return askHolder(this.#lock, this.#wish.takeover ? 'stop' : 'ask', this.#ports.clock);
+    const { takeover, askedMs = 0 } = this.#wish;
+    const reply = await askHolder(this.#lock, takeover ? 'stop' : 'ask', this.#ports.clock, this.#answerMs, signal);
+    if (takeover && reply.kind === 'holder') this.#waitMs = Math.max(this.#waitMs, askedMs);
+    if (reply.kind === 'silent') this.#answerMs = Math.min(PATIENCE_MS, Math.max(ANSWER_MS, this.#leftMs));
+    return reply;
+  }
+
+  get #leftMs(): number {
+    return this.#begunAt + this.#waitMs - this.#ports.clock.mono();
   }
 
   /** Waits for a holder that is about to go; gives a sentence when it is not, or takes too long. */
   async #wait(reply: Extract<Reply, { kind: 'holder' | 'silent' }>, signal: AbortSignal): Promise<string | undefined> {
     const { clock } = this.#ports;
     const folder = path.dirname(this.#lock);
-    const seconds = this.#wish.waitMs / 1000;
-    const left = this.#until - clock.mono();
+    const seconds = this.#waitMs / 1000;
+    const left = this.#leftMs;
     if (reply.kind === 'silent') {
       if (left <= 0)
         return `another broker holds ${folder} but does not answer: look whether its process is stopped, and end it`;
@@ -182,8 +200,8 @@ class Attempt {
   }
 
   #sayOnce(message: string): void {
-    if (!this.#isWaiting) this.#ports.onWait(message);
-    this.#isWaiting = true;
+    if (this.#saidMs !== this.#waitMs) this.#ports.onWait(message);
+    this.#saidMs = this.#waitMs;
   }
 
   /** Takes the lock, unless somebody was faster. */

@@ -23,7 +23,7 @@ export type Reply =
   | { readonly kind: 'nobody' };
 
 /** A process on this machine answers in less than a millisecond, unless it is busy. */
-const ANSWER_MS = 1000;
+export const ANSWER_MS = 1000;
 /** Questions and answers are one short line. */
 const MAX_LINE = 256;
 const MAX_CALLERS = 16;
@@ -32,17 +32,29 @@ const LINE_MS = 15_000;
 
 /**
  * Asks whoever listens on a lock. Rejects when the lock cannot be looked at at all (EACCES).
+ *
+ * @param answerMs milliseconds for its answer
+ * @param signal ends the asking, which is `silent` then
  */
-export function askHolder(path: string, question: Question, clock: Clock): Promise<Reply> {
+export function askHolder(
+  path: string,
+  question: Question,
+  clock: Clock,
+  answerMs = ANSWER_MS,
+  signal?: AbortSignal,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(path);
     const gone = new Promise<void>((ended) => socket.once('close', () => ended()));
     const finish = (reply: Reply): void => {
       alarm.cancel();
+      signal?.removeEventListener('abort', silent);
       if (reply.kind !== 'holder') socket.destroy();
       resolve(reply);
     };
-    const alarm = clock.alarm(ANSWER_MS, () => finish({ kind: 'silent' }));
+    const silent = (): void => finish({ kind: 'silent' });
+    const alarm = clock.alarm(answerMs, silent);
+    signal?.addEventListener('abort', silent, { once: true });
     let heard = '';
     socket.setEncoding('utf8');
     socket.on('connect', () => socket.write(`${question}\n`));
@@ -51,17 +63,17 @@ export function askHolder(path: string, question: Question, clock: Clock): Promi
       const end = heard.indexOf('\n');
       if (end < 0) return;
       const holder = parseHolder(heard.slice(0, end));
-      if (holder === undefined) finish({ kind: 'silent' });
+      if (holder === undefined) silent();
       else finish({ kind: 'holder', holder, gone, hangUp: () => socket.destroy() });
     });
-    socket.on('end', () => finish({ kind: 'silent' }));
+    socket.on('end', silent);
     socket.on('error', (failure: NodeJS.ErrnoException) => {
       if (failure.code === 'ENOENT') finish({ kind: 'nobody' });
       else if (failure.code === 'ECONNREFUSED') finish({ kind: 'dead' });
       else if (failure.code === 'EACCES' || failure.code === 'EPERM') {
         alarm.cancel();
         reject(failure);
-      } else finish({ kind: 'silent' });
+      } else silent();
     });
   });
 }

@@ -31,8 +31,8 @@ class Starter {
   readonly said: Said[] = [];
   readonly child: ChildProcess;
 
-  constructor(folder: string, waitMs = 0, manner: 'polite' | 'takeover' = 'polite') {
-    this.child = spawn(process.execPath, [PROGRAM, folder, String(waitMs), manner], {
+  constructor(folder: string, waitMs = 0, manner: 'polite' | 'takeover' = 'polite', askedMs = 0, lateMs = 100) {
+    this.child = spawn(process.execPath, [PROGRAM, folder, String(waitMs), manner, String(askedMs), String(lateMs)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     children.add(this.child);
@@ -160,6 +160,31 @@ describe('the lock of a state folder', () => {
     const pid = String(first.child.pid);
     assert.match(waits[0]?.message ?? '', new RegExp(`^the broker with pid ${pid} .* it is waited for, for 10 s$`));
     assert.deepEqual(readdirSync(folder), ['lock']);
+    await second.kill();
+  });
+
+  it('is waited for as long as it takes once its holder was asked to go: there is no way back', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder, 0, 'polite', 0, 800);
+    await first.hears('held');
+    const second = new Starter(folder, 200, 'takeover', 60_000);
+    assert.deepEqual(await second.outcome(), { kind: 'held' });
+    await first.hears('released');
+    const waits = second.said.filter(({ kind }) => kind === 'waits');
+    assert.match(waits.at(-1)?.message ?? '', /it is waited for, for 60 s$/);
+    await second.kill();
+  });
+
+  it('is asked for until a holder that is overrun hears it, however late it is', async () => {
+    const folder = `${tempDir()}/state`;
+    const first = new Starter(folder);
+    await first.hears('held');
+    first.child.kill('SIGSTOP');
+    const second = new Starter(folder, 10_000, 'takeover', 60_000);
+    const { message } = await second.hears('waits');
+    assert.match(message ?? '', /does not answer; it is waited for, for 10 s$/);
+    first.child.kill('SIGCONT');
+    assert.deepEqual(await second.outcome(), { kind: 'held' });
     await second.kill();
   });
 

@@ -1,8 +1,10 @@
-// A process that asks for the lock and says on stdout what came of it: node lock-holder.js FOLDER WAIT_MS takeover|polite
+// A process that asks for the lock and says on stdout what came of it: node lock-holder.js FOLDER WAIT_MS
+// takeover|polite ASKED_MS LATE_MS (how long it takes to go when it is asked to)
 import { acquireInstanceLock, type InstanceLock } from '../../../src/platform/store/instance-lock.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 
-const [folder = '', waitMs = '0', manner = 'polite'] = process.argv.slice(2);
+const [folder = '', waitMs = '0', manner = 'polite', askedMs = '0', lateMs = '100'] = process.argv.slice(2);
+let isGoing = false;
 let phase = 'ready';
 let lock: InstanceLock | undefined;
 
@@ -25,7 +27,7 @@ process.stdin.on('end', () => process.exit(0));
 
 const outcome = await acquireInstanceLock(
   folder,
-  { waitMs: Number(waitMs), takeover: manner === 'takeover' },
+  { waitMs: Number(waitMs), takeover: manner === 'takeover', askedMs: Number(askedMs) },
   {
     clock: systemClock,
     random: { next: () => Math.random() },
@@ -34,7 +36,8 @@ const outcome = await acquireInstanceLock(
       phase = 'stopping';
       say({ kind: 'asked' });
       // As a broker that flushes before it lets go.
-      setTimeout(() => void stop(), 100);
+      if (!isGoing) setTimeout(() => void stop(), Number(lateMs));
+      isGoing = true;
     },
     onWait: (message) => say({ kind: 'waits', message }),
   },
