@@ -12,7 +12,7 @@ import { Ledger, resourcesOf, type Entry } from './ledger.js';
 import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, AskedAbout, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
-import { readRequest, type AllocationRequest, type RawRequest } from './request.js';
+import { readRequest, type AllocationRequest, type Asked } from './request.js';
 import { refused, type LeaseRef, type Refused, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
@@ -84,11 +84,11 @@ export class Allocations implements LeaseSource {
   }
 
   /**
-   * Gives devices.
+   * Gives devices. Nothing is decoded of who asks too often.
    *
    * @param signal aborts when the caller goes away: it leaves the line, and what was not recorded yet is undone
    */
-  async allocate(raw: RawRequest, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
+  async allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const startedAt = this.#ports.clock.mono();
     const result = await this.#allocate(raw, caller, signal);
     const { metrics, clock } = this.#ports;
@@ -158,10 +158,10 @@ export class Allocations implements LeaseSource {
     this.#halt.abort(new Error('the broker is stopping'));
   }
 
-  async #allocate(raw: RawRequest, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
+  async #allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const tooOften = this.tooOften(caller, 'devices');
     if (tooOften !== undefined) return tooOften;
-    const request = readRequest(raw);
+    const request = readRequest(typeof raw === 'function' ? raw() : raw);
     if ('code' in request) return { ok: false, refusal: request };
     const shut = this.keeper.shut();
     if (shut !== undefined) return { ok: false, refusal: shut };

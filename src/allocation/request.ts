@@ -25,6 +25,9 @@ export interface RawRequest {
   readonly waitMs: number;
 }
 
+/** The same, or what decodes it (and may throw). */
+export type Asked = RawRequest | (() => RawRequest);
+
 /** What can be worked with. */
 export interface AllocationRequest {
   readonly wants: readonly Want[];

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { sleep } from '../kernel/clock.js';
-import { mayListen, type Caller } from '../model/ids.js';
+import { isTrusted, mayListen, type Caller } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
@@ -101,8 +101,10 @@ export class Broker {
         peerOf: (socket) => peers.peerOf(socket),
         hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
         budget: parts.connections,
-        openBorder: (socket, onEnd) =>
-          createBorder(socket, { guard: settings.guard, clock, onEnd, halfRequestBytes: HALF_REQUEST_BYTES }),
+        openBorder: (socket, onEnd, turns) =>
+          createBorder(socket, { guard: settings.guard, clock, onEnd, turns, halfRequestBytes: HALF_REQUEST_BYTES }),
+        isTrusted: (uid) => isTrusted(uid, parts.self.uid),
+        userOf: parts.userOf,
         count,
       });
     const gate = this.newGate();

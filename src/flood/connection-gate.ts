@@ -1,14 +1,17 @@
 // What happens to an accepted connection before anybody reads it: who is it, may it connect, the border before it.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
+import type { CallTurns } from '../model/call-turns.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
-import type { Caller } from '../model/ids.js';
+import type { Caller, UserOf } from '../model/ids.js';
+import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
 import type { Yielding } from './giving-way.js';
 import { ConnectionRun, RefusalRuns } from './refusal-runs.js';
 
-/** A connection that keeps calling after refusals is read only this often, and the next ones of its process. */
+/** A connection that keeps calling after refusals is read only this often, and the next ones of its process; how many calls
+ * of all of them are taken up is in call-paces. */
 const SLOW_READ_MS = 100;
 
 /** Ends that belong to a long life: nothing for an operator at night. */
@@ -29,8 +32,8 @@ export interface EndedBy {
 /** What reads a connection first, and can be told to read less. */
 export interface Throttled {
   /** Is read only this often from now on. */
-  throttle(everyMs: number): void;
-  throttleAfterOneCall(everyMs: number): void;
+  throttle(everyMs: number, turns?: CallTurns): void;
+  throttleAfterOneCall(everyMs: number, turns?: CallTurns): void;
   /** No call is open, and none has begun. */
   readonly isIdle: boolean;
   /** Is not read before. */
@@ -62,7 +65,11 @@ export interface ConnectionGatePorts<Socket, Border> {
     makeRoom?(caller: Caller | undefined): boolean;
   };
   /** Puts a border before a connection; `ended` is told when that ends it. */
-  readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void) => Border;
+  readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined) => Border;
+  /** Whether a uid is root's or the broker's own. */
+  readonly isTrusted: (uid: number) => boolean;
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
@@ -71,10 +78,13 @@ export interface ConnectionGatePorts<Socket, Border> {
 export class ConnectionGate<Socket extends AcceptedSocket, Border extends Throttled> {
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;
+  readonly #paces: CallPaces;
 
   constructor(ports: ConnectionGatePorts<Socket, Border>) {
     this.#ports = ports;
-    this.#runs = new RefusalRuns(() => ports.clock.mono());
+    const now = (): number => ports.clock.mono();
+    this.#runs = new RefusalRuns(now);
+    this.#paces = new CallPaces({ now, isTrusted: ports.isTrusted, userOf: ports.userOf });
   }
 
   /** Takes an accepted connection; undefined: it was refused and closed. */
@@ -110,14 +120,16 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     mayGiveWay: (connection: Yielding) => void = () => undefined,
   ): GuardedConnection<Border> {
     const runs = this.#runs;
-    const border = this.#ports.openBorder(socket, ({ code, message }) => {
+    const ended = ({ code, message }: EndedBy): void => {
       this.#ports.count('ended');
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
-    });
-    const slowDown = (): void => border.throttle(SLOW_READ_MS);
+    };
+    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller));
+    const afterRefusals = this.#paces.afterRefusals(caller);
+    const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);
-    if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS);
+    if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS, afterRefusals);
     const run = new ConnectionRun();
     mayGiveWay({
       isIdle: () => border.isIdle,

@@ -169,7 +169,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   const encodeLease = (lease: Lease): Bytes => LeaseMessage.encode(viewOf(lease));
   const handlers: UntypedServiceImplementation = {
     Allocate: unary(
-      (bytes) => AllocateRequest.decode(bytes, MOST_VALUES),
+      (bytes) => () => AllocateRequest.decode(bytes, MOST_VALUES),
       (request, caller, signal) => allocations.allocate(request, caller, signal),
       encodeLease,
     ),

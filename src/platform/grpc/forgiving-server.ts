@@ -13,16 +13,25 @@ type TakesCalls = {
  * anybody is left, and Node throws at that where nobody can catch it: a single peer could end the process. Calls that would
  * be compressed are refused here.
  *
+ * @param taken told of each call with the interceptors of its connection; `go` looks at it, and has sent headers when it
+ *   returns where the call is answered without any handler
  * @throws Error when the library no longer takes calls where this looks
  */
-export function createForgivingServer(options: ServerOptions): Server {
+export function createForgivingServer(
+  options: ServerOptions,
+  taken: (interceptors: unknown, stream: ServerHttp2Stream, go: () => void) => void,
+): Server {
   const server = new Server({ ...options, 'grpc.enable_channelz': 0 });
   const inner = server as unknown as Partial<TakesCalls>;
   const take = inner._streamHandler;
   if (take === undefined) throw new Error('grpc-js takes calls in another way than this broker knows');
   inner._streamHandler = (interceptors, stream, headers) => {
     if (stream.destroyed || stream.closed) stream.on('error', () => undefined);
-    else if (!refuseCompressed(stream, headers)) take.call(server, interceptors, stream, headers);
+    else {
+      taken(interceptors, stream, () => {
+        if (!refuseCompressed(stream, headers)) take.call(server, interceptors, stream, headers);
+      });
+    }
   };
   return server;
 }

@@ -9,6 +9,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
@@ -57,20 +58,34 @@ interface Open {
   calls: number;
 }
 
+/** A call that was taken; one that no handler asks about was answered by the library alone. */
+interface TakenCall {
+  isHandled: boolean;
+}
+
 /** Serves one gRPC service on injected connections. */
 export class GrpcDoor {
   readonly #server: Server;
   readonly #options: DoorOptions;
   readonly #open = new Map<number, Open>();
+  /** Whose calls come with which interceptor. */
+  readonly #labels = new WeakMap<object, Connection>();
+  /** By the metadata that a handler is given. */
+  readonly #calls = new WeakMap<object, TakenCall>();
+  /** The call that is looked at in this turn of the loop. */
+  #taking: TakenCall | undefined;
   #counter = 0;
   #isHushed = false;
 
   constructor(options: DoorOptions) {
     this.#options = options;
-    this.#server = createForgivingServer({
-      'grpc.max_concurrent_streams': options.streams,
-      'grpc.max_receive_message_length': options.maxRequestBytes,
-    });
+    this.#server = createForgivingServer(
+      {
+        'grpc.max_concurrent_streams': options.streams,
+        'grpc.max_receive_message_length': options.maxRequestBytes,
+      },
+      (interceptors, stream, go) => this.#watch(interceptors as readonly object[], stream, go),
+    );
   }
 
   /** Adds a service; before the first connection. */
@@ -83,8 +98,10 @@ export class GrpcDoor {
     return this.#open.size;
   }
 
-  /** The connection a call came on; undefined when it has gone. */
+  /** The connection a call came on, asked by its handler, who says what became of it; undefined when it has gone. */
   connectionOf(metadata: { get(key: string): (string | Buffer)[] }): Connection | undefined {
+    const call = this.#calls.get(metadata);
+    if (call !== undefined) call.isHandled = true;
     return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
   }
 
@@ -108,7 +125,11 @@ export class GrpcDoor {
     const id = this.#counter;
     const open: Open = { connection, socket, calls: 0 };
     this.#open.set(id, open);
-    const injector = this.#server.createConnectionInjector(credentialsFor(id, open));
+    const label = this.#label(id, open);
+    this.#labels.set(label, connection);
+    const injector = this.#server.createConnectionInjector(
+      experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]),
+    );
     socket.once('close', () => {
       this.#open.delete(id);
       injector.destroy();
@@ -144,39 +165,56 @@ export class GrpcDoor {
     for (const { socket } of this.#open.values()) socket.destroy();
     this.#open.clear();
   }
-}
 
-function credentialsFor(id: number, open: Open): ServerCredentials {
-  const label: ServerInterceptor = (_method, call) => {
-    unpackNothing(call);
-    let isUnderWay = false;
-    const underWay = (is: boolean): void => {
-      if (is !== isUnderWay) open.calls += is ? 1 : -1;
-      isUnderWay = is;
+  /** Counts a call as refused that is answered and reaches no handler: no method of ours, no gRPC, compressed, too large. */
+  #watch(interceptors: readonly object[], stream: ServerHttp2Stream, go: () => void): void {
+    const connection = interceptors.map((one) => this.#labels.get(one)).find((found) => found !== undefined);
+    const call: TakenCall = { isHandled: false };
+    const judge = (): void => {
+      if (call.isHandled || !stream.headersSent) return;
+      call.isHandled = true;
+      connection?.answered(false);
     };
-    return new ServerInterceptingCall(call, {
-      start: (next) =>
-        next({
-          onReceiveMetadata: (metadata, pass) => {
-            metadata.set(CONNECTION_KEY, String(id));
-            pass(metadata);
-          },
-          onReceiveHalfClose: (pass) => {
-            underWay(true);
-            pass();
-          },
-          onCancel: () => underWay(false),
-        }),
-      sendStatus: (status, next) => {
-        underWay(false);
-        next(status);
-      },
-      sendMetadata: (metadata, next) => {
-        // The library would announce what it could unpack.
-        for (const [name, value] of Object.entries(ACCEPTED_ENCODINGS)) metadata.set(name, value);
-        next(metadata);
-      },
-    });
-  };
-  return experimental.createServerCredentialsWithInterceptors(ServerCredentials.createInsecure(), [label]);
+    this.#taking = call;
+    go();
+    this.#taking = undefined;
+    judge();
+    stream.once('close', judge);
+  }
+
+  #label(id: number, open: Open): ServerInterceptor {
+    return (_method, call) => {
+      const taken = this.#taking;
+      unpackNothing(call);
+      let isUnderWay = false;
+      const underWay = (is: boolean): void => {
+        if (is !== isUnderWay) open.calls += is ? 1 : -1;
+        isUnderWay = is;
+      };
+      return new ServerInterceptingCall(call, {
+        start: (next) =>
+          next({
+            onReceiveMetadata: (metadata, pass) => {
+              metadata.set(CONNECTION_KEY, String(id));
+              if (taken !== undefined) this.#calls.set(metadata, taken);
+              pass(metadata);
+            },
+            onReceiveHalfClose: (pass) => {
+              underWay(true);
+              pass();
+            },
+            onCancel: () => underWay(false),
+          }),
+        sendStatus: (status, next) => {
+          underWay(false);
+          next(status);
+        },
+        sendMetadata: (metadata, next) => {
+          // The library would announce what it could unpack.
+          for (const [name, value] of Object.entries(ACCEPTED_ENCODINGS)) metadata.set(name, value);
+          next(metadata);
+        },
+      });
+    };
+  }
 }

@@ -1,6 +1,7 @@
 // The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses, and ends connections that exceed their budgets.
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
+import type { CallTurns } from '../../model/call-turns.js';
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { Brake, HOLD } from './brake.js';
@@ -31,6 +32,8 @@ export interface BorderOptions {
   readonly halfRequestBytes?: number;
   /** Called once when the border, and not one of the two sides, ends the connection. */
   readonly onEnd: (end: BorderEnd) => void;
+  /** The turns that calls take; without them each passes at once. */
+  readonly turns?: CallTurns | undefined;
 }
 
 /** Octets held at most for a side that does not take them. */
@@ -67,7 +70,6 @@ export class Border extends Duplex {
   #suspect: ConnectionEndCode | undefined;
   #hasEnded = false;
 
-  /** See createBorder(). */
   constructor(socket: Duplex, options: BorderOptions) {
     super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
     const now = options.clock.mono();
@@ -82,6 +84,7 @@ export class Border extends Duplex {
     this.#outbound = new Outbound(this.#guard, this.#calls, (settings) => this.#inbound.serverAnnounced(settings));
     this.#outlet = new Outlet(socket, () => this.#sent());
     this.#throttle = new Throttle(this.#brake, this.#inbound, this.#alarm, () => options.clock.mono());
+    if (options.turns !== undefined) this.#inbound.paceBy(options.turns);
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
     socket.on('end', () => this.#peerClosed());
     socket.on('error', () => this.destroy());
@@ -90,11 +93,7 @@ export class Border extends Duplex {
     this.#expect(now);
   }
 
-  /**
-   * What the peer sends is looked at only after so long. Until then nothing of the peer counts as late.
-   *
-   * @param ms milliseconds; 0 or less changes nothing
-   */
+  /** What the peer sends is looked at only after so many milliseconds. Until then nothing of the peer counts as late. */
   readLater(ms: number): void {
     this.#throttle.readLater(ms);
   }
@@ -104,14 +103,15 @@ export class Border extends Duplex {
    * connection that keeps calling after refusals).
    *
    * @param everyMs milliseconds between two reads
+   * @param turns that its calls take from now on, with others
    */
-  throttle(everyMs: number): void {
-    this.#throttle.begin(everyMs);
+  throttle(everyMs: number, turns?: CallTurns): void {
+    this.#throttle.begin(everyMs, turns);
   }
 
   /** The same from the first call on, which passes at once. Before the peer was read. */
-  throttleAfterOneCall(everyMs: number): void {
-    this.#throttle.beginAfterOneCall(everyMs);
+  throttleAfterOneCall(everyMs: number, turns?: CallTurns): void {
+    this.#throttle.beginAfterOneCall(everyMs, turns);
   }
 
   /**

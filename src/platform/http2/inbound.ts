@@ -1,4 +1,5 @@
 // From the client to the server: counts its frames, and lets pass what the server may read.
+import type { CallTurns } from '../../model/call-turns.js';
 import type { GuardSettings } from '../../model/settings.js';
 import type { Calls } from './calls.js';
 import { malformed } from './fault.js';
@@ -29,6 +30,10 @@ export class Inbound extends FrameCutter {
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
   #isStalled = false;
+  /** Those whose turns its calls take. */
+  #turns: CallTurns | undefined;
+  /** A turn was booked for the next call, and has come. */
+  #hasTurn = false;
 
   /** @param settings the bounds of header blocks */
   constructor(settings: GuardSettings, guard: Guard, calls: Calls) {
@@ -49,7 +54,7 @@ export class Inbound extends FrameCutter {
     return this.#blockSince;
   }
 
-  /** Whether a further call waits for allowCalls(). */
+  /** Whether a further call waits for allowCalls(), or for its turn. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
@@ -63,6 +68,22 @@ export class Inbound extends FrameCutter {
   allowCalls(count: number): void {
     this.#mayOpen = count;
     if (count > 0) this.#isStalled = false;
+  }
+
+  /** From now on each call takes one of these turns. */
+  paceBy(turns: CallTurns): void {
+    this.#turns = turns;
+    this.#hasTurn = false;
+  }
+
+  /** When the turn of the call that waits is, in milliseconds from now. After it, `giveTurn`. */
+  bookTurn(): number {
+    return this.#turns?.book() ?? 0;
+  }
+
+  /** The booked turn has come. */
+  giveTurn(): void {
+    this.#hasTurn = true;
   }
 
   /** The server sent SETTINGS; what they mean for the header table counts once the client acknowledges them. */
@@ -105,10 +126,17 @@ export class Inbound extends FrameCutter {
 
   /** Whether a frame opens a call that is not allowed yet. Its time has not begun then. */
   protected override mustWait(head: FrameHead): boolean {
-    if (this.#mayOpen > 0 || head.type !== FRAME.HEADERS || !this.#calls.opens(head.stream)) return false;
+    if (head.type !== FRAME.HEADERS || !this.#calls.opens(head.stream)) return false;
+    if (this.#mayOpen > 0 && this.#takeTurn()) return false;
     this.#isStalled = true;
     this.#blockSince = undefined;
     return true;
+  }
+
+  #takeTurn(): boolean {
+    const had = this.#hasTurn;
+    this.#hasTurn = false;
+    return had || this.#turns === undefined || this.#turns.take();
   }
 
   /** Looks at the frame at `at` (a streamed one: its head); returns what passes in its place if it does not itself. */

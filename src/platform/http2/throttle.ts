@@ -1,8 +1,9 @@
+import type { CallTurns } from '../../model/call-turns.js';
 import { HOLD, type Brake } from './brake.js';
 import type { Inbound } from './inbound.js';
 import type { LazyAlarm } from './lazy-alarm.js';
 
-/** Reads a peer late, or only once every so often and lets one call of it pass each time. */
+/** Reads a peer late, or only once every so often and lets one call of it pass each time; holds calls back until their turn. */
 export class Throttle {
   readonly #brake: Brake;
   readonly #inbound: Inbound;
@@ -13,6 +14,8 @@ export class Throttle {
   #firstReadAt = 0;
   /** Its first call has not come yet. */
   #awaitsFirst = false;
+  /** The call that waits has a turn. */
+  #hasBooked = false;
 
   /** @param alarm calls `check` when it rings */
   constructor(brake: Brake, inbound: Inbound, alarm: LazyAlarm, now: () => number) {
@@ -30,14 +33,18 @@ export class Throttle {
     this.#alarm.ringAt(this.#firstReadAt);
   }
 
-  /** From now on; milliseconds between two reads. Idempotent. */
-  begin(everyMs: number): void {
-    if (this.#everyMs === undefined || this.#awaitsFirst) this.#pause(everyMs);
+  /** From now on; milliseconds between two reads, and the turns that calls take then. Idempotent. */
+  begin(everyMs: number, turns?: CallTurns): void {
+    const isNew = this.#everyMs === undefined || this.#awaitsFirst;
     this.#everyMs = everyMs;
+    if (!isNew) return;
+    if (turns !== undefined) this.#inbound.paceBy(turns);
+    this.#pause();
   }
 
   /** From the first call on, which passes at once. Before anything was read. */
-  beginAfterOneCall(everyMs: number): void {
+  beginAfterOneCall(everyMs: number, turns?: CallTurns): void {
+    if (turns !== undefined) this.#inbound.paceBy(turns);
     this.#everyMs = everyMs;
     this.#awaitsFirst = true;
     this.#inbound.allowCalls(1);
@@ -45,7 +52,8 @@ export class Throttle {
 
   /** Something was read. */
   afterRead(): void {
-    if (this.#everyMs !== undefined && !(this.#awaitsFirst && this.#inbound.mayOpen)) this.#pause(this.#everyMs);
+    const isSlow = this.#everyMs !== undefined && !(this.#awaitsFirst && this.#inbound.mayOpen);
+    if (isSlow || this.#inbound.isStalled) this.#pause();
   }
 
   /**
@@ -56,21 +64,25 @@ export class Throttle {
   check(now: number, admit: () => void): void {
     if (now >= this.#firstReadAt) this.#brake.letGo(HOLD.NOT_YET);
     else this.#alarm.ringAt(this.#firstReadAt);
-    if (this.#everyMs === undefined || !this.#brake.has(HOLD.THROTTLED)) return;
+    if (!this.#brake.has(HOLD.THROTTLED)) return;
     if (now >= this.#readAgainAt) {
-      this.#inbound.allowCalls(1);
+      this.#inbound.allowCalls(this.#everyMs === undefined ? Infinity : 1);
+      if (this.#hasBooked) this.#inbound.giveTurn();
+      this.#hasBooked = false;
       admit();
-      if (this.#inbound.isStalled) this.#pause(this.#everyMs);
+      if (this.#inbound.isStalled) this.#pause();
       else this.#brake.letGo(HOLD.THROTTLED);
     }
     this.#alarm.ringAt(this.#readAgainAt > now ? this.#readAgainAt : Infinity);
   }
 
-  #pause(everyMs: number): void {
+  #pause(): void {
     this.#awaitsFirst = false;
     this.#brake.hold(HOLD.THROTTLED);
-    this.#inbound.allowCalls(0);
-    this.#readAgainAt = this.#now() + everyMs;
+    if (this.#everyMs !== undefined) this.#inbound.allowCalls(0);
+    this.#hasBooked = this.#inbound.isStalled;
+    const turnMs = this.#hasBooked ? this.#inbound.bookTurn() : 0;
+    this.#readAgainAt = this.#now() + Math.max(this.#everyMs ?? 0, turnMs);
     this.#alarm.ringAt(this.#readAgainAt);
   }
 }

@@ -180,6 +180,19 @@ describe('a change', () => {
   });
 });
 
+describe('a request for devices', () => {
+  it('is not decoded where its user asks too often', async () => {
+    const { allocations } = await world(4, { flood: () => 50 }).opened;
+    const decode = (): never => assert.fail('it was decoded');
+    const result = await allocations.allocate(
+      decode,
+      { uid: STRANGER, process: undefined },
+      new AbortController().signal,
+    );
+    assert.equal(result.ok ? '' : result.refusal.code, 'FLOOD_ALLOCATE');
+  });
+});
+
 describe('calls about leases', () => {
   it('have a bucket of their own, but for root and the own user', async () => {
     const asked: string[] = [];

@@ -6,12 +6,12 @@ import { ConnectionGate } from '../../../src/flood/connection-gate.js';
 import type { Caller } from '../../../src/model/ids.js';
 import type { Connection } from '../../../src/platform/grpc/grpc-door.js';
 import { createBorder, type Border } from '../../../src/platform/http2/border.js';
-import { encodeFrame, FRAME, PREFACE } from '../../../src/platform/http2/frames.js';
+import { encodeFrame, FRAME, PREFACE, readHead } from '../../../src/platform/http2/frames.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { processOf } from '../../support/flood-world.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
 import { memoryPair } from '../../support/http2/memory-pair.js';
-import { settings } from '../../support/http2/raw-peer.js';
+import { request, requestBlock, settings } from '../../support/http2/raw-peer.js';
 
 /** PING frames beyond the budget of this world. */
 const ATTACK = Buffer.concat([
@@ -26,6 +26,8 @@ class World {
   readonly told: string[] = [];
   readonly counted: string[] = [];
   places = 0;
+  /** Calls that passed their border. */
+  calls = 0;
   #caller: Caller | undefined = processOf(1);
   readonly #gate = new ConnectionGate<Duplex, Border>({
     clock: this.clock,
@@ -36,8 +38,10 @@ class World {
       debug: () => undefined,
     },
     events: { record: () => undefined },
-    openBorder: (socket, onEnd) =>
-      createBorder(socket, { guard: { ...guardSettings, pings: 10, idleMs: 1_000 }, clock: this.clock, onEnd }),
+    openBorder: (socket, onEnd, turns) =>
+      createBorder(socket, { guard: { ...guardSettings, pings: 10, idleMs: 1_000 }, clock: this.clock, onEnd, turns }),
+    isTrusted: (uid) => uid === 0,
+    userOf: (uid) => uid,
     peerOf: () => this.#caller,
     hasRoom: () => true,
     budget: {
@@ -55,7 +59,12 @@ class World {
     const [client, socket] = memoryPair();
     client.on('error', () => undefined).resume();
     const connection: Connection | undefined = this.#gate.accept(socket);
-    connection?.stream.on('error', () => undefined).resume();
+    let passed = Buffer.from([]);
+    connection?.stream.on('error', () => undefined);
+    connection?.stream.on('data', (bytes: Buffer) => {
+      passed = Buffer.concat([passed, bytes]);
+      this.calls += callsIn(passed) - callsIn(passed.subarray(0, passed.length - bytes.length));
+    });
     await this.settle();
     return { client, connection };
   }
@@ -68,6 +77,25 @@ class World {
     return connection?.stream.destroyed === true;
   }
 
+  /** So many connections of a process make so many calls at once each, after so many refusals. */
+  async call(caller: Caller, connections: number, calls: number, refusals = 0): Promise<void> {
+    for (let nth = 0; nth < connections; nth++) {
+      const { client, connection } = await this.connect(caller);
+      client.write(Buffer.concat([PREFACE, settings()]));
+      for (let time = 0; time < refusals; time++) connection?.answered(false);
+      const streams = Array.from({ length: calls }, (_, at) => 1 + 2 * at);
+      client.write(Buffer.concat(streams.map((stream) => request(stream, requestBlock('/raw')))));
+    }
+    await this.settle();
+  }
+
+  /** Calls that passed in this time. */
+  async callsWithin(ms: number): Promise<number> {
+    const before = this.calls;
+    for (let at = 0; at < ms; at += 10) await this.pass(10);
+    return this.calls - before;
+  }
+
   async settle(): Promise<void> {
     for (let turns = 0; turns < 8; turns++) await turn();
   }
@@ -77,6 +105,62 @@ class World {
     await this.settle();
   }
 }
+
+/** Calls whose first frame is among whole octets of a client. */
+function callsIn(bytes: Buffer): number {
+  let calls = 0;
+  for (let at = PREFACE.length; at + 9 <= bytes.length;) {
+    const { type, length } = readHead(bytes, at);
+    if (type === FRAME.HEADERS) calls += 1;
+    at += 9 + length;
+  }
+  return calls;
+}
+
+void describe('calls that are taken up', () => {
+  void it('after refusals are ten a second of a process, however many connections it has, and none is lost', async () => {
+    const world = new World();
+    await world.call(processOf(1), 12, 3, 16);
+    assert.ok((await world.callsWithin(1_000)) <= 10);
+    const before = world.calls;
+    await world.call(processOf(2), 1, 1);
+    assert.equal(world.calls, before + 1, 'another process is not concerned');
+    await world.callsWithin(5_000);
+    assert.equal(world.calls, 37);
+  });
+
+  void it('after refusals are forty a second of an ordinary user, however many processes it has', async () => {
+    const world = new World();
+    for (let pid = 1; pid <= 10; pid++) await world.call(processOf(pid, 7), 1, 20, 16);
+    await world.callsWithin(200);
+    const within = await world.callsWithin(1_000);
+    assert.ok(within >= 36 && within <= 40, String(within));
+    await world.call(processOf(20, 8), 1, 20, 16);
+    await world.callsWithin(200);
+    assert.ok((await world.callsWithin(500)) >= 24, 'another user has its own');
+  });
+
+  void it('of an ordinary user are bounded whatever comes of them, by process and by user', async () => {
+    const world = new World();
+    await world.call(processOf(1, 7), 4, 100);
+    assert.equal(world.calls, 250);
+    await world.call(processOf(2, 7), 2, 100);
+    assert.equal(world.calls, 450, 'another process has its own');
+    assert.equal(await world.callsWithin(100), 10);
+    await world.call(processOf(3, 7), 2, 100);
+    assert.ok(world.calls < 520, 'and the user has not more for more of them');
+    const within = await world.callsWithin(500);
+    assert.ok(within >= 95 && within <= 105, String(within));
+    await world.callsWithin(2_000);
+    assert.equal(world.calls, 800, 'each call comes to its turn');
+  });
+
+  void it('of root are not', async () => {
+    const world = new World();
+    await world.call(processOf(1), 10, 100);
+    assert.equal(world.calls, 1_000);
+  });
+});
 
 void describe('connections of a process that is cut off again and again', () => {
   void it('are looked at in turns, which is told once', async () => {

@@ -1,0 +1,9 @@
+// When a call may be taken up that a peer makes, where calls of one process or user come in turns.
+
+/** The turns of those who share them. */
+export interface CallTurns {
+  /** Takes a turn that is free now; false: there is none, and a call that waits has one by `book`. */
+  take(): boolean;
+  /** Takes the next turn, however late. Returns in how many milliseconds it is. */
+  book(): number;
+}
