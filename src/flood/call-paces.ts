@@ -23,6 +23,12 @@ const REFUSED = {
   user: { intervalMs: 25, burst: 4, ahead: 2_048 },
 } as const;
 
+/** Of the first call of each further connection of such a process: many plugins of one may connect at once, and be refused. */
+const FIRST = {
+  process: { intervalMs: 100, burst: 250, ahead: 256 },
+  user: { intervalMs: 25, burst: 500, ahead: 2_048 },
+} as const;
+
 /** Of ordinary users whatever comes of their calls: far above what plugins, and owners of leases, do. */
 const USUAL = {
   process: { intervalMs: 10, burst: 250, ahead: 256 },
@@ -102,6 +108,7 @@ export interface CallPacePorts {
 export class CallPaces {
   readonly #ports: CallPacePorts;
   readonly #refused = new Kind(REFUSED);
+  readonly #first = new Kind(FIRST);
   readonly #usual = new Kind(USUAL);
 
   constructor(ports: CallPacePorts) {
@@ -111,6 +118,11 @@ export class CallPaces {
   /** The turns of one that was refused again and again; undefined where nobody knows who it is. */
   afterRefusals(caller: Caller | undefined): CallTurns | undefined {
     return caller === undefined ? undefined : this.#turns(this.#refused, caller);
+  }
+
+  /** The same of the first call of a further connection of it. */
+  firstAfterRefusals(caller: Caller | undefined): CallTurns | undefined {
+    return caller === undefined ? undefined : this.#turns(this.#first, caller);
   }
 
   /** The turns of any other; undefined of root and the broker's own user. */

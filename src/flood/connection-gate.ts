@@ -33,7 +33,7 @@ export interface EndedBy {
 export interface Throttled {
   /** Is read only this often from now on. */
   throttle(everyMs: number, turns?: CallTurns): void;
-  throttleAfterOneCall(everyMs: number, turns?: CallTurns): void;
+  throttleAfterOneCall(everyMs: number, turns?: CallTurns, first?: CallTurns): void;
   /** No call is open, and none has begun. */
   readonly isIdle: boolean;
   /** Is not read before. */
@@ -129,7 +129,9 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);
-    if (runs.isRefused(caller)) border.throttleAfterOneCall(SLOW_READ_MS, afterRefusals);
+    if (runs.isRefused(caller)) {
+      border.throttleAfterOneCall(SLOW_READ_MS, afterRefusals, this.#paces.firstAfterRefusals(caller));
+    }
     const run = new ConnectionRun();
     mayGiveWay({
       isIdle: () => border.isIdle,

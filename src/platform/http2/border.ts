@@ -109,9 +109,9 @@ export class Border extends Duplex {
     this.#throttle.begin(everyMs, turns);
   }
 
-  /** The same from the first call on, which passes at once. Before the peer was read. */
-  throttleAfterOneCall(everyMs: number, turns?: CallTurns): void {
-    this.#throttle.beginAfterOneCall(everyMs, turns);
+  /** The same from the first call on, which passes at once where a turn of `first` is free. Before the peer was read. */
+  throttleAfterOneCall(everyMs: number, turns?: CallTurns, first?: CallTurns): void {
+    this.#throttle.beginAfterOneCall(everyMs, turns, first);
   }
 
   /**

@@ -14,6 +14,8 @@ export class Throttle {
   #firstReadAt = 0;
   /** Its first call has not come yet. */
   #awaitsFirst = false;
+  /** Those that calls take once it is read slowly. */
+  #slowTurns: CallTurns | undefined;
   /** The call that waits has a turn. */
   #hasBooked = false;
 
@@ -37,14 +39,14 @@ export class Throttle {
   begin(everyMs: number, turns?: CallTurns): void {
     const isNew = this.#everyMs === undefined || this.#awaitsFirst;
     this.#everyMs = everyMs;
-    if (!isNew) return;
-    if (turns !== undefined) this.#inbound.paceBy(turns);
-    this.#pause();
+    this.#slowTurns ??= turns;
+    if (isNew) this.#slow();
   }
 
-  /** From the first call on, which passes at once. Before anything was read. */
-  beginAfterOneCall(everyMs: number, turns?: CallTurns): void {
-    if (turns !== undefined) this.#inbound.paceBy(turns);
+  /** From the first call on, which passes at once where one of `first` is free. Before anything was read. */
+  beginAfterOneCall(everyMs: number, turns?: CallTurns, first?: CallTurns): void {
+    if (first !== undefined) this.#inbound.paceBy(first);
+    this.#slowTurns = turns;
     this.#everyMs = everyMs;
     this.#awaitsFirst = true;
     this.#inbound.allowCalls(1);
@@ -52,8 +54,9 @@ export class Throttle {
 
   /** Something was read. */
   afterRead(): void {
-    const isSlow = this.#everyMs !== undefined && !(this.#awaitsFirst && this.#inbound.mayOpen);
-    if (isSlow || this.#inbound.isStalled) this.#pause();
+    const { isStalled, mayOpen } = this.#inbound;
+    if (this.#awaitsFirst && (isStalled || !mayOpen)) this.#slow();
+    else if (isStalled || (this.#everyMs !== undefined && !this.#awaitsFirst)) this.#pause();
   }
 
   /**
@@ -76,8 +79,13 @@ export class Throttle {
     this.#alarm.ringAt(this.#readAgainAt > now ? this.#readAgainAt : Infinity);
   }
 
-  #pause(): void {
+  #slow(): void {
     this.#awaitsFirst = false;
+    if (this.#slowTurns !== undefined) this.#inbound.paceBy(this.#slowTurns);
+    this.#pause();
+  }
+
+  #pause(): void {
     this.#brake.hold(HOLD.THROTTLED);
     if (this.#everyMs !== undefined) this.#inbound.allowCalls(0);
     this.#hasBooked = this.#inbound.isStalled;

@@ -129,6 +129,16 @@ void describe('calls that are taken up', () => {
     assert.equal(world.calls, 37);
   });
 
+  void it('after refusals are at once the first ones of many further connections, but not again and again', async () => {
+    const world = new World();
+    await world.call(processOf(1), 1, 0, 16);
+    await world.call(processOf(1), 240, 1);
+    assert.equal(world.calls, 240);
+    await world.call(processOf(1), 40, 1);
+    const later = await world.callsWithin(1_000);
+    assert.ok(later >= 9 && later <= 11, String(later));
+  });
+
   void it('after refusals are forty a second of an ordinary user, however many processes it has', async () => {
     const world = new World();
     for (let pid = 1; pid <= 10; pid++) await world.call(processOf(pid, 7), 1, 20, 16);
