@@ -26,8 +26,8 @@ export class Asking {
   readonly #time: DecisionTime;
   readonly #again: (resource: string) => void;
   readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
-  /** Until when devices are avoided, by resource and id. */
-  readonly #avoided = new Map<string, number>();
+  /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
+  readonly #avoided = new Map<string, Map<string, number>>();
 
   /** @param again devices of a resource are not avoided any more */
   constructor(ports: AllocationPorts, ledger: Ledger, time: DecisionTime, again: (resource: string) => void) {
@@ -39,10 +39,14 @@ export class Asking {
 
   /** Whether a device is better not given now. */
   readonly isAvoided = (resource: string, id: string): boolean => {
-    if (this.#avoided.size === 0) return false;
-    const until = this.#avoided.get(`${resource} ${id}`);
+    const until = this.#avoided.get(resource)?.get(id);
     return until !== undefined && until > this.#ports.clock.mono();
   };
+
+  /** How many devices are remembered as better not given. */
+  get avoided(): number {
+    return [...this.#avoided.values()].reduce((sum, { size }) => sum + size, 0);
+  }
 
   /**
    * What the plugin would rather give than what is marked. Any fault, and any answer that does not fit, means: what is
@@ -194,10 +198,21 @@ export class Asking {
   }
 
   #avoid(resource: string, ids: readonly string[], clock: Clock): void {
-    const now = clock.mono();
-    for (const [key, until] of this.#avoided) if (until <= now) this.#avoided.delete(key);
-    for (const id of ids) this.#avoided.set(`${resource} ${id}`, now + AVOID_MS);
-    clock.alarm(AVOID_MS, () => this.#again(resource));
+    const until = clock.mono() + AVOID_MS;
+    const avoided = this.#avoided.get(resource) ?? new Map<string, number>();
+    this.#avoided.set(resource, avoided);
+    for (const id of ids) {
+      avoided.delete(id); // so that it comes last
+      avoided.set(id, until);
+    }
+    clock.alarm(AVOID_MS, () => {
+      for (const [id, untilMs] of avoided) {
+        if (untilMs > until) break;
+        avoided.delete(id);
+      }
+      if (avoided.size === 0 && this.#avoided.get(resource) === avoided) this.#avoided.delete(resource);
+      this.#again(resource);
+    });
   }
 }
 

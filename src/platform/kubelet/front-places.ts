@@ -2,19 +2,19 @@
 // a folder of device-plugins/ that the kubelet's wipe leaves; socket B stands in plugins/ and is reached through a link in
 // plugins_registry/, which the kubelet dials by itself when it starts. That link is made once and never changed: the
 // kubelet forgets a plugin by its resource name when an entry goes, and would cut off the socket that Register named.
-import { mkdirSync, readlinkSync, statSync } from 'node:fs';
+import { mkdirSync, readlinkSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { FrontedService, FrontPlace } from '../../front/ports.js';
-import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
 import { incarnationAt } from '../fs/socket-pin.js';
 import { answers } from '../grpc/unix-listener.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
+import { needOnlyOurs } from './only-ours.js';
 
 /** What places need. */
 export interface FrontPlacesPorts {
@@ -103,7 +103,7 @@ class BoundSocket {
 
   /** @throws Error with a sentence */
   async ensure(): Promise<void> {
-    checkParent(this.#parent);
+    needOnlyOurs(this.#parent);
     const file = path.join(this.#parent, FRONT_FOLDER, this.#name);
     const there = incarnationAt(file);
     if (there !== undefined && incarnationKey(there) === this.#key) return;
@@ -132,29 +132,6 @@ class BoundSocket {
     this.#server = undefined;
     if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
-}
-
-/**
- * Whoever may write a directory of the kubelet's can put another folder in the place of ours, and another kubelet.sock there.
- *
- * @throws Error with a sentence when ordinary users may
- */
-function checkParent(parent: string): void {
-  const status = ifPossible(() => statSync(parent));
-  if (status === undefined) return; // it is made
-  const { uid, gid, mode } = status;
-  const isOurs = (id: number, own: number | undefined): boolean => id === 0 || id === own;
-  const who = !isOurs(uid, process.geteuid?.())
-    ? `is uid ${String(uid)}'s`
-    : (mode & 0o002) !== 0
-      ? 'may be written by everybody'
-      : (mode & 0o020) !== 0 && !isOurs(gid, process.getegid?.())
-        ? `may be written by group ${String(gid)}`
-        : undefined;
-  if (who === undefined) return;
-  throw new Error(
-    `${parent} ${who}, who could stand in for the kubelet and for its plugins: make it root's (chown root:root, chmod 0750)`,
-  );
 }
 
 /**
