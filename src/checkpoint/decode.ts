@@ -153,6 +153,7 @@ function decodeList(list: Members): StoredList {
     sha256,
     bytes: list.count('bytes'),
     devices: list.count('devices'),
+    ...(list.has('healthy') ? { healthy: list.count('healthy') } : {}),
     ...(list.has('inline') ? { inline: list.text('inline') } : {}),
   };
 }

@@ -171,8 +171,8 @@ export class DeviceLists {
   }
 }
 
-function stored({ raw, sha256, devices }: ReceivedList): StoredList {
-  return { sha256, bytes: raw.length, devices };
+function stored({ raw, sha256, devices, healthy }: ReceivedList): StoredList {
+  return { sha256, bytes: raw.length, devices, ...(healthy === undefined ? {} : { healthy }) };
 }
 
 function filesNamedIn({ plugins, leases }: CheckpointDocument): Set<string> {

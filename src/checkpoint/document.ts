@@ -16,6 +16,8 @@ export interface StoredList {
   readonly bytes: number;
   /** How many devices it names, for people who look into the file. */
   readonly devices: number;
+  /** How many of them are healthy, so that a start need not read the bytes. Absent in files of versions before 0.2. */
+  readonly healthy?: number;
   /** The bytes in base64 when they are few; absent when they are a file. */
   readonly inline?: string;
 }

@@ -11,6 +11,8 @@ export interface ReceivedList {
   readonly sha256: string;
   /** How many devices it names. */
   readonly devices: number;
+  /** How many of them are healthy, where they were counted. */
+  readonly healthy?: number;
 }
 
 /** Takes a list; gives what the entry may say of it at once, if anything. */

@@ -25,8 +25,8 @@ export interface PersistencePorts {
     restore(records: readonly unknown[], isSameBoot: boolean): readonly Quarantine[];
   };
   readonly clock: Clock;
-  /** Counts the healthy devices of a list that was accepted once; 0 where this version reads it otherwise. */
-  readonly countHealthy: (raw: Buffer) => number;
+  /** Counts the healthy devices of a list that was accepted once, in slices; 0 where this version reads it otherwise. */
+  readonly countHealthy: (raw: Buffer) => Promise<number>;
 }
 
 /** Writes the facts of roster, inventory and flood policy, and reads them back. */
@@ -145,13 +145,15 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     const read = await Promise.all(
       entries.map(({ list }) => (list === undefined ? Promise.resolve(undefined) : this.#store.readList(list))),
     );
-    entries.forEach((entry, index) => {
+    for (const [index, entry] of entries.entries()) {
       const instance = instanceOf(entry, roster.nextSeq(), this.#store.isHint(entry), wallMs);
       flood.pin(entry);
       const raw = read[index];
-      if (raw !== undefined) lists.restore(holdingOf(instance.id, entry, raw, countHealthy(raw)));
+      // A list of an ordinary user may be long, and nobody is served before all are back.
+      if (raw !== undefined)
+        lists.restore(holdingOf(instance.id, entry, raw, entry.list?.healthy ?? (await countHealthy(raw))));
       roster.restore(instance);
-    });
+    }
   }
 
   readonly #penaltiesNow = (): readonly unknown[] => {

@@ -31,6 +31,7 @@ const entry = z.looseObject({
       sha256: z.string().regex(/^[0-9a-f]{64}$/),
       bytes: count,
       devices: count,
+      healthy: count.optional(),
       inline: z.string().optional(),
     })
     .optional(),

@@ -14,13 +14,16 @@ export const decodeList: ListDecoder = async (raw, maxDevices, signal) => {
   return { ok: false, code: read.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID', sentence: read.message };
 };
 
-/** Healthy devices of a list that was accepted once; 0 when this version reads it otherwise. */
-export function countHealthy(raw: Buffer): number {
+/** Healthy devices of a list that was accepted once, giving way to others while it is long; 0 when this version reads it otherwise. */
+export async function countHealthy(raw: Buffer): Promise<number> {
   const reader = new DeviceListReader(raw, Infinity);
-  return orElse(0, () => {
-    while (!reader.readSlice());
+  try {
+    while (!reader.readSlice()) await nextTurn();
     return reader.summary().healthy;
-  });
+  } catch (problem) {
+    if (problem instanceof WireError) return 0;
+    throw problem;
+  }
 }
 
 /** Devices of a list that was accepted once; none when this version reads it otherwise. */

@@ -28,7 +28,7 @@ async function live(disk: FakeDisk): Promise<Life> {
     lists: { holding: () => undefined, restore: () => undefined },
     flood: world.gate,
     clock: world.clock,
-    countHealthy: () => 0,
+    countHealthy: () => Promise.resolve(0),
   });
   persistence.restorePenalties(true);
   world.gate.listeners.follow(persistence);

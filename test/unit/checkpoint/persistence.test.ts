@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { instanceOf } from '../../../src/checkpoint/entries.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
+import type { Holding } from '../../../src/model/device-list.js';
 import type { Instance } from '../../../src/model/instance.js';
-import { checkpointRig, facts } from '../../support/checkpoint-rig.js';
+import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { STATE } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
@@ -11,28 +12,64 @@ import { FakeDisk } from '../../support/fake-disk.js';
 /** A start of a broker on a disk, and what it puts back. */
 async function start(
   disk: FakeDisk,
-): Promise<{ persistence: Persistence; restored: Instance[]; stop(): Promise<void> }> {
+  received?: Omit<Holding, 'instanceId' | 'resource'>,
+): Promise<{ persistence: Persistence; restored: Instance[]; counts: (number | 'walked')[]; stop(): Promise<void> }> {
   const clock = new FakeClock();
   const { store } = checkpointRig(disk, STATE, clock);
   await store.open();
   const restored: Instance[] = [];
+  const counts: (number | 'walked')[] = [];
   const persistence = new Persistence({
     store,
     roster: { nextSeq: () => 1, all: () => [], restore: (instance) => void restored.push(instance) },
-    lists: { holding: () => undefined, restore: () => undefined },
+    lists: {
+      holding: (instanceId) => (received === undefined ? undefined : { instanceId, resource: '', ...received }),
+      restore: ({ healthy }) => void counts.push(healthy),
+    },
     flood: { pin: () => undefined, unpin: () => undefined, snapshot: () => [], restore: () => [] },
     clock,
-    countHealthy: () => 0,
+    countHealthy: () => {
+      counts.push('walked');
+      return Promise.resolve(7);
+    },
   });
   await persistence.restore(0);
   const stop = async (): Promise<void> => {
     await store.flush(1000);
     store.close();
   };
-  return { persistence, restored, stop };
+  return { persistence, restored, counts, stop };
 }
 
 describe('what the checkpoint keeps', () => {
+  for (const bytes of [64, 64 * 1024]) {
+    it(`of a list of ${String(bytes)} bytes is how many devices are healthy: no start reads it for that`, async () => {
+      const disk = new FakeDisk();
+      await disk.makeDirectory('/broker');
+      await disk.syncDirectory('/');
+      const first = await start(disk, { ...list(bytes, 1), healthy: 3 });
+      await first.persistence.persist(instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0));
+      await first.stop();
+      const second = await start(disk);
+      assert.deepEqual(second.counts, [3]);
+      await second.stop();
+    });
+  }
+
+  it('of a list that an older version wrote is walked', async () => {
+    const disk = new FakeDisk();
+    await disk.makeDirectory('/broker');
+    await disk.syncDirectory('/');
+    const { healthy, ...older } = { ...list(64, 1), healthy: undefined };
+    assert.equal(healthy, undefined);
+    const first = await start(disk, older as unknown as Holding);
+    await first.persistence.persist(instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0));
+    await first.stop();
+    const second = await start(disk);
+    assert.deepEqual(second.counts, ['walked', 7]);
+    await second.stop();
+  });
+
   it('of a predecessor is that it is a fallback: after a restart it takes nobody’s place', async () => {
     const disk = new FakeDisk();
     await disk.makeDirectory('/broker');
