@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { sleep } from '../kernel/clock.js';
-import { isTrusted, mayListen, type Caller } from '../model/ids.js';
+import { isTrusted, mayListen } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
@@ -24,6 +24,7 @@ import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
 import { pluginSockets } from '../platform/fs/socket-paths.js';
+import type { Peers } from '../platform/peer/peers.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
@@ -45,8 +46,8 @@ const NAMES_AT_ONCE = 4096;
 /** What the broker is made of. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect to kubelet.sock? */
-  readonly connections: Pick<ConnectionBudget, 'admit'>;
-  readonly peers: PeerQuestions & { peerOf(socket: Socket): Caller | undefined; readonly isExact?: boolean };
+  readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway'>;
+  readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** It is time to look at what may have gone without a file event. */
   readonly rescanned?: () => void;
   /** What connections to plugins are guarded with. */
@@ -99,6 +100,8 @@ export class Broker {
         log,
         events,
         peerOf: (socket) => peers.peerOf(socket),
+        uidOf: (socket) => peers.uidOf(socket),
+        turnAwayMore: (socket, isTurnedAway) => peers.turnAwayMore(socket, isTurnedAway),
         hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
         budget: parts.connections,
         openBorder: (socket, onEnd, turns) =>

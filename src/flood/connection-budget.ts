@@ -1,4 +1,4 @@
-// How many connections one process may open and hold, and all together: `flood.connections`.
+// How many connections one process may open and hold, one ordinary user open, and all together: `flood.connections`.
 import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { Caller } from '../model/ids.js';
@@ -10,6 +10,7 @@ import type { Limiter } from './limiter.js';
 import { makeRoom } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
+import { UserConnections, type TurnedAway } from './user-connections.js';
 
 /** Processes counted apart; newcomers past that are counted together. */
 const MAX_PROCESSES = 4_096;
@@ -34,7 +35,7 @@ export type ConnectionVerdict =
 /** What a budget needs. `events` gets one for each connection that is only observed: whoever closes one tells that. */
 export type ConnectionBudgetPorts = Pick<
   FloodPorts,
-  'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf'
+  'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf' | 'ownUid'
 >;
 
 /** A counted connection that may give way. */
@@ -59,10 +60,13 @@ interface Entry {
   exceeded: number;
 }
 
-/** The bucket `connections`, per process. */
+/** The bucket `connections`, per process, and per ordinary user. */
 export class ConnectionBudget {
   readonly #ports: ConnectionBudgetPorts;
   readonly #entries = new Map<string, Entry>();
+  readonly #users: UserConnections;
+  /** Why newcomers are kept out, as it was told last: all are open, or users connect too often. */
+  readonly #why: { all?: string | undefined; users?: string | undefined } = {};
   #settings: FloodSettings;
   #open = 0;
   /** Runs while it is crowded. */
@@ -71,6 +75,7 @@ export class ConnectionBudget {
   constructor(settings: FloodSettings, ports: ConnectionBudgetPorts) {
     this.#settings = settings;
     this.#ports = ports;
+    this.#users = new UserConnections(settings, { ...ports, crowded: (users) => this.#tell({ users }) });
   }
 
   /** Connections that were let in and not released. */
@@ -81,6 +86,11 @@ export class ConnectionBudget {
   /** Processes that are remembered. */
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** Whether one of this uid is to be closed before `admit`, because its user connects too often; undefined: it is not. */
+  turnsAway(uid: number | undefined): TurnedAway | undefined {
+    return this.#users.turnsAway(uid);
   }
 
   /** Counts a connection that was accepted; `caller` undefined: nothing is known of any process (no koffi). */
@@ -95,6 +105,7 @@ export class ConnectionBudget {
       const message = `${problem.sentence}, if flood.mode were enforce`;
       this.#ports.events.record({ type: 'connection', reason: problem.code, message });
     }
+    this.#users.spend(caller?.uid);
     entry.open += 1;
     this.#open += 1;
     let held: Held | undefined;
@@ -121,27 +132,30 @@ export class ConnectionBudget {
   /** Goes on under other settings with the permits that are left. */
   reload(settings: FloodSettings): void {
     this.#settings = settings;
+    this.#users.reload(settings);
     for (const { limiter } of this.#entries.values()) limiter.reload(settings.connections);
   }
 
   /** Stops all limiters. */
   close(): void {
     this.#calm?.cancel();
+    this.#users.close();
     for (const entry of this.#entries.values()) entry.limiter.close();
     this.#entries.clear();
   }
 
-  /** Processes that hold connections beyond what is usual, or were refused one. */
+  /** Processes that hold connections beyond what is usual, and users and processes that were refused one. */
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
     const isLarge = ({ open }: Entry): boolean => this.#calm !== undefined && open * LARGE_PART >= connections.total;
     const noticed = [...this.#entries.values()].filter(
       (entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)),
     );
-    return noticed.map((entry) => {
+    const processes = noticed.map((entry) => {
       const { uid, limiter, exceeded } = entry;
       return nobodysView('connections', limiter, { uid, mode, exceeded, slowing: this.#slowing(entry) });
     });
+    return [...this.#users.views(), ...processes];
   }
 
   /** Which process it is, how many it holds, and whether a further one would be closed. */
@@ -185,19 +199,25 @@ export class ConnectionBudget {
 
   /** Told as a condition until there is room again. */
   #tellCrowded(): void {
-    const { clock, crowded } = this.#ports;
+    const { clock } = this.#ports;
     const isNew = this.#calm === undefined;
     this.#calm?.cancel();
     const look = (): void => {
       this.#calm = this.#hasLittleRoom ? clock.alarm(CALM_MS, look) : undefined;
-      if (this.#calm === undefined) crowded?.(undefined);
+      if (this.#calm === undefined) this.#tell({ all: undefined });
     };
     this.#calm = clock.alarm(CALM_MS, look);
     if (!isNew) return;
     const { total } = this.#settings.connections;
-    crowded?.(
-      `all ${String(total)} connections of flood.connections.total are open, so newcomers take the place of idle ones, or cannot connect to kubelet.sock: see in \`plugin-broker limits\` who holds them`,
-    );
+    this.#tell({
+      all: `all ${String(total)} connections of flood.connections.total are open, so newcomers take the place of idle ones, or cannot connect to kubelet.sock: see in \`plugin-broker limits\` who holds them`,
+    });
+  }
+
+  #tell(change: { readonly all?: string | undefined; readonly users?: string | undefined }): void {
+    Object.assign(this.#why, change);
+    const { all, users } = this.#why;
+    this.#ports.crowded?.(all !== undefined && users !== undefined ? `${all}; ${users}` : (all ?? users));
   }
 
   #full({ who, open }: Entry): Problem | undefined {

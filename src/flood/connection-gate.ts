@@ -56,10 +56,16 @@ export interface ConnectionGatePorts<Socket, Border> {
   readonly log: Log;
   readonly events: EventSink;
   readonly peerOf: (socket: Socket) => Caller | undefined;
+  /** The same, and nothing but the uid: one question to the kernel. */
+  readonly uidOf: (socket: Socket) => number | undefined;
+  /** Turns away more of those that wait behind a connection that was. */
+  readonly turnAwayMore: (socket: Socket, isTurnedAway: (uid: number | undefined) => boolean) => void;
   /** Whether the process has file descriptors to spare beside this connection's. */
   readonly hasRoom: (connection: Socket) => boolean;
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
   readonly budget: {
+    /** Is it to be closed before anything is known of its process? */
+    turnsAway?(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
     makeRoom?(caller: Caller | undefined): boolean;
@@ -89,7 +95,12 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
 
   /** Takes an accepted connection; undefined: it was refused and closed. */
   readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
-    const { hasRoom, peerOf, budget, count } = this.#ports;
+    const { hasRoom, peerOf, uidOf, turnAwayMore, budget, count } = this.#ports;
+    if (this.#isTurnedAway(uidOf(socket))) {
+      socket.destroy();
+      turnAwayMore(socket, this.#isTurnedAway);
+      return undefined;
+    }
     const caller = peerOf(socket);
     if (!hasRoom(socket) && budget.makeRoom?.(caller) !== true) {
       count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
@@ -111,6 +122,16 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     count('accepted');
     socket.once('close', verdict.release);
     return this.#guard(socket, caller, firstReadInMs, verdict.mayGiveWay);
+  };
+
+  /** By the uid alone, and told once: it costs next to nothing. */
+  readonly #isTurnedAway = (uid: number | undefined): boolean => {
+    const turnedAway = this.#ports.budget.turnsAway?.(uid);
+    if (turnedAway === undefined || uid === undefined) return false;
+    this.#ports.count('refused');
+    const caller: Caller = { uid, gid: undefined, pid: undefined, startTime: undefined, source: 'peercred' };
+    if (turnedAway.sentence !== undefined) this.#say(caller, 'CONNECTION_FLOOD', turnedAway.sentence);
+    return true;
   };
 
   #guard(

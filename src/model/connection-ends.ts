@@ -68,8 +68,8 @@ export const CONNECTION_ENDS = {
     'Find the process by uid and pid in the log, and the code of what it was cut off for before.',
   ),
   CONNECTION_FLOOD: end(
-    'The process opens connections more often than flood.connections allows.',
-    'Find the process by uid and pid in the event; keep one connection instead of one for each call.',
+    'The process opens connections more often than flood.connections allows, or all processes of an ordinary user together more often than one user may.',
+    'Find the process, or the user, by uid and pid in the event; keep one connection instead of one for each call.',
   ),
   CONNECTIONS_PER_PROCESS: end(
     'The process holds as many connections as flood.connections.perProcess allows.',

@@ -65,7 +65,7 @@ export async function startTestBroker(
         close: () => undefined,
       }),
     },
-    connections: { admit: () => ({ ok: true, release: () => undefined }) },
+    connections: { turnsAway: () => undefined, admit: () => ({ ok: true, release: () => undefined }) },
     roster: new Roster(systemClock),
     inventory: new Inventory({ decode: decodeList, settings: () => settings.admission, metrics: noMetrics }),
     peers: {
@@ -76,6 +76,8 @@ export async function startTestBroker(
         startTime: undefined,
         source: 'socket-file',
       }),
+      uidOf: () => undefined,
+      turnAwayMore: () => undefined,
       listenerOf: (socket) => ({ uid: socket.uid, gid: undefined, pid: undefined }),
       isListening: () => undefined,
     },

@@ -32,10 +32,16 @@ export interface Failed {
   readonly error: string;
 }
 
+/** A descriptor, or why nothing was accepted: most often EAGAIN, nobody waits. */
+export type Accepted = number | Failed;
+
 /** The system calls. All synchronous, microseconds each; none throws. */
 export interface Libc {
   /** Credentials of the peer of a connected socket. */
   peerOf(fd: number): Credentials | Failed;
+  /** Takes the next connection that waits at a listening socket: its descriptor, which is the caller's to close. */
+  accept(listening: number): Accepted;
+  close(fd: number): void;
   /** Connects to a path, reads who listens, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /** Sends one datagram to a path, or to an abstract name that begins with `@`. Undefined: sent. */
@@ -53,6 +59,7 @@ class KoffiLibc implements Libc {
   readonly #koffi: typeof koffi;
   readonly #socket: Call;
   readonly #connect: Call;
+  readonly #accept: Call;
   readonly #getsockopt: Call;
   readonly #sendto: Call;
   readonly #close: Call;
@@ -62,6 +69,7 @@ class KoffiLibc implements Libc {
     this.#koffi = library;
     this.#socket = libc.func('int socket(int, int, int)');
     this.#connect = libc.func('int connect(int, const uint8_t *, uint32_t)');
+    this.#accept = libc.func('int accept4(int, void *, void *, int)');
     this.#getsockopt = libc.func('int getsockopt(int, int, int, _Out_ uint8_t *, _Inout_ uint32_t *)');
     this.#sendto = libc.func('intptr_t sendto(int, const uint8_t *, size_t, int, const uint8_t *, uint32_t)');
     this.#close = libc.func('int close(int)');
@@ -72,6 +80,15 @@ class KoffiLibc implements Libc {
     if (this.#getsockopt(fd, SOL_SOCKET, SO_PEERCRED, raw, [UCRED_BYTES]) !== 0) return this.#failed();
     const [pid = 0, uid = 0, gid = 0] = new Uint32Array(raw.buffer, raw.byteOffset, 3);
     return { pid, uid, gid };
+  }
+
+  accept(listening: number): Accepted {
+    const fd = this.#accept(listening, null, null, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    return fd < 0 ? this.#failed() : fd;
+  }
+
+  close(fd: number): void {
+    this.#close(fd);
   }
 
   listenerAt(path: string): Credentials | Failed {

@@ -1,10 +1,13 @@
 // Who is at the other end: the caller of a connection, and the process that listens on a plugin's socket.
-import type { Socket } from 'node:net';
+import { Socket, type Server } from 'node:net';
 import { mayListen, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { descriptorOf } from '../process/descriptors.js';
 import { procStat } from '../process/proc-stat.js';
 import { loadLibc, type Libc } from './libc.js';
+
+/** Connections that are taken from the queue in one go: two milliseconds. */
+const TAKEN_AT_ONCE = 256;
 
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
 export class Peers {
@@ -33,6 +36,31 @@ export class Peers {
     const pid = found.pid === 0 ? undefined : found.pid;
     const startTime = pid === undefined ? undefined : procStat(pid)?.startTime;
     return { uid: found.uid, gid: found.gid, pid, startTime, source: 'peercred' };
+  }
+
+  /** The uid alone of whoever opened an accepted connection: what is refused by it costs no look at a process. */
+  uidOf(socket: Socket): number | undefined {
+    const fd = descriptorOf(socket);
+    const found = fd === undefined ? undefined : this.#calls()?.peerOf(fd);
+    return found === undefined || 'error' in found ? undefined : found.uid;
+  }
+
+  /**
+   * Takes those that wait behind a connection that was turned away, some hundred at once, and closes who is turned away, too;
+   * others go the usual way. libuv takes one in each turn of the loop: who connects faster would fill the queue for everybody.
+   */
+  turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined) => boolean): void {
+    const { server } = socket as Socket & { readonly server?: Server };
+    const listening = server === undefined ? undefined : descriptorOf(server);
+    const libc = this.#calls();
+    if (listening === undefined || libc === undefined) return;
+    for (let taken = 0; taken < TAKEN_AT_ONCE; taken += 1) {
+      const fd = libc.accept(listening);
+      if (typeof fd !== 'number') return;
+      const found = libc.peerOf(fd);
+      if (isTurnedAway('error' in found ? undefined : found.uid)) libc.close(fd);
+      else server?.emit('connection', new Socket({ fd, readable: true, writable: true }));
+    }
   }
 
   /**

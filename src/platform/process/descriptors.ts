@@ -1,7 +1,7 @@
 // How many file descriptors are left. libuv answers EMFILE on accept by closing the connections that wait, and tells
 // nobody: whoever wants to know has to look before.
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { ifPossible } from '../../kernel/if-possible.js';
 
 /** What is kept for files, pins and connections to plugins when connections of others want everything. */
@@ -25,9 +25,9 @@ export class Descriptors {
   }
 }
 
-/** The descriptor of a connection. Node keeps it in an undocumented place; undefined once it is closed. */
-export function descriptorOf(socket: Socket): number | undefined {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: unknown } | null };
+/** The descriptor of a connection, or of what listens. Node keeps it in an undocumented place; undefined once it is closed. */
+export function descriptorOf(socket: Socket | Server): number | undefined {
+  const { _handle: handle } = socket as (Socket | Server) & { readonly _handle?: { readonly fd?: unknown } | null };
   const fd = handle?.fd;
   return typeof fd === 'number' && fd >= 0 ? fd : undefined;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
@@ -71,5 +72,38 @@ describe('processes that hold all connections and call nothing', () => {
     for (const holder of holders) assert.match(shown.join(), new RegExp(`pid ${String(holder.pid)} `));
     for (const holder of holders) holder.kill('SIGKILL');
     await eventually('there is room again', async () => (await broker.status()).broker.phase === 'ready');
+  });
+});
+
+describe('processes of an ordinary user that connect and hang up without end', () => {
+  const children: ChildProcess[] = [];
+  after(() => {
+    for (const child of children) child.kill('SIGKILL');
+  });
+  const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can start a process as another user';
+
+  it('keep nobody else out; status and limits say whose are turned away', { skip }, async () => {
+    const bed = await FloodBed.start();
+    const { broker } = bed;
+    chmodSync(broker.root, 0o755);
+    chmodSync(broker.devicePlugins, 0o777);
+    chmodSync(broker.kubeletSocket, 0o777);
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'hang-up.js');
+    // Each stays below what one process may, or is held to it; together they are above what one user may.
+    for (let nth = 0; nth < 5; nth += 1) {
+      children.push(
+        spawn(process.execPath, [file, '54321', broker.kubeletSocket], { stdio: ['pipe', 'inherit', 'inherit'] }),
+      );
+    }
+    await eventually('the user is turned away', async () => {
+      const { problems } = (await broker.status()).broker;
+      return /processes of uid 54321 connect so often/.test(problems.join());
+    });
+    const rows = (await broker.admin.limits('')).filter(({ limit, uid }) => limit === 'connections' && uid === 54321);
+    assert.match(rows.map(({ slowing }) => slowing).join(), /processes of uid 54321/);
+    const plugin = await bed.plugin('beside-it');
+    await plugin.register(broker.kubeletSocket);
+    for (const child of children) child.kill('SIGKILL');
+    await eventually('it is over', async () => (await broker.status()).broker.phase === 'ready');
   });
 });

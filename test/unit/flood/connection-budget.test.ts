@@ -75,6 +75,84 @@ describe('connections', () => {
     assert.deepEqual(codes, ['ok', 'ok', 'ok', 'CONNECTIONS_TOTAL']);
   });
 
+  describe('of an ordinary user', () => {
+    /** As the gate asks: first by the uid alone. */
+    const connect = ({ gate: { connections } }: FloodWorld, pid: number, uid: number): string => {
+      const turnedAway = connections.turnsAway(uid);
+      if (turnedAway !== undefined) return turnedAway.sentence ?? 'away';
+      const verdict = connections.admit(processOf(pid, uid));
+      if (verdict.ok) verdict.release();
+      return codeOf(verdict);
+    };
+    /** So many processes one after the other, each with so many connections; what was answered, and how often. */
+    const churn = (world: FloodWorld, uid: number, processes: number, each: number): Map<string, number> => {
+      const answers = new Map<string, number>();
+      for (let nth = 0; nth < processes * each; nth += 1) {
+        const answer = connect(world, 10_000 * uid + Math.floor(nth / each), uid);
+        answers.set(answer, (answers.get(answer) ?? 0) + 1);
+      }
+      return answers;
+    };
+    const SENTENCE =
+      'processes of uid 4001 connect more often than one user may (burst 1024, then one each 10 ms); the connection is closed, and so are further ones';
+
+    it('are bounded in rate, however many processes it has; the first is told, and another user feels nothing', async () => {
+      const world = new FloodWorld();
+      const answers = new Map([
+        ['ok', 1_024],
+        [SENTENCE, 1],
+        ['away', 8 * 250 - 1_025],
+      ]);
+      assert.deepEqual(churn(world, 4001, 8, 250), answers);
+      assert.equal(world.gate.connections.size, 5, 'nothing is kept of the processes of those');
+      assert.deepEqual(churn(world, 4002, 1, 250), new Map([['ok', 250]]));
+      assert.deepEqual(churn(world, 0, 8, 250), new Map([['ok', 2_000]]));
+      await world.clock.advance(1_000);
+      assert.equal(churn(world, 4001, 8, 250).get('ok'), 100);
+    });
+
+    it('may be those of a hundred plugins that start anew three times in a second', () => {
+      const world = new FloodWorld();
+      assert.deepEqual(churn(world, 4001, 300, 3), new Map([['ok', 900]]));
+    });
+
+    it('are not spent by one of its processes for the others', () => {
+      const world = new FloodWorld();
+      assert.equal(churn(world, 4001, 1, 5_000).get('ok'), 300);
+      assert.equal(connect(world, 7, 4001), 'ok');
+    });
+
+    it('count for its uids together, and are as many as one process has where that is more', () => {
+      const world = new FloodWorld(small({ burst: 2_000 }), undefined, undefined, undefined, (uid) => uid % 10);
+      assert.equal(churn(world, 11, 2, 900).get('ok'), 1_800);
+      assert.equal(churn(world, 21, 2, 900).get('ok'), 200);
+    });
+
+    it('that are turned away are told as a condition until it is over, and shown', async () => {
+      const told: (string | undefined)[] = [];
+      const world = new FloodWorld(policySource(), undefined, undefined, (why) => void told.push(why));
+      churn(world, 4001, 8, 250);
+      assert.match(told.join(), /^processes of uid 4001 connect so often that their connections are closed at once/);
+      const rows = world.gate.connections.views().map(({ uid, exceeded, slowing }) => [uid, exceeded, slowing]);
+      assert.deepEqual(rows, [[4001, 976, 'disconnect: processes of uid 4001']]);
+      await world.clock.advance(2_000);
+      churn(world, 4001, 8, 250);
+      await world.clock.advance(2_999);
+      assert.equal(told.length, 1);
+      await world.clock.advance(1);
+      assert.deepEqual(told.slice(1), [undefined]);
+      await world.clock.advance(20_000);
+      assert.deepEqual(world.gate.connections.views(), []);
+    });
+
+    it('may all stay where the mode is observe, which is told once', () => {
+      const world = new FloodWorld(small({}, 'observe'));
+      assert.deepEqual(churn(world, 4001, 8, 250), new Map([['ok', 2_000]]));
+      assert.equal(world.counts.get('connections observe'), 976);
+      assert.deepEqual(world.events.messages('connection'), [`${SENTENCE}, if flood.mode were enforce`]);
+    });
+  });
+
   describe('when all are open', () => {
     interface Open {
       readonly pid: number;

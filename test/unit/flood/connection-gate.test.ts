@@ -28,6 +28,12 @@ class World {
   places = 0;
   /** Calls that passed their border. */
   calls = 0;
+  /** Whether the user is turned away, and what is said of it. */
+  turnedAway: { readonly sentence: string | undefined } | undefined;
+  borders = 0;
+  /** Of three that wait behind it. */
+  moreAway = 0;
+  asked = 0;
   #caller: Caller | undefined = processOf(1);
   readonly #gate = new ConnectionGate<Duplex, Border>({
     clock: this.clock,
@@ -38,13 +44,22 @@ class World {
       debug: () => undefined,
     },
     events: { record: () => undefined },
-    openBorder: (socket, onEnd, turns) =>
-      createBorder(socket, { guard: { ...guardSettings, pings: 10, idleMs: 1_000 }, clock: this.clock, onEnd, turns }),
+    openBorder: (socket, onEnd, turns) => {
+      this.borders += 1;
+      const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
+      return createBorder(socket, { guard, clock: this.clock, onEnd, turns });
+    },
     isTrusted: (uid) => uid === 0,
     userOf: (uid) => uid,
-    peerOf: () => this.#caller,
+    peerOf: () => {
+      this.asked += 1;
+      return this.#caller;
+    },
+    uidOf: () => this.#caller?.uid,
+    turnAwayMore: (_socket, isTurnedAway) => void (this.moreAway += [7, 7, 8].filter(isTurnedAway).length),
     hasRoom: () => true,
     budget: {
+      turnsAway: () => this.turnedAway,
       admit: () => {
         this.places += 1;
         return { ok: true, release: () => void (this.places -= 1) };
@@ -169,6 +184,20 @@ void describe('calls that are taken up', () => {
     const world = new World();
     await world.call(processOf(1), 10, 100);
     assert.equal(world.calls, 1_000);
+  });
+});
+
+void describe('connections of a user that connects too often', () => {
+  void it('are closed, the first with a word, and nothing is asked or built for the next ones', async () => {
+    const world = new World();
+    world.turnedAway = { sentence: 'too often' };
+    assert.equal((await world.connect(processOf(1, 7))).connection, undefined);
+    const told = Array.from({ length: 4 }, () => 'connection.ended CONNECTION_FLOOD');
+    assert.deepEqual([world.told.splice(0), world.moreAway], [told, 3], 'and those behind it');
+    world.turnedAway = { sentence: undefined };
+    assert.equal((await world.connect(processOf(1, 7))).connection, undefined);
+    assert.deepEqual(world.counted, Array(8).fill('refused'));
+    assert.deepEqual([world.told.length, world.asked, world.borders, world.places], [0, 0, 0, 0]);
   });
 });
 

@@ -1,0 +1,158 @@
+// How many connections one ordinary user may open, with all its processes together. Each process has a budget of its own
+// (connection-budget), and a user as many processes, one after the other, as it likes.
+import type { Alarm } from '../kernel/clock.js';
+import { isTrusted } from '../model/ids.js';
+import type { BucketSettings, FloodSettings } from '../model/settings.js';
+import type { LimitView } from '../model/views.js';
+import { nobodysView } from './limit-views.js';
+import type { Limiter } from './limiter.js';
+import { makeRoom } from './make-room.js';
+import type { FloodPorts } from './ports.js';
+import { figures } from './sentences.js';
+
+/** Users counted apart; further ones are counted together. */
+const MAX_USERS = 1_024;
+const OTHERS = -1;
+
+/** A user has at least these: a hundred plugins of one user that start in the same second, with some connections each, three times. */
+const AT_LEAST: BucketSettings = { burst: 1_024, intervalMs: 10 };
+
+/** It is over when nobody was turned away for so long. */
+const CALM_MS = 3_000;
+
+/** What the limit needs. `crowded` is told who is turned away (one sentence), and when nobody is any more (undefined). */
+export type UserConnectionPorts = Pick<
+  FloodPorts,
+  'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf' | 'ownUid'
+>;
+
+/** A connection is to be closed at once. */
+export interface TurnedAway {
+  /** Why, for the first one of a user; undefined for those after it, which cost nothing more. */
+  readonly sentence: string | undefined;
+}
+
+const SILENTLY: TurnedAway = { sentence: undefined };
+
+interface Entry {
+  readonly uid: number;
+  readonly limiter: Limiter;
+  exceeded: number;
+  /** Milliseconds on the monotonic scale. */
+  lastExceededMs: number;
+}
+
+/** The bucket `connections`, per user that is neither root nor the broker's. */
+export class UserConnections {
+  readonly #ports: UserConnectionPorts;
+  readonly #entries = new Map<string, Entry>();
+  #settings: FloodSettings;
+  /** Runs while somebody is turned away. */
+  #calm: Alarm | undefined;
+
+  constructor(settings: FloodSettings, ports: UserConnectionPorts) {
+    this.#settings = settings;
+    this.#ports = ports;
+  }
+
+  /**
+   * Whether a connection of this uid is to be closed before anything else is asked about it; undefined: it is not. Nothing is
+   * spent here: a connection that its process may not open takes none from other processes of the user.
+   */
+  turnsAway(uid: number | undefined): TurnedAway | undefined {
+    const entry = this.#entryOf(uid);
+    if (entry === undefined || entry.limiter.permits() > 0) return undefined;
+    const now = this.#ports.clock.mono();
+    const isNew = entry.exceeded === 0 || now - entry.lastExceededMs > CALM_MS;
+    entry.exceeded += 1;
+    entry.lastExceededMs = now;
+    const isObserved = this.#settings.mode === 'observe';
+    this.#ports.metrics.floodExceeded('connections', isObserved ? 'observe' : 'disconnect');
+    if (!isNew) return isObserved ? undefined : SILENTLY;
+    const sentence = `${whoIs(entry)} connect more often than one user may (${figures(entry.limiter.settings)}); the connection is closed, and so are further ones`;
+    if (!isObserved) {
+      this.#tell(entry);
+      return { sentence };
+    }
+    const message = `${sentence}, if flood.mode were enforce`;
+    this.#ports.events.record({ type: 'connection', reason: 'CONNECTION_FLOOD', message });
+    return undefined;
+  }
+
+  /** Counts a connection that was let in. */
+  spend(uid: number | undefined): void {
+    this.#entryOf(uid)?.limiter.tryTake();
+  }
+
+  /** Goes on under other settings with the permits that are left. */
+  reload(settings: FloodSettings): void {
+    this.#settings = settings;
+    for (const { limiter } of this.#entries.values()) limiter.reload(bucketOf(settings));
+  }
+
+  /** Users that were turned away a moment ago. */
+  views(): LimitView[] {
+    const { mode } = this.#settings;
+    const noticed = [...this.#entries.values()].filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
+    return noticed.map((entry) => {
+      const { uid, limiter, exceeded } = entry;
+      const word = limiter.permits() > 0 ? '' : mode === 'observe' ? 'observe: ' : 'disconnect: ';
+      return nobodysView('connections', limiter, { uid, mode, exceeded, slowing: `${word}${whoIs(entry)}` });
+    });
+  }
+
+  /** Stops all limiters. */
+  close(): void {
+    this.#calm?.cancel();
+    for (const { limiter } of this.#entries.values()) limiter.close();
+    this.#entries.clear();
+  }
+
+  /** Told as a condition until nobody is turned away any more. */
+  #tell(entry: Entry): void {
+    const { clock, crowded } = this.#ports;
+    crowded?.(
+      `${whoIs(entry)} connect so often that their connections are closed at once, and no plugin of theirs can register: see \`plugin-broker limits\``,
+    );
+    const look = (): void => {
+      const last = Math.max(...[...this.#entries.values()].map(({ lastExceededMs }) => lastExceededMs));
+      const leftMs = last + CALM_MS - clock.mono();
+      this.#calm = leftMs > 0 ? clock.alarm(leftMs, look) : undefined;
+      if (this.#calm === undefined) crowded?.(undefined);
+    };
+    this.#calm ??= clock.alarm(CALM_MS, look);
+  }
+
+  /** Undefined of root, of the broker's own user and where nobody knows who it is. */
+  #entryOf(uid: number | undefined): Entry | undefined {
+    const { ownUid, userOf, openLimiter } = this.#ports;
+    if (uid === undefined || isTrusted(uid, ownUid)) return undefined;
+    const user = userOf(uid);
+    const known = this.#entries.get(String(user));
+    if (known !== undefined) return known;
+    let key = user;
+    if (this.#entries.size >= MAX_USERS) {
+      const evicted = makeRoom(this.#entries, ({ limiter }) => limiter.isFull());
+      evicted?.limiter.close();
+      if (evicted === undefined) key = OTHERS;
+    }
+    const shared = this.#entries.get(String(key));
+    if (shared !== undefined) return shared;
+    const limiter = openLimiter(bucketOf(this.#settings));
+    const entry: Entry = { uid: key, limiter, exceeded: 0, lastExceededMs: -Infinity };
+    this.#entries.set(String(key), entry);
+    return entry;
+  }
+}
+
+/** Never less than one process has. */
+function bucketOf({ connections }: FloodSettings): BucketSettings {
+  return {
+    burst: Math.max(connections.burst, AT_LEAST.burst),
+    intervalMs: Math.min(connections.intervalMs, AT_LEAST.intervalMs),
+  };
+}
+
+function whoIs({ uid }: Entry): string {
+  return uid === OTHERS ? 'processes of further users' : `processes of uid ${String(uid)}`;
+}
