@@ -13,7 +13,8 @@ process.stdin.resume().once('end', () => process.exit(0));
 function next(): void {
   const dialled = connect(socket);
   dialled.once('connect', () => dialled.destroy());
-  dialled.on('error', () => undefined).once('close', () => setImmediate(next));
+  // A full queue is waited for: whoever asks again at once would only keep the processor from the broker.
+  dialled.on('error', () => undefined).once('close', (hasFailed) => setTimeout(next, hasFailed ? 5 : 0));
 }
 
 for (let lane = 0; lane < LANES; lane += 1) next();
