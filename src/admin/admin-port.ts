@@ -1,8 +1,13 @@
 // What the admin commands need of the rest of the broker.
 import type { BrokerEvent, EventQuery } from '../model/event.js';
 import type { PluginId } from '../model/ids.js';
-import type { LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
-import type { ResourceUse } from './plugin-views.js';
+import type { LimitView, PluginView, ReloadView, StatusView } from '../model/views.js';
+import type { ResourceUse, ShownResource } from './plugin-views.js';
+
+/** The whole picture; devices are made for whoever wants them. */
+export interface ShownStatus extends Omit<StatusView, 'resources'> {
+  readonly resources: readonly ShownResource[];
+}
 
 /**
  * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole.
@@ -10,9 +15,9 @@ import type { ResourceUse } from './plugin-views.js';
  * leave an `operator` event.
  */
 export interface AdminPort {
-  status(): StatusView;
+  status(): ShownStatus;
   plugins(): readonly PluginView[];
-  resources(): readonly ResourceView[];
+  resources(): readonly ShownResource[];
   /** `plugin` of a bucket is `type/name`, or empty for buckets that are nobody's in particular. */
   limits(): readonly LimitView[];
   /** What becomes of devices, also of resources whose plugin has gone. */

@@ -1,10 +1,11 @@
 // The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
 import type { BrokerEvent, EventQuery } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
-import type { ExplainView, LimitView, PluginView, ReloadView, ResourceView, StatusView } from '../model/views.js';
-import type { AdminPort } from './admin-port.js';
+import type { ExplainView, LimitView, PluginView, ReloadView } from '../model/views.js';
+import type { AdminPort, ShownStatus } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
 import { explain } from './explain.js';
+import type { ShownResource } from './plugin-views.js';
 import { useSentences } from './use-sentences.js';
 import { isMeant, resolvePlugin, splitPluginKey, unknownName } from './plugin-names.js';
 
@@ -20,7 +21,7 @@ export class AdminService {
   }
 
   /** The whole picture. */
-  status(): StatusView {
+  status(): ShownStatus {
     return this.#port.status();
   }
 
@@ -33,7 +34,7 @@ export class AdminService {
   }
 
   /** The resource of a name; NOT_FOUND when there is none. */
-  resources(name: string): Answer<readonly ResourceView[]> {
+  resources(name: string): Answer<readonly ShownResource[]> {
     const all = this.#port.resources();
     if (name === '') return answer(all);
     const meant = all.filter((resource) => resource.name === name);

@@ -6,14 +6,14 @@ import { pluginKey, type PluginId } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import type { Device } from '../model/device.js';
 import type { LimitView, ReloadView, StatusView } from '../model/views.js';
-import type { AdminPort } from './admin-port.js';
+import type { AdminPort, ShownStatus } from './admin-port.js';
 import { pluginViews, resourceViews, type FloodFacts, type KnownPlugins, type ResourceUse } from './plugin-views.js';
 
 /** What the commands act on. */
 export interface CommandPorts {
   readonly known: KnownPlugins;
-  /** Decodes a list that was accepted. */
-  readonly devicesOf: (raw: Buffer) => readonly Device[];
+  /** Decodes a list that was accepted, part by part, giving way to others. */
+  readonly partsOf: (raw: Buffer) => AsyncIterable<readonly Device[]>;
   /** Orders about plugins; each returns what it touched. */
   readonly actions: {
     closeAll(type: string, name: string): readonly Instance[];
@@ -56,7 +56,7 @@ export class OperatorCommands implements AdminPort {
     return this.#ports.reload();
   }
 
-  status(): StatusView {
+  status(): ShownStatus {
     return { ...this.#ports.head(), plugins: this.plugins(), resources: this.resources() };
   }
 
@@ -64,9 +64,9 @@ export class OperatorCommands implements AdminPort {
     return pluginViews(this.#ports.known, floodFacts(this.#ports.flood));
   }
 
-  resources(): StatusView['resources'] {
-    const { known, devicesOf, use } = this.#ports;
-    return resourceViews(known, devicesOf, use);
+  resources(): ShownStatus['resources'] {
+    const { known, partsOf, use } = this.#ports;
+    return resourceViews(known, partsOf, use);
   }
 
   limits(): readonly LimitView[] {

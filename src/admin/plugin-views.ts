@@ -3,7 +3,14 @@ import type { Holding, Resource } from '../model/device-list.js';
 import type { Device } from '../model/device.js';
 import { pluginKey } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
-import { NO_FRONT, timeText, type PluginView, type ResourceView, type FrontShown } from '../model/views.js';
+import {
+  NO_FRONT,
+  timeText,
+  type DeviceView,
+  type FrontShown,
+  type PluginView,
+  type ResourceView,
+} from '../model/views.js';
 
 /** What is known of plugins. */
 export interface KnownPlugins {
@@ -82,10 +89,13 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
   };
 }
 
+/** Who has devices of a resource, by device. */
+export type TakenDevices = ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
+
 /** What becomes of the devices of a resource. */
 export interface ResourceUse {
   /** Who has the devices of a resource, by device: leases, and pods of the kubelet, which have no lease. */
-  takenOf(resource: string): ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
+  takenOf(resource: string): TakenDevices;
   consumerOf(resource: string): string;
   front(resource: string): FrontShown;
 }
@@ -93,54 +103,80 @@ export interface ResourceUse {
 /** Nothing becomes of them. */
 export const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
 
+/** A resource as it is listed. */
+export type ListedResource = Omit<ResourceView, 'devices'>;
+
+/** The same, with its devices for whoever wants them: a list is as long as its plugin likes. */
+export interface ShownResource extends ListedResource {
+  /** Part by part, each made when it is taken, and others have their turn before it. */
+  readonly devices: () => AsyncIterable<readonly DeviceView[]>;
+}
+
 /**
  * All resources by name. Devices are decoded when somebody reads them: kept decoded they would fill the memory.
  *
- * @param devicesOf decodes a list that was accepted
+ * @param partsOf decodes a list that was accepted, giving way to others
  * @param use what becomes of the devices
  */
 export function resourceViews(
   known: KnownPlugins,
-  devicesOf: (raw: Buffer) => readonly Device[],
+  partsOf: (raw: Buffer) => AsyncIterable<readonly Device[]>,
   use: ResourceUse = UNUSED,
-): ResourceView[] {
-  return [...eachResourceView(known, devicesOf, use)];
+): ShownResource[] {
+  return byResource(known).map((resource) => {
+    const { name, holding } = resource;
+    const taken = use.takenOf(name);
+    return {
+      ...listed(known, resource, taken, use),
+      devices: async function* () {
+        for await (const part of partsOf(holding.raw)) yield part.map((device) => deviceView(device, taken));
+      },
+    };
+  });
 }
 
 /**
- * The same one by one, each of the moment when it is taken.
+ * The same one by one and without devices, each of the moment when it is taken.
  *
  * @param only those of these plugins; absent: all
  */
 export function* eachResourceView(
   known: KnownPlugins,
-  devicesOf: (raw: Buffer) => readonly Device[],
   use: ResourceUse,
   only?: ReadonlySet<string>,
-): Generator<ResourceView> {
+): Generator<ListedResource> {
+  for (const resource of byResource(known, only)) yield listed(known, resource, use.takenOf(resource.name), use);
+}
+
+/** One device, and who has it. */
+export function deviceView({ id, health, numaNodes }: Device, taken: TakenDevices): DeviceView {
+  const holder = taken.get(id);
+  return { id, health, numaNodes, lease: holder?.lease ?? '', owner: holder?.owner ?? '' };
+}
+
+function byResource(known: KnownPlugins, only?: ReadonlySet<string>): Resource[] {
   const isWanted = ({ owner }: Resource): boolean => {
     const instance = known.roster.get(owner.id);
     return instance === undefined || only?.has(pluginKey(instance)) !== false;
   };
-  const resources = [...known.resources().values()].filter(isWanted).sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const { name, owner, holding, capacity, allocatable } of resources) {
-    const instance = known.roster.get(owner.id);
-    const taken = use.takenOf(name);
-    yield {
-      name,
-      plugin: instance === undefined ? '' : pluginKey(instance),
-      state: owner.state,
-      capacity,
-      allocatable,
-      allocated: taken.size,
-      consumer: use.consumerOf(name),
-      front: use.front(name),
-      get devices() {
-        return devicesOf(holding.raw).map(({ id, health, numaNodes }) => {
-          const holder = taken.get(id);
-          return { id, health, numaNodes, lease: holder?.lease ?? '', owner: holder?.owner ?? '' };
-        });
-      },
-    };
-  }
+  return [...known.resources().values()].filter(isWanted).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function listed(
+  known: KnownPlugins,
+  { name, owner, capacity, allocatable }: Resource,
+  taken: TakenDevices,
+  use: ResourceUse,
+): ListedResource {
+  const instance = known.roster.get(owner.id);
+  return {
+    name,
+    plugin: instance === undefined ? '' : pluginKey(instance),
+    state: owner.state,
+    capacity,
+    allocatable,
+    allocated: taken.size,
+    consumer: use.consumerOf(name),
+    front: use.front(name),
+  };
 }

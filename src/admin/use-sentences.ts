@@ -16,7 +16,9 @@ export function useSentences(resource: string, use: ResourceUse): readonly strin
   const holders = new Map<string, string[]>();
   for (const [device, { lease, owner }] of taken) {
     const holder = lease === '' ? owner : `${owner} (lease ${lease})`;
-    holders.set(holder, [...(holders.get(holder) ?? []), device]);
+    const own = holders.get(holder);
+    if (own === undefined) holders.set(holder, [device]);
+    else own.push(device);
   }
   const named = [...holders].slice(0, NAMED).map(([holder, devices]) => `${holder} has ${some(devices)}`);
   const rest = holders.size - named.length;

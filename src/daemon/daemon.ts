@@ -27,7 +27,7 @@ import type { OpenLimiter } from '../flood/limiter.js';
 import type { RestartOutcome } from '../reconcile/restart.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
-import { countHealthy, decodeList, devicesOf } from '../platform/wire/list-decoder.js';
+import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
 import { resourceUse } from '../admin/device-holders.js';
 import type { Drivers } from './drivers.js';
@@ -155,7 +155,7 @@ export class Daemon {
     });
     this.port = new OperatorCommands({
       known: core,
-      devicesOf,
+      partsOf,
       actions: core.operatorActions,
       tombstones: this.#persistence,
       leases: allocations,

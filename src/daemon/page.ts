@@ -2,7 +2,7 @@
 import { AdminService } from '../admin/admin-service.js';
 import { explain } from '../admin/explain.js';
 import { floodFacts } from '../admin/operator-commands.js';
-import { eachPluginView, eachResourceView } from '../admin/plugin-views.js';
+import { deviceView, eachPluginView, eachResourceView } from '../admin/plugin-views.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';
@@ -12,12 +12,14 @@ import { Audience } from '../page/audience.js';
 import { Picture } from '../page/picture.js';
 import type { PageSource } from '../page/ports.js';
 import { leaseRow, placeOf } from '../page/rows.js';
+import { PageDevices } from '../page/shown-devices.js';
 import { pageFiles, pageNames } from '../platform/http/page-files.js';
 import { pageRoutes } from '../platform/http/page-routes.js';
 import type { Routes } from '../platform/http/router.js';
 import { hostName } from '../platform/process/host-name.js';
+import { nextTurn } from '../platform/time/next-turn.js';
 import { slices } from '../platform/time/slices.js';
-import { devicesOf } from '../platform/wire/list-decoder.js';
+import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
 import type { Daemon } from './daemon.js';
 
 /** What the page shows of a daemon. */
@@ -29,13 +31,25 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     const endsAt = core.lifecycle.keptUntil(type, name, socket);
     return endsAt === undefined ? undefined : clock.wall() + endsAt - clock.mono();
   };
+  const devices = new PageDevices({
+    decode: devicesOf,
+    decodeInTurns: devicesInTurns,
+    nextTurn,
+    clock,
+    listOf: (resource) => core.offered.of(resource)?.list?.raw,
+    viewOf: (resource) => {
+      const taken = port.use.takenOf(resource);
+      return (device) => deviceView(device, taken);
+    },
+  });
   return {
     place: placeOf(settings, hostName()),
     seq: () => journal.seq,
     head: () => daemon.standing.head(),
     plugins: (only) => eachPluginView(core, floodFacts(daemon.flood), only),
     keptUntil,
-    resources: (only) => eachResourceView(core, devicesOf, port.use, only),
+    resources: (only) => eachResourceView(core, port.use, only),
+    devices: (resource) => devices.of(resource),
     limits: (only) => daemon.flood.eachLimit(only),
     leases: () => daemon.leases.allocations.leases().map(leaseRow),
     timeline: (plugin) => journal.of(plugin),

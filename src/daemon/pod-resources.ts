@@ -8,8 +8,7 @@ import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { kubeletAnswers } from '../platform/kubelet/pod-resources-client.js';
 import { PodResourcesSocket, type PodResourcesSocketPorts } from '../platform/listeners/pod-resources-socket.js';
-import { nextTurn } from '../platform/time/next-turn.js';
-import { devicesOf } from '../platform/wire/list-decoder.js';
+import { partsOf } from '../platform/wire/list-decoder.js';
 import { podEncoder } from '../platform/wire/pod-encoder.js';
 import { CallerRates } from '../podresources/caller-rates.js';
 import { incompleteAnswers } from '../podresources/incomplete.js';
@@ -43,9 +42,8 @@ export function podResources(parts: PodResourcesParts): { open(): Promise<void>;
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,
-    usable: () => usableLists(parts.resources(), isTheirs, devicesOf),
+    usable: () => usableLists(parts.resources(), isTheirs, partsOf),
     encoder: podEncoder,
-    nextTurn,
     incomplete,
   });
   const upstream =

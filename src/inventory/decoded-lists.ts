@@ -28,12 +28,21 @@ interface Known {
   usedAt: number;
 }
 
+/** A list that waits for its turn, or has it. */
+interface Wanted {
+  raw: Buffer;
+  hasBegun: boolean;
+  readonly ready: Promise<readonly Device[] | undefined>;
+  /** Milliseconds that it took, once it is ready. */
+  tookMs: number;
+}
+
 /** The newest list of each of some resources, decoded. */
 export class DecodedLists {
   readonly #ports: DecodedListsPorts;
   readonly #known = new Map<string, Known>();
   /** Long lists that are waited for; a newer one takes the place of one that nobody began with. */
-  readonly #wanted = new Map<string, { readonly raw: Buffer; readonly ready: Promise<unknown> }>();
+  readonly #wanted = new Map<string, Wanted>();
   #line: Promise<void> = Promise.resolve();
   #devices = 0;
   #isSweeping = false;
@@ -54,29 +63,49 @@ export class DecodedLists {
     return known.devices;
   }
 
-  /** Has a list at hand when it resolves, unless a newer one came meanwhile. Undefined: it is at hand, or short. Never rejects. */
+  /** Has a list, or a newer one, at hand when it resolves. Undefined: it is at hand, or short. Never rejects. */
   prepare(resource: string, raw: Buffer): Promise<void> | undefined {
-    if (raw.length <= SHORT_BYTES || this.#known.get(resource)?.raw === raw) return undefined;
-    const wanted = this.#wanted.get(resource);
-    if (wanted?.raw === raw) return wanted.ready.then(() => undefined);
-    const ready = this.#line.then(() => this.#decode(resource, raw));
-    this.#wanted.set(resource, { raw, ready });
-    this.#line = ready.then((tookMs) => (tookMs > 0 ? sleep(this.#ports.clock, tookMs * REST) : undefined));
-    return ready.then(() => undefined);
+    return this.#isAtHand(resource, raw) ? undefined : this.#made(resource, raw).then(() => undefined);
   }
 
-  /** Milliseconds that it took; 0 when there was nothing to do. */
-  async #decode(resource: string, raw: Buffer): Promise<number> {
-    if (this.#wanted.get(resource)?.raw !== raw) return 0;
+  /** The devices of a list, or of one that came since; a long one is only ever decoded in its turn. */
+  async read(resource: string, raw: Buffer): Promise<readonly Device[]> {
+    // What could not be made in turns is told by `of`.
+    return (this.#isAtHand(resource, raw) ? undefined : await this.#made(resource, raw)) ?? this.of(resource, raw);
+  }
+
+  #isAtHand(resource: string, raw: Buffer): boolean {
+    return raw.length <= SHORT_BYTES || this.#known.get(resource)?.raw === raw;
+  }
+
+  /** One making for all who ask meanwhile, and of the newest list that they know. */
+  #made(resource: string, raw: Buffer): Promise<readonly Device[] | undefined> {
+    const wanted = this.#wanted.get(resource);
+    if (wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
+      wanted.raw = raw;
+      return wanted.ready;
+    }
+    const ready = this.#line.then(() => this.#decode(resource, next));
+    const next: Wanted = { raw, hasBegun: false, ready, tookMs: 1 };
+    this.#wanted.set(resource, next);
+    this.#line = ready.then(() => sleep(this.#ports.clock, next.tookMs * REST));
+    return ready;
+  }
+
+  /** Undefined where that is not possible: told by `of`, to whoever needs the list. Others behind it are made all the same. */
+  async #decode(resource: string, wanted: Wanted): Promise<readonly Device[] | undefined> {
+    wanted.hasBegun = true;
+    const { raw } = wanted;
     const { clock, decodeInTurns } = this.#ports;
     const startedAt = clock.mono();
     try {
-      this.#keep(resource, raw, await decodeInTurns(raw));
+      return this.#keep(resource, raw, await decodeInTurns(raw));
     } catch {
-      // Told by `of`, to whoever needs the list: the others behind it are made all the same.
+      return undefined;
+    } finally {
+      wanted.tookMs = Math.max(1, clock.mono() - startedAt);
+      if (this.#wanted.get(resource) === wanted) this.#wanted.delete(resource);
     }
-    if (this.#wanted.get(resource)?.raw === raw) this.#wanted.delete(resource);
-    return Math.max(1, clock.mono() - startedAt);
   }
 
   #keep(resource: string, raw: Buffer, devices: readonly Device[]): readonly Device[] {

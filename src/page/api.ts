@@ -3,7 +3,7 @@ import type { Buffer } from 'node:buffer';
 import type { BrokerEvent } from '../model/event.js';
 import type { DevicePage } from '../model/page-views.js';
 import { describeReason } from '../model/reasons.js';
-import type { DeviceView, ExplainView } from '../model/views.js';
+import type { ExplainView } from '../model/views.js';
 import { overHttp } from './over-http.js';
 import type { Picture } from './picture.js';
 import type { Asked, PageSource } from './ports.js';
@@ -51,18 +51,15 @@ export class PageApi {
   }
 
   /** Devices of a resource, those that cannot be given out first. */
-  devices(name: string, query: URLSearchParams): Asked<DevicePage> {
+  async devices(name: string, query: URLSearchParams): Promise<Asked<DevicePage>> {
     const from = numberOf(query, 'from', 0);
     const limit = numberOf(query, 'limit', PAGE);
     if (from === undefined || limit === undefined) return invalid('from and limit are whole numbers');
-    const resource = [...this.#ports.source.resources()].find((one) => one.name === name);
-    if (resource === undefined) return notFound(`no resource is called ${name}`);
-    const { devices } = resource;
-    const isWell = ({ health }: DeviceView): boolean => health === 'Healthy';
-    const sorted = [...devices.filter((device) => !isWell(device)), ...devices.filter(isWell)];
-    const page = sorted.slice(from, from + Math.min(limit, MOST_DEVICES));
+    const devices = await this.#ports.source.devices(name);
+    if (devices === undefined) return notFound(`no resource is called ${name}`);
+    const page = devices.slice(from, from + Math.min(limit, MOST_DEVICES));
     const shown = page.map(({ id, health, numaNodes, lease }) => ({ id, health, numaNodes, lease }));
-    return { ok: true, value: { name, total: devices.length, from, devices: shown } };
+    return { ok: true, value: { name, total: devices.total, from, devices: shown } };
   }
 
   /** The newest events that are kept, of one plugin or of all, oldest first. */

@@ -5,12 +5,12 @@ import { Buffer } from 'node:buffer';
 import type { Alarm } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
 import type { PageHead, PageRows } from '../model/page-views.js';
-import type { LimitView, PluginView, ResourceView } from '../model/views.js';
+import type { LimitView, PluginView } from '../model/views.js';
 import { startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
 import { Past } from './past.js';
 import { Pieces } from './pieces.js';
-import type { PicturePorts } from './ports.js';
+import type { ListedResource, PicturePorts } from './ports.js';
 
 const LISTS = ['plugins', 'resources', 'limits', 'leases'] as const satisfies readonly (keyof PageRows)[];
 const HEADS = [
@@ -30,7 +30,7 @@ interface Look {
   /** When it began, as it stands in what is sent. */
   readonly stamp: string;
   readonly plugins: readonly PluginView[];
-  readonly resources: readonly WithoutDevices[];
+  readonly resources: readonly ListedResource[];
 }
 
 /**
@@ -139,16 +139,10 @@ export class Picture {
       const kept = JSON.stringify(keptUntil(view));
       return [`${pluginKey(view)} ${view.socket} ${view.registeredAt}`, `"keptUntil":${kept},${inside(view)}`];
     });
-    const ofResource = (view: WithoutDevices): string => view.plugin;
-    const resources = await this.#list(
-      'resources',
-      withoutDevices(source.resources(only)),
-      news,
-      ofResource,
-      (view) => {
-        return [view.name, inside(view)];
-      },
-    );
+    const ofResource = (view: ListedResource): string => view.plugin;
+    const resources = await this.#list('resources', source.resources(only), news, ofResource, (view) => {
+      return [view.name, inside(view)];
+    });
     this.#past.outdated(heard === undefined ? undefined : news.touched);
     const ofLimit = (view: LimitView): string => view.plugin;
     const limits = await this.#list('limits', source.limits(only), news, ofLimit, (view) => {
@@ -273,15 +267,6 @@ interface News {
   readonly removed: string[];
   /** Those of which something is new. */
   readonly touched: Set<string>;
-}
-
-/** What is shown of a resource in a list. */
-type WithoutDevices = Omit<ResourceView, 'devices'>;
-
-/** By name: the devices are decoded as soon as anybody touches them. */
-function* withoutDevices(views: Iterable<ResourceView>): Generator<WithoutDevices> {
-  for (const { name, plugin, state, capacity, allocatable, allocated, consumer, front } of views)
-    yield { name, plugin, state, capacity, allocatable, allocated, consumer, front };
 }
 
 /** An object as JSON, without its braces. */

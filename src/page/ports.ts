@@ -3,12 +3,22 @@
 import type { Clock } from '../kernel/clock.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
-import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { DeviceView, ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 
 /** A result, or why there is none: one sentence. */
 export type Asked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: { readonly code: string; readonly message: string } };
+
+/** What is shown of a resource in a list. */
+export type ListedResource = Omit<ResourceView, 'devices'>;
+
+/** The devices of a resource, of which only those are worked out that somebody is shown. */
+export interface ShownDevices {
+  readonly total: number;
+  /** Those that cannot be given out first, otherwise in the order of the list. */
+  slice(from: number, to: number): readonly DeviceView[];
+}
 
 /** The answers of the commands, and the journal. */
 export interface PageSource {
@@ -21,7 +31,9 @@ export interface PageSource {
   /** When a held incarnation is given up, epoch milliseconds; undefined where no clock runs for it. */
   keptUntil(plugin: PluginView): number | undefined;
   /** @param only those of these plugins, where others need not be worked out */
-  resources(only?: ReadonlySet<string>): Iterable<ResourceView>;
+  resources(only?: ReadonlySet<string>): Iterable<ListedResource>;
+  /** Undefined where no resource has that name. A long list is waited for: it is decoded in turns with everything else. */
+  devices(resource: string): Promise<ShownDevices> | undefined;
   /** @param only those of these plugins and of nobody, where others need not be worked out */
   limits(only?: ReadonlySet<string>): Iterable<LimitView>;
   leases(): Iterable<LeaseRow>;

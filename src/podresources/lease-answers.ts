@@ -8,8 +8,6 @@ import type { PodEncoder, PodResourcesBackend, PodResourcesVersion, UsableList }
 
 /** The largest message that gRPC clients take when nothing else was said to them. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** Devices that are encoded before others get their turn: a few milliseconds. */
-const SLICE = 512;
 
 /** What is needed. */
 export interface LeaseAnswerPorts {
@@ -18,8 +16,6 @@ export interface LeaseAnswerPorts {
   readonly encoder: PodEncoder;
   /** So many owners, or resources, are not all in an answer, because it would be too long; 0: all are. */
   readonly incomplete: (what: 'List' | 'GetAllocatableResources', left: number) => void;
-  /** Resolves after others had their turn. */
-  readonly nextTurn: () => Promise<void>;
 }
 
 /** Answers with leases. */
@@ -70,19 +66,19 @@ export class LeaseAnswers implements PodResourcesBackend {
     const parts: Buffer[] = [];
     const incomplete = new Set<string>();
     let size = 0;
-    let inSlice = 0;
     for (const { resource, devices } of usable.toSorted((a, b) => (a.resource < b.resource ? -1 : 1))) {
-      for (const { id, numaNodes, health } of devices()) {
-        if (health !== HEALTHY) continue;
-        const bytes = this.#ports.encoder.allocatable({ resource, id, numaNodes });
-        if (size + bytes.length > MAX_ANSWER_BYTES) {
-          incomplete.add(resource);
-          break;
+      for await (const part of devices()) {
+        for (const { id, numaNodes, health } of part) {
+          if (health !== HEALTHY) continue;
+          const bytes = this.#ports.encoder.allocatable({ resource, id, numaNodes });
+          if (size + bytes.length > MAX_ANSWER_BYTES) {
+            incomplete.add(resource);
+            break;
+          }
+          size += bytes.length;
+          parts.push(bytes);
         }
-        size += bytes.length;
-        parts.push(bytes);
-        inSlice += 1;
-        if (inSlice % SLICE === 0) await this.#ports.nextTurn();
+        if (incomplete.has(resource)) break;
       }
     }
     const bytes = Buffer.concat(parts);
@@ -118,9 +114,9 @@ function isSame(one: readonly UsableList[], other: readonly UsableList[]): boole
 export function usableLists(
   resources: Iterable<Resource>,
   isTheirs: (resource: string) => boolean,
-  devicesOf: (list: Buffer) => readonly Device[],
+  partsOf: (list: Buffer) => AsyncIterable<readonly Device[]>,
 ): UsableList[] {
   return [...resources]
     .filter(({ name, allocatable }) => allocatable > 0 && !isTheirs(name))
-    .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => devicesOf(holding.raw) }));
+    .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => partsOf(holding.raw) }));
 }

@@ -10,8 +10,8 @@ export interface UsableList {
   readonly resource: string;
   /** The same value as long as the list is the same. */
   readonly list: object;
-  /** Decodes the list, which is kept as bytes. */
-  readonly devices: () => readonly Device[];
+  /** Decodes the list, which is kept as bytes, part by part; others have their turn before each. */
+  readonly devices: () => AsyncIterable<readonly Device[]>;
 }
 
 /** Makes bytes. Messages of the same type that are put one after the other are one message with the contents of all. */

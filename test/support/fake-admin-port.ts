@@ -1,7 +1,8 @@
-import type { AdminPort } from '../../src/admin/admin-port.js';
-import { UNUSED } from '../../src/admin/plugin-views.js';
+import type { AdminPort, ShownStatus } from '../../src/admin/admin-port.js';
+import { UNUSED, type ShownResource } from '../../src/admin/plugin-views.js';
 import type { BrokerEvent, EventQuery } from '../../src/model/event.js';
 import type { PluginId } from '../../src/model/ids.js';
+import { nextTurn } from '../../src/platform/time/next-turn.js';
 import type {
   LimitView,
   PluginView,
@@ -50,6 +51,14 @@ export function resourceView(given: Partial<ResourceView> = {}): ResourceView {
     ],
     ...given,
   };
+}
+
+/** Devices as they are taken from a list. */
+export async function* inParts<T>(devices: readonly T[]): AsyncGenerator<readonly T[]> {
+  for (let from = 0; from < devices.length; from += 512) {
+    await nextTurn();
+    yield devices.slice(from, from + 512);
+  }
 }
 
 /** A limit's view. */
@@ -108,7 +117,12 @@ export class FakeAdminPort implements AdminPort {
     return this.#followers.size;
   }
 
-  status(): StatusView {
+  status(): ShownStatus {
+    return { ...this.picture(), resources: this.resources() };
+  }
+
+  /** What a client makes of it. */
+  picture(): StatusView {
     return {
       broker: {
         version: '1.2.3',
@@ -132,8 +146,8 @@ export class FakeAdminPort implements AdminPort {
     return this.pluginList;
   }
 
-  resources(): readonly ResourceView[] {
-    return this.resourceList;
+  resources(): readonly ShownResource[] {
+    return this.resourceList.map((view) => ({ ...view, devices: () => inParts(view.devices) }));
   }
 
   limits(): readonly LimitView[] {

@@ -2,6 +2,7 @@ import type { LeaseRow } from '../../src/model/page-views.js';
 import { explain } from '../../src/admin/explain.js';
 import { Journal } from '../../src/journal/journal.js';
 import { silentLog } from './silence.js';
+import { troubledFirst } from '../../src/page/shown-devices.js';
 import type { PageSource } from '../../src/page/ports.js';
 import type { Stream } from '../../src/page/audience.js';
 import type { Clock } from '../../src/kernel/clock.js';
@@ -39,6 +40,14 @@ export class FakePageSource implements PageSource {
   };
   keptUntil = () => undefined;
   resources = () => this.port.resourceList;
+  devices = (resource: string) => {
+    const found = this.port.resourceList.find(({ name }) => name === resource);
+    if (found === undefined) return undefined;
+    const sorted = troubledFirst(found.devices);
+    const slice = (from: number, to: number) =>
+      sorted.slice(from, to).map((device) => ({ ...device, lease: '', owner: '' }));
+    return Promise.resolve({ total: sorted.length, slice });
+  };
   limits = () => this.port.limitList;
   leases = () => this.leaseList;
   timeline = (plugin: string) => this.journal.of(plugin);

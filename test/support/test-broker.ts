@@ -9,9 +9,9 @@ import type { PluginPolicy, Settings } from '../../src/model/settings.js';
 import { Broker, type BrokerParts } from '../../src/daemon/broker.js';
 import { subscribe } from '../../src/daemon/subscriptions.js';
 import { Inventory } from '../../src/inventory/inventory.js';
-import { decodeList, devicesOf } from '../../src/platform/wire/list-decoder.js';
+import { decodeList, devicesOf, partsOf } from '../../src/platform/wire/list-decoder.js';
 import { Roster } from '../../src/reconcile/roster.js';
-import { pluginViews, resourceViews } from '../../src/admin/plugin-views.js';
+import { deviceView, pluginViews, resourceViews } from '../../src/admin/plugin-views.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 import { systemRandom } from '../../src/platform/time/system-random.js';
 
@@ -101,7 +101,12 @@ export async function startTestBroker(
   await broker.bind();
   await broker.publish();
   await broker.open();
-  const resources = (): ResourceView[] => resourceViews(broker.core, devicesOf);
+  const resources = (): ResourceView[] =>
+    resourceViews(broker.core, partsOf).map((view) => {
+      const list = broker.core.resources().get(view.name)?.holding.raw;
+      const devices = list === undefined ? [] : devicesOf(list);
+      return { ...view, devices: devices.map((device) => deviceView(device, new Map())) };
+    });
   return {
     broker,
     settings,

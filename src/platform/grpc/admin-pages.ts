@@ -1,8 +1,12 @@
 // Cuts the lists of the admin API into pages that fit a message, and puts resources together again.
+import type { ShownResource } from '../../admin/plugin-views.js';
 import type { DeviceView, ResourceView } from '../../model/views.js';
 
-/** Size aimed at, well below the 4 MiB that a gRPC client takes unless told otherwise. */
-const PAGE_BYTES = 512 * 1024;
+/**
+ * Size aimed at, well below the 4 MiB that a gRPC client takes unless told otherwise: others wait while a page is encoded,
+ * which takes some milliseconds.
+ */
+const PAGE_BYTES = 64 * 1024;
 
 /** A resource, or a further part of the one before. */
 export interface ResourcePart extends ResourceView {
@@ -15,19 +19,36 @@ export interface ResourcePart extends ResourceView {
  * @param sizeOf about how many bytes an item takes in a message
  */
 export function* pages<T>(items: Iterable<T>, sizeOf: (item: T) => number): Generator<readonly T[]> {
-  let page: T[] = [];
-  let bytes = 0;
-  for (const item of items) {
-    const size = sizeOf(item);
-    if (page.length > 0 && bytes + size > PAGE_BYTES) {
-      yield page;
-      page = [];
-      bytes = 0;
-    }
-    page.push(item);
-    bytes += size;
+  const filling = new Filling(sizeOf);
+  for (const item of items) yield* filling.add(item);
+  yield* filling.rest();
+}
+
+/** A page that is being filled. */
+class Filling<T> {
+  readonly #sizeOf: (item: T) => number;
+  #page: T[] = [];
+  #bytes = 0;
+
+  constructor(sizeOf: (item: T) => number) {
+    this.#sizeOf = sizeOf;
   }
-  if (page.length > 0) yield page;
+
+  /** The page, where an item does not fit on it any more: it is on the next one then. */
+  *add(item: T): Generator<readonly T[]> {
+    const size = this.#sizeOf(item);
+    if (this.#bytes + size > PAGE_BYTES) yield* this.rest();
+    this.#page.push(item);
+    this.#bytes += size;
+  }
+
+  /** The page as far as it is filled; nothing is on it then. */
+  *rest(): Generator<readonly T[]> {
+    const page = this.#page;
+    this.#page = [];
+    this.#bytes = 0;
+    if (page.length > 0) yield page;
+  }
 }
 
 /** About how many bytes a flat view takes: its texts, and a constant for each other field. */
@@ -40,13 +61,26 @@ export function sizeOfView(view: object): number {
 /**
  * Pages of resources; one with many devices is spread over several parts.
  *
- * @param omitDevices leaves the devices out
+ * @param omitDevices leaves the devices out, which are not asked for then: they may be decoded at that moment
  */
-export function resourcePages(
-  resources: Iterable<ResourceView>,
+export async function* resourcePages(
+  resources: Iterable<ShownResource>,
   omitDevices: boolean,
-): Generator<readonly ResourcePart[]> {
-  return pages(resourceParts(resources, omitDevices), sizeOfPart);
+): AsyncGenerator<readonly ResourcePart[]> {
+  const filling = new Filling(sizeOfPart);
+  for (const resource of resources) {
+    const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = resource;
+    const head = { name, plugin, state, capacity, allocatable, allocated, consumer, front };
+    let continues = false;
+    for await (const some of omitDevices ? [] : resource.devices()) {
+      for (const devices of pages(some, sizeOfDevice)) {
+        yield* filling.add({ ...head, devices, continues });
+        continues = true;
+      }
+    }
+    if (!continues) yield* filling.add({ ...head, devices: [], continues });
+  }
+  yield* filling.rest();
 }
 
 /** Puts the parts of each resource together, in the order they came. */
@@ -64,20 +98,6 @@ export class ResourceJoiner {
   /** The resources so far. */
   resources(): readonly ResourceView[] {
     return this.#joined.map(({ head, devices }) => ({ ...head, devices }));
-  }
-}
-
-/** Devices are asked for once, and not at all when they are left out: they may be decoded at that moment. */
-function* resourceParts(resources: Iterable<ResourceView>, omitDevices: boolean): Generator<ResourcePart> {
-  for (const resource of resources) {
-    const { name, plugin, state, capacity, allocatable, allocated, consumer, front } = resource;
-    const head = { name, plugin, state, capacity, allocatable, allocated, consumer, front };
-    let continues = false;
-    for (const devices of pages(omitDevices ? [] : resource.devices, sizeOfDevice)) {
-      yield { ...head, devices, continues };
-      continues = true;
-    }
-    if (!continues) yield { ...head, devices: [], continues };
   }
 }
 

@@ -28,18 +28,18 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
   const streamed = streaming(log);
   const answered = unary(log);
   const methods = {
-    Status: streamed(adminService.Status, function* ({ omitDevices }) {
+    Status: streamed(adminService.Status, async function* ({ omitDevices }) {
       const { broker, checkpoint, policy, ledger, plugins, resources, refused } = service.status();
       yield { broker, checkpoint, policy, ledger };
       for (const page of pages(plugins, sizeOfView)) yield { plugins: page };
-      for (const page of resourcePages(resources, omitDevices)) yield { resources: page };
+      for await (const page of resourcePages(resources, omitDevices)) yield { resources: page };
       for (const page of pages(refused, sizeOfView)) yield { refused: page };
     }),
     ListPlugins: streamed(adminService.ListPlugins, function* ({ name }) {
       for (const page of pages(valueOf(service.plugins(name)), sizeOfView)) yield { plugins: page };
     }),
-    ListResources: streamed(adminService.ListResources, function* ({ name, omitDevices }) {
-      for (const page of resourcePages(valueOf(service.resources(name)), omitDevices)) yield { resources: page };
+    ListResources: streamed(adminService.ListResources, async function* ({ name, omitDevices }) {
+      for await (const page of resourcePages(valueOf(service.resources(name)), omitDevices)) yield { resources: page };
     }),
     ListLimits: streamed(adminService.ListLimits, function* ({ name }) {
       for (const page of pages(valueOf(service.limits(name)), sizeOfView)) yield { limits: page };

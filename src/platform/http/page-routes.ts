@@ -69,7 +69,7 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
         },
       },
     ],
-    [DEVICES, asking(({ path, query }) => json(withName(path, (name) => api.devices(name, query))))],
+    [DEVICES, asking(async ({ path, query }) => json(await withName(path, (name) => api.devices(name, query))))],
     ['/api/v1/events', asking(async ({ query, signal }) => json(await api.events(query, signal)))],
     ['/api/v1/explain', asking(async ({ query, signal }) => json(await api.explain(query, signal)))],
     ['/api/v1/reason', asking(({ query }) => json(api.reason(query)))],
@@ -95,15 +95,17 @@ function json(asked: Question<unknown>): Answer {
   return plainText(STATUS[asked.problem.code] ?? 400, asked.problem.message);
 }
 
-function withName<T>(path: string, ask: (name: string) => Question<T>): Question<T> {
+async function withName<T>(path: string, ask: (name: string) => Promise<Question<T>>): Promise<Question<T>> {
+  let name: string;
   try {
-    return ask(decodeURIComponent(path.slice(DEVICES.length)));
+    name = decodeURIComponent(path.slice(DEVICES.length));
   } catch {
     return {
       ok: false,
       problem: { code: 'INVALID_ARGUMENT', message: 'the name of the resource is not well encoded' },
     };
   }
+  return ask(name);
 }
 
 function follow(audience: Audience, since: string | null): Answer | Streaming {

@@ -6,6 +6,9 @@ import { decodeDeviceList, hashDeviceList } from './device-list.js';
 import { DeviceListReader, DeviceMaker, readDevices } from './device-list-reader.js';
 import { WireError } from './wire-error.js';
 
+/** Devices that one part has: what is made of each takes some microseconds. */
+const PART = 512;
+
 /** Checks, sums up and names one list, giving way to others while it is long. */
 export const decodeList: ListDecoder = async (raw, maxDevices, signal) => {
   const slicing = { yieldTurn: nextTurn, signal };
@@ -41,6 +44,15 @@ export async function devicesInTurns(raw: Buffer): Promise<readonly Device[]> {
     throw problem;
   }
   return maker.devices();
+}
+
+/** The devices of a list part by part, giving way to others before each. */
+export async function* partsOf(raw: Buffer): AsyncGenerator<readonly Device[]> {
+  const devices = await devicesInTurns(raw);
+  for (let from = 0; from < devices.length; from += PART) {
+    await nextTurn();
+    yield devices.slice(from, from + PART);
+  }
 }
 
 function orElse<T>(otherwise: T, read: () => T): T {

@@ -176,7 +176,7 @@ describe('doctor', () => {
       (await found(scope, 'kubelet.sock')).join(),
       /^fail: somebody listens .* stop that daemon \(a kubelet\?\)/,
     );
-    const ours = { ...scope, daemon: new FakeAdminPort().status() };
+    const ours = { ...scope, daemon: new FakeAdminPort().picture() };
     assert.match((await found(ours, 'kubelet.sock')).join(), /^ok: .* answers$/);
   });
 
@@ -187,12 +187,12 @@ describe('doctor', () => {
   });
 
   it('finds that the sockets of a running daemon were removed', async () => {
-    const { scope } = await machine({ daemon: new FakeAdminPort().status() });
+    const { scope } = await machine({ daemon: new FakeAdminPort().picture() });
     assert.match((await found(scope, 'admin socket')).join(), /^fail: .* was removed; restart the daemon$/);
   });
 
   it('passes on what a degraded daemon says of itself', async () => {
-    const status = new FakeAdminPort().status();
+    const status = new FakeAdminPort().picture();
     const problems = ['the disk is full', 'the policy file is bad'];
     const { scope } = await machine({ daemon: { ...status, broker: { ...status.broker, problems } } });
     assert.deepEqual(
@@ -208,7 +208,7 @@ describe('doctor', () => {
     const { root, scope } = await machine();
     const kubeletDir = path.join(root, 'k');
     const front = { ...scope.settings.front, enabled: true, kubeletDir };
-    const status = new FakeAdminPort().status();
+    const status = new FakeAdminPort().picture();
     const refused = { state: 'refused', reason: 'another has it', since: '', told: { healthy: 0, unhealthy: 0 } };
     const before: Scope = {
       ...scope,
@@ -364,7 +364,7 @@ describe('the doctor command', () => {
     const file = path.join(root, 'broker.yaml');
     writeFileSync(file, 'nonsense: 1\n');
     const port = new FakeAdminPort();
-    const { policy } = port.status();
+    const { policy } = port.picture();
     port.status = () => ({ ...FakeAdminPort.prototype.status.call(port), policy: { ...policy, source: file } });
     const served = await serveAdmin(path.join(root, 'broker.sock'), port);
     const { code, stdout } = await run(['doctor', '--root', root]);

@@ -99,4 +99,24 @@ describe('decoded lists', () => {
     lists.of('v/s', short);
     assert.deepEqual(decoded, ['l1', 's1', 'l1']);
   });
+
+  it('are read in turns, once for all who ask, and who waits keeps its place when a newer one comes', async () => {
+    const { lists, decoded, clock } = bed();
+    const names = (made: readonly (readonly Device[])[]): string[] => made.map(([device]) => device?.id ?? '');
+    const first = [lists.read('v/1', list('l1')), lists.read('v/2', list('l2'))];
+    // Another list of the same resource each time, as of a plugin that never rests.
+    const later = ['l3', 'l4', 'l5'].map((name) => lists.read('v/1', list(name)));
+    assert.deepEqual(decoded, [], 'nobody makes a long one while others wait');
+    await clock.advance(10);
+    assert.deepEqual(decoded, ['l5']);
+    await clock.advance(40);
+    assert.deepEqual(names(await Promise.all([...first, ...later])), ['l5', 'l2', 'l5', 'l5', 'l5']);
+    assert.deepEqual(names([await lists.read('v/s', list('s1', 100))]), ['s1']);
+    await assert.rejects(() => {
+      const bad = lists.read('v/bad', list('!!'));
+      void clock.advance(50);
+      return bad;
+    }, /cannot be read/);
+    assert.deepEqual(decoded, ['l5', 'l2', 's1']);
+  });
 });

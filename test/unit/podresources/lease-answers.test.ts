@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Device } from '../../../src/model/device.js';
-import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
+import { LeaseAnswers, MAX_ANSWER_BYTES, usableLists } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
+import { partsOf } from '../../../src/platform/wire/list-decoder.js';
+import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
   AllocatableResourcesResponse,
@@ -10,6 +13,7 @@ import {
   ListPodResourcesResponse,
 } from '../../../src/generated/proto/podresources/v1/podresources.js';
 import { ListPodResourcesResponse as AlphaResponse } from '../../../src/generated/proto/podresources/v1alpha1/podresources.js';
+import { inParts } from '../../support/fake-admin-port.js';
 import { FakeLeases, lease } from '../../support/leases.js';
 
 function bed() {
@@ -21,7 +25,6 @@ function bed() {
     usable: () => state.usable,
     encoder: podEncoder,
     incomplete: (what, left) => told.set(what, left),
-    nextTurn: () => Promise.resolve(),
   });
   const names = (): string[] =>
     ListPodResourcesResponse.decode(answers.list('v1')).podResources.map(
@@ -91,7 +94,7 @@ describe('the answers of PodResources', () => {
       list: devices,
       devices: () => {
         decoded += 1;
-        return devices;
+        return inParts(devices);
       },
     });
     leases.set(lease({ devices: { 'v/gpu': ['g0'] } }));
@@ -139,8 +142,41 @@ describe('the answers of PodResources', () => {
   it('leave out devices that do not fit, by resource, from a list of 200,000', async () => {
     const { answers, told, state } = bed();
     const devices = Array.from({ length: 200_000 }, (_, n) => device(`device-${String(n)}`, [n % 2]));
-    state.usable = [{ resource: 'v/many', list: devices, devices: () => devices }];
+    let taken = 0;
+    const parts = async function* (): AsyncGenerator<readonly Device[]> {
+      for await (const part of inParts(devices)) {
+        taken += part.length;
+        yield part;
+      }
+    };
+    state.usable = [{ resource: 'v/many', list: devices, devices: parts }];
     assert.ok((await answers.allocatable()).length <= MAX_ANSWER_BYTES);
+    assert.ok(taken < devices.length, 'what does not fit is not looked at');
     assert.equal(told.get('GetAllocatableResources'), 1);
+  });
+
+  it('look at a long list in turns, also at devices of it that are in none', async () => {
+    const { answers, state } = bed();
+    const COUNT = 20_000;
+    const raw = ListAndWatchResponse.encode({
+      devices: Array.from({ length: COUNT }, (_, n) => ({ id: `d${String(n)}`, health: n === 0 ? 'Healthy' : 'Sick' })),
+    });
+    const resource = {
+      owner: { id: 'i', seq: 1, state: 'ready', isHint: false },
+      name: 'v/many',
+      capacity: COUNT,
+    } as const;
+    const holding = { instanceId: 'i', resource: 'v/many', raw, sha256: '', devices: COUNT, healthy: 1 };
+    state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], () => false, partsOf);
+    let turns = 0;
+    let isDone = false;
+    const counted = (async () => {
+      for (; !isDone; turns += 1) await nextTurn();
+    })();
+    const { devices } = AllocatableResourcesResponse.decode(await answers.allocatable());
+    isDone = true;
+    await counted;
+    assert.deepEqual([devices.length, devices[0]?.deviceIds], [1, ['d0']]);
+    assert.ok(turns > COUNT / 1500, `${String(turns)} turns`);
   });
 });

@@ -35,7 +35,6 @@ function bed() {
     usable: () => [],
     encoder: podEncoder,
     incomplete: () => undefined,
-    nextTurn: () => Promise.resolve(),
   });
   const answers = new UpstreamAnswers(own, {
     kubelet: {

@@ -92,7 +92,7 @@ describe('the summary', () => {
   port.pluginList = [pluginView(), pluginView({ state: 'gone' }), pluginView({ primary: false })];
 
   it('is short where all is well', () => {
-    assert.deepEqual(lines(statusSummary(port.status(), now, plain)), [
+    assert.deepEqual(lines(statusSummary(port.picture(), now, plain)), [
       'plugin-broker 1.2.3 is ready (pid 77, up 1m30s)',
       'checkpoint  ok, generation 9, 2.0 kB, written 1m30s ago',
       'policy      defaults, read 1m30s ago',
@@ -102,7 +102,7 @@ describe('the summary', () => {
   });
 
   it('has problems first, each once', () => {
-    const status = port.status();
+    const status = port.picture();
     const degraded = {
       ...status,
       broker: { ...status.broker, phase: 'degraded' as const, problems: ['policy file: no such key foo'] },
@@ -123,7 +123,7 @@ describe('the summary', () => {
       resourceView(front('fronted')),
       resourceView({ name: 'v/nic', ...front('refused', 'another plugin registers it, too') }),
     ];
-    const status = { ...port.status(), resources, ledger: { state: 'stale' as const, leases: 3, waiting: 1 } };
+    const status = { ...port.picture(), resources, ledger: { state: 'stale' as const, leases: 3, waiting: 1 } };
     const shown = lines(statusSummary(status, now, plain));
     assert.match(shown[1] ?? '', /^! the ledger is stale: leases of the lost checkpoint are not known; /);
     assert.equal(shown[2], '! v/nic is refused: another plugin registers it, too');
@@ -135,7 +135,7 @@ describe('the summary', () => {
     const quarantined = Array.from({ length: 14 }, (_, index) =>
       pluginView({ name: `a.io/${index}`, state: 'quarantined' }),
     );
-    const shown = lines(statusSummary({ ...port.status(), plugins: quarantined }, now, plain));
+    const shown = lines(statusSummary({ ...port.picture(), plugins: quarantined }, now, plain));
     assert.equal(shown.filter((line) => line.startsWith('a.io/')).length, 10);
     assert.equal(shown.at(-2), 'and 4 more: plugin-broker plugins');
     assert.ok(shown.length < 24);
@@ -143,7 +143,7 @@ describe('the summary', () => {
 
   it('names plugins that serve and are in trouble all the same', () => {
     const unpublished = pluginView({ name: 'csi.a.io', type: 'CSIPlugin', reason: 'publish-pending' });
-    const status = { ...port.status(), plugins: [pluginView(), unpublished] };
+    const status = { ...port.picture(), plugins: [pluginView(), unpublished] };
     assert.deepEqual(lines(statusSummary(status, now, plain)).slice(-3), [
       'LOOK AT   STATE  REASON           FOR    TYPE',
       'csi.a.io  ready  publish-pending  1m30s  CSIPlugin',
@@ -156,7 +156,7 @@ describe('the summary', () => {
       ...{ plugin: 'DevicePlugin/a.io/x', socket: '/r/x.sock', reason: 'VERSION_UNSUPPORTED', refusals: 12 },
       ...{ message: 'a.io/x: v9 is not supported', since: '2030-01-01T00:00:00Z', last: '2030-01-01T00:01:20Z' },
     };
-    const shown = lines(statusSummary({ ...port.status(), plugins: [], refused: [refused] }, now, plain));
+    const shown = lines(statusSummary({ ...port.picture(), plugins: [], refused: [refused] }, now, plain));
     assert.deepEqual(shown.slice(-4), [
       'REFUSED              REASON               TIMES  FOR    LAST',
       'DevicePlugin/a.io/x  VERSION_UNSUPPORTED     12  1m30s  10s ago',

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { pages, ResourceJoiner, resourcePages } from '../../../../src/platform/grpc/admin-pages.js';
+import type { ShownResource } from '../../../../src/admin/plugin-views.js';
+import { ListAndWatchResponse } from '../../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { pages, ResourceJoiner, resourcePages, type ResourcePart } from '../../../../src/platform/grpc/admin-pages.js';
+import { nextTurn } from '../../../../src/platform/time/next-turn.js';
+import { partsOf } from '../../../../src/platform/wire/list-decoder.js';
 import type { ResourceView } from '../../../../src/model/views.js';
-import { resourceView } from '../../../support/fake-admin-port.js';
+import { inParts, resourceView } from '../../../support/fake-admin-port.js';
 
 function devices(count: number): ResourceView['devices'] {
   return Array.from({ length: count }, (_, index) => ({
@@ -37,27 +41,61 @@ describe('pages', () => {
   });
 });
 
+/** As the broker has it: with a list that is decoded when somebody reads its devices. */
+const listed = (view: ResourceView): ShownResource => ({ ...view, devices: () => inParts(view.devices) });
+
+async function pagesOf(
+  resources: readonly ShownResource[],
+  omitDevices: boolean,
+): Promise<(readonly ResourcePart[])[]> {
+  const made: (readonly ResourcePart[])[] = [];
+  for await (const page of resourcePages(resources, omitDevices)) made.push(page);
+  return made;
+}
+
 describe('resourcePages', () => {
-  it('spread the devices of one resource over several pages, and a joiner puts them together again', () => {
+  it('spread the devices of one resource over several pages, and a joiner puts them together again', async () => {
     const given = [
       resourceView({ name: 'a.io/none', devices: [] }),
       resourceView({ name: 'a.io/many', devices: devices(30_000) }),
       resourceView({ name: 'a.io/few', devices: devices(3) }),
     ];
-    const made = [...resourcePages(given, false)];
+    const made = await pagesOf(given.map(listed), false);
     assert.ok(made.length > 3, String(made.length));
     const joiner = new ResourceJoiner();
     for (const part of made.flat()) joiner.add(part);
     assert.deepEqual(joiner.resources(), given);
   });
 
-  it('do not ask for devices that shall be left out', () => {
-    const lazy = {
+  it('do not ask for devices that shall be left out', async () => {
+    const lazy: ShownResource = {
       ...resourceView(),
-      get devices(): ResourceView['devices'] {
+      devices: () => {
         throw new Error('asked for');
       },
     };
-    assert.deepEqual([...resourcePages([lazy], true)].flat()[0]?.devices, []);
+    assert.deepEqual((await pagesOf([lazy], true)).flat()[0]?.devices, []);
+  });
+
+  it('have few devices of a long list in each turn, from its bytes to the pages', async () => {
+    const COUNT = 20_000;
+    const raw = ListAndWatchResponse.encode({
+      devices: devices(COUNT).map(({ id, health }) => ({ id, health })),
+    });
+    let turns = 0;
+    let isDone = false;
+    const counted = (async () => {
+      for (; !isDone; turns += 1) await nextTurn();
+    })();
+    const shown = async function* (): AsyncGenerator<ResourceView['devices']> {
+      for await (const part of partsOf(raw)) yield part.map((device) => ({ ...device, lease: '', owner: '' }));
+    };
+    const made = await pagesOf([{ ...resourceView(), devices: shown }], false);
+    isDone = true;
+    await counted;
+    assert.equal(made.flat().flatMap((part) => part.devices).length, COUNT);
+    const most = Math.max(...made.map((page) => page.reduce((sum, part) => sum + part.devices.length, 0)));
+    assert.ok(most <= 2000, `${String(most)} devices in one page`);
+    assert.ok(turns > COUNT / 1000, `${String(turns)} turns`);
   });
 });
