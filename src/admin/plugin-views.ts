@@ -128,7 +128,7 @@ export function resourceViews(
     const taken = use.takenOf(name);
     return {
       ...listed(known, resource, taken, use),
-      devices: async function* () {
+      async *devices() {
         for await (const part of partsOf(holding.raw)) yield part.map((device) => deviceView(device, taken));
       },
     };

@@ -6,6 +6,7 @@ import { PageDevices } from '../../../src/page/shown-devices.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { devicesInTurns, devicesOf } from '../../../src/platform/wire/list-decoder.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { countTurns } from '../../support/turns.js';
 
 const COUNT = 20_000;
 /** Each hundredth cannot be given out. */
@@ -42,14 +43,8 @@ function bed() {
 describe('the devices of a resource on the page', () => {
   it('are made in many turns, once for all who ask, and only those are worked out that are shown', async () => {
     const { seen, devices } = bed();
-    let turns = 0;
-    let isDone = false;
-    const counted = (async () => {
-      for (; !isDone; turns += 1) await nextTurn();
-    })();
-    const all = await Promise.all(Array.from({ length: 16 }, () => devices.of('v/long')));
-    isDone = true;
-    await counted;
+    const asking = Array.from({ length: 16 }, () => Promise.resolve(devices.of('v/long')));
+    const { made: all, turns } = await countTurns(() => Promise.all(asking));
     assert.ok(turns > COUNT / 1500, `${String(turns)} turns`);
     for (const shown of all) assert.equal(shown?.total, COUNT);
     const page = all[0]?.slice(198, 202).map(({ id, health }) => [id, health]);

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import type { Device } from '../../../src/model/device.js';
 import { LeaseAnswers, MAX_ANSWER_BYTES, usableLists } from '../../../src/podresources/lease-answers.js';
 import type { UsableList } from '../../../src/podresources/ports.js';
-import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { partsOf } from '../../../src/platform/wire/list-decoder.js';
 import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
@@ -15,6 +14,7 @@ import {
 import { ListPodResourcesResponse as AlphaResponse } from '../../../src/generated/proto/podresources/v1alpha1/podresources.js';
 import { inParts } from '../../support/fake-admin-port.js';
 import { FakeLeases, lease } from '../../support/leases.js';
+import { countTurns } from '../../support/turns.js';
 
 function bed() {
   const leases = new FakeLeases();
@@ -168,14 +168,8 @@ describe('the answers of PodResources', () => {
     } as const;
     const holding = { instanceId: 'i', resource: 'v/many', raw, sha256: '', devices: COUNT, healthy: 1 };
     state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], () => false, partsOf);
-    let turns = 0;
-    let isDone = false;
-    const counted = (async () => {
-      for (; !isDone; turns += 1) await nextTurn();
-    })();
-    const { devices } = AllocatableResourcesResponse.decode(await answers.allocatable());
-    isDone = true;
-    await counted;
+    const { made, turns } = await countTurns(() => answers.allocatable());
+    const { devices } = AllocatableResourcesResponse.decode(made);
     assert.deepEqual([devices.length, devices[0]?.deviceIds], [1, ['d0']]);
     assert.ok(turns > COUNT / 1500, `${String(turns)} turns`);
   });

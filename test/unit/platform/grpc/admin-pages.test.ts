@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import type { ShownResource } from '../../../../src/admin/plugin-views.js';
 import { ListAndWatchResponse } from '../../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { pages, ResourceJoiner, resourcePages, type ResourcePart } from '../../../../src/platform/grpc/admin-pages.js';
-import { nextTurn } from '../../../../src/platform/time/next-turn.js';
 import { partsOf } from '../../../../src/platform/wire/list-decoder.js';
 import type { ResourceView } from '../../../../src/model/views.js';
 import { inParts, resourceView } from '../../../support/fake-admin-port.js';
+import { countTurns } from '../../../support/turns.js';
 
 function devices(count: number): ResourceView['devices'] {
   return Array.from({ length: count }, (_, index) => ({
@@ -82,17 +82,10 @@ describe('resourcePages', () => {
     const raw = ListAndWatchResponse.encode({
       devices: devices(COUNT).map(({ id, health }) => ({ id, health })),
     });
-    let turns = 0;
-    let isDone = false;
-    const counted = (async () => {
-      for (; !isDone; turns += 1) await nextTurn();
-    })();
     const shown = async function* (): AsyncGenerator<ResourceView['devices']> {
       for await (const part of partsOf(raw)) yield part.map((device) => ({ ...device, lease: '', owner: '' }));
     };
-    const made = await pagesOf([{ ...resourceView(), devices: shown }], false);
-    isDone = true;
-    await counted;
+    const { made, turns } = await countTurns(() => pagesOf([{ ...resourceView(), devices: shown }], false));
     assert.equal(made.flat().flatMap((part) => part.devices).length, COUNT);
     const most = Math.max(...made.map((page) => page.reduce((sum, part) => sum + part.devices.length, 0)));
     assert.ok(most <= 2000, `${String(most)} devices in one page`);
