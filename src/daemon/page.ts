@@ -3,6 +3,7 @@ import { AdminService } from '../admin/admin-service.js';
 import { explain } from '../admin/explain.js';
 import { floodFacts } from '../admin/operator-commands.js';
 import { deviceView, eachPluginView, eachResourceView } from '../admin/plugin-views.js';
+import { DecodedLists } from '../inventory/decoded-lists.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';
@@ -12,7 +13,7 @@ import { Audience } from '../page/audience.js';
 import { Picture } from '../page/picture.js';
 import type { PageSource } from '../page/ports.js';
 import { leaseRow, placeOf } from '../page/rows.js';
-import { PageDevices } from '../page/shown-devices.js';
+import { PageDevices, troubledFirst, troubledFirstInTurns } from '../page/shown-devices.js';
 import { pageFiles, pageNames } from '../platform/http/page-files.js';
 import { pageRoutes } from '../platform/http/page-routes.js';
 import type { Routes } from '../platform/http/router.js';
@@ -32,10 +33,12 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     return endsAt === undefined ? undefined : clock.wall() + endsAt - clock.mono();
   };
   const devices = new PageDevices({
-    decode: devicesOf,
-    decodeInTurns: devicesInTurns,
-    nextTurn,
-    clock,
+    // Not those that leases are given from: whoever looks at a page is not to make these wait.
+    lists: new DecodedLists({
+      decode: (raw) => troubledFirst(devicesOf(raw)),
+      decodeInTurns: async (raw) => troubledFirstInTurns(await devicesInTurns(raw), nextTurn),
+      clock,
+    }),
     listOf: (resource) => core.offered.of(resource)?.list?.raw,
     viewOf: (resource) => {
       const taken = port.use.takenOf(resource);

@@ -1,5 +1,4 @@
 // The devices of a resource as the page shows them, made so that the length of a list costs nobody but those who ask for it.
-import { DecodedLists, type DecodedListsPorts } from '../inventory/decoded-lists.js';
 import { HEALTHY, type Device } from '../model/device.js';
 import type { DeviceView } from '../model/views.js';
 import type { ShownDevices } from './ports.js';
@@ -8,38 +7,28 @@ import type { ShownDevices } from './ports.js';
 const SLICE = 4096;
 
 /** What is needed. */
-export interface DevicePorts extends DecodedListsPorts {
+export interface DevicePorts {
+  /** The devices of a list in the order of the page ({@link troubledFirst}), kept and made once for all who ask. */
+  readonly lists: { read(resource: string, raw: Buffer): Promise<readonly Device[]> };
   /** The list that counts for a resource; undefined where there is none. */
   readonly listOf: (resource: string) => Buffer | undefined;
   /** How devices of a resource are shown at this moment. */
   readonly viewOf: (resource: string) => (device: Device) => DeviceView;
-  /** Resolves after others had their turn. */
-  readonly nextTurn: () => Promise<void>;
 }
 
-/**
- * Lists that are kept in the order of the page while somebody looks at them, made once for all who ask. Not those that
- * leases are given from: whoever looks at a page is not to make these wait.
- */
+/** The devices of resources, for the page. */
 export class PageDevices {
   readonly #ports: DevicePorts;
-  readonly #lists: DecodedLists;
 
   constructor(ports: DevicePorts) {
-    const { decode, decodeInTurns, nextTurn, clock } = ports;
     this.#ports = ports;
-    this.#lists = new DecodedLists({
-      decode: (raw) => troubledFirst(decode(raw)),
-      decodeInTurns: async (raw) => troubledFirstInTurns(await decodeInTurns(raw), nextTurn),
-      clock,
-    });
   }
 
   /** Undefined where no resource has that name. */
   of(resource: string): Promise<ShownDevices> | undefined {
     const raw = this.#ports.listOf(resource);
     if (raw === undefined) return undefined;
-    return this.#lists.read(resource, raw).then((all) => {
+    return this.#ports.lists.read(resource, raw).then((all) => {
       const view = this.#ports.viewOf(resource);
       return { total: all.length, slice: (from, to) => all.slice(from, to).map(view) };
     });
@@ -53,7 +42,7 @@ export function troubledFirst(devices: readonly Device[]): readonly Device[] {
 }
 
 /** The same of a long list. */
-async function troubledFirstInTurns(
+export async function troubledFirstInTurns(
   devices: readonly Device[],
   nextTurn: () => Promise<void>,
 ): Promise<readonly Device[]> {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { DecodedLists } from '../../../src/inventory/decoded-lists.js';
 import type { Device } from '../../../src/model/device.js';
-import { PageDevices } from '../../../src/page/shown-devices.js';
+import { PageDevices, troubledFirst, troubledFirstInTurns } from '../../../src/page/shown-devices.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { devicesInTurns, devicesOf } from '../../../src/platform/wire/list-decoder.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -21,16 +22,17 @@ function bed() {
   const clock = new FakeClock();
   const seen = { atOnce: 0, inTurns: 0, viewed: 0 };
   const devices = new PageDevices({
-    decode: (raw) => {
-      seen.atOnce += 1;
-      return devicesOf(raw);
-    },
-    decodeInTurns: (raw) => {
-      seen.inTurns += 1;
-      return devicesInTurns(raw);
-    },
-    nextTurn,
-    clock,
+    lists: new DecodedLists({
+      decode: (raw) => {
+        seen.atOnce += 1;
+        return troubledFirst(devicesOf(raw));
+      },
+      decodeInTurns: async (raw) => {
+        seen.inTurns += 1;
+        return troubledFirstInTurns(await devicesInTurns(raw), nextTurn);
+      },
+      clock,
+    }),
     listOf: (resource) => (resource === 'v/long' ? LONG : undefined),
     viewOf: () => (device: Device) => {
       seen.viewed += 1;
