@@ -54,7 +54,7 @@ describe('the command line', () => {
     assert.deepEqual(await names('resources'), ['example.com/gpu', 'example.com/nic']);
     assert.deepEqual(await names('limits'), ['DevicePlugin/example.com/gpu']);
     for (const [command, value] of [
-      ['status', port.status()],
+      ['status', { ...port.status(), resources: port.resourceList }],
       ['plugins', port.pluginList],
       ['resources', port.resourceList],
     ] as const) {
