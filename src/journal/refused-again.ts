@@ -20,6 +20,7 @@ const SHARES = 4;
 
 interface Row {
   refusals: number;
+  /** Both on the monotonic scale: the wall clock may be set back. */
   sinceMs: number;
   lastMs: number;
   draft: EventDraft;
@@ -49,7 +50,7 @@ export class RefusedAgain implements EventSink {
     // It came in, whoever was refused before.
     if (event.type === 'registered' || event.reason === 'confirmed') this.#rows.delete(key);
     if (event.type !== 'refused') return;
-    const now = this.#clock.wall();
+    const now = this.#clock.mono();
     const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, uid: event.uid };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
     // Who knocks again and again is soon told to wait; what is wrong is what was said before.
@@ -78,7 +79,9 @@ export class RefusedAgain implements EventSink {
 
   /** Who is refused again and again now, the newest refusal first. */
   views(): readonly RefusedView[] {
-    const now = this.#clock.wall();
+    const now = this.#clock.mono();
+    const wall = this.#clock.wall();
+    const textOf = (monoMs: number): string => timeText(wall - (now - monoMs));
     const shown = new Map<number, number>();
     return [...this.#rows.values()]
       .filter(({ refusals, lastMs }) => refusals >= MANY && now - lastMs <= OVER_AFTER_MS)
@@ -96,8 +99,8 @@ export class RefusedAgain implements EventSink {
         reason: draft.reason ?? '',
         message: draft.message,
         refusals,
-        since: timeText(sinceMs),
-        last: timeText(lastMs),
+        since: textOf(sinceMs),
+        last: textOf(lastMs),
       }));
   }
 }

@@ -24,6 +24,8 @@ const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
 const RETRY_MS = 1000;
+/** A probe on one connection: whoever wants more would take the time of everybody. */
+const PROBE_EVERY_MS = 100;
 
 /** A running server, or one that waits for its address. */
 export interface HealthServer {
@@ -145,12 +147,17 @@ class PageServer implements HealthServer {
     else await sendAnswer(request, response, answer, this.#compressed);
   }
 
-  /** The answer, in its turn; a probe has none to wait for. */
+  /** The answer, in its turn; a probe waits for those before it on its own connection. */
   async #answer(asked: Asked, url: string, socket: OneAtATime, response: ServerResponse): Promise<Answer | Streaming> {
     if (url.length > MOST_URL_CHARACTERS) {
       return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
     }
-    if (this.#router.isProbe(asked.path)) return this.#router.answer(asked);
+    if (this.#router.isProbe(asked.path)) {
+      // Who probes comes once a second, most often on a connection of its own: it waits for nobody.
+      const waitMs = socket.probe(this.#clock.mono(), PROBE_EVERY_MS);
+      if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
+      return this.#router.answer(asked);
+    }
     const leave = this.#places.room();
     if (leave === undefined) {
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });

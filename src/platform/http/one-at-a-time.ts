@@ -14,6 +14,7 @@ export class OneAtATime extends Duplex {
   #isAnswering = false;
   /** The last octets were the end of a line: one that is empty ends the head of a request. */
   #isLineStart = false;
+  #probedAt = -Infinity;
 
   constructor(raw: Socket) {
     super({ allowHalfOpen: true });
@@ -37,6 +38,17 @@ export class OneAtATime extends Duplex {
     if (this.destroyed) return;
     if (held === undefined) this.#raw.resume();
     else this.#take(held);
+  }
+
+  /**
+   * A probe is asked for.
+   *
+   * @param everyMs so often it is answered on one connection
+   * @returns milliseconds until it is
+   */
+  probe(now: number, everyMs: number): number {
+    this.#probedAt = Math.max(now, this.#probedAt + everyMs);
+    return this.#probedAt - now;
   }
 
   /** As the one of a socket: `timeout` is emitted after so many milliseconds without activity. */
@@ -87,7 +99,8 @@ export class OneAtATime extends Duplex {
   /** Where the first head of a request that ends in a chunk ends; undefined: none does. */
   #endOfHead(chunk: Buffer): number | undefined {
     let isLineStart = this.#isLineStart;
-    for (const [at, octet] of chunk.entries()) {
+    for (let at = 0; at < chunk.length; at += 1) {
+      const octet = chunk[at];
       if (octet === LF && isLineStart) {
         this.#isLineStart = false;
         return at + 1;

@@ -277,6 +277,22 @@ describe('the server', () => {
     );
   });
 
+  it('answers probes on one connection ten times a second, and others at once', async () => {
+    const port = await serving(new Map([['/healthz', { make: () => plainText(200, 'ok'), isProbe: true }]]));
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    let got = '';
+    socket.on('data', (chunk: Buffer) => (got += chunk.toString()));
+    const answers = (): number => got.split('HTTP/1.1 200').length - 1;
+    const begun = performance.now();
+    socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500));
+    for (let probe = 0; probe < 5; probe += 1) assert.equal((await get(port, '/healthz')).status, 200);
+    const most = 1 + (performance.now() - begun) / 100;
+    assert.ok(answers() <= most, `${String(answers())} of ${String(most)}`);
+    await eventually('the next ones come in their time', () => answers() > 5);
+    socket.destroy();
+  });
+
   it('is there for who waits, however many others ask and hang up', async () => {
     const page: Route = { make: () => plainText(200, 'all is well') };
     const port = await serving(

@@ -36,6 +36,14 @@ describe('a plugin that is refused', () => {
     assert.equal(bed.passed.length, 3);
   });
 
+  it('has given up in time, although the wall clock was set back', async () => {
+    const bed = new Bed();
+    bed.refuse(3);
+    bed.clock.stepWall(-3_600_000);
+    await bed.clock.advance(11 * 60_000);
+    assert.deepEqual(bed.shown, []);
+  });
+
   it('is not shown any more once it came in, or has given up', async () => {
     for (const came of [{ type: 'registered' } as const, { type: 'state', reason: 'confirmed' } as const]) {
       const bed = new Bed();
