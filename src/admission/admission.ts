@@ -14,8 +14,12 @@ import type { AdmissionVerdict, Admitter, NameClaims } from '../model/registrati
 
 /** Plugins that register a moment before they serve are given this long to do so. */
 const SERVE_WITHIN_MS = 1000;
-/** How often a socket that is not there yet, or not listening yet, is looked at again. */
+/**
+ * When a socket that is not there yet, or not listening yet, is looked at again: soon at first, because most are a moment
+ * late, and then ever more seldom, because each look takes time from everybody.
+ */
 const LOOK_AGAIN_MS = 20;
+const OFTEN_UNTIL_MS = 100;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
 /** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
@@ -181,11 +185,14 @@ export class Admission implements Admitter {
   /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
   async #endpoint(request: RegistrationRequest, full: string, signal: AbortSignal): Promise<Reached | Refusal> {
     const { clock } = this.#ports;
-    const until = clock.mono() + (request.pulled ? 0 : SERVE_WITHIN_MS);
+    const begun = clock.mono();
+    const longestMs = request.pulled ? 0 : SERVE_WITHIN_MS;
     for (;;) {
       const reached = this.#reach(request, full);
-      if (!('code' in reached) || !MAY_CHANGE.has(reached.code) || clock.mono() >= until) return reached;
-      await sleep(clock, LOOK_AGAIN_MS, signal);
+      const sinceMs = clock.mono() - begun;
+      if (!('code' in reached) || !MAY_CHANGE.has(reached.code) || sinceMs >= longestMs) return reached;
+      const pauseMs = Math.max(LOOK_AGAIN_MS, sinceMs < OFTEN_UNTIL_MS ? 0 : sinceMs / 4);
+      await sleep(clock, Math.min(pauseMs, longestMs - sinceMs), signal);
     }
   }
 
