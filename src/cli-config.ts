@@ -9,7 +9,7 @@ export const readConfig: ConfigReader = async (file, root) => {
     { yamlFile, defaultSource },
     { surroundings },
     globs,
-    w,
+    { configWarnings, rulesBySocket },
     d,
     { defaultForm },
   ] = await Promise.all([
@@ -25,12 +25,13 @@ export const readConfig: ConfigReader = async (file, root) => {
   const source = file === undefined ? defaultSource : yamlFile(file);
   try {
     const { form, settings, policy } = await loadGeneration(source, root, surroundings(), globs.compileGlob);
-    const found = w.configWarnings(form, settings.paths, globs.compileGlob);
+    const found = configWarnings(form, settings.paths, globs.compileGlob);
     const warnings = found.map((one) => problemText(one, file));
     const changed = d.diffForms(defaultForm, form).filter(({ key }) => !key.startsWith('rules')).length;
-    const rulesBySocket = (type: string, name: string): readonly string[] =>
-      w.rulesBySocket(form, type, name, globs.compileGlob);
-    return { ok: true, written: { ...form }, changed, warnings, settings, policy, rulesBySocket };
+    return {
+      ...{ ok: true, written: { ...form }, changed, warnings, settings, policy },
+      rulesBySocket: (type, name) => rulesBySocket(form, type, name, globs.compileGlob),
+    };
   } catch (failure) {
     if (!(failure instanceof ConfigInvalid)) throw failure;
     return { ok: false, problems: failure.problems.map((problem) => problemText(problem, failure.file)) };

@@ -69,7 +69,7 @@ describe(
       await incumbent.register(bed.broker.kubeletSocket);
       await eventually('it serves', async () => (await bed.broker.allocatable(resource)) === 5);
       // Each life is long enough for a list on a busy machine: only the first one has a permit.
-      const loop = bed.simulate('--resource', resource, '--crash-every', '5s', '--devices', '2');
+      const loop = bed.simulate('--resource', resource, '--crash-every', '3s', '--devices', '2');
       await bed.sees(resource, 'devices', /^first list: 2 of 2 devices/);
       await eventually('it is taken back as fallback', async () => (await bed.at(incumbent.socket))?.state === 'ready');
       await bed.sees(resource, 'quarantine', /is kept out for 6 s/);

@@ -8,7 +8,7 @@ import { healthy } from '../../support/fake-plugin.js';
 import { RegisterCaller } from '../../support/register-caller.js';
 import { FloodBed } from './flood-bed.js';
 
-const NAMES = 40;
+const NAMES = 8;
 const POLICY = {
   cdi: { dir: 'off' },
   flood: { register: { burst: 1, interval: '60s', onExceed: 'reject' }, penalty: { strikes: 3, window: '60s' } },
