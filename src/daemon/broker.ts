@@ -46,7 +46,7 @@ const NAMES_AT_ONCE = 4096;
 /** What the broker is made of. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect to kubelet.sock? */
-  readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway'>;
+  readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'isEnforced'>;
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** It is time to look at what may have gone without a file event. */
   readonly rescanned?: () => void;

@@ -102,6 +102,8 @@ export interface CallPacePorts {
   readonly isTrusted: (uid: number) => boolean;
   /** Who counts as one user. */
   readonly userOf: UserOf;
+  /** Whether the flood policy enforces: one that observes paces nobody. */
+  readonly isEnforced: () => boolean;
 }
 
 /** The paces of calls at one socket. */
@@ -117,17 +119,17 @@ export class CallPaces {
 
   /** The turns of one that was refused again and again; undefined where nobody knows who it is. */
   afterRefusals(caller: Caller | undefined): CallTurns | undefined {
-    return caller === undefined ? undefined : this.#turns(this.#refused, caller);
+    return caller === undefined || !this.#ports.isEnforced() ? undefined : this.#turns(this.#refused, caller);
   }
 
   /** The same of the first call of a further connection of it. */
   firstAfterRefusals(caller: Caller | undefined): CallTurns | undefined {
-    return caller === undefined ? undefined : this.#turns(this.#first, caller);
+    return caller === undefined || !this.#ports.isEnforced() ? undefined : this.#turns(this.#first, caller);
   }
 
   /** The turns of any other; undefined of root and the broker's own user. */
   usual(caller: Caller | undefined): CallTurns | undefined {
-    if (caller === undefined || this.#ports.isTrusted(caller.uid)) return undefined;
+    if (caller === undefined || this.#ports.isTrusted(caller.uid) || !this.#ports.isEnforced()) return undefined;
     return this.#turns(this.#usual, caller);
   }
 

@@ -93,6 +93,11 @@ export class ConnectionBudget {
     return this.#users.turnsAway(uid);
   }
 
+  /** Whether the policy enforces; one that observes slows nobody. */
+  get isEnforced(): boolean {
+    return this.#settings.mode === 'enforce';
+  }
+
   /** Counts a connection that was accepted; `caller` undefined: nothing is known of any process (no koffi). */
   admit(caller: Caller | undefined): ConnectionVerdict {
     const entry = this.#entryOf(caller);

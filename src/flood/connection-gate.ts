@@ -65,6 +65,8 @@ export interface ConnectionGatePorts<Socket, Border> {
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
   readonly budget: {
     /** Is it to be closed before anything is known of its process? */
+    /** Whether the policy enforces; absent: it does. */
+    readonly isEnforced?: boolean;
     turnsAway?(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
@@ -90,7 +92,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     this.#ports = ports;
     const now = (): number => ports.clock.mono();
     this.#runs = new RefusalRuns(now);
-    this.#paces = new CallPaces({ now, isTrusted: ports.isTrusted, userOf: ports.userOf });
+    this.#paces = new CallPaces({ now, ...ports, isEnforced: () => ports.budget.isEnforced !== false });
   }
 
   /** Takes an accepted connection; undefined: it was refused and closed. */

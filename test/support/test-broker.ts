@@ -65,7 +65,11 @@ export async function startTestBroker(
         close: () => undefined,
       }),
     },
-    connections: { turnsAway: () => undefined, admit: () => ({ ok: true, release: () => undefined }) },
+    connections: {
+      isEnforced: true,
+      turnsAway: () => undefined,
+      admit: () => ({ ok: true, release: () => undefined }),
+    },
     roster: new Roster(systemClock),
     inventory: new Inventory({ decode: decodeList, settings: () => settings.admission, metrics: noMetrics }),
     peers: {
