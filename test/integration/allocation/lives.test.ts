@@ -84,12 +84,15 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
     const [sick = ''] = lease.granted[0]?.ids ?? [];
     // Told on the stream that run opened to this broker.
     const states = async (): Promise<string[]> => (await client.list()).map(({ state }) => state);
+    const hears = (): boolean => running.stderr().includes(`${sick} of ${GPU} is Unhealthy`);
     await eventually('run hears of it', async () => {
       plugin.setDevices(IDS.map((id) => ({ id, health: id === sick ? 'Unhealthy' : 'Healthy' })));
       await eventually('it is impaired', async () => (await states()).join() === 'impaired');
+      // News of one lease are a second apart, and the newest counts; who attached after them is told of the next ones.
+      await eventually('it is told', hears, 3_000).catch(() => undefined);
       plugin.setDevices(healthy(...IDS));
       await eventually('it is whole', async () => (await states()).join() === 'active');
-      return running.stderr().includes(`${sick} of ${GPU} is Unhealthy`);
+      return hears();
     });
     running.child.kill('SIGKILL');
     await eventually('its device is free', async () => (await client.list()).length === 0);
