@@ -89,7 +89,7 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
       plugin.setDevices(IDS.map((id) => ({ id, health: id === sick ? 'Unhealthy' : 'Healthy' })));
       await eventually('it is impaired', async () => (await states()).join() === 'impaired');
       // News of one lease are a second apart, and the newest counts; who attached after them is told of the next ones.
-      await eventually('it is told', hears, 3_000).catch(() => undefined);
+      await eventually('it is told', hears, { withinMs: 3_000 }).catch(() => undefined);
       plugin.setDevices(healthy(...IDS));
       await eventually('it is whole', async () => (await states()).join() === 'active');
       return hears();
