@@ -4,7 +4,7 @@ import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { makeRoom } from './make-room.js';
+import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 
 /** Uids counted apart; further ones are counted together. */
@@ -68,18 +68,15 @@ export class AllocateLimit {
   }
 
   #entryOf(uid: number, about: string): Entry {
-    const known = this.#entries.get(`${about} ${String(uid)}`);
-    if (known !== undefined) return known;
-    let key = uid;
-    if (this.#entries.size >= MAX_UIDS) {
-      const evicted = makeRoom(this.#entries, ({ limiter }) => limiter.isFull());
-      evicted?.limiter.close();
-      if (evicted === undefined) key = OTHERS;
-    }
-    const shared = this.#entries.get(`${about} ${String(key)}`);
-    if (shared !== undefined) return shared;
-    const entry = { uid: key, limiter: this.#ports.openLimiter(this.#settings.allocate), exceeded: 0 };
-    this.#entries.set(`${about} ${String(key)}`, entry);
-    return entry;
+    return entryOf(this.#entries, `${about} ${String(uid)}`, {
+      ...{ most: MAX_UIDS, others: `${about} ${String(OTHERS)}` },
+      open: (isShared) => ({
+        uid: isShared ? OTHERS : uid,
+        limiter: this.#ports.openLimiter(this.#settings.allocate),
+        exceeded: 0,
+      }),
+      isForgettable: ({ limiter }) => limiter.isFull(),
+      close: ({ limiter }) => limiter.close(),
+    });
   }
 }

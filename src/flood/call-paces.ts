@@ -1,8 +1,9 @@
 // How many calls of one process, and of one ordinary user, are taken up: after refusals, and whatever becomes of them. What is
 // answered before anybody looks at it costs the broker time too, and further connections and processes buy none of it.
+import { Pace } from '../kernel/pace.js';
 import type { CallTurns } from '../model/call-turns.js';
 import { processKey, type Caller, type UserOf } from '../model/ids.js';
-import { makeRoom } from './make-room.js';
+import { entryOf } from './make-room.js';
 
 /** Processes, and users, that are followed at most of each kind; newcomers past that share one pace. */
 const MOST = 1_024;
@@ -35,34 +36,6 @@ const USUAL = {
   user: { intervalMs: 5, burst: 500, ahead: 2_048 },
 } as const;
 
-/** Turns at even intervals; those that were not used are kept, up to the burst. */
-class Pace {
-  readonly #figures: PaceFigures;
-  #nextMs = 0;
-
-  constructor(figures: PaceFigures) {
-    this.#figures = figures;
-  }
-
-  /** Milliseconds to the next turn. */
-  waitMs(now: number): number {
-    const { intervalMs, burst } = this.#figures;
-    return Math.max(0, this.#nextMs - (burst - 1) * intervalMs - now);
-  }
-
-  /** Takes the next turn. */
-  take(now: number): void {
-    const { intervalMs, burst, ahead } = this.#figures;
-    const latestMs = now + (burst + ahead) * intervalMs;
-    this.#nextMs = Math.min(Math.max(this.#nextMs, now) + intervalMs, latestMs);
-  }
-
-  /** Nothing of it was used lately. */
-  isFull(now: number): boolean {
-    return this.#nextMs <= now;
-  }
-}
-
 /** The paces of all processes or users of one kind. */
 class Paces {
   readonly #figures: PaceFigures;
@@ -72,14 +45,23 @@ class Paces {
     this.#figures = figures;
   }
 
-  of(name: string, now: number): Pace {
-    const known = this.#paces.get(name);
-    if (known !== undefined) return known;
-    const isFull = this.#paces.size >= MOST && makeRoom(this.#paces, (pace) => pace.isFull(now)) === undefined;
-    const key = isFull ? OTHERS : name;
-    const pace = this.#paces.get(key) ?? new Pace(this.#figures);
-    this.#paces.set(key, pace);
-    return pace;
+  /** Milliseconds to the next turn of one. */
+  waitMs(name: string, now: number): number {
+    return this.#of(name, now).waitMs(this.#figures.intervalMs, now);
+  }
+
+  /** Takes it. */
+  take(name: string, now: number): void {
+    this.#of(name, now).book(this.#figures.intervalMs, now);
+  }
+
+  #of(name: string, now: number): Pace {
+    const { intervalMs, burst, ahead } = this.#figures;
+    return entryOf(this.#paces, name, {
+      ...{ most: MOST, others: OTHERS },
+      open: () => new Pace(burst * intervalMs, ahead * intervalMs),
+      isForgettable: (pace) => pace.isFull(now),
+    });
   }
 }
 
@@ -119,42 +101,42 @@ export class CallPaces {
 
   /** The turns of one that was refused again and again; undefined where nobody knows who it is. */
   afterRefusals(caller: Caller | undefined): CallTurns | undefined {
-    return caller === undefined || !this.#ports.isEnforced() ? undefined : this.#turns(this.#refused, caller);
+    return this.#turns(this.#refused, caller);
   }
 
   /** The same of the first call of a further connection of it. */
   firstAfterRefusals(caller: Caller | undefined): CallTurns | undefined {
-    return caller === undefined || !this.#ports.isEnforced() ? undefined : this.#turns(this.#first, caller);
+    return this.#turns(this.#first, caller);
   }
 
   /** The turns of any other; undefined of root and the broker's own user. */
   usual(caller: Caller | undefined): CallTurns | undefined {
-    if (caller === undefined || this.#ports.isTrusted(caller.uid) || !this.#ports.isEnforced()) return undefined;
-    return this.#turns(this.#usual, caller);
+    return caller === undefined || this.#ports.isTrusted(caller.uid) ? undefined : this.#turns(this.#usual, caller);
   }
 
-  #turns({ processes, users }: Kind, caller: Caller): CallTurns {
-    const { now, isTrusted, userOf } = this.#ports;
-    const paces = (at: number): Pace[] => {
-      const { uid, pid } = caller;
-      const own = processes.of(pid === undefined ? `uid ${String(uid)}` : processKey(caller), at);
-      return isTrusted(uid) ? [own] : [own, users.of(String(userOf(uid)), at)];
+  #turns({ processes, users }: Kind, caller: Caller | undefined): CallTurns | undefined {
+    const { now, isTrusted, userOf, isEnforced } = this.#ports;
+    if (caller === undefined || !isEnforced()) return undefined;
+    const process = processKey(caller);
+    const user = isTrusted(caller.uid) ? undefined : (): string => String(userOf(caller.uid));
+    const waitMs = (at: number): number =>
+      Math.max(processes.waitMs(process, at), user === undefined ? 0 : users.waitMs(user(), at));
+    const take = (at: number): void => {
+      processes.take(process, at);
+      if (user !== undefined) users.take(user(), at);
     };
-    const longest = (all: readonly Pace[], at: number): number => Math.max(...all.map((pace) => pace.waitMs(at)));
     return {
       take: () => {
         const at = now();
-        const all = paces(at);
-        if (longest(all, at) > 0) return false;
-        for (const pace of all) pace.take(at);
+        if (waitMs(at) > 0) return false;
+        take(at);
         return true;
       },
       book: () => {
         const at = now();
-        const all = paces(at);
-        const waitMs = longest(all, at);
-        for (const pace of all) pace.take(at);
-        return waitMs;
+        const waits = waitMs(at);
+        take(at);
+        return waits;
       },
     };
   }

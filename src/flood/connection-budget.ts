@@ -1,13 +1,13 @@
 // How many connections one process may open and hold, one ordinary user open, and all together: `flood.connections`.
 import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
-import type { Caller } from '../model/ids.js';
+import { processKey, type Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { makeRoom } from './make-room.js';
+import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 import { UserConnections, type TurnedAway } from './user-connections.js';
@@ -233,30 +233,23 @@ export class ConnectionBudget {
   }
 
   #entryOf(caller: Caller | undefined): Entry {
-    const own = keyOf(caller);
-    const known = this.#entries.get(own);
-    if (known !== undefined) return known;
-    const key = this.#entries.size < MAX_PROCESSES || this.#evict() ? own : ALL;
-    const shared = this.#entries.get(key);
-    if (shared !== undefined) return shared;
-    const uid = key === ALL ? -1 : (caller?.uid ?? -1);
-    const entry: Entry = {
-      who: key === ALL ? 'everybody together' : whoIs(caller),
-      uid,
-      user: this.#ports.userOf(uid),
-      limiter: this.#ports.openLimiter(this.#settings.connections),
-      held: new Set(),
-      open: 0,
-      exceeded: 0,
-    };
-    this.#entries.set(key, entry);
-    return entry;
-  }
-
-  #evict(): boolean {
-    const evicted = makeRoom(this.#entries, (entry) => this.#isForgettable(entry));
-    evicted?.limiter.close();
-    return evicted !== undefined;
+    return entryOf(this.#entries, caller === undefined ? ALL : processKey(caller), {
+      ...{ most: MAX_PROCESSES, others: ALL },
+      open: (isShared) => {
+        const uid = isShared ? -1 : (caller?.uid ?? -1);
+        return {
+          who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
+          uid,
+          user: this.#ports.userOf(uid),
+          limiter: this.#ports.openLimiter(this.#settings.connections),
+          held: new Set(),
+          open: 0,
+          exceeded: 0,
+        };
+      },
+      isForgettable: (entry) => this.#isForgettable(entry),
+      close: ({ limiter }) => limiter.close(),
+    });
   }
 
   #isForgettable(entry: Entry): boolean {
@@ -264,13 +257,6 @@ export class ConnectionBudget {
   }
 }
 
-function keyOf(caller: Caller | undefined): string {
-  if (caller === undefined) return ALL;
-  if (caller.pid === undefined) return `uid ${String(caller.uid)}`;
-  return `pid ${String(caller.pid)} ${caller.startTime ?? ''}`;
-}
-
-function whoIs(caller: Caller | undefined): string {
-  const uid = `uid ${String(caller?.uid)}`;
-  return caller?.pid === undefined ? uid : `pid ${String(caller.pid)} (${uid})`;
+function whoIs({ pid, uid }: Caller): string {
+  return pid === undefined ? `uid ${String(uid)}` : `pid ${String(pid)} (uid ${String(uid)})`;
 }

@@ -1,6 +1,7 @@
 // What the lists of one user may cost: a share of bytes a second for each user that is neither root nor the broker's. The
 // bucket `updates` is a session's, and a user may have hundreds of sessions; reading their lists takes time from everybody.
 import type { Clock } from '../kernel/clock.js';
+import { Pace } from '../kernel/pace.js';
 import type { EventSink } from '../model/event.js';
 import { isTrusted, type UserOf } from '../model/ids.js';
 
@@ -26,9 +27,9 @@ export interface SharePorts {
 }
 
 interface Account {
-  /** When all that was booked is paid, on the monotonic scale. */
-  readonly paidAtMs: number;
-  readonly waitedAtMs: number;
+  readonly pace: Pace;
+  /** When a list of it had to wait last, on the monotonic scale. */
+  waitedAtMs: number;
 }
 
 /** The accounts of users; one is open until it is paid. */
@@ -51,24 +52,24 @@ export class ListShares {
     if (isTrusted(uid, ownUid)) return 0;
     const user = userOf(uid);
     const nowMs = clock.mono();
-    const { paidAtMs, waitedAtMs } = this.#accounts.get(user) ?? { paidAtMs: -Infinity, waitedAtMs: -Infinity };
-    const paid = Math.max(paidAtMs, nowMs - BURST_MS) + costMs(bytes);
-    const hasToWait = paid > nowMs;
     if (this.#accounts.size >= FEW_ACCOUNTS) this.#closePaid(nowMs);
-    this.#accounts.set(user, { paidAtMs: paid, waitedAtMs: hasToWait ? nowMs : waitedAtMs });
-    if (hasToWait && nowMs - waitedAtMs >= TOLD_MS) this.#tell(user);
-    return Math.max(0, paid - nowMs);
+    const account = this.#accounts.get(user) ?? { pace: new Pace(BURST_MS), waitedAtMs: -Infinity };
+    this.#accounts.set(user, account);
+    const waitMs = account.pace.book(costMs(bytes), nowMs);
+    if (waitMs === 0) return 0;
+    const isNews = nowMs - account.waitedAtMs >= TOLD_MS;
+    account.waitedAtMs = nowMs;
+    if (isNews) this.#tell(user);
+    return waitMs;
   }
 
   /** Takes back what was booked for a list that is not taken. */
   giveBack(uid: number, bytes: number): void {
-    const user = this.#ports.userOf(uid);
-    const account = this.#accounts.get(user);
-    if (account !== undefined) this.#accounts.set(user, { ...account, paidAtMs: account.paidAtMs - costMs(bytes) });
+    this.#accounts.get(this.#ports.userOf(uid))?.pace.giveBack(costMs(bytes));
   }
 
   #closePaid(nowMs: number): void {
-    for (const [user, { paidAtMs }] of this.#accounts) if (paidAtMs <= nowMs - BURST_MS) this.#accounts.delete(user);
+    for (const [user, { pace }] of this.#accounts) if (pace.isFull(nowMs)) this.#accounts.delete(user);
   }
 
   #tell(user: number): void {

@@ -6,7 +6,7 @@ import type { BucketSettings, FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { makeRoom } from './make-room.js';
+import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
@@ -128,20 +128,17 @@ export class UserConnections {
     const { ownUid, userOf, openLimiter } = this.#ports;
     if (uid === undefined || isTrusted(uid, ownUid)) return undefined;
     const user = userOf(uid);
-    const known = this.#entries.get(String(user));
-    if (known !== undefined) return known;
-    let key = user;
-    if (this.#entries.size >= MAX_USERS) {
-      const evicted = makeRoom(this.#entries, ({ limiter }) => limiter.isFull());
-      evicted?.limiter.close();
-      if (evicted === undefined) key = OTHERS;
-    }
-    const shared = this.#entries.get(String(key));
-    if (shared !== undefined) return shared;
-    const limiter = openLimiter(bucketOf(this.#settings));
-    const entry: Entry = { uid: key, limiter, exceeded: 0, lastExceededMs: -Infinity };
-    this.#entries.set(String(key), entry);
-    return entry;
+    return entryOf(this.#entries, String(user), {
+      ...{ most: MAX_USERS, others: String(OTHERS) },
+      open: (isShared) => ({
+        uid: isShared ? OTHERS : user,
+        limiter: openLimiter(bucketOf(this.#settings)),
+        exceeded: 0,
+        lastExceededMs: -Infinity,
+      }),
+      isForgettable: ({ limiter }) => limiter.isFull(),
+      close: ({ limiter }) => limiter.close(),
+    });
   }
 }
 

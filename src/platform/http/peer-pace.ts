@@ -1,14 +1,11 @@
 // So many requests of one peer: a few at once, then one each interval; whoever wants more waits for its turn. And so many of
 // all, since there may be any number of peers.
 
-/** How many requests at once, and how many milliseconds until there may be one more. */
-interface Pace {
-  readonly burst: number;
-  readonly intervalMs: number;
-}
+import { Pace } from '../../kernel/pace.js';
 
-const OF_ONE: Pace = { burst: 40, intervalMs: 50 };
-const OF_ALL: Pace = { burst: 80, intervalMs: 25 };
+/** How many requests at once, and how many milliseconds until there may be one more. */
+const OF_ONE = { burst: 40, intervalMs: 50 };
+const OF_ALL = { burst: 80, intervalMs: 25 };
 /** Peers that are remembered. */
 const MOST_PEERS = 1024;
 /** Every user of this machine has all of these addresses, so that they are one peer. */
@@ -26,39 +23,34 @@ export interface Turn {
 
 /** The pace of each peer, and of all. Pure: the time comes in. */
 export class PeerPace {
-  /** When the budget of a peer is full again, monotonic milliseconds. */
-  readonly #fullAt = new Map<string, number>();
-  #allFullAt = -Infinity;
+  /** Who came last is last. */
+  readonly #peers = new Map<string, Pace>();
+  readonly #all = new Pace(OF_ALL.burst * OF_ALL.intervalMs);
 
   /** Takes a turn. @param address of the peer, as the socket has it */
   take(address: string, now: number): Turn {
     const peer = peerOf(address);
-    const own = Math.max(now, this.#fullAt.get(peer) ?? now) + OF_ONE.intervalMs;
-    this.#fullAt.delete(peer);
-    this.#fullAt.set(peer, own);
-    if (this.#fullAt.size > MOST_PEERS) this.#forget(now);
-    this.#allFullAt = Math.max(now, this.#allFullAt) + OF_ALL.intervalMs;
+    const own = this.#peers.get(peer) ?? new Pace(OF_ONE.burst * OF_ONE.intervalMs);
+    this.#peers.delete(peer);
+    this.#peers.set(peer, own);
+    const waitMs = Math.max(own.book(OF_ONE.intervalMs, now), this.#all.book(OF_ALL.intervalMs, now));
+    if (this.#peers.size > MOST_PEERS) this.#forget(now);
     return {
-      waitMs: Math.max(waitOf(own, OF_ONE, now), waitOf(this.#allFullAt, OF_ALL, now)),
+      waitMs,
       giveBack: () => {
-        const fullAt = this.#fullAt.get(peer);
-        if (fullAt !== undefined) this.#fullAt.set(peer, fullAt - OF_ONE.intervalMs);
-        this.#allFullAt -= OF_ALL.intervalMs;
+        own.giveBack(OF_ONE.intervalMs);
+        this.#all.giveBack(OF_ALL.intervalMs);
       },
     };
   }
 
   #forget(now: number): void {
-    for (const [peer, at] of this.#fullAt) if (at <= now) this.#fullAt.delete(peer);
-    for (const peer of this.#fullAt.keys()) {
-      if (this.#fullAt.size <= MOST_PEERS) return;
-      this.#fullAt.delete(peer);
+    for (const [peer, pace] of this.#peers) if (pace.isFull(now)) this.#peers.delete(peer);
+    for (const peer of this.#peers.keys()) {
+      if (this.#peers.size <= MOST_PEERS) return;
+      this.#peers.delete(peer);
     }
   }
-}
-
-function waitOf(fullAt: number, { burst, intervalMs }: Pace, now: number): number {
-  return Math.max(0, fullAt - now - burst * intervalMs);
 }
 
 /** Who has an address: addresses that anybody has who has one of them are one peer. */

@@ -1,0 +1,45 @@
+// How fast something may go on: work is booked with what it costs, and waits until that is paid. It is the leaky bucket in
+// the form of virtual scheduling (ITU-T I.371): one number, no timer.
+
+/** One account: its budget is earned with time, so that each millisecond pays for a cost of one. Pure: the time comes in. */
+export class Pace {
+  readonly #burstMs: number;
+  readonly #aheadMs: number;
+  /** When the budget is full again, monotonic milliseconds. */
+  #fullAt = -Infinity;
+
+  /**
+   * @param burstMs what can be spent at once after a pause, in milliseconds of earning
+   * @param aheadMs what can be booked beyond that at most; more is booked for nothing
+   */
+  constructor(burstMs: number, aheadMs = Infinity) {
+    this.#burstMs = burstMs;
+    this.#aheadMs = aheadMs;
+  }
+
+  /** Milliseconds that work of this cost would have to wait if it were booked now. */
+  waitMs(costMs: number, now: number): number {
+    return Math.max(0, this.#after(costMs, now) - now - this.#burstMs);
+  }
+
+  /** Books work of this cost. @returns milliseconds until it is paid */
+  book(costMs: number, now: number): number {
+    const waitMs = this.waitMs(costMs, now);
+    this.#fullAt = Math.min(this.#after(costMs, now), now + this.#burstMs + this.#aheadMs);
+    return waitMs;
+  }
+
+  /** Takes back what was booked for work that is not done. */
+  giveBack(costMs: number): void {
+    this.#fullAt -= costMs;
+  }
+
+  /** Nothing of the budget is spent: such an account can be forgotten and opened again without anybody gaining by it. */
+  isFull(now: number): boolean {
+    return this.#fullAt <= now;
+  }
+
+  #after(costMs: number, now: number): number {
+    return Math.max(this.#fullAt, now) + costMs;
+  }
+}
