@@ -11,7 +11,7 @@ import { SocketListeners, type SocketListenerPorts } from '../platform/listeners
 import { servedAdmin } from '../platform/grpc/admin-server.js';
 import { GrpcDoor } from '../platform/grpc/grpc-door.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
-import { operatorsAccept } from '../platform/grpc/operators-accept.js';
+import { operatorsDoor } from '../platform/grpc/operators-door.js';
 import { serveRegister } from '../platform/grpc/register-service.js';
 import { StandardServices } from '../platform/grpc/standard-services.js';
 import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
@@ -19,11 +19,10 @@ import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import { createBorder, type Border } from '../platform/http2/border.js';
-import { slices } from '../platform/time/slices.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
-import { pluginSockets } from '../platform/fs/socket-paths.js';
+import type { SocketPaths } from '../platform/fs/socket-paths.js';
 import type { Peers } from '../platform/peer/peers.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
@@ -37,17 +36,14 @@ const MAX_REGISTER_BYTES = 8192;
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
  */
 const CALLERS_FIRST_MS = 25;
-/** Concurrent calls of one operator connection. */
-const ADMIN_STREAMS = 64;
-const MAX_ADMIN_REQUEST_BYTES = 64 * 1024;
-/** Entries of the device-plugin directory that are looked at in one go: a machine has a few hundred, others may make more. */
-const NAMES_AT_ONCE = 4096;
 
 /** What the broker is made of. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect to kubelet.sock? */
   readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'isEnforced'>;
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
+  /** The way to sockets of plugins. */
+  readonly paths: SocketPaths;
   /** It is time to look at what may have gone without a file event. */
   readonly rescanned?: () => void;
   /** What connections to plugins are guarded with. */
@@ -79,9 +75,8 @@ export class Broker {
   constructor({ faults, ...given }: BrokerParts) {
     const parts = faults === undefined ? given : { ...given, events: faults.events(given.events) };
     this.#parts = parts;
-    const { live, clock, log, events, peers } = parts;
+    const { live, clock, log, events, peers, paths } = parts;
     const { settings } = live;
-    const paths = pluginSockets(settings.paths, parts.self.uid);
     this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)), paths });
     const ports: CorePorts = {
       ...parts,
@@ -99,9 +94,7 @@ export class Broker {
         clock,
         log,
         events,
-        peerOf: (socket) => peers.peerOf(socket),
-        uidOf: (socket) => peers.uidOf(socket),
-        turnAwayMore: (socket, isTurnedAway) => peers.turnAwayMore(socket, isTurnedAway),
+        peers,
         hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
         budget: parts.connections,
         openBorder: (socket, onEnd, turns) =>
@@ -114,12 +107,7 @@ export class Broker {
     const { streams } = settings.flood.connections;
     this.#plugins = new GrpcDoor({ accept: gate.accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
     serveRegister(this.#plugins, registerDoor, recorder);
-    this.#operators = new GrpcDoor({
-      clock,
-      accept: operatorsAccept(settings.guard, clock, log),
-      streams: ADMIN_STREAMS,
-      maxRequestBytes: MAX_ADMIN_REQUEST_BYTES,
-    });
+    this.#operators = operatorsDoor(settings.guard, clock, log);
     this.#listeners = new SocketListeners({
       settings,
       clock,
@@ -164,10 +152,7 @@ export class Broker {
     // Who is held by then has asked for it already.
     const isKnown = (key: string): boolean =>
       [...this.core.roster.all()].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
-    const rest = slices();
-    let atOnce = NAMES_AT_ONCE;
-    const pause = (): Promise<void> | undefined => ((atOnce -= 1) > 0 ? undefined : rest());
-    void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown, pause).then((why) => {
+    void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown).then((why) => {
       if (why !== undefined) log.warn('broker.kept-sockets', why);
     });
   }
@@ -195,7 +180,7 @@ export class Broker {
       ...{ settings, leases, kubelet },
       accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
-      resources: () => this.core.resources().values(),
+      resources: () => this.core.offered.all().values(),
     });
     await this.#podResources.open();
   }

@@ -55,18 +55,21 @@ export interface ConnectionGatePorts<Socket, Border> {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
-  readonly peerOf: (socket: Socket) => Caller | undefined;
-  /** The same, and nothing but the uid: one question to the kernel. */
-  readonly uidOf: (socket: Socket) => number | undefined;
-  /** Turns away more of those that wait behind a connection that was. */
-  readonly turnAwayMore: (socket: Socket, isTurnedAway: (uid: number | undefined) => boolean) => void;
+  /** Who connects. */
+  readonly peers: {
+    peerOf(socket: Socket): Caller | undefined;
+    /** The same, and nothing but the uid: one question to the kernel. */
+    uidOf(socket: Socket): number | undefined;
+    /** Turns away more of those that wait behind a connection that was. */
+    turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined) => boolean): void;
+  };
   /** Whether the process has file descriptors to spare beside this connection's. */
   readonly hasRoom: (connection: Socket) => boolean;
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
   readonly budget: {
-    /** Is it to be closed before anything is known of its process? */
     /** Whether the policy enforces; absent: it does. */
     readonly isEnforced?: boolean;
+    /** Is it to be closed before anything is known of its process? */
     turnsAway?(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
@@ -97,13 +100,13 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
 
   /** Takes an accepted connection; undefined: it was refused and closed. */
   readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
-    const { hasRoom, peerOf, uidOf, turnAwayMore, budget, count } = this.#ports;
-    if (this.#isTurnedAway(uidOf(socket))) {
+    const { hasRoom, peers, budget, count } = this.#ports;
+    if (this.#isTurnedAway(peers.uidOf(socket))) {
       socket.destroy();
-      turnAwayMore(socket, this.#isTurnedAway);
+      peers.turnAwayMore(socket, this.#isTurnedAway);
       return undefined;
     }
-    const caller = peerOf(socket);
+    const caller = peers.peerOf(socket);
     if (!hasRoom(socket) && budget.makeRoom?.(caller) !== true) {
       count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
       socket.destroy();

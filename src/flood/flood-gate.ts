@@ -1,6 +1,5 @@
 // The flood policy at work: asked for each registration, for the pace of each session, and for each connection.
 import { Listeners } from '../kernel/listeners.js';
-import { isTrusted, processKey } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy, PolicySource } from '../model/settings.js';
 import type { FloodRuleView, LimitView } from '../model/views.js';
@@ -8,9 +7,7 @@ import { AllocateLimit } from './allocate-limit.js';
 import type { Bucket } from './bucket.js';
 import { Buckets } from './buckets.js';
 import { ConnectionBudget } from './connection-budget.js';
-import { FairTurns } from './fair-turns.js';
-import { globalView, penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
-import type { Limiter } from './limiter.js';
+import { penaltyView, registerViews, ruleViews, type PenaltyView } from './limit-views.js';
 import { CLEAN, quarantineLeftMs } from './penalty.js';
 import { fromRecord, type PenaltyRecord } from './penalty-record.js';
 import { PenaltyShares } from './penalty-shares.js';
@@ -18,6 +15,7 @@ import type { FloodPorts } from './ports.js';
 import { Quarantines } from './quarantines.js';
 import { exceeded, ownLimit, type RegistrationLimit } from './registration-limit.js';
 import { quarantinedSentence } from './sentences.js';
+import { SharedRegistrations } from './shared-registrations.js';
 import { Pacers } from './pacers.js';
 import type { PacedSession, UpdatePacer } from './update-pacer.js';
 import type {
@@ -46,10 +44,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   readonly #quarantines: Quarantines;
   readonly #shares: PenaltyShares;
   readonly #pacers: Pacers;
-  readonly #global: Limiter;
-  readonly #globalTurns: FairTurns;
+  readonly #shared: SharedRegistrations;
   #policy: PolicySource;
-  #globalExceeded = 0;
 
   constructor(policy: PolicySource, ports: FloodPorts) {
     const { openLimiter, clock, metrics, ownUid } = ports;
@@ -58,8 +54,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#buckets = new Buckets({ openLimiter, clock, ownUid, most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports, this.listeners);
     this.#shares = new PenaltyShares(ownUid);
-    this.#global = openLimiter(policy.flood.globalRegister);
-    this.#globalTurns = new FairTurns(this.#global, clock);
+    this.#shared = new SharedRegistrations(policy.flood, ports);
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.allocations = new AllocateLimit(policy.flood, ports);
     const struck = (session: PacedSession): void => this.#struck(session);
@@ -86,8 +81,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   }
 
   /**
-   * Counts a registration: by its plugin's limit, and when it has its permit, by the one of all together, so that who
-   * waits for its own turn takes none from others. A pull is not counted: nobody called.
+   * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, and then by the limit of
+   * all together, so that who waits for its own turn takes none from others. A pull is not counted: nobody called.
    * Where the broker calls (watcher door) each action means to wait, however long.
    */
   registration(subject: FloodSubject): FloodVerdict {
@@ -102,14 +97,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     }
     if (subject.pulled) return PASS;
     bucket.named(subject);
-    const own = this.#ask(ownLimit(bucket), subject, bucket);
-    const all = (): FloodVerdict => this.#ask(this.#globalLimit(subject), subject, bucket);
-    if (own.kind !== 'delay') return own.kind === 'pass' ? all() : own;
-    const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
-      const then = await own.wait(signal);
-      return then.kind === 'pass' ? all() : then;
-    };
-    return { ...own, wait };
+    return this.#askEach(
+      [() => ownLimit(bucket), () => this.#shared.share(subject), () => this.#shared.all(subject)],
+      subject,
+      bucket,
+    );
   }
 
   /** The pace of one session's lists; close it with the session. */
@@ -144,7 +136,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   /** Goes on under another policy: no limiter loses or gains a permit by it. */
   reload(policy: PolicySource): void {
     this.#policy = policy;
-    this.#global.reload(policy.flood.globalRegister);
+    this.#shared.reload(policy.flood);
     this.connections.reload(policy.flood);
     this.allocations.reload(policy.flood);
     for (const bucket of this.#buckets.all()) {
@@ -160,8 +152,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /** The same one by one; `only` those of these plugins (`type/name`) and those of nobody in particular. */
   *eachLimit(only?: ReadonlySet<string>): Generator<LimitView> {
-    yield globalView(this.#global, this.#policy.flood, this.#globalExceeded);
-    yield* [...this.connections.views(), ...this.allocations.views()];
+    yield* [...this.#shared.views(), ...this.connections.views(), ...this.allocations.views()];
     yield* registerViews(this.#buckets.all(), this.#ports.clock, only);
     yield* this.#pacers.views(only);
   }
@@ -221,8 +212,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   close(): void {
     this.#quarantines.close();
     this.#buckets.close();
-    this.#globalTurns.close();
-    this.#global.close();
+    this.#shared.close();
     this.connections.close();
     this.allocations.close();
     this.#pacers.close();
@@ -238,35 +228,37 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     return quarantineLeftMs(bucket.penalty(nowMs), nowMs) > 0;
   }
 
-  #globalLimit({ caller, uid }: FloodSubject): RegistrationLimit {
-    const user = String(this.#ports.userOf(uid));
-    const process = caller === undefined ? '' : processKey(caller);
-    const line = { isStranger: !isTrusted(uid, this.#ports.ownUid), user, process };
-    const { globalRegister: settings, mode } = this.#policy.flood;
-    return {
-      limit: 'global.register',
-      code: 'FLOOD_GLOBAL',
-      limiter: this.#global,
-      join: (longestMs) => this.#globalTurns.join(line, longestMs),
-      ...{ settings, mode },
-      doing: 'all plugins together register',
-      source: 'flood',
+  /** Asks one limit after the other; the next one when a permit of the one before is there. */
+  #askEach(
+    limits: readonly (() => RegistrationLimit | undefined)[],
+    subject: FloodSubject,
+    bucket: Bucket,
+  ): FloodVerdict {
+    const [first, ...others] = limits;
+    if (first === undefined) return PASS;
+    const limit = first();
+    const verdict = limit === undefined ? PASS : this.#ask(limit, subject, bucket);
+    if (verdict.kind === 'refuse') return verdict;
+    const rest = (): FloodVerdict => this.#askEach(others, subject, bucket);
+    if (verdict.kind === 'pass') return rest();
+    const wait = async (signal: AbortSignal): Promise<FloodVerdict> => {
+      const then = await verdict.wait(signal);
+      return then.kind === 'pass' ? rest() : then;
     };
+    return { ...verdict, wait };
   }
 
   #ask(asked: RegistrationLimit, subject: FloodSubject, bucket: Bucket): FloodVerdict {
     if (asked.limiter.tryTake()) return PASS;
     const { verdict, action, message } = exceeded(asked, subject.door === 'register');
     this.#ports.metrics.floodExceeded(asked.limit, action);
+    asked.noted();
+    // The limits of many are exceeded by no plugin's own doing: no strike.
     if (asked.limit === 'register') {
       const waitMs = verdict.kind === 'delay' ? verdict.delayMs : asked.limiter.nextInMs();
-      bucket.exceeded += 1;
       bucket.slowing = { word: action, untilMs: this.#ports.clock.mono() + waitMs };
       const banned = this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
-    } else {
-      // Nobody's own doing, so no strike.
-      this.#globalExceeded += 1;
     }
     // A refusal is told by whoever answers it.
     if (verdict.kind !== 'refuse') {

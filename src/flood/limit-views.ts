@@ -75,12 +75,6 @@ export function updatesView(pacer: UpdatePacer): LimitView {
   });
 }
 
-/** The row of `global.register`. */
-export function globalView(limiter: Limiter, { mode }: FloodSettings, exceeded: number): LimitView {
-  const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : 'everybody';
-  return nobodysView('global.register', limiter, { uid: -1, mode, exceeded, slowing });
-}
-
 /** The row of a bucket that is no plugin's: it has no strikes, and no rule changes it. */
 export function nobodysView(
   limit: string,

@@ -6,10 +6,12 @@ import type { Limiter } from './limiter.js';
 import type { FloodVerdict } from '../model/flood.js';
 import { figures, seconds } from './sentences.js';
 
-/** One of the two limits on registrations, as it applies to a caller. */
+/** One of the limits on registrations, as it applies to a caller. */
 export interface RegistrationLimit {
   readonly limit: 'register' | 'global.register';
   readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';
+  /** An exceeding is counted for those who look. */
+  readonly noted: () => void;
   readonly limiter: Limiter;
   /** Lets the caller wait for its turn; undefined where that is further away than `longestMs`. */
   readonly join: (longestMs: number) => Waiting | undefined;
@@ -17,7 +19,7 @@ export interface RegistrationLimit {
   readonly mode: FloodMode;
   /** `DevicePlugin vendor.com/gpu registers`, `all plugins together register`. */
   readonly doing: string;
-  /** `flood` or `rules[2].flood`. */
+  /** `flood` or `rules[2].flood`; `their share of flood`. */
   readonly source: string;
 }
 
@@ -28,6 +30,7 @@ export function ownLimit(bucket: Bucket): RegistrationLimit {
     code: 'FLOOD_REGISTER',
     limiter: bucket.limiter,
     join: (longestMs) => bucket.turns.join(ONE_LINE, longestMs),
+    noted: () => (bucket.exceeded += 1),
     settings: bucket.policy.register,
     mode: bucket.policy.mode,
     doing: bucket.kind === 'plugin' ? `${bucket.who} registers` : `${bucket.who} register`,

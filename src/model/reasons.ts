@@ -76,7 +76,7 @@ export const REFUSALS = {
   ),
   FLOOD_GLOBAL: passing(
     S.RESOURCE_EXHAUSTED,
-    'All plugins together register more often than flood.global.register allows.',
+    'All plugins together register more often than flood.global.register allows, or those of one user more often than its share.',
     'Find the loudest with `plugin-broker limits`, or raise flood.global.register.',
   ),
   VERSION_UNSUPPORTED: refusal(

@@ -51,12 +51,14 @@ class World {
     },
     isTrusted: (uid) => uid === 0,
     userOf: (uid) => uid,
-    peerOf: () => {
-      this.asked += 1;
-      return this.#caller;
+    peers: {
+      peerOf: () => {
+        this.asked += 1;
+        return this.#caller;
+      },
+      uidOf: () => this.#caller?.uid,
+      turnAwayMore: (_socket, isTurnedAway) => void (this.moreAway += [7, 7, 8].filter(isTurnedAway).length),
     },
-    uidOf: () => this.#caller?.uid,
-    turnAwayMore: (_socket, isTurnedAway) => void (this.moreAway += [7, 7, 8].filter(isTurnedAway).length),
     hasRoom: () => true,
     budget: {
       turnsAway: () => this.turnedAway,
