@@ -10,6 +10,8 @@ import type { PageSource } from './ports.js';
 
 /** Streams at a time: a page has one. */
 const MOST_STREAMS = 8;
+/** So long a stream is left alone; after that the one that came first gives way when another one needs its place. */
+const STAY_MS = 60_000;
 /** Changes are gathered this long, milliseconds. */
 const GATHER_MS = 500;
 /**
@@ -49,6 +51,8 @@ export interface AudiencePorts {
 interface Member {
   readonly stream: Stream;
   readonly allowed: number;
+  /** When it got its first picture, monotonic milliseconds. */
+  readonly atMs: number;
 }
 
 /** One that waits for its first picture. */
@@ -60,6 +64,7 @@ interface Newcomer {
 /** Everybody who follows. */
 export class Audience {
   readonly #ports: AudiencePorts;
+  /** Who came first is first. */
   readonly #members = new Map<Stream, Member>();
   /** All get the same picture: one is made for as many as come until it is there. */
   readonly #newcomers = new Map<Stream, Newcomer>();
@@ -85,9 +90,19 @@ export class Audience {
   /** Why nobody can join now, and after how many seconds it is worth trying again; undefined: somebody can. */
   get refusal(): { readonly message: string; readonly retryAfterS: number } | undefined {
     if (this.#isOver) return { message: 'the broker is stopping', retryAfterS: 2 };
-    if (this.#members.size + this.#newcomers.size < MOST_STREAMS) return undefined;
+    if (this.#hasRoom || this.#longest !== undefined) return undefined;
     const message = `${String(MOST_STREAMS)} pages follow already; ask api/v1/status each 5 s instead`;
     return { message, retryAfterS: 5 };
+  }
+
+  get #hasRoom(): boolean {
+    return this.#members.size + this.#newcomers.size < MOST_STREAMS;
+  }
+
+  /** The stream that may have to give way: eight that nobody closes would keep everybody else out for good. */
+  get #longest(): Member | undefined {
+    const [first] = this.#members.values();
+    return first !== undefined && this.#ports.clock.mono() - first.atMs >= STAY_MS ? first : undefined;
   }
 
   /** Open streams. */
@@ -101,6 +116,9 @@ export class Audience {
    * @param since events with a higher number are told again; undefined: none of the past
    */
   join(stream: Stream, since: number | undefined): () => void {
+    const longest = this.#hasRoom ? undefined : this.#longest?.stream;
+    if (longest !== undefined) this.#members.delete(longest);
+    longest?.destroy();
     stream.write(RETRY);
     this.#newcomers.set(stream, { stream, since });
     this.#follow();
@@ -122,7 +140,7 @@ export class Audience {
         if (this.#changes.length > 0) this.#tell([]);
         const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), ...snapshot, Buffer.from('\n\n')]);
         for (const { stream, since } of this.#newcomers.values()) {
-          this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length });
+          this.#members.set(stream, { stream, allowed: MOST_UNREAD + first.length, atMs: this.#ports.clock.mono() });
           stream.write(first);
           if (since !== undefined) stream.write(Buffer.from(this.#past(since).map(eventMessage).join('')));
         }

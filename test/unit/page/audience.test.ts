@@ -128,6 +128,26 @@ void describe('the audience', () => {
     assert.equal(audience.refusal, undefined);
   });
 
+  void it('has the one that came first give way once it has stayed a minute, so that eight which nobody closes shut nobody out', async () => {
+    const { clock, audience, join } = await world();
+    const isFull = (): boolean => audience.refusal !== undefined;
+    const joined = [];
+    for (let nth = 0; nth < 8; nth += 1) {
+      joined.push(await join());
+      await clock.advance(5_000);
+    }
+    await clock.advance(19_000);
+    assert.equal(isFull(), true, 'the first one is here for 59 s');
+    await clock.advance(1_000);
+    assert.equal(isFull(), false);
+    const { stream } = await join();
+    assert.equal(stream.messages[0]?.event, 'snapshot');
+    const gone = joined.map((each) => each.stream.isDestroyed);
+    assert.deepEqual(gone, [true, ...Array<boolean>(7).fill(false)]);
+    assert.equal(audience.size, 8);
+    assert.equal(isFull(), true);
+  });
+
   void it('cuts off who does not read, and nobody else', async () => {
     const { clock, source, audience, join } = await world();
     const slow = await join();
