@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
+import { isTrusted } from '../../model/ids.js';
+import { Peers } from '../peer/peers.js';
 
 /** Sockets on their way to become the lock. */
 const PRIVATE = '.lock-';
@@ -99,23 +101,39 @@ export async function lockId(file: string): Promise<string | undefined> {
 
 /**
  * Lets one starter at a time look at the lock and take it. The gate is an abstract socket name, which the kernel frees
- * when its process ends; it spans a network namespace, and where it cannot be had `work` is done without it.
+ * when its process ends; it spans a network namespace, and any user may take the name. Where it cannot be had, because it
+ * cannot be made or somebody sits on it who could not take the lock, `work` is done without it.
  *
- * @returns undefined when somebody else is in the gate
+ * @returns undefined when another starter is in the gate
  */
 export async function throughGate<T>(lock: string, work: () => Promise<T>): Promise<T | undefined> {
   const { dev, ino } = await lstat(path.dirname(lock), { bigint: true });
+  const name = `\0plugin-broker-${dev}-${ino}`;
   const gate = net.createServer((socket) => socket.destroy());
   try {
-    await listen(gate, `\0plugin-broker-${dev}-${ino}`);
+    await listen(gate, name);
   } catch (failure) {
-    if (hasCode(failure, 'EADDRINUSE')) return undefined;
+    if (hasCode(failure, 'EADDRINUSE') && (await isStarter(name))) return undefined;
   }
   try {
     return await work();
   } finally {
     gate.close();
   }
+}
+
+/** Whether the gate is one of root or of our own user: the only ones that can reach the lock. */
+function isStarter(gate: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(gate);
+    socket.once('connect', () => {
+      const uid = new Peers().uidOf(socket);
+      socket.destroy();
+      resolve(uid === undefined || isTrusted(uid, process.geteuid?.() ?? uid));
+    });
+    // A starter that has just left is nobody any more; ours take whoever connects, so that a full queue is a stranger's.
+    socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED')));
+  });
 }
 
 function hasCode(failure: unknown, code: string): boolean {

@@ -4,14 +4,24 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { acquireInstanceLock, type InstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
+import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const PROGRAM = fileURLToPath(new URL('./lock-holder.js', import.meta.url));
+/** Listens on an abstract name with room for two that wait, and may then do nothing any more. */
+const SITS = `
+  const [name, manner] = process.argv.slice(1);
+  require('node:net').createServer((socket) => socket.destroy()).listen({ path: '\\0' + name, backlog: 1 }, () => {
+    require('node:fs').writeSync(1, 'sits');
+    if (manner !== 'answers') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+`;
 const children = new Set<ChildProcess>();
 const locks = new Set<InstanceLock>();
 after(async () => {
@@ -271,6 +281,38 @@ describe('the lock of a state folder', () => {
       assert.equal((await ask(folder)).kind, 'unavailable');
     },
   );
+
+  it('has a gate that nobody passes while another starter is in it', async () => {
+    const lock = `${tempDir()}/lock`;
+    const first = await throughGate(lock, async () => {
+      assert.equal(await throughGate(lock, () => Promise.resolve('second')), undefined);
+      return 'first';
+    });
+    assert.equal(first, 'first');
+    assert.equal(await throughGate(lock, () => Promise.resolve('third')), 'third');
+  });
+
+  for (const manner of ['answers', 'lets whoever connects wait'] as const) {
+    it(
+      `is taken through a gate on whose name a stranger sits who ${manner}`,
+      { skip: process.getuid?.() === 0 ? false : 'only root can run a process of a stranger' },
+      async () => {
+        const lock = `${tempDir()}/lock`;
+        const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
+        const name = `plugin-broker-${String(dev)}-${String(ino)}`;
+        const child = spawn(process.execPath, ['-e', SITS, name, manner], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+          uid: 4001,
+        });
+        children.add(child);
+        await once(child.stdout, 'data');
+        const waiting = manner === 'answers' ? [] : [net.connect(`\0${name}`), net.connect(`\0${name}`)];
+        await Promise.all(waiting.map((socket) => once(socket, 'connect')));
+        assert.equal(await throughGate(lock, () => Promise.resolve('taken')), 'taken');
+        for (const socket of waiting) socket.destroy();
+      },
+    );
+  }
 
   it('is not held by who gave up while waiting', async () => {
     const folder = `${tempDir()}/state`;
