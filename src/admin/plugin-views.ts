@@ -22,7 +22,7 @@ export interface KnownPlugins {
   };
   readonly inventory: { holding(instanceId: string): Holding | undefined };
   /** Resources as the node would report them, by name. */
-  resources(): ReadonlyMap<string, Resource>;
+  readonly offered: { all(): ReadonlyMap<string, Resource> };
 }
 
 /** Strikes and quarantine of a plugin's caller, for its view. */
@@ -159,7 +159,7 @@ function byResource(known: KnownPlugins, only?: ReadonlySet<string>): Resource[]
     const instance = known.roster.get(owner.id);
     return instance === undefined || only?.has(pluginKey(instance)) !== false;
   };
-  return [...known.resources().values()].filter(isWanted).sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...known.offered.all().values()].filter(isWanted).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function listed(

@@ -39,7 +39,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const { state } = settings.paths;
   const files = oneAtATime(nodeFiles);
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
-  const { pin } = pluginSockets(settings.paths, rest.self.uid);
+  const paths = pluginSockets(settings.paths, rest.self.uid);
   const users = new Users(rest.self.uid);
   const refusals = new RefusalSummary(log, clock);
   const guarding = guardPlugins({
@@ -62,8 +62,8 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
     file: new LowdbFile(files, path.join(state, 'checkpoint.json'), checkpointCodec(), clock, emptyDocument(bootId)),
     lists: deviceListFiles(files, path.join(state, 'devices')),
     peers: new Peers(),
-    users,
-    drivers: new Drivers({ settings, clock, random, log, guarding, pin }),
+    ...{ users, paths },
+    drivers: new Drivers({ settings, clock, random, log, guarding, pin: paths.pin }),
     countConnection: (what) => metrics.connection(what),
   });
 }

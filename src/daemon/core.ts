@@ -7,7 +7,6 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Inventory } from '../inventory/inventory.js';
 import { OfferedResources } from '../inventory/offered.js';
-import type { Resource } from '../model/device-list.js';
 import { EventRecorder } from '../journal/event-recorder.js';
 import type { DevicePlugins } from '../model/device-use.js';
 import type { EventSink } from '../model/event.js';
@@ -60,7 +59,7 @@ export interface CorePorts extends PluginSide, Surroundings {
 export class Core {
   readonly roster: Roster;
   readonly inventory: Inventory;
-  /** What plugins offer. */
+  /** What plugins offer: resources as the node would report them. */
   readonly offered: OfferedResources;
   readonly recorder: EventRecorder;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
@@ -152,6 +151,7 @@ export class Core {
       enrolments,
       clock,
       self: ports.self,
+      userOf: ports.userOf,
       policies: live,
       lists: inventory,
       endpoints,
@@ -172,11 +172,6 @@ export class Core {
       notices: new Notices(roster, lifecycle),
     });
     this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door });
-  }
-
-  /** Resources as the node would report them. */
-  resources(): Map<string, Resource> {
-    return this.offered.all();
   }
 
   /** Stops working on pending registrations and closes sessions. The roster stays as it is, for those who look. */

@@ -18,7 +18,7 @@ import { LifeNews } from '../journal/life-news.js';
 import type { Journal } from '../journal/journal.js';
 import { RefusedAgain } from '../journal/refused-again.js';
 import { Inventory } from '../inventory/inventory.js';
-import { strangerOf } from '../model/instance.js';
+import { strangerUserOf } from '../model/instance.js';
 import type { UserOf } from '../model/ids.js';
 import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
@@ -52,6 +52,7 @@ export interface DaemonParts extends Surroundings {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
   readonly peers: BrokerParts['peers'];
+  readonly paths: BrokerParts['paths'];
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
   readonly guarding: BrokerParts['guarding'];
@@ -99,11 +100,12 @@ export class Daemon {
     this.#refusedAgain = new RefusedAgain(journal, clock, ownUid);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
-    const whose = (id: string): number | undefined => {
-      const uid = strangerOf(roster.get(id), ownUid);
-      return uid === undefined ? undefined : parts.users.of(uid);
-    };
-    const inventory = new Inventory({ decode: decodeList, settings: () => live.admission, metrics, strangerOf: whose });
+    const inventory = new Inventory({
+      decode: decodeList,
+      settings: () => live.admission,
+      metrics,
+      strangerOf: (id) => strangerUserOf(roster.get(id), own),
+    });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
@@ -239,16 +241,6 @@ export class Daemon {
     const message = `the broker could not end in order, and ends with 1: ${ends.left}`;
     this.#parts.log.error('broker.unclean-end', message);
     throw new Error(message);
-  }
-
-  /** Goes on answering operators, as things were, until a successor answers in our place. Never rejects. */
-  linger(limitMs: number): Promise<void> {
-    return this.broker.linger(limitMs);
-  }
-
-  /** Ends the admin API once its calls are answered, or so many milliseconds have passed. */
-  close(limitMs: number): Promise<void> {
-    return this.broker.closeOperators(limitMs);
   }
 
   #settled({ confirmed, settling, total }: RestartOutcome): void {

@@ -16,9 +16,6 @@ import { frontWire } from '../platform/wire/front-wire.js';
 import type { Core } from './core.js';
 import type { Leases } from './leases.js';
 
-/** The kubelet dials us back before it answers Register, for up to ten seconds. */
-const REGISTER_MS = 15_000;
-
 /** What it is made of. */
 export interface FrontLineParts extends Surroundings {
   readonly live: LiveConfig;
@@ -53,7 +50,6 @@ export class FrontLine {
     this.#kubelet = new KubeletSocket(paths.socket, {
       clock,
       guarding,
-      limitMs: REGISTER_MS,
       changed: () => this.front.kubeletChanged(),
       unwatched: news.unwatched,
     });

@@ -7,7 +7,6 @@ import { DecodedLists } from '../inventory/decoded-lists.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';
-import type { PluginView } from '../model/views.js';
 import { PageApi } from '../page/api.js';
 import { Audience } from '../page/audience.js';
 import { Picture } from '../page/picture.js';
@@ -28,10 +27,6 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
   const { port, journal } = daemon;
   const { core } = daemon.broker;
   const service = new AdminService(port);
-  const keptUntil = ({ type, name, socket }: PluginView): number | undefined => {
-    const endsAt = core.lifecycle.keptUntil(type, name, socket);
-    return endsAt === undefined ? undefined : clock.wall() + endsAt - clock.mono();
-  };
   const devices = new PageDevices({
     // Not those that leases are given from: whoever looks at a page is not to make these wait.
     lists: new DecodedLists({
@@ -50,7 +45,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     seq: () => journal.seq,
     head: () => daemon.standing.head(),
     plugins: (only) => eachPluginView(core, floodFacts(daemon.flood), only),
-    keptUntil,
+    keptUntil: ({ type, name, socket }) => core.lifecycle.keptUntil(type, name, socket),
     resources: (only) => eachResourceView(core, port.use, only),
     devices: (resource) => devices.of(resource),
     limits: (only) => daemon.flood.eachLimit(only),

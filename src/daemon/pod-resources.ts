@@ -33,7 +33,7 @@ export interface PodResourcesParts
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */
-export function podResources(parts: PodResourcesParts): { open(): Promise<void>; close(): Promise<void> } {
+export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
   // What the front has given to the kubelet is in the kubelet's answer.
@@ -57,18 +57,12 @@ export function podResources(parts: PodResourcesParts): { open(): Promise<void>;
           incomplete: (count) => incomplete('upstream', count),
         });
   const rates = new CallerRates(() => clock.mono());
-  const socket = new PodResourcesSocket({
+  return new PodResourcesSocket({
     ...parts,
     backend: upstream ?? own,
     mayAsk: (caller) => rates.take(caller),
     count: (method, result) => metrics.podResources(method, result),
     degraded: (why) => degraded('pod-resources', why),
+    closes: () => upstream?.close(),
   });
-  return {
-    open: () => socket.open(),
-    close: () => {
-      upstream?.close();
-      return socket.close();
-    },
-  };
 }

@@ -42,18 +42,8 @@ export function serveHealth(
     process: processMetrics(),
   });
   const page = settings.http.page === 'on' ? openPage(daemon, settings, clock, log) : undefined;
-  const server = startHealthServer(settings.http, new Map([...(page?.routes ?? []), ...pages]), clock, log, (why) =>
-    daemon.conditions.set('http', why),
-  );
-  return (
-    server && {
-      get address() {
-        return server.address;
-      },
-      close: () => {
-        page?.close();
-        server.close();
-      },
-    }
-  );
+  return startHealthServer(settings.http, new Map([...(page?.routes ?? []), ...pages]), clock, log, {
+    told: (why) => daemon.conditions.set('http', why),
+    closes: () => page?.close(),
+  });
 }

@@ -237,7 +237,7 @@ export class FaultPort implements Interference {
 }
 
 function pictureOf(core: Core): PluginPicture[] {
-  const resources = core.resources();
+  const resources = core.offered.all();
   const plugins = new Map<string, PluginPicture>();
   for (const { type, name } of core.roster.all()) {
     const key = pluginKey({ type, name });

@@ -1,5 +1,5 @@
 // One incarnation of a plugin as the broker knows it.
-import { isTrusted, type Caller } from './ids.js';
+import { isTrusted, type Caller, type UserOf } from './ids.js';
 import type { Door, Enrolment, InstanceReport, PluginState } from './plugin.js';
 import type { Reason } from './reasons.js';
 
@@ -85,6 +85,15 @@ export function isReplaced(instance: Instance): boolean {
 export function strangerOf(instance: Instance | undefined, ownUid: number): number | undefined {
   const uid = instance?.listener?.uid ?? instance?.caller?.uid;
   return uid === undefined || isTrusted(uid, ownUid) ? undefined : uid;
+}
+
+/** The user behind an instance, as strangers are told apart: one has all uids of its ranges. Undefined as in `strangerOf`. */
+export function strangerUserOf(
+  instance: Instance | undefined,
+  { ownUid, userOf }: { readonly ownUid: number; readonly userOf: UserOf },
+): number | undefined {
+  const uid = strangerOf(instance, ownUid);
+  return uid === undefined ? undefined : userOf(uid);
 }
 
 /** Confirmed and not over: its session is or was open. */

@@ -42,9 +42,11 @@ export class Graces {
     this.#running.set(id, { alarm, endsAt: this.#ports.clock.mono() + graceMs });
   }
 
-  /** When the grace of an instance is over, monotonic milliseconds; undefined where no clock runs. */
+  /** When the grace of an instance is over, epoch milliseconds; undefined where no clock runs. */
   endsAt(id: string): number | undefined {
-    return this.#running.get(id)?.endsAt;
+    const { clock } = this.#ports;
+    const running = this.#running.get(id);
+    return running && clock.wall() + running.endsAt - clock.mono();
   }
 
   /** Ends the clock of an instance. */

@@ -25,7 +25,7 @@ import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
 /** What lifecycle needs. */
-export interface LifecyclePorts extends Pick<PathLookPorts, 'self'> {
+export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -282,7 +282,7 @@ export class Lifecycle implements RosterListener, InstanceReports {
     this.#ports.lists.drop(instance.id);
   }
 
-  /** When a held instance of a socket is given up, monotonic milliseconds; undefined where no clock runs for it. */
+  /** When a held instance of a socket is given up, epoch milliseconds; undefined where no clock runs for it. */
   keptUntil(type: string, name: string, socket: string): number | undefined {
     const held = this.#ports.roster
       .ofPlugin(type, name)

@@ -2,7 +2,8 @@
 // for the user to decide whose socket it is (directories on the way, a fallback that is connected to), so users take turns.
 import type { Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
-import { strangerOf, type Instance } from '../model/instance.js';
+import type { UserOf } from '../model/ids.js';
+import { strangerUserOf, type Instance } from '../model/instance.js';
 import type { Roster } from './roster.js';
 
 /** The instances of root and of the broker's own user, which wait for nobody's. */
@@ -14,6 +15,8 @@ export interface PathLookPorts {
   readonly roster: Pick<Roster, 'all' | 'get'>;
   /** The broker's own process. */
   readonly self: { readonly uid: number };
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
 }
 
 /** Looks at instances. */
@@ -23,7 +26,8 @@ export class PathLooks {
 
   /** @param look at one instance */
   constructor(ports: PathLookPorts, look: (instance: Instance) => void) {
-    const { clock, roster, self } = ports;
+    const { clock, roster, self, userOf } = ports;
+    const own = { ownUid: self.uid, userOf };
     this.#ports = ports;
     this.#looks = new Looks({
       clock,
@@ -31,7 +35,7 @@ export class PathLooks {
         const instance = roster.get(id);
         if (instance !== undefined) look(instance);
       },
-      groupOf: (id) => strangerOf(roster.get(id), self.uid)?.toString() ?? TRUSTED,
+      groupOf: (id) => strangerUserOf(roster.get(id), own)?.toString() ?? TRUSTED,
       first: TRUSTED,
     });
   }

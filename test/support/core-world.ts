@@ -230,7 +230,7 @@ export class CoreWorld {
 
   /** capacity and allocatable. */
   counts(name = 'example.com/x'): [number, number] | undefined {
-    const found = this.core.resources().get(name);
+    const found = this.core.offered.all().get(name);
     return found === undefined ? undefined : [found.capacity, found.allocatable];
   }
 

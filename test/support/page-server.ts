@@ -36,7 +36,7 @@ export class PageServer {
       pageRoutes({ api, audience, files: pageFiles, names: pageNames }),
       systemClock,
       silentLog,
-      () => undefined,
+      { told: () => undefined },
     );
     if (server === undefined) throw new Error('it is on');
     const port = await eventually('it listens', () => server.address?.port);

@@ -103,7 +103,7 @@ function matches(world: CoreWorld, story: string): void {
     const serves = world.core.roster.ofPlugin('DevicePlugin', one.name).some(isConnected);
     assert.ok(serves, `${path} listens, and nobody serves ${one.name}: ${story}`);
   }
-  for (const [name, { allocatable }] of world.core.resources()) {
+  for (const [name, { allocatable }] of world.core.offered.all()) {
     const serves = world.core.roster.ofPlugin('DevicePlugin', name).some(isConnected);
     assert.ok(serves || allocatable === 0, `${name} is allocatable and nobody serves it: ${story}`);
   }

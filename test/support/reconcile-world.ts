@@ -141,6 +141,7 @@ export class ReconcileWorld {
       enrolments: this.enrolments,
       clock,
       self: { uid: 0 },
+      userOf: (uid) => uid,
       policies: { policyFor: () => policy },
       lists: { drop: (id) => void this.holdings.delete(id) },
       endpoints: {

@@ -9,6 +9,7 @@ import type { PluginPolicy, Settings } from '../../src/model/settings.js';
 import { Broker, type BrokerParts } from '../../src/daemon/broker.js';
 import { subscribe } from '../../src/daemon/subscriptions.js';
 import { Inventory } from '../../src/inventory/inventory.js';
+import { pluginSockets } from '../../src/platform/fs/socket-paths.js';
 import { decodeList, devicesOf, partsOf } from '../../src/platform/wire/list-decoder.js';
 import { Roster } from '../../src/reconcile/roster.js';
 import { deviceView, pluginViews, resourceViews } from '../../src/admin/plugin-views.js';
@@ -47,6 +48,7 @@ export async function startTestBroker(
         policy({ ...policyFor(type, name, socket), graceMs: settings.grace.deviceMs }, name),
     },
     self: { uid: process.getuid?.() ?? 0, pid: 0 },
+    paths: pluginSockets(settings.paths, process.getuid?.() ?? 0),
     userOf: (uid) => uid,
     clock: systemClock,
     random: systemRandom,
@@ -107,7 +109,7 @@ export async function startTestBroker(
   await broker.open();
   const resources = (): ResourceView[] =>
     resourceViews(broker.core, partsOf).map((view) => {
-      const list = broker.core.resources().get(view.name)?.holding.raw;
+      const list = broker.core.offered.all().get(view.name)?.holding.raw;
       const devices = list === undefined ? [] : devicesOf(list);
       return { ...view, devices: devices.map((device) => deviceView(device, new Map())) };
     });
@@ -119,7 +121,7 @@ export async function startTestBroker(
     plugins: () => pluginViews(broker.core, () => ({ strikes: 0, quarantinedUntil: undefined })),
     resources,
     counts: (name) => {
-      const found = broker.core.resources().get(name);
+      const found = broker.core.offered.all().get(name);
       return found === undefined ? undefined : { capacity: found.capacity, allocatable: found.allocatable };
     },
     stop: async () => {

@@ -4,6 +4,7 @@
 import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
+import { slices } from '../time/slices.js';
 import { realDirectory } from './directories.js';
 import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
@@ -14,6 +15,9 @@ import type { SocketPaths } from './socket-paths.js';
 const KEPT_NAME = /^(\d+)-(?!\.{0,2}$)(.*)$/s;
 /** What 0.1 renamed sockets to, and never removed. Whoever gives a socket such a name could remove it, too. */
 const OLD_NAME = /^\.pb-aside-\d+$/;
+
+/** Entries of a directory that are looked at in one go: a machine has a few hundred, others may make more. */
+const NAMES_AT_ONCE = 4096;
 
 /** A directory in which sockets were removed, and our folder in it. Both are held while something is kept. */
 interface Place {
@@ -35,6 +39,8 @@ export interface KeptSocketsPorts {
   readonly isListening: (socket: PinnedSocket) => boolean;
   /** The way to directories: one above them may have been exchanged for a link. */
   readonly paths: Pick<SocketPaths, 'inDirectory'>;
+  /** Asked for each of many names: what to wait for before the next one, so that calls are answered meanwhile. */
+  readonly rest?: () => Promise<void> | undefined;
 }
 
 /** Removes sockets and puts them back. All calls take microseconds. */
@@ -110,16 +116,11 @@ export class KeptSockets {
    * filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
    * @param isKnown whether somebody will ask for the incarnation with this key
-   * @param pause called for each entry of the directory: what to wait for before the next one
    * @returns why what is kept there stays as it is: the directory cannot be read or written
    */
-  async adopt(
-    directory: string,
-    isKnown: (key: string) => boolean,
-    pause: () => Promise<void> | undefined,
-  ): Promise<string | undefined> {
+  async adopt(directory: string, isKnown: (key: string) => boolean): Promise<string | undefined> {
     try {
-      await this.#adoptAll(directory, isKnown, pause);
+      await this.#adoptAll(directory, isKnown);
       return undefined;
     } catch (failure) {
       return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
@@ -135,20 +136,19 @@ export class KeptSockets {
     this.#places.clear();
   }
 
-  async #adoptAll(
-    directory: string,
-    isKnown: (key: string) => boolean,
-    pause: () => Promise<void> | undefined,
-  ): Promise<void> {
+  async #adoptAll(directory: string, isKnown: (key: string) => boolean): Promise<void> {
     const real = realDirectory(directory);
     if (real === undefined) return;
     const pinned = PinnedDirectory.open(real);
+    const rest = this.#ports.rest ?? slices();
+    let atOnce = NAMES_AT_ONCE;
     try {
       for (const entry of pinned.entries()) {
         if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);
         const folder = leftFolder(pinned, entry, 'kept');
         if (folder !== undefined) this.#adoptFolder(real, folder, isKnown);
-        const wait = pause();
+        atOnce -= 1;
+        const wait = atOnce > 0 ? undefined : rest();
         if (wait !== undefined) await wait;
         if (this.#isClosed) return;
       }

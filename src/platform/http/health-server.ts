@@ -34,21 +34,28 @@ export interface HealthServer {
   close(): void;
 }
 
+/** Who hears of a server. */
+export interface HealthServerNews {
+  /** Why nothing is served; undefined: something is. */
+  readonly told: (why: string | undefined) => void;
+  /** It is about to close. */
+  readonly closes?: () => void;
+}
+
 /**
  * Starts to serve, unless it is switched off.
  *
  * @param routes what is served by path
- * @param told is told why nothing is served, and with undefined that something is
  */
 export function startHealthServer(
   settings: HttpSettings,
   routes: Routes,
   clock: Clock,
   log: Log,
-  told: (why: string | undefined) => void,
+  news: HealthServerNews,
 ): HealthServer | undefined {
   const { listen, allowedHosts } = settings;
-  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log, told);
+  return listen && new PageServer(listen, new Router(routes, allowedHosts, clock, log), clock, log, news);
 }
 
 class PageServer implements HealthServer {
@@ -59,7 +66,7 @@ class PageServer implements HealthServer {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
-  readonly #told: (why: string | undefined) => void;
+  readonly #news: HealthServerNews;
   readonly #compressed = new CompressedAnswers();
   #retry: Alarm | undefined;
 
@@ -68,9 +75,9 @@ class PageServer implements HealthServer {
     router: Router,
     clock: Clock,
     log: Log,
-    told: (why: string | undefined) => void,
+    news: HealthServerNews,
   ) {
-    this.#told = told;
+    this.#news = news;
     this.#listen = listen;
     this.#router = router;
     this.#clock = clock;
@@ -108,6 +115,7 @@ class PageServer implements HealthServer {
   }
 
   close(): void {
+    this.#news.closes?.();
     this.#retry?.cancel();
     this.#server.removeAllListeners('error').on('error', () => undefined);
     this.#server.close();
@@ -177,7 +185,7 @@ class PageServer implements HealthServer {
 
   #listening(): void {
     const where = this.address === undefined ? '' : `${this.address.address}:${this.address.port}`;
-    this.#told(undefined);
+    this.#news.told(undefined);
     this.#log.info('http.listening', `metrics and health are served on ${where}`, { address: where });
   }
 
@@ -185,7 +193,7 @@ class PageServer implements HealthServer {
     const { host, port } = this.#listen;
     // The daemon before us is given a moment to leave it.
     if (this.#retry !== undefined)
-      this.#told(
+      this.#news.told(
         `metrics and health are not served, because ${host}:${port} cannot be used (${failure.code ?? failure.message}); it is tried again each second; change http.listen or set it to off`,
       );
     if (this.#server.listening) return;

@@ -16,6 +16,8 @@ import { RegisterRequest, registrationService } from '../../generated/proto/devi
 
 /** The answer is empty. */
 const MAX_ANSWER_BYTES = 64 * 1024;
+/** The kubelet dials us back before it answers Register, for up to ten seconds. */
+const REGISTER_MS = 15_000;
 /** File events get lost: it is looked this often without any. */
 const LOOK_EVERY_MS = 10_000;
 
@@ -28,8 +30,6 @@ export interface KubeletSocketPorts {
   readonly unwatched: (why: string | undefined) => void;
   /** What the connection to it is guarded with. */
   readonly guarding: Guarding;
-  /** Milliseconds until a call to a kubelet that says nothing is given up. */
-  readonly limitMs: number;
 }
 
 /** Calls to a socket that is held. */
@@ -90,7 +90,7 @@ export class KubeletSocket implements Kubelet {
     });
     const channel = (this.#channel ??= this.#dialled());
     try {
-      await channel.calls.unary(registrationService.Register.path, request, this.#ports.limitMs, signal);
+      await channel.calls.unary(registrationService.Register.path, request, REGISTER_MS, signal);
     } catch (failure) {
       // A channel that could not connect waits before it tries again; a new one does not.
       if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNAVAILABLE) this.#drop(channel);

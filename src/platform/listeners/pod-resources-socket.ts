@@ -28,15 +28,19 @@ export interface PodResourcesSocketPorts extends PodResourcesPorts {
   readonly acceptFailed: (failure: Error) => void;
   /** The socket cannot be opened (one sentence); undefined: that is over. */
   readonly degraded: (why: string | undefined) => void;
+  /** It is about to close. */
+  readonly closes?: () => void;
 }
 
 /** The socket, its directory and what answers there. */
 export class PodResourcesSocket {
   readonly #door: GrpcDoor;
   readonly #listener: KeptListener;
+  readonly #closes: (() => void) | undefined;
 
   constructor(ports: PodResourcesSocketPorts) {
     const { settings, clock, log, accept, acceptFailed, degraded } = ports;
+    this.#closes = ports.closes;
     this.#door = new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });
     servePodResources(this.#door, ports);
     const directory = settings.paths.podResources;
@@ -67,6 +71,7 @@ export class PodResourcesSocket {
 
   /** Stops listening and ends all connections, those with a call under way a moment later. */
   async close(): Promise<void> {
+    this.#closes?.();
     await this.#listener.close();
     await this.#door.drain(DRAIN_MS);
   }

@@ -18,10 +18,12 @@ export interface Stoppable {
   readonly store: { readonly isWriting: boolean };
   /** @throws Error what did not end */
   stop(why: string, budgets: StopBudgets): Promise<void>;
-  /** Goes on answering operators until a successor does. */
-  linger(limitMs: number): Promise<void>;
-  /** Ends the last answers. */
-  close(limitMs: number): Promise<void>;
+  readonly broker: {
+    /** Goes on answering operators, as things were, until a successor does. Never rejects. */
+    linger(limitMs: number): Promise<void>;
+    /** Ends the last answers. */
+    closeOperators(limitMs: number): Promise<void>;
+  };
 }
 
 /** What it needs. */
@@ -100,7 +102,7 @@ export class Stopping {
     // A write that hangs may still land: then the lock is left to the end of the process.
     if (!this.#daemon.store.isWriting)
       await Promise.race([lock.release(), sleep(this.#ports.clock, this.endMs(LET_GO_MS))]);
-    if (this.#isAwaited) await this.#daemon.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
-    await this.#daemon.close(this.endMs(LAST_ANSWERS_MS));
+    if (this.#isAwaited) await this.#daemon.broker.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
+    await this.#daemon.broker.closeOperators(this.endMs(LAST_ANSWERS_MS));
   }
 }

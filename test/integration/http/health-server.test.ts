@@ -29,7 +29,7 @@ async function serving(
     pages,
     systemClock,
     log,
-    told,
+    { told },
   );
   assert.ok(server);
   open.push(server);
@@ -266,13 +266,9 @@ describe('the server', () => {
 
   it('does not exist when it is off', () => {
     assert.equal(
-      startHealthServer(
-        { listen: undefined, page: 'off', allowedHosts: [] },
-        new Map(),
-        systemClock,
-        silentLog,
-        () => undefined,
-      ),
+      startHealthServer({ listen: undefined, page: 'off', allowedHosts: [] }, new Map(), systemClock, silentLog, {
+        told: () => undefined,
+      }),
       undefined,
     );
   });

@@ -23,7 +23,8 @@ class Bed {
       alarm: (ms: number, ring: () => void) => this.fake.alarm(ms, ring),
     };
     const roster = { all: () => this.instances, get: (id: string) => this.instances.find((one) => one.id === id) };
-    this.looks = new PathLooks({ clock, roster, self: { uid: 0 } } as never, ({ id }) => {
+    const userOf = (uid: number): number => (uid >= 100_000 ? 4001 : uid);
+    this.looks = new PathLooks({ clock, roster, self: { uid: 0 }, userOf } as never, ({ id }) => {
       this.#spent += 1;
       this.seen.push(id);
     });
@@ -45,6 +46,15 @@ describe('looks at the paths of instances', () => {
     await bed.fake.advance(1000);
     bed.looks.begin(undefined);
     assert.equal(bed.seen.length, 3);
+  });
+
+  it('take the uids of one user for one, however many it has', async () => {
+    const ranged = Array.from({ length: 200 }, (_, nth) => `${String(100_000 + nth)}/p.sock`);
+    const bed = new Bed(...ranged, ...many(4002, 2));
+    bed.looks.begin(undefined);
+    await bed.fake.advance(20);
+    assert.ok(bed.seen.length < 20, String(bed.seen.length));
+    assert.ok(many(4002, 2).every((id) => bed.seen.includes(id)));
   });
 
   it('are a few in a turn, those of root first, and of one user no more than of another', async () => {

@@ -4,8 +4,11 @@ import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { createBorder } from '../http2/border.js';
-import type { Accept } from './grpc-door.js';
+import { GrpcDoor, type Accept } from './grpc-door.js';
 
+/** Concurrent calls of one connection. */
+const STREAMS = 64;
+const MAX_REQUEST_BYTES = 64 * 1024;
 /** Bytes that an operator may leave unread: of large answers one page is out at a time. */
 const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
 
@@ -13,7 +16,7 @@ const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
  * Accepts operators: file permissions are their guard. The border stands there for what old clients send (a bare path as
  * `:authority`) and against broken peers; whoever follows events for a week, or reads a long list slowly, is neither.
  */
-export function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accept {
+function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accept {
   const patient = { ageMs: LONGEST_ALARM_MS, halfOpenMs: LONGEST_ALARM_MS, unreadMs: LONGEST_ALARM_MS };
   const guard = { ...settings, ...patient, unreadBytes: Math.max(settings.unreadBytes, MOST_UNREAD_BYTES) };
   return (socket: Socket) => ({
@@ -27,4 +30,10 @@ export function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log)
     slowDown: () => undefined,
     answered: () => undefined,
   });
+}
+
+/** The door at broker.sock: to be given what it serves, and the connections. */
+export function operatorsDoor(settings: GuardSettings, clock: Clock, log: Log): GrpcDoor {
+  const accept = operatorsAccept(settings, clock, log);
+  return new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });
 }
