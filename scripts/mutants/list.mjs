@@ -493,10 +493,24 @@ export const MUTANTS = [
   // Reloads, the registrar, verify, the library.
   {
     title: 'a reload reaches the limit of all',
-    file: 'src/flood/flood-gate.ts',
-    search: '    this.#global.reload(policy.flood.globalRegister);',
+    file: 'src/flood/shared-registrations.ts',
+    search: '    this.#all.limiter.reload(settings.globalRegister);',
     replace: '',
     test: 'unit/flood/flood-gate',
+  },
+  {
+    title: 'all plugins of one user together have a share of registrations',
+    file: 'src/flood/flood-gate.ts',
+    search: '() => this.#shared.share(subject), ',
+    replace: '',
+    test: 'unit/flood/shared-registrations',
+  },
+  {
+    title: 'a reload reaches the shares of users',
+    file: 'src/flood/shared-registrations.ts',
+    search: 'limiter.reload(shareOf(settings));',
+    replace: 'limiter.permits();',
+    test: 'unit/flood/shared-registrations',
   },
   {
     title: 'a reload reaches connections',
