@@ -61,7 +61,8 @@ export class Admission implements Admitter {
   }
 
   /**
-   * Checks a request in this order: quarantine, name, flood, version, endpoint, caller, duplicates, caps.
+   * Checks a request in this order: quarantine, flood, name (a wrong one waits for no turn), version, endpoint, caller,
+   * duplicates, caps.
    *
    * @param handler of the request's type, for its name and version rules and to ask the incumbent
    */

@@ -14,7 +14,8 @@ export class Changes implements RosterListener, ListListener {
 
   /**
    * @param nextTurn resolves after the event loop has looked at its sockets once
-   * @param look called once after each turn in which something changed, with the resources that did; undefined: any may have
+   * @param look called once after each turn in which something changed, with the resources that did; undefined: any may have.
+   *   `Allocations.changed` (allocation/allocations)
    */
   constructor(nextTurn: () => Promise<void>, look: (resources: ReadonlySet<string> | undefined) => void) {
     this.#nextTurn = nextTurn;

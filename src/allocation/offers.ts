@@ -12,7 +12,7 @@ export interface OfferPorts {
   readonly ownUid: number;
   /** The uids that a rule names for the plugin of a resource. */
   readonly ruleUids: (resource: string) => readonly number[] | undefined;
-  /** The devices of the newest list of a resource. */
+  /** The devices of the newest list of a resource. DecodedLists (inventory/decoded-lists) has them. */
   readonly decoded: {
     of(resource: string, list: Buffer): readonly Device[];
     prepare(resource: string, list: Buffer): Promise<void> | undefined;

@@ -10,7 +10,7 @@ export interface OpenFile {
 }
 
 /**
- * Operations on files below `state/`. Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …).
+ * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane). Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …).
  * Files are made with mode 0600, directories with 0700; links are never followed at the last part of a written path.
  */
 export interface FilePort {

@@ -21,10 +21,10 @@ const COMPANY_MS = 20;
 export interface CommitPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Callers are answered after this many milliseconds, whatever the disk does. */
+  /** Those who wait are answered after this many milliseconds, whatever the disk does. */
   readonly deadlineMs: number;
-  /** Makes all changes up to now durable; so many callers wait for it. */
-  readonly write: (callers: number) => Promise<void>;
+  /** Makes all changes up to now durable; so many wait for it. */
+  readonly write: (waiters: number) => Promise<void>;
   /** Follows a successful write; the next one waits for it. Never rejects. */
   readonly afterwards: () => Promise<void>;
   /** The state changed: a sentence when changes are not on the disk, undefined when all are again. */
@@ -36,7 +36,7 @@ export interface CommitPorts {
 interface Group {
   readonly fate: Promise<Durability>;
   readonly settle: (fate: Durability) => void;
-  callers: number;
+  waiters: number;
 }
 
 /** At most one write runs, and at most one group waits for the next. */
@@ -79,7 +79,7 @@ export class GroupCommit {
       return Promise.resolve('not-durable');
     }
     const group = (this.#next ??= this.#newGroup(this.#ports.deadlineMs));
-    group.callers += 1;
+    group.waiters += 1;
     this.#begin(true);
     return group.fate;
   }
@@ -141,7 +141,7 @@ export class GroupCommit {
       deadline.cancel();
       resolve(fate);
     };
-    const group = { fate: promise, settle, callers: 0 };
+    const group = { fate: promise, settle, waiters: 0 };
     return group;
   }
 
@@ -159,7 +159,7 @@ export class GroupCommit {
     const startedAt = clock.mono();
     let isWritten = false;
     try {
-      await write(group.callers);
+      await write(group.waiters);
       isWritten = true;
       this.#written = changes;
       this.#failures = 0;
@@ -173,7 +173,7 @@ export class GroupCommit {
     if (isWritten) await afterwards();
     this.#running = undefined;
     this.#endedAt = clock.mono();
-    if (group.callers > 1) this.#crowdedUntil = this.#endedAt + CROWD_MS;
+    if (group.waiters > 1) this.#crowdedUntil = this.#endedAt + CROWD_MS;
     this.#goOn(isWritten);
   }
 

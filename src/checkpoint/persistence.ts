@@ -15,9 +15,11 @@ const NEW_ENOUGH_MS = 1000;
 /** What is read, and what is put back. */
 export interface PersistencePorts {
   readonly store: CheckpointStore;
+  /** Roster (reconcile/roster). */
   readonly roster: { nextSeq(): number; all(): Iterable<Instance>; restore(instance: Instance): void };
+  /** Inventory (inventory/inventory). */
   readonly lists: { holding(instanceId: string): Holding | undefined; restore(holding: Holding): void };
-  /** Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. */
+  /** Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. FloodGate (flood/flood-gate). */
   readonly flood: {
     pin(key: FloodKey): void;
     unpin(key: FloodKey): void;

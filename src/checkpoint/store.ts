@@ -40,7 +40,7 @@ export interface StorePorts {
 }
 
 /** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
-const LISTS_BESIDE_CALLERS = 4;
+const LISTS_BESIDE_WAITERS = 4;
 const LISTS_ALONE = 64;
 
 /** A checkpoint that is only read, because of its format or because the disk hung at start. */
@@ -77,7 +77,7 @@ export class CheckpointStore {
       clock: ports.clock,
       random: ports.random,
       deadlineMs: ports.settings.writeDeadlineMs,
-      write: (callers) => this.#write(callers),
+      write: (waiters) => this.#write(waiters),
       afterwards: () => this.#afterwards(),
       onFailure: (failure) => this.#failed(failure === undefined ? undefined : `${failure}; it is tried again`),
       onAttempt: (result, seconds) => ports.metrics.checkpointWrite(result, seconds),
@@ -228,10 +228,10 @@ export class CheckpointStore {
     events.record({ type: 'checkpoint', message });
   }
 
-  async #write(callers: number): Promise<void> {
+  async #write(waiters: number): Promise<void> {
     let failure: Error | undefined;
     try {
-      await this.#writeLists(callers > 0 ? LISTS_BESIDE_CALLERS : LISTS_ALONE);
+      await this.#writeLists(waiters > 0 ? LISTS_BESIDE_WAITERS : LISTS_ALONE);
     } catch (thrown) {
       // A list that cannot be written keeps no registration off the disk; it is told, and tried again.
       failure = asError(thrown);

@@ -20,5 +20,5 @@ export interface CsiNodeClient {
   close(): void;
 }
 
-/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. */
+/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `csiNodeClients` (platform/grpc/csi-node-client). */
 export type OpenCsiNodeClient = (endpoint: PinnedSocket, listener: ServiceListener) => CsiNodeClient;

@@ -72,7 +72,7 @@ export class Core {
   readonly quarantineResponse: QuarantineResponse;
   readonly operatorActions: OperatorActions;
   readonly registerDoor: RegisterDoor;
-  /** Follows the registry directory. */
+  /** What sockets mean that come to the registry directory, and go. */
   readonly registrySockets: RegistrySockets;
 
   constructor(ports: CorePorts) {

@@ -209,7 +209,8 @@ export class Daemon {
   }
 
   /**
-   * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until `close`.
+   * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers
+   * until `Broker.closeOperators`, which `Stopping.leave` (platform/process/stopping) calls.
    * A part that does not end in order does not keep the others from it.
    *
    * @param budgets what each step may take

@@ -1,4 +1,4 @@
-// Who hears of what: every subscription of the daemon, in the order in which it is told. A listener that changes something
+// Who hears of instances, lists and quarantines: every such subscription, in the order in which it is told. A listener that changes something
 // is told of that, as all others are, after the change that it answers (Roster.listeners).
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { ListListener } from '../model/device-list.js';

@@ -13,7 +13,7 @@ export interface DraServiceConnection {
   close(): void;
 }
 
-/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. */
+/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `draConnections` (platform/grpc/dra-connection). */
 export type OpenDraServiceConnection = (endpoint: PinnedSocket, listener: ServiceListener) => DraServiceConnection;
 
 /** The services supported here, best first. */

@@ -55,7 +55,7 @@ export interface ConnectionGatePorts<Socket, Border> {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
-  /** Who connects. */
+  /** Who connects: Peers (platform/peer/peers) knows. */
   readonly peers: {
     peerOf(socket: Socket): Caller | undefined;
     /** The same, and nothing but the uid: one question to the kernel. */
@@ -85,7 +85,7 @@ export interface ConnectionGatePorts<Socket, Border> {
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
 
-/** Accepts plugin connections on kubelet.sock. */
+/** Accepts connections on the sockets of the broker that users may reach. */
 export class ConnectionGate<Socket extends AcceptedSocket, Border extends Throttled> {
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;

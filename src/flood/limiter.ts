@@ -41,5 +41,5 @@ export interface WaitingTurn {
   leave(): void;
 }
 
-/** Makes a full bucket. */
+/** Makes a full bucket. `bottleneckLimiters` (platform/limits/bottleneck-limiter) does. */
 export type OpenLimiter = (settings: BucketSettings) => Limiter;

@@ -11,7 +11,7 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   readonly events: EventSink;
   /** Milliseconds since the machine started: the same scale for each life of the broker in one boot. */
   readonly bootMs: () => number;
-  /** Told when all connections are open (one sentence), and when that is over (undefined). */
+  /** Told why newcomers are kept out (one sentence), and when they no longer are (undefined). */
   readonly crowded?: (why: string | undefined) => void;
   /** Counts for plugins whose uid is not known. */
   readonly ownUid: number;

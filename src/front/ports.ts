@@ -20,7 +20,7 @@ export interface ResourceNow {
   readonly options: DeviceOptions;
 }
 
-/** The resources of the broker. */
+/** The resources of the broker. KubeletResources (front/kubelet-resources) has them. */
 export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
   /** Resources that are to be fronted now: known, matched by the settings, and for the pods of the kubelet. */
   names(): string[];
@@ -36,7 +36,7 @@ export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
   ): Promise<Buffer> | undefined;
 }
 
-/** Lists and requests as bytes: the front compares and composes them and never needs their form. */
+/** Lists and requests as bytes: the front compares and composes them and never needs their form. `frontWire` (platform/wire/front-wire). */
 export interface FrontWire {
   /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
   idsOf(method: DeviceMethod, request: Buffer): readonly string[];
@@ -50,7 +50,7 @@ export interface FrontWire {
   readonly started: Buffer;
 }
 
-/** The kubelet that stands at kubelet.sock. */
+/** The kubelet that stands at kubelet.sock: KubeletSocket (platform/kubelet/kubelet-socket). */
 export interface Kubelet {
   /** The incarnation of kubelet.sock now; undefined when there is none. */
   incarnation(): string | undefined;
@@ -58,7 +58,7 @@ export interface Kubelet {
   register(resource: string, endpoint: string, options: DeviceOptions, signal: AbortSignal): Promise<void>;
 }
 
-/** A ListAndWatch stream of a kubelet. */
+/** A ListAndWatch stream of a kubelet: ListWriter (platform/kubelet/front-door). */
 export interface ListOut {
   /** Sends a list as soon as the ones before have left; one that has not begun to leave is replaced. */
   send(list: Buffer): void;
@@ -85,7 +85,7 @@ export interface FrontedService {
 /** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */
 export type FrontAnswer = { readonly bytes: Buffer } | { readonly status: number; readonly message: string };
 
-/** The two sockets of one resource and its entry in the kubelet's registry. */
+/** The two sockets of one resource and its entry in the kubelet's registry: KubeletPlace (platform/kubelet/front-places). */
 export interface FrontPlace {
   /** As Register names it: relative to the directory of kubelet.sock. */
   readonly endpoint: string;

@@ -5,13 +5,13 @@ import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import { resourcesOf } from './resources.js';
 
-/** Lists by instance. */
+/** Lists by instance. Inventory (inventory/inventory) has them. */
 export interface HeldLists {
   all(): Iterable<Holding>;
   holding(instanceId: string): Holding | undefined;
 }
 
-/** The instances of plugins. */
+/** The instances of plugins. Roster (reconcile/roster) has them. */
 export interface KnownInstances {
   get(id: string): Instance | undefined;
   ofPlugin(type: string, name: string): readonly Instance[];

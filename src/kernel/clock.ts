@@ -5,7 +5,7 @@ export interface Alarm {
   cancel(): void;
 }
 
-/** The two times a daemon needs: one for people, one for differences. They must never be mixed. */
+/** The two times a daemon needs: one for people, one for differences. They must never be mixed. `systemClock` (platform/time/system-clock) has them. */
 export interface Clock {
   /** Milliseconds since the epoch, for records and messages. Steps when the machine's clock is set. */
   wall(): number;

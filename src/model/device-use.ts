@@ -39,7 +39,7 @@ export interface DeviceCalls {
   preStart(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Plugins that are connected now. The handler of device plugins has them. */
+/** Plugins that are connected now. DevicePluginHandler (session/device-plugin-handler) has them. */
 export interface DevicePlugins {
   /** Calls over the open session of an instance; undefined without one. */
   callsOf(instanceId: string): DeviceCalls | undefined;
@@ -54,7 +54,7 @@ export interface Served {
   readonly list: Holding | undefined;
 }
 
-/** What plugins offer now. The inventory knows. */
+/** What plugins offer now. OfferedResources (inventory/offered) knows. */
 export interface ServedResources {
   /** Resources of which a list is held. */
   names(): ReadonlySet<string>;

@@ -93,7 +93,7 @@ export interface InstanceReport {
   readonly message: string;
 }
 
-/** What a handler is given to speak about one instance. Reports of a closed instance change nothing. */
+/** What a handler is given to speak about one instance. Enrolments (reconcile/enrolment) makes it. Reports of a closed one change nothing. */
 export interface InstanceHandle {
   readonly id: string;
   report(report: InstanceReport): void;
@@ -117,7 +117,8 @@ export interface Accepted {
 
 /**
  * The kubelet side of one plugin type: Validate → Register → DeRegister, Register again allowed after Validate.
- * `register` calls do not overlap as `serialBy` says; `deregister` may come at any time.
+ * `register` calls do not overlap as `serialBy` says; `deregister` may come at any time. DevicePluginHandler
+ * (session/device-plugin-handler), CsiHandler (csi/csi-handler) and DraHandler (dra/dra-handler) are.
  */
 export interface PluginHandler {
   readonly type: string;

@@ -287,7 +287,7 @@ export interface Settings {
   readonly log: LogSettings;
 }
 
-/** The policy in force; replaced whole on reload. */
+/** The policy in force; replaced whole on reload. LiveConfig (config/live-config) has it. */
 export interface PolicySource {
   readonly flood: FloodSettings;
   /** The effective policy of one plugin: its first matching rule over the defaults. Cheap: answers are remembered. */

@@ -31,14 +31,14 @@ export interface RestartPorts {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly clock: Clock;
-  /** Resolves after the event loop has looked at its sockets once. */
+  /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
   readonly settings: RestartSettings;
   readonly sockets: Pick<EndpointPorts, 'keyAt'> & {
-    /** A bare connect: whether somebody accepts at a path. */
+    /** A bare connect: whether somebody accepts at a path. `pluginSide` (platform/peer/plugin-side) does. */
     answers(path: string): Promise<boolean>;
   };
-  /** All are confirmed, or the deadline has passed: readiness follows. */
+  /** All are confirmed, or the deadline has passed: Daemon (daemon/daemon) is told, and readiness follows. */
   readonly settled: (outcome: RestartOutcome) => void;
   readonly kept: KeptSockets;
 }
@@ -95,7 +95,7 @@ export class Restart implements RosterListener {
     );
   }
 
-  /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials everybody, nobody waiting for another. */
+  /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials everybody of the Register door, nobody waiting for another. */
   async begin(lifecycle: Lifecycle): Promise<void> {
     const { clock, roster } = this.#ports;
     this.#hasBegun = true;

@@ -39,9 +39,7 @@ export class RegisterDoor implements RegisterService {
   }
 
   /**
-   * Answers one call within its budget. Never rejects.
-   *
-   * @param hangup aborts when the caller has gone; the registration is finished all the same
+   * Answers one call within its budget, also where the caller has gone. Never rejects.
    */
   async register(given: RegisterCall, caller: Caller | undefined): Promise<Outcome> {
     const call: RegisterCall = {
@@ -80,6 +78,7 @@ export class RegisterDoor implements RegisterService {
       this.#waiting -= 1;
     }
   }
+
   #busy({ resourceName }: RegisterCall): Refusal | undefined {
     if (this.#waiting < MAX_WAITING) return undefined;
     const message = `${resourceName}: ${String(MAX_WAITING)} registrations are waiting already`;

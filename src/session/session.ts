@@ -20,7 +20,7 @@ export interface SessionPorts {
   readonly lists: ListSink;
   readonly clock: Clock;
   readonly random: Random;
-  /** Resolves after the event loop has looked at its sockets once. */
+  /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
   /** The pace of this session's lists. */
   readonly pacer: ListPacer;

@@ -11,7 +11,7 @@ import { EventBudget, PacedWatch } from './paced-watch.js';
 import type { SocketPaths } from './socket-paths.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
-/** What a watch tells. */
+/** What a watch tells. SocketListeners (platform/listeners/socket-listeners) passes it to Discovery (discovery/discovery). */
 export interface WatchEvents {
   /** Look at this path: it may have changed. What is no socket is to be passed to `follow`. */
   readonly hint: (path: string) => void;

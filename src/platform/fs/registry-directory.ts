@@ -12,7 +12,7 @@ export interface RegistryDirectoryPorts {
   readonly paths: SocketPaths;
   /** Where sockets of plugins of the checkpoint are. */
   readonly expected: () => Iterable<string>;
-  /** Tells of changes in a directory from now on. */
+  /** Tells of changes in a directory from now on: `DirectoryWatch.follow` (platform/fs/directory-watch). */
   readonly follow: (directory: string) => BelowDirectory;
   /** What a socket that cannot be opened means to its plugin. */
   readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];

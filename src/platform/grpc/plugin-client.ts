@@ -21,7 +21,7 @@ export class CallFailed extends Error {
 }
 
 /** A server stream that is read only when asked: what is not read stays with the sender (flow control). */
-export interface PulledStream {
+export interface ReadStream {
   /**
    * The next message, or undefined at the end. Only one read may wait at a time.
    */
@@ -109,8 +109,8 @@ export class PluginChannel {
   }
 
   /** Opens a server stream with one request. It never fails here: failures are its end. */
-  stream(method: string, request: Buffer): PulledStream {
-    const stream = new PulledCall(this.#dialled(), this.#bounds);
+  stream(method: string, request: Buffer): ReadStream {
+    const stream = new ReadCall(this.#dialled(), this.#bounds);
     if (this.#isClosed) stream.cancel();
     else stream.call.begin(method, request);
     return stream;
@@ -182,7 +182,7 @@ function failed(link: PluginLink, { status, details, isPeers }: CallEnd): CallFa
   return new CallFailed(status, details, transportFault(status, details));
 }
 
-class PulledCall implements PulledStream {
+class ReadCall implements ReadStream {
   readonly call: PluginCall;
   #waiting: ((message: Buffer | undefined) => void) | undefined;
   end: StreamEnd | undefined;

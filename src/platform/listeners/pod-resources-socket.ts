@@ -7,7 +7,7 @@ import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
 import { servePodResources, type PodResourcesPorts } from '../grpc/pod-resources-service.js';
 import { KeptListener } from './kept-listener.js';
 
-/** The name that consumers know. */
+/** The name that clients know. */
 const SOCKET = 'kubelet.sock';
 /** The directory says who may connect. */
 const SOCKET_MODE = 0o666;

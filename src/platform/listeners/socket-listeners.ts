@@ -39,7 +39,7 @@ export interface SocketListenerPorts {
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<DirectoryWatch, 'follow'>) => Discovery;
-  /** These names changed in the device-plugin directory; undefined: it is time to look at everything. */
+  /** These names changed in the device-plugin directory; undefined: it is time to look at everything: `Lifecycle.checkPaths` (reconcile/lifecycle). */
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
   /** Told that kubelet.sock is about to be put in place again, a restart of the kubelet to plugins: Settling (reconcile/settling). */
   readonly settling: { kubeletSocketRemade(): void };

@@ -25,7 +25,7 @@ export interface PluginSide {
   readonly registrationClient: RegistrationClient;
   /** Removes plugins' sockets and puts them back. */
   readonly kept: SocketRemover & RestartPorts['kept'];
-  /** Resolves after the event loop has looked at its sockets once. */
+  /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
 }
 
