@@ -233,7 +233,7 @@ export class Daemon {
     await ends.of('writing events', () => this.journal.close(budgets.eventsMs()));
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await ends.of('the way to the kubelet', () => this.frontLine?.close());
+    await ends.of('the way to the kubelet', () => this.frontLine?.close(budgets.callsMs()));
     await ends.of('the handlers of drivers', () => this.#parts.drivers.stop());
     await ends.of('its sessions', () => this.broker.closeSessions());
     this.flood.close();

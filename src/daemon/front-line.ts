@@ -111,10 +111,10 @@ export class FrontLine {
     );
   }
 
-  /** Finishes calls, then lets the kubelet go. Plugins must still be reachable. */
-  async close(): Promise<void> {
+  /** Gives calls so many milliseconds, then lets the kubelet go. Plugins must still be reachable. */
+  async close(callsMs: number): Promise<void> {
     this.owners.close();
-    await this.front.close();
+    await this.front.close(callsMs);
     this.#kubelet.close();
     this.#door.close();
   }

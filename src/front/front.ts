@@ -8,9 +8,6 @@ import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.j
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
-/** Calls that the kubelet has under way are given this long when the broker stops. */
-const CALLS_END_MS = 5000;
-
 /** What the front needs. */
 export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations'> {
   readonly speculate: 'off' | 'gated';
@@ -116,10 +113,10 @@ export class Front implements RosterListener, ListListener {
   }
 
   /** Finishes calls and stops serving. The kubelet keeps what it was told until its streams end. */
-  async close(): Promise<void> {
+  async close(callsMs: number): Promise<void> {
     this.#isOpen = false;
     this.#alarm?.cancel();
-    await Promise.all([...this.#resources.values()].map((resource) => resource.close(CALLS_END_MS)));
+    await Promise.all([...this.#resources.values()].map((resource) => resource.close(callsMs)));
     this.#resources.clear();
   }
 }

@@ -224,7 +224,7 @@ export class FrontedResource implements FrontedService {
     this.#alarm?.cancel();
     this.#calls.close();
     for (const stream of this.#streams) stream.end();
-    await this.#place.close();
+    this.#place.close();
   }
 
   #now(): ResourceNow | undefined {

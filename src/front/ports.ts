@@ -97,8 +97,8 @@ export interface FrontPlace {
   ensure(): Promise<void>;
   /** Makes the entry in the registry unless it is there. Returns what is in the way, in a sentence. */
   enter(): string | undefined;
-  /** Stops listening. The files stay: a successor binds over them. */
-  close(): Promise<void>;
+  /** Stops listening; connections go on. The files stay: a successor binds over them. */
+  close(): void;
 }
 
 /** Makes places. */

@@ -2,9 +2,10 @@
 //   mode DIRECTORY VICTIM   removes kubelet.sock again and again, and puts links to VICTIM in the place of what the broker
 //                           is about to give that name
 //   parent DIRECTORY OTHER  exchanges DIRECTORY for a link to OTHER and back, as fast as it can
+//   take NAME               makes directories called NAME, as fast as it can
 //   listen SOCKET           listens on SOCKET
 // It becomes that user only after its code is loaded, which that user may not be allowed to read.
-import { lstatSync, readdirSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 
@@ -52,6 +53,7 @@ else {
   process.stdout.write('begun\n');
   for (;;) {
     if (work === 'mode') exchangeNames();
+    else if (work === 'take') attempt(() => mkdirSync(place));
     else {
       attempt(() => renameSync(place, `${place}-aside`));
       attempt(() => symlinkSync(other, place));

@@ -9,10 +9,11 @@ import { PinnedDirectory } from './pinned-directory.js';
 import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js';
 import { umask } from './umask.js';
 
-/** How often a name is freed that somebody takes, again and again. */
-const ATTEMPTS = 64;
-/** How often a folder is made that somebody removes: whoever does nothing else is faster most times. Each takes a tenth of a millisecond. */
-const FOLDER_ATTEMPTS = 2048;
+/**
+ * How often a folder is made that somebody removes, and a name is freed that somebody takes: whoever does nothing else is
+ * faster most times. Each takes a tenth of a millisecond.
+ */
+const ATTEMPTS = 2048;
 /** Names under which sockets are bound. */
 const BOUND = /^\.s[0-9a-f]{12}$/;
 /** A folder that nothing was made in or removed from for this long belongs to nobody: to bind takes milliseconds. */
@@ -60,7 +61,9 @@ export class SocketPlace {
       try {
         return new SocketPlace(file, directory, makePrivate(directory, 'listen'));
       } catch (failure) {
-        if (attempt < FOLDER_ATTEMPTS) continue;
+        // One that was exchanged has no code. What the disk refuses it refuses the next time, too.
+        const { code } = failure as NodeJS.ErrnoException;
+        if (attempt < ATTEMPTS && (code === undefined || IN_THE_WAY.has(code))) continue;
         directory.close();
         throw failure;
       }
@@ -130,8 +133,11 @@ export class SocketPlace {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const { kind } = this.occupant();
-        if (kind === 'other') moved.push(this.#moveAside());
-        else this.#directory.unlink(this.#name);
+        // Whoever makes directories there as fast as it can leaves no row of them behind.
+        if (kind === 'other') {
+          if (moved.length > 0) this.#directory.removeEmpty(this.#name);
+          if (this.occupant().kind === 'other') moved.push(this.#moveAside());
+        } else this.#directory.unlink(this.#name);
         this.#folder.inside.rename(this.#bound, this.#directory, this.#name);
         break;
       } catch (failure) {

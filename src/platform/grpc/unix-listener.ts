@@ -73,7 +73,7 @@ export class UnixListener {
       await listen(server, place.bindPath);
       place.dress(access);
     } catch (failure) {
-      await closed(server);
+      server.close();
       place.close();
       throw failure instanceof PathTaken ? failure : refused(publicPath, failure as Error);
     }
@@ -142,8 +142,8 @@ export class UnixListener {
   }
 
   /** Stops listening. The file at the public path stays: some plugins shut down when it goes. */
-  async close(): Promise<void> {
-    await closed(this.#server);
+  close(): void {
+    this.#server.close();
     this.#place.close();
   }
 }
@@ -198,12 +198,5 @@ function listen(server: Server, bindPath: string): Promise<void> {
       server.off('error', reject);
       resolve();
     });
-  });
-}
-
-/** Resolves too when it never listened. */
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
   });
 }

@@ -80,8 +80,9 @@ export class KubeletPlace implements FrontPlace {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#a.close(), this.#b.close()]);
+  close(): void {
+    this.#a.close();
+    this.#b.close();
   }
 }
 
@@ -127,10 +128,9 @@ class BoundSocket {
     }
   }
 
-  async close(): Promise<void> {
-    const server = this.#server;
+  close(): void {
+    this.#server?.close();
     this.#server = undefined;
-    if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 }
 

@@ -83,7 +83,7 @@ export class AllocatorSocket {
   /** Ends the streams of those who follow a lease, stops listening and lets calls in flight end within `callsMs` milliseconds. */
   async close(callsMs: number): Promise<void> {
     this.#endStreams();
-    void this.#listener.close();
+    this.#listener.close();
     await this.#door.drain(callsMs);
   }
 }

@@ -36,24 +36,27 @@ export class KeptListener {
     if (!this.#isClosed) this.#look = clock.alarm(everyMs(), () => void this.#lookAtPath());
   }
 
-  /** Stops listening. The file stays where it is. */
-  async close(): Promise<void> {
+  /** Stops listening. The file stays where it is, and connections go on. */
+  close(): void {
     this.#isClosed = true;
     this.#look?.cancel();
-    await this.#listener?.close();
+    this.#listener?.close();
   }
 
   async #bind(): Promise<void> {
     const fresh = await UnixListener.bind(this.#ports.listener());
     try {
-      if (this.#isClosed) return void fresh.close();
+      if (this.#isClosed) {
+        fresh.close();
+        return;
+      }
       if (this.#listener === undefined) fresh.publishFirst();
       else fresh.publish();
     } catch (failure) {
-      void fresh.close();
+      fresh.close();
       throw failure;
     }
-    void this.#listener?.close();
+    this.#listener?.close();
     this.#listener = fresh;
   }
 

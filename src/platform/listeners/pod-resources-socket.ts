@@ -72,7 +72,7 @@ export class PodResourcesSocket {
   /** Stops listening and ends all connections, those with a call under way a moment later. */
   async close(): Promise<void> {
     this.#closes?.();
-    await this.#listener.close();
+    this.#listener.close();
     await this.#door.drain(DRAIN_MS);
   }
 }

@@ -12,7 +12,7 @@ import { DirectoryWatch } from '../fs/directory-watch.js';
 import { FlatWatch } from '../fs/flat-watch.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
 import { groupId } from '../process/groups.js';
-import { PathTaken, UnixListener } from '../grpc/unix-listener.js';
+import { PathTaken, UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
 
 /** The name that plugins know. */
 export const KUBELET_SOCKET = 'kubelet.sock';
@@ -61,7 +61,7 @@ export class SocketListeners {
   #rebinding: Promise<void> | undefined;
   #rebindingAdmin: Promise<void> | undefined;
   /** When kubelet.sock was made again last, oldest first. */
-  readonly #remadeAt: number[] = [];
+  #remadeAt: readonly number[] = [];
   /** A condition of kubelet.sock was told. It ends with a look that finds the socket in its place, and not made too often. */
   #isAmiss = false;
   #remaking: Alarm | undefined;
@@ -123,7 +123,7 @@ export class SocketListeners {
     await Promise.all([this.#rebinding, this.#rebindingAdmin]);
     this.#deviceWatch.close();
     this.#registryWatch.close();
-    void this.#kubelet?.close();
+    this.#kubelet?.close();
   }
 
   /** Resolves when broker.sock leads to another daemon, or after so many milliseconds. */
@@ -131,7 +131,7 @@ export class SocketListeners {
 
   /** Stops answering broker.sock. */
   closeAdmin(): void {
-    void this.#admin?.close();
+    this.#admin?.close();
   }
 
   /** Without file events, looking at everything more often is all there is. */
@@ -207,15 +207,15 @@ export class SocketListeners {
       const fresh = await this.#bindKubelet();
       try {
         this.#ports.settling.kubeletSocketRemade();
+        // In vain counts, too: whoever takes the name again and again would have it tried in each look.
+        this.#remadeAt = [...this.#remadeAt, this.#ports.clock.mono()].slice(-REMADE_AT_MOST);
         fresh.publish();
       } catch (failure) {
-        void fresh.close();
+        fresh.close();
         throw failure;
       }
-      void this.#kubelet?.close();
+      this.#kubelet?.close();
       this.#kubelet = fresh;
-      this.#remadeAt.splice(0, Math.max(0, this.#remadeAt.length + 1 - REMADE_AT_MOST));
-      this.#remadeAt.push(this.#ports.clock.mono());
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
       if (!this.#isAmiss) degraded(KUBELET_SOCKET, undefined);
@@ -234,9 +234,12 @@ export class SocketListeners {
     try {
       makeDirectory(path.dirname(brokerSocket));
       const fresh = await this.#bindAdmin();
-      if (this.#isClosed || existsSync(brokerSocket)) return void fresh.close();
+      if (this.#isClosed || existsSync(brokerSocket)) {
+        fresh.close();
+        return;
+      }
       fresh.publish();
-      void this.#admin?.close();
+      this.#admin?.close();
       this.#admin = fresh;
       log.warn('discovery.socket-remade', message);
       events.record({ type: 'discovery', message });
@@ -252,29 +255,22 @@ export class SocketListeners {
   };
 
   #bindAdmin(): Promise<UnixListener> {
-    const { clock, settings, acceptAdmin, acceptFailed } = this.#ports;
-    return UnixListener.bind({
-      path: settings.paths.brokerSocket,
-      access: { mode: BROKER_SOCKET_MODE },
-      clock,
-      replaces: true,
-      onConnection: acceptAdmin,
-      onError: acceptFailed,
-      onMovedAside: this.#movedAside,
-    });
+    const { settings, acceptAdmin } = this.#ports;
+    const access = { mode: BROKER_SOCKET_MODE };
+    return this.#bind({ path: settings.paths.brokerSocket, access, replaces: true, onConnection: acceptAdmin });
   }
 
   #bindKubelet(): Promise<UnixListener> {
-    const { paths, socket } = this.#ports.settings;
-    return UnixListener.bind({
-      path: path.join(paths.devicePlugins, KUBELET_SOCKET),
-      access: { mode: socket.mode, gid: gidOf(socket.group), keepsAcl: true },
-      clock: this.#ports.clock,
-      replaces: false,
-      onConnection: this.#ports.acceptPlugin,
-      onError: this.#ports.acceptFailed,
-      onMovedAside: this.#movedAside,
-    });
+    const { settings, acceptPlugin } = this.#ports;
+    const { mode, group } = settings.socket;
+    const access = { mode, gid: gidOf(group), keepsAcl: true };
+    const file = path.join(settings.paths.devicePlugins, KUBELET_SOCKET);
+    return this.#bind({ path: file, access, replaces: false, onConnection: acceptPlugin });
+  }
+
+  #bind(own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'onConnection'>): Promise<UnixListener> {
+    const { clock, acceptFailed: onError } = this.#ports;
+    return UnixListener.bind({ ...own, clock, onError, onMovedAside: this.#movedAside });
   }
 }
 

@@ -8,6 +8,8 @@ import { Peers } from '../peer/peers.js';
 
 /** Sockets on their way to become the lock. */
 const PRIVATE = '.lock-';
+/** A gate in which nobody listens is looked at again: a starter is in it for milliseconds. Who only has the name is none. */
+const GATE_LOOKS = 10;
 
 /** Listens on `path`, or rejects with the errno. */
 function listen(server: net.Server, path: string): Promise<void> {
@@ -110,10 +112,16 @@ export async function throughGate<T>(lock: string, work: () => Promise<T>): Prom
   const { dev, ino } = await lstat(path.dirname(lock), { bigint: true });
   const name = `\0plugin-broker-${dev}-${ino}`;
   const gate = net.createServer((socket) => socket.destroy());
-  try {
-    await listen(gate, name);
-  } catch (failure) {
-    if (hasCode(failure, 'EADDRINUSE') && (await isStarter(name))) return undefined;
+  for (let look = 1; look <= GATE_LOOKS; look += 1) {
+    try {
+      await listen(gate, name);
+      break;
+    } catch (failure) {
+      if (!hasCode(failure, 'EADDRINUSE')) break;
+    }
+    const inside = await whoIsIn(name);
+    if (inside === 'starter') return undefined;
+    if (inside === 'stranger') break;
   }
   try {
     return await work();
@@ -122,17 +130,17 @@ export async function throughGate<T>(lock: string, work: () => Promise<T>): Prom
   }
 }
 
-/** Whether the gate is one of root or of our own user: the only ones that can reach the lock. */
-function isStarter(gate: string): Promise<boolean> {
+/** Who has the gate: root and our own user are the only ones that can reach the lock. Nobody: it has left, or never listened. */
+function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
   return new Promise((resolve) => {
     const socket = net.connect(gate);
     socket.once('connect', () => {
       const uid = new Peers().uidOf(socket);
       socket.destroy();
-      resolve(uid === undefined || isTrusted(uid, process.geteuid?.() ?? uid));
+      resolve(uid === undefined || isTrusted(uid, process.geteuid?.() ?? uid) ? 'starter' : 'stranger');
     });
-    // A starter that has just left is nobody any more; ours take whoever connects, so that a full queue is a stranger's.
-    socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED')));
+    // Ours take whoever connects, so that a full queue is a stranger's.
+    socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));
   });
 }
 

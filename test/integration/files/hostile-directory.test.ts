@@ -110,6 +110,17 @@ void describe('a device-plugin directory that others may write', () => {
     });
   }
 
+  void it('keeps no broker from starting though somebody takes the name kubelet.sock as fast as it can', async () => {
+    const one = broker();
+    const attackers = await Promise.all([1, 2].map(() => hostile('take', one.kubeletSocket)));
+    await one.start();
+    assert.equal(lstatSync(one.kubeletSocket).isSocket(), true);
+    for (const attacker of attackers) attacker.kill('SIGKILL');
+    const aside = readdirSync(one.devicePlugins).filter((name) => name.startsWith('.pb-aside-'));
+    assert.ok(aside.length < 300, `${String(aside.length)} directories were left aside`);
+    await servesAPlugin(one, 'after');
+  });
+
   void it('loses nothing that was called kubelet.sock and was no socket', async () => {
     const one = broker();
     writeFileSync(one.kubeletSocket, 'mine');

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { podResourcesListerService } from '../../../src/generated/proto/podresources/v1/podresources.js';
 import type { WireMethod } from '../../../src/platform/wire/method.js';
@@ -73,6 +76,23 @@ describe('PodResources of a broker', () => {
       code: status.UNKNOWN,
     });
     await sim.stop();
+    await bed.stop();
+  });
+
+  it('ends with the broker though a client keeps its connection open, as agents that watch a node do', async () => {
+    const bed = await startTestBroker(tempDir());
+    await bed.broker.servePodResources(new FakeLeases());
+    const socket = connect(path.join(bed.settings.paths.podResources, 'kubelet.sock'));
+    await once(socket, 'connect');
+    // The preface and empty SETTINGS: it speaks, and has no call under way.
+    socket.write(
+      Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from('000000040000000000', 'hex')]),
+    );
+    await once(socket, 'data');
+    const hungUp = once(socket.resume(), 'close');
+    const stopped = bed.broker.stop(() => 60_000).then(() => 'stopped');
+    assert.equal(await Promise.race([stopped, pause(5_000, 'still waiting', { ref: false })]), 'stopped');
+    await hungUp;
     await bed.stop();
   });
 

@@ -5,9 +5,12 @@ import { once } from 'node:events';
 import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import type koffi from 'koffi';
+import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { acquireInstanceLock, type InstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
+import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
@@ -313,6 +316,29 @@ describe('the lock of a state folder', () => {
       },
     );
   }
+
+  it(
+    'is taken through a gate whose name somebody has who does not listen',
+    { skip: loadLibc() === undefined && 'koffi is not installed' },
+    async () => {
+      const lock = `${tempDir()}/lock`;
+      const { dev, ino } = statSync(path.dirname(lock), { bigint: true });
+      // struct sockaddr_un: the family (AF_UNIX), then the name, which begins with a zero. Node 20 fills it up with zeros.
+      const name = Buffer.from(`\u0001\0\0plugin-broker-${String(dev)}-${String(ino)}`, 'latin1');
+      const { load } = createRequire(import.meta.url)('koffi') as typeof koffi;
+      const libc = load('libc.so.6');
+      const taken = [name, Buffer.concat([name, Buffer.alloc(110 - name.length)])].map((address) => {
+        const fd: unknown = libc.func('int socket(int, int, int)')(1, 1, 0);
+        assert.equal(libc.func('int bind(int, void *, int)')(fd, address, address.length), 0);
+        return fd;
+      });
+      try {
+        assert.equal(await throughGate(lock, () => Promise.resolve('taken')), 'taken');
+      } finally {
+        for (const fd of taken) libc.func('int close(int)')(fd);
+      }
+    },
+  );
 
   it('is not held by who gave up while waiting', async () => {
     const folder = `${tempDir()}/state`;

@@ -45,10 +45,7 @@ function world() {
         endpoint: `${name}.sock`,
         ensure: () => Promise.resolve(),
         enter: () => undefined,
-        close: () => {
-          open.delete(name);
-          return Promise.resolve();
-        },
+        close: () => void open.delete(name),
       };
     },
     limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
@@ -79,7 +76,7 @@ void describe('resources before the kubelet', () => {
     await turn(() => known.set('a', READY));
     assert.deepEqual([...open], ['c', 'a']);
     assert.equal(front.view('a')?.state, 'fronted');
-    await front.close();
+    await front.close(0);
     assert.deepEqual([...open], []);
   });
 
@@ -90,7 +87,7 @@ void describe('resources before the kubelet', () => {
     await turn(() => known.delete('a'));
     await turn(() => undefined);
     assert.deepEqual([...open], ['a', 'b']);
-    await front.close();
+    await front.close(0);
   });
 
   void it('stay while the kubelet waits for an answer', async () => {
@@ -106,6 +103,6 @@ void describe('resources before the kubelet', () => {
     await answer;
     await turn(() => undefined);
     assert.deepEqual([...open], ['b', 'c']);
-    await front.close();
+    await front.close(0);
   });
 });

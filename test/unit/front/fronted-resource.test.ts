@@ -46,7 +46,7 @@ function world() {
         endpoint: 'a.sock',
         ensure: () => Promise.resolve(),
         enter: () => undefined,
-        close: () => Promise.resolve(),
+        close: () => undefined,
       };
     },
     limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),

@@ -31,7 +31,7 @@ function world() {
       endpoint: 'a.sock',
       ensure: () => Promise.resolve(),
       enter: () => undefined,
-      close: () => Promise.resolve(),
+      close: () => undefined,
     },
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
     openStreams: () => facts.streams,
