@@ -16,7 +16,10 @@ export interface ShownStatus extends Omit<StatusView, 'resources'> {
  */
 export interface AdminPort {
   status(): ShownStatus;
-  plugins(): readonly PluginView[];
+  /** @param only of these plugins (`type/name`), where others need not be worked out */
+  plugins(only?: ReadonlySet<string>): readonly PluginView[];
+  /** Everybody with an entry, without making views of them. */
+  entries(): Iterable<Pick<PluginView, 'type' | 'name' | 'socket' | 'endpoint'>>;
   resources(): readonly ShownResource[];
   /** `plugin` of a bucket is `type/name`, or empty for buckets that are nobody's in particular. */
   limits(): readonly LimitView[];
@@ -27,6 +30,12 @@ export interface AdminPort {
    * slow may be ended with an error, but never makes anybody wait.
    */
   events(query: EventQuery, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+  /** Everybody with events (`type/name`). */
+  told(): Iterable<string>;
+  /** The events that are kept of one plugin (`type/name`), oldest first, without looking at those of others. */
+  eventsOf(plugin: string): readonly BrokerEvent[];
+  /** The newest events that are kept of a socket, a bounded number, oldest first: looked for in turns with everything else. */
+  eventsAt(socket: string): Promise<readonly BrokerEvent[]>;
   /** Ends the states stale and unknown of the ledger. Resolves with what it was; undefined when it was in order. */
   resetLedger(): Promise<'stale' | 'unknown' | 'unread' | undefined>;
   /** Reads the config file again. Undefined while the broker starts. */

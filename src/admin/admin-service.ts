@@ -55,6 +55,13 @@ export class AdminService {
 
   /** What happened, of one plugin or of all. */
   async *events(query: EventQuery & { readonly plugin: string }, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
+    if (query.plugin !== '' && !query.follow) {
+      // Not those of all plugins: they are many, and this is asked over HTTP, too.
+      const meant = [...this.#port.told()].filter((key) => isMeant(query.plugin, splitPluginKey(key)));
+      const kept = meant.flatMap((key) => this.#port.eventsOf(key));
+      yield* kept.filter(({ seq }) => seq >= query.since).sort((a, b) => a.seq - b.seq);
+      return;
+    }
     for await (const event of this.#port.events({ since: query.since, follow: query.follow }, signal)) {
       if (query.plugin === '' || isMeant(query.plugin, splitPluginKey(event.plugin))) yield event;
     }
@@ -64,27 +71,24 @@ export class AdminService {
    * The timeline of a plugin, or of a socket when `subject` is an absolute path, with why and what to do. A plugin that
    * was only ever refused has no entry, but events.
    */
-  async explain(subject: string, type: string, signal: AbortSignal): Promise<Answer<ExplainView>> {
-    const plugins = this.#port.plugins();
-    const events: BrokerEvent[] = [];
-    for await (const event of this.#port.events({ since: 0, follow: false }, signal)) events.push(event);
+  async explain(subject: string, type: string): Promise<Answer<ExplainView>> {
+    const entries = [...this.#port.entries()];
     if (subject.startsWith('/')) {
-      const view = explain(
-        subject,
-        plugins.filter((plugin) => plugin.socket === subject || plugin.endpoint === subject),
-        events.filter((event) => event.socket === subject),
-      );
+      const isThere = ({ socket, endpoint }: Pick<PluginView, 'socket' | 'endpoint'>): boolean =>
+        socket === subject || endpoint === subject;
+      const events = await this.#port.eventsAt(subject);
+      const plugins = this.#port.plugins(new Set(entries.filter(isThere).map(pluginKey)));
+      const view = explain(subject, plugins.filter(isThere), events);
       const unseen = `nothing was ever seen at ${subject}; \`plugin-broker doctor\` says which directories are watched`;
       return view === undefined ? problem('NOT_FOUND', unseen) : answer(view);
     }
-    const known = [...plugins, ...events.filter((event) => event.plugin !== '').map((e) => splitPluginKey(e.plugin))];
-    const resolved = resolvePlugin(subject, type, known);
+    const resolved = resolvePlugin(subject, type, [...entries, ...[...this.#port.told()].map(splitPluginKey)]);
     if (!resolved.ok) return resolved;
     const key = pluginKey(resolved.value);
     const view = explain(
       key,
-      plugins.filter((plugin) => pluginKey(plugin) === key),
-      events.filter((event) => event.plugin === key),
+      this.#port.plugins(new Set([key])),
+      this.#port.eventsOf(key),
       resolved.value.type === DEVICE_PLUGIN ? useSentences(resolved.value.name, this.#port.use) : [],
     );
     return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);

@@ -29,7 +29,7 @@ export interface CommandPorts {
   readonly tombstones: { addTombstones(instances: readonly Instance[], wallMs: number): Promise<void> };
   readonly clock: Clock;
   readonly leases: { reset(): ReturnType<AdminPort['resetLedger']> };
-  readonly events: EventSink & Pick<AdminPort, 'events'>;
+  readonly events: EventSink & Pick<AdminPort, 'events' | 'told' | 'eventsOf' | 'eventsAt'>;
   /** What becomes of the devices. */
   readonly use: ResourceUse;
   readonly reload: () => Promise<ReloadView | undefined>;
@@ -60,8 +60,14 @@ export class OperatorCommands implements AdminPort {
     return { ...this.#ports.head(), plugins: this.plugins(), resources: this.resources() };
   }
 
-  plugins(): StatusView['plugins'] {
-    return pluginViews(this.#ports.known, floodFacts(this.#ports.flood));
+  plugins(only?: ReadonlySet<string>): StatusView['plugins'] {
+    return pluginViews(this.#ports.known, floodFacts(this.#ports.flood), only);
+  }
+
+  *entries(): ReturnType<AdminPort['entries']> {
+    for (const { type, name, socketPath, endpointPath } of this.#ports.known.roster.all()) {
+      yield { type, name, socket: socketPath, endpoint: endpointPath };
+    }
   }
 
   resources(): ShownStatus['resources'] {
@@ -75,6 +81,18 @@ export class OperatorCommands implements AdminPort {
 
   events(query: EventQuery, signal: AbortSignal): ReturnType<AdminPort['events']> {
     return this.#ports.events.events(query, signal);
+  }
+
+  told(): ReturnType<AdminPort['told']> {
+    return this.#ports.events.told();
+  }
+
+  eventsOf(plugin: string): ReturnType<AdminPort['eventsOf']> {
+    return this.#ports.events.eventsOf(plugin);
+  }
+
+  eventsAt(socket: string): ReturnType<AdminPort['eventsAt']> {
+    return this.#ports.events.eventsAt(socket);
   }
 
   async resetLedger(): ReturnType<AdminPort['resetLedger']> {

@@ -31,9 +31,13 @@ export type FloodFacts = (instance: Instance) => {
   readonly quarantinedUntil: number | undefined;
 };
 
-/** All incarnations by name, then by type; newest first within a plugin. */
-export function pluginViews(known: KnownPlugins, flood: FloodFacts): PluginView[] {
-  return [...eachPluginView(known, flood)];
+/**
+ * All incarnations by name, then by type; newest first within a plugin.
+ *
+ * @param only of these plugins; absent: of all
+ */
+export function pluginViews(known: KnownPlugins, flood: FloodFacts, only?: ReadonlySet<string>): PluginView[] {
+  return [...eachPluginView(known, flood, only)];
 }
 
 /**

@@ -54,7 +54,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     recent: () => journal.recent(),
     lives: () => journal.lives(),
     events: (query, signal) => service.events(query, signal),
-    explain: (subject, signal) => service.explain(subject, '', signal),
+    explain: (subject) => service.explain(subject, ''),
     why: explain,
   };
 }

@@ -109,6 +109,24 @@ export class Journal implements EventSink {
     return this.#timeline.of(plugin);
   }
 
+  /** Plugins (`type/name`) of which events are kept. */
+  told(): readonly string[] {
+    return this.#timeline.plugins();
+  }
+
+  /** All events that are kept of one plugin (`type/name`), oldest first. */
+  eventsOf(plugin: string): readonly BrokerEvent[] {
+    return this.#timeline.allOf(plugin);
+  }
+
+  /** The newest events that are kept of a socket, 500 at most, oldest first: looked for in turns with everything else. */
+  eventsAt(socket: string): Promise<readonly BrokerEvent[]> {
+    return this.#timeline.find(
+      (event) => event.socket === socket,
+      () => sleep(this.#ports.clock, 0),
+    );
+  }
+
   /** The newest events of all, oldest first. */
   recent(): readonly BrokerEvent[] {
     return this.#timeline.recent();

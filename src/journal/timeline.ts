@@ -9,6 +9,10 @@ const BYTES_PER_PLUGIN = 32 * 1024;
 const BYTES_BESIDE = 150;
 /** Kept of all together, so that a reader who follows may be a little late. */
 const RECENT = 1000;
+/** Rows that are looked through without a pause: some 50 microseconds. */
+const SLICE = 64;
+/** Events that are found at most where one looks through all rows: all of them may fit. */
+const MOST_FOUND = 500;
 /** Plugins with events; those that were silent longest are forgotten first. */
 const MAX_PLUGINS = 2048;
 /**
@@ -85,6 +89,43 @@ export class Timeline {
   /** The newest of all, oldest first. */
   recent(): readonly BrokerEvent[] {
     return [...this.#recent];
+  }
+
+  /** Plugins (`type/name`) with events. */
+  plugins(): readonly string[] {
+    return [...this.#byPlugin.keys(), ...this.#strangers.keys()].filter((key) => key !== '' && key !== BROKER);
+  }
+
+  /** All that is kept of one plugin, oldest first: its last events, and those of it among the newest of all. */
+  allOf(plugin: string): readonly BrokerEvent[] {
+    const oldest = this.#recent[0]?.seq ?? Infinity;
+    const older = this.of(plugin).filter(({ seq }) => seq < oldest);
+    return [...older, ...this.#recent.filter((event) => event.plugin === plugin)];
+  }
+
+  /**
+   * The newest events that fit, oldest first, a bounded number.
+   *
+   * @param rest resolves when others had their turn
+   */
+  async find(isWanted: (event: BrokerEvent) => boolean, rest: () => Promise<void>): Promise<readonly BrokerEvent[]> {
+    const found = new Map<number, BrokerEvent>();
+    const look = (events: readonly BrokerEvent[]): void => {
+      for (const event of events) if (isWanted(event)) found.set(event.seq, event);
+    };
+    const newest = (): BrokerEvent[] => [...found.values()].sort((a, b) => a.seq - b.seq).slice(-MOST_FOUND);
+    look(this.#recent);
+    // What is told meanwhile may be left out, as it is where one asks a moment earlier.
+    const rows = [...this.#byPlugin.values(), ...this.#strangers.values()];
+    for (const [at, { events }] of rows.entries()) {
+      if (at % SLICE === SLICE - 1) await rest();
+      look(events);
+      if (found.size <= 4 * MOST_FOUND) continue;
+      const kept = newest();
+      found.clear();
+      look(kept);
+    }
+    return newest();
   }
 
   /** The last events of a plugin (`type/name`), oldest first. */

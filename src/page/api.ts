@@ -81,11 +81,13 @@ export class PageApi {
   }
 
   /** Why a plugin or a socket is in its state, and what to do. */
-  async explain(query: URLSearchParams, signal: AbortSignal): Promise<Asked<ExplainView>> {
+  async explain(query: URLSearchParams): Promise<Asked<ExplainView>> {
     const subject = query.get('subject') ?? '';
     if (subject === '') return invalid('subject is missing: the name of a plugin, type/name, or the path of a socket');
-    const found = await this.#ports.source.explain(subject, signal);
-    return found.ok ? { ok: true, value: { ...found.value, events: found.value.events.map(overHttp) } } : found;
+    const found = await this.#ports.source.explain(subject);
+    if (!found.ok) return found;
+    const events = found.value.events.slice(-MOST_EVENTS).map(overHttp);
+    return { ok: true, value: { ...found.value, events } };
   }
 
   /** What a code of the table of reasons means, and what to do. */

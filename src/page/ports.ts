@@ -45,7 +45,7 @@ export interface PageSource {
   lives(): readonly BrokerEvent[];
   /** All events that are kept, from a number on; with `follow` also those to come, until the signal aborts. */
   events(query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal): AsyncIterable<BrokerEvent>;
-  explain(subject: string, signal: AbortSignal): Promise<Asked<ExplainView>>;
+  explain(subject: string): Promise<Asked<ExplainView>>;
   /** The same for a plugin of which entries and timeline are at hand. */
   why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
 }

@@ -1,7 +1,7 @@
 import type { AdminPort, ShownStatus } from '../../src/admin/admin-port.js';
 import { UNUSED, type ShownResource } from '../../src/admin/plugin-views.js';
 import type { BrokerEvent, EventQuery } from '../../src/model/event.js';
-import type { PluginId } from '../../src/model/ids.js';
+import { pluginKey, type PluginId } from '../../src/model/ids.js';
 import { nextTurn } from '../../src/platform/time/next-turn.js';
 import type {
   LimitView,
@@ -142,8 +142,24 @@ export class FakeAdminPort implements AdminPort {
     };
   }
 
-  plugins(): readonly PluginView[] {
+  plugins(only?: ReadonlySet<string>): readonly PluginView[] {
+    return this.pluginList.filter((plugin) => only?.has(pluginKey(plugin)) !== false);
+  }
+
+  entries(): readonly PluginView[] {
     return this.pluginList;
+  }
+
+  told(): readonly string[] {
+    return [...new Set(this.eventList.map(({ plugin }) => plugin))].filter((plugin) => plugin !== '');
+  }
+
+  eventsOf(of: string): readonly BrokerEvent[] {
+    return this.eventList.filter(({ plugin }) => plugin === of);
+  }
+
+  eventsAt(at: string): Promise<readonly BrokerEvent[]> {
+    return Promise.resolve(this.eventList.filter(({ socket }) => socket === at));
   }
 
   resources(): readonly ShownResource[] {

@@ -45,7 +45,7 @@ export function servedAdmin(service: AdminService, log: Log): ServedAdmin {
       for (const page of pages(valueOf(service.limits(name)), sizeOfView)) yield { limits: page };
     }),
     Events: streamed(adminService.Events, (query, signal) => service.events(query, signal)),
-    Explain: answered(adminService.Explain, ({ subject, type }, signal) => service.explain(subject, type, signal)),
+    Explain: answered(adminService.Explain, ({ subject, type }) => service.explain(subject, type)),
     Pardon: answered(adminService.Pardon, async ({ name, type }) => sentence(await service.pardon(name, type))),
     Deregister: answered(adminService.Deregister, async ({ name, type, force }) =>
       sentence(await service.deregister(name, type, force)),

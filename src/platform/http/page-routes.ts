@@ -2,7 +2,8 @@
 import type { PageApi } from '../../page/api.js';
 import type { Audience } from '../../page/audience.js';
 import type { Asked as Question } from '../../page/ports.js';
-import { plainText, type Answer, type Route, type Routes, type Streaming } from './router.js';
+import { oneATurn } from '../time/next-turn.js';
+import { plainText, type Answer, type Asked, type Route, type Routes, type Streaming } from './router.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 /** No script but ours, no text that becomes one, and nothing is loaded from or told to anybody else. */
@@ -43,7 +44,15 @@ export interface PageParts {
 
 /** All addresses below `/` that are for people, and for programs that ask as the page does. */
 export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
-  const asking = (make: Route['make']): Route => ({ isAsked: true, make });
+  const turn = oneATurn();
+  const asking = (make: (asked: Asked) => Answer | Promise<Answer>): Route => ({
+    isAsked: true,
+    make: async (asked) => {
+      // Each takes a millisecond or two, and forty may come at once.
+      await turn();
+      return make(asked);
+    },
+  });
   return new Map<string, Route>([
     [
       '/',
@@ -71,9 +80,12 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
     ],
     [DEVICES, asking(async ({ path, query }) => json(await withName(path, (name) => api.devices(name, query))))],
     ['/api/v1/events', asking(async ({ query, signal }) => json(await api.events(query, signal)))],
-    ['/api/v1/explain', asking(async ({ query, signal }) => json(await api.explain(query, signal)))],
+    ['/api/v1/explain', asking(async ({ query }) => json(await api.explain(query)))],
     ['/api/v1/reason', asking(({ query }) => json(api.reason(query)))],
-    ['/api/v1/stream', asking(({ query, lastEventId }) => follow(audience, lastEventId ?? query.get('since')))],
+    [
+      '/api/v1/stream',
+      { isAsked: true, make: ({ query, lastEventId }) => follow(audience, lastEventId ?? query.get('since')) },
+    ],
   ]);
 }
 

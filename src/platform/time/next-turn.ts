@@ -10,6 +10,12 @@ export async function nextTurns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
 }
 
+/** Makes a function that resolves for one caller a turn, in the order they came: work that is short once is long forty times. */
+export function oneATurn(): () => Promise<void> {
+  let last = Promise.resolve();
+  return () => (last = last.then(nextTurn));
+}
+
 /** Answers need a few turns on their way through the layers of a connection; two were seen, this is plenty. */
 const TURNS_OF_AN_ANSWER = 10;
 

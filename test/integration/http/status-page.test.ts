@@ -10,6 +10,7 @@ import type { PageSnapshot } from '../../../src/model/page-views.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
+import { PageServer } from '../../support/page-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const RESOURCE = 'example.com/gpu';
@@ -110,6 +111,29 @@ void describe('the status page behind http.listen', () => {
       assert.equal(got, status, to);
       assert.match(body, /^[^\n]{10,}\n$/, to);
     }
+  });
+
+  void it('answers many who ask at once one after the other, with others in between', async () => {
+    const page = await PageServer.start();
+    const { source } = page;
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(count);
+    };
+    const asked: number[] = [];
+    source.explain = () => {
+      asked.push(turns);
+      return Promise.resolve({ ok: false, problem: { code: 'NOT_FOUND', message: 'nobody' } });
+    };
+    count();
+    const ask = async (): Promise<number> => (await fetch(`${page.url}api/v1/explain?subject=nobody`)).status;
+    const answers = await Promise.all(Array.from({ length: 30 }, ask));
+    isOver = true;
+    page.close();
+    assert.deepEqual(answers, Array<number>(30).fill(404));
+    assert.equal(new Set(asked).size, 30, 'two in one turn of the loop');
   });
 
   void it('serves the page under a policy that trusts nobody, and its files for ever', async () => {

@@ -60,17 +60,34 @@ describe('AdminService', () => {
   it('explains a plugin that was only ever refused', async () => {
     const { port, service } = broker();
     port.eventList = [brokerEvent({ type: 'refused', reason: 'NAME_INVALID', plugin: 'DevicePlugin/bad name' })];
-    const given = await service.explain('bad name', '', never);
+    const given = await service.explain('bad name', '');
     assert.equal(given.ok ? given.value.state : given.problem.message, 'rejected');
   });
 
+  it('explains, and tells the events of one, without looking at what is kept of all others', async () => {
+    const { port, service } = broker();
+    port.eventList = [brokerEvent(), brokerEvent({ seq: 2, plugin: 'CSIPlugin/disk.example.com' })];
+    port.events = () => assert.fail('all events are asked for');
+    const views = port.plugins.bind(port);
+    port.plugins = (only) => views(only ?? assert.fail('all views are asked for'));
+    for (const subject of ['example.com/gpu', pluginView().socket]) {
+      const given = await service.explain(subject, '');
+      assert.equal(given.ok ? given.value.plugins[0]?.name : given.problem.message, 'example.com/gpu');
+    }
+    assert.equal((await service.explain('nobody', '')).ok, false);
+    const seen = [];
+    for await (const { seq } of service.events({ since: 0, follow: false, plugin: 'example.com/gpu' }, never))
+      seen.push(seq);
+    assert.deepEqual(seen, [1]);
+  });
+
   it('explains a socket by its path', async () => {
-    const given = await broker().service.explain(pluginView().socket, '', never);
+    const given = await broker().service.explain(pluginView().socket, '');
     assert.equal(given.ok ? given.value.plugins[0]?.name : given.problem.message, 'example.com/gpu');
   });
 
   it('says that nothing was seen at an unknown path', async () => {
-    const given = await broker().service.explain('/nowhere.sock', '', never);
+    const given = await broker().service.explain('/nowhere.sock', '');
     assert.match(given.ok ? '' : given.problem.message, /^nothing was ever seen at \/nowhere\.sock; /);
   });
 
@@ -112,7 +129,7 @@ describe('AdminService', () => {
     port.pluginList = [pluginView()];
     port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service' });
     port.taken.set('g1', { lease: '', owner: 'default/p/c' }).set('g2', { lease: '', owner: 'default/p/c' });
-    const given = await service.explain('example.com/gpu', '', never);
+    const given = await service.explain('example.com/gpu', '');
     assert.match(
       given.ok ? given.value.why : '',
       /systemd\/train\.service \(lease 01k\) has g0, default\/p\/c has g1 g2\./,

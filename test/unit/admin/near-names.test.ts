@@ -24,6 +24,22 @@ describe('nearNames', () => {
     assert.equal(nearNames('gpu', ['gpu0', 'gpu1', 'gpu2', 'gpu3']).length, 3);
   });
 
+  it('finds a long name in which a few characters are mistyped, and none in which more are', () => {
+    const name = `example.com/${'abcdefgh'.repeat(20)}`;
+    const mistyped = name.replace('abc', 'bac').replace('h', '').replaceAll('.', '-');
+    assert.deepEqual(nearNames(mistyped, [name]), [name]);
+    assert.deepEqual(nearNames(name.replaceAll('d', 'x'), [name]), []);
+  });
+
+  it('takes a moment, however many names there are and however alike', () => {
+    const begin = 'ab'.repeat(140);
+    const names = Array.from({ length: 2300 }, (_, nth) => `${begin}${String(nth).padStart(20, '0')}`);
+    const before = process.cpuUsage();
+    nearNames(`${begin}yyyyyyyyyyyyyyyyyyyz`, names);
+    const { user, system } = process.cpuUsage(before);
+    assert.ok(user + system < 500_000, `${String((user + system) / 1000)} ms`);
+  });
+
   it('names each name once, however many plugins have it', () => {
     assert.deepEqual(nearNames('gpu', ['gpu0', 'gpu0']), ['gpu0']);
   });

@@ -24,6 +24,38 @@ describe('the timeline', () => {
     assert.deepEqual(timeline.of('__proto__'), []);
   });
 
+  it('gives all that is kept of one plugin: its last, and those among the newest of all', () => {
+    const timeline = new Timeline();
+    for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'T/quiet'));
+    for (let seq = 61; seq <= 1660; seq += 1)
+      timeline.add(event(seq, seq % 2 === 0 ? 'T/loud' : '', { type: 'broker' }));
+    const all = timeline.since(0);
+    for (const plugin of ['T/quiet', 'T/loud']) {
+      assert.deepEqual(
+        timeline.allOf(plugin),
+        all.filter((one) => one.plugin === plugin),
+      );
+    }
+    assert.deepEqual(timeline.allOf('T/none'), []);
+    assert.deepEqual(timeline.plugins(), ['T/quiet', 'T/loud']);
+  });
+
+  it('finds the newest events of a socket in turns with everything else', async () => {
+    const timeline = new Timeline();
+    const socketOf = (seq: number): string => (seq % 10 === 0 ? '/rare' : '/often');
+    for (let seq = 1; seq <= 40_000; seq += 1) {
+      timeline.add(event(seq, `T/${String(seq % 2000)}`, { socket: socketOf(Math.floor(seq / 2000)) }));
+    }
+    for (const socket of ['/rare', '/often', '/none']) {
+      let rests = 0;
+      const rest = async (): Promise<void> => void (rests += 1);
+      const wanted = (one: BrokerEvent): boolean => one.socket === socket;
+      const found = seqs(await timeline.find(wanted, rest));
+      assert.deepEqual(found, seqs(timeline.since(0).filter(wanted)).slice(-500));
+      assert.ok(rests >= 30, `${String(rests)} rests`);
+    }
+  });
+
   it('gives all that is kept once and in order', () => {
     const timeline = new Timeline();
     for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'quiet'));
