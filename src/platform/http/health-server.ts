@@ -166,11 +166,12 @@ class PageServer implements HealthServer {
       if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
       return this.#router.answer(asked);
     }
-    const leave = this.#places.room();
+    const leave = this.#places.room(socket);
     if (leave === undefined) {
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
     }
-    response.once('close', leave);
+    // Before the next request of the same connection begins.
+    response.prependOnceListener('close', leave);
     const { waitMs, giveBack } = this.#pace.take(socket.remoteAddress ?? '', this.#clock.mono());
     if (waitMs === 0) return this.#router.answer(asked);
     try {

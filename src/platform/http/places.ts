@@ -4,10 +4,10 @@ import type { OneAtATime } from './one-at-a-time.js';
 
 /** Connections at a time. */
 const MOST_CONNECTIONS = 64;
-/** Requests being answered at a time that are no probes. */
+/** Requests being answered at a time that are no probes: fewer, so that some connections can always give way. */
 const MOST_REQUESTS = 48;
 const CROWDED = 'too many connections are open; come back in a moment\n';
-/** What somebody is told who gave way before it had asked. */
+/** What somebody is told who gave way before it was answered. */
 const GIVE_WAY = [
   'HTTP/1.1 503 Service Unavailable',
   'content-type: text/plain; charset=utf-8',
@@ -20,13 +20,15 @@ const GIVE_WAY = [
 
 /** All connections of one server. */
 export class Places {
-  /** Connections, oldest first, and whether they were answered once. */
+  /** Connections, oldest first, and whether they were told all they wait for. */
   readonly #open = new Map<OneAtATime, { wasServed: boolean }>();
-  /** Those with a request that is not answered. */
+  /** Those with a request that is being answered and is no probe. */
   readonly #busy = new Set<OneAtATime>();
-  #requests = 0;
 
-  /** Takes a connection, and ends the oldest one without a request where there are too many. */
+  /**
+   * Takes a connection, and ends the oldest one that is not being answered where there are too many. A probe is answered at
+   * once unless its connection asks too often or does not read, and then it keeps nobody else out.
+   */
   take(socket: OneAtATime): void {
     this.#open.set(socket, { wasServed: false });
     socket.once('close', () => this.#open.delete(socket));
@@ -34,6 +36,11 @@ export class Places {
     for (const [one, { wasServed }] of this.#open) {
       if (this.#busy.has(one)) continue;
       this.#open.delete(one);
+      if (one.writableLength > 0) {
+        // It does not read what it asked for.
+        one.destroy();
+        return;
+      }
       if (!wasServed) one.write(GIVE_WAY);
       one.destroySoon();
       return;
@@ -46,9 +53,9 @@ export class Places {
    * @returns what to call when it is answered
    */
   begin(socket: OneAtATime): () => void {
-    this.#busy.add(socket);
+    const asking = this.#open.get(socket);
+    if (asking !== undefined) asking.wasServed = false;
     return () => {
-      this.#busy.delete(socket);
       const place = this.#open.get(socket);
       if (place === undefined) return;
       // Answered last: newest again.
@@ -58,11 +65,11 @@ export class Places {
   }
 
   /** Room for a request that is no probe: what to call when it is answered, or undefined where there is none. */
-  room(): (() => void) | undefined {
-    if (this.#requests >= MOST_REQUESTS) return undefined;
-    this.#requests += 1;
+  room(socket: OneAtATime): (() => void) | undefined {
+    if (this.#busy.size >= MOST_REQUESTS) return undefined;
+    this.#busy.add(socket);
     return () => {
-      this.#requests -= 1;
+      this.#busy.delete(socket);
     };
   }
 }

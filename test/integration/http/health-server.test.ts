@@ -289,6 +289,21 @@ describe('the server', () => {
     socket.destroy();
   });
 
+  it('answers the probe that comes while all places are taken by those who probe without end', async () => {
+    const port = await serving(new Map([['/healthz', { make: () => plainText(200, 'ok'), isProbe: true }]]));
+    const all = Array.from({ length: 64 }, () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+      const loud = { socket, got: '' };
+      socket.on('data', (chunk: Buffer) => (loud.got += chunk.toString()));
+      socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000));
+      return loud;
+    });
+    for (const loud of all) await eventually('it is answered', () => loud.got.includes('200 OK'));
+    for (let probe = 0; probe < 10; probe += 1) assert.equal((await get(port, '/healthz')).status, 200);
+    await eventually('somebody gave way', () => all.some(({ got }) => got.includes('503 Service Unavailable')));
+    for (const { socket } of all) socket.destroy();
+  });
+
   it('is there for who waits, however many others ask and hang up', async () => {
     const page: Route = { make: () => plainText(200, 'all is well') };
     const port = await serving(
