@@ -1,7 +1,7 @@
 // What a resource has to offer: the newest list of who speaks for it, and the calls to its plugin.
 import type { Device } from '../model/device.js';
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
-import { strangerOf } from '../model/instance.js';
+import { strangerOf, type Instance } from '../model/instance.js';
 import type { Offer } from './ports.js';
 
 /** What is asked. */
@@ -39,7 +39,7 @@ export class Offers {
       isReady: list !== undefined && instance.state === 'ready',
       state: `${instance.state} (${instance.reason})`,
       instanceId: instance.id,
-      stranger: this.strangerOf(resource),
+      stranger: this.#strangerOf(resource, instance),
       listed: list?.devices ?? 0,
       // Read by whoever decides about devices; most ask for the plugin alone.
       get devices(): readonly Device[] | undefined {
@@ -51,9 +51,7 @@ export class Offers {
 
   /** The uid of the plugin of a resource, where that is neither root nor the broker's user nor named by its rule. */
   strangerOf(resource: string): number | undefined {
-    const { resources, ownUid, ruleUids } = this.#ports;
-    const uid = strangerOf(resources.of(resource)?.instance, ownUid);
-    return uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid;
+    return this.#strangerOf(resource, this.#ports.resources.of(resource)?.instance);
   }
 
   /** Has the lists of resources at hand when it resolves; undefined when they are, or are short. */
@@ -66,5 +64,11 @@ export class Offers {
       if (prepared !== undefined) ready.push(prepared);
     }
     return ready.length === 0 ? undefined : Promise.all(ready);
+  }
+
+  #strangerOf(resource: string, instance: Instance | undefined): number | undefined {
+    const { ownUid, ruleUids } = this.#ports;
+    const uid = strangerOf(instance, ownUid);
+    return uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid;
   }
 }
