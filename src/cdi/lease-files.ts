@@ -9,9 +9,6 @@ import type { CdiDirectory, LookAtHost } from './ports.js';
 /** How long the file of a lease may hold up its owner. */
 const WRITE_MS = 2000;
 
-/** What is on the host for a lease that has no device nodes. */
-const NOTHING: Awaited<ReturnType<LookAtHost>> = new Map();
-
 /** What is needed. */
 export interface LeaseFilePorts {
   readonly directory: CdiDirectory;
@@ -158,7 +155,7 @@ export class LeaseFiles {
     const { look, kind, origin } = this.#ports;
     try {
       const paths = hostPathsOf(lease);
-      const found = paths.length === 0 ? NOTHING : await this.#onHost.soon((signal) => look(paths, signal));
+      const found = paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal));
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
       return { ok: false, problem: `its device nodes cannot be looked at: ${asError(failure).message}` };

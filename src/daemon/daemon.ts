@@ -224,18 +224,19 @@ export class Daemon {
     if (this.#starting === undefined) return; // nothing was read, so that nothing may be written
     this.#news.stopping(why);
     await this.#starting.catch(() => undefined); // its caller has the error
-    const ends = new OrderlyEnd();
-    const sockets = ends.of('its sockets', () => this.broker.stop(budgets.callsMs));
-    await Promise.all([sockets, ends.of('the allocator', () => this.leases.stop(budgets.callsMs))]);
+    const ends = new OrderlyEnd(clock);
+    const sockets = ends.of('its sockets', () => this.broker.stop(budgets.callsMs), budgets.doorMs());
+    await Promise.all([sockets, ends.of('the allocator', () => this.leases.stop(budgets.callsMs), budgets.doorMs())]);
     const strikes = this.#persistence.writePenalties();
-    await ends.of('writing strikes', () => Promise.race([strikes, sleep(clock, budgets.flushMs())]));
-    await ends.of('writing the checkpoint', () => this.store.flush(budgets.flushMs()));
-    await ends.of('writing events', () => this.journal.close(budgets.eventsMs()));
+    const written = (): unknown => Promise.race([strikes, sleep(clock, budgets.flushMs())]);
+    await ends.of('writing strikes', written, budgets.endMs());
+    await ends.of('writing the checkpoint', () => this.store.flush(budgets.flushMs()), budgets.endMs());
+    await ends.of('writing events', () => this.journal.close(budgets.eventsMs()), budgets.endMs());
     // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
     this.store.close();
-    await ends.of('the way to the kubelet', () => this.frontLine?.close(budgets.callsMs()));
-    await ends.of('the handlers of drivers', () => this.#parts.drivers.stop());
-    await ends.of('its sessions', () => this.broker.closeSessions());
+    await ends.of('the way to the kubelet', () => this.frontLine?.close(budgets.callsMs()), budgets.doorMs());
+    await ends.of('the handlers of drivers', () => this.#parts.drivers.stop(), budgets.endMs());
+    await ends.of('its sessions', () => this.broker.closeSessions(), budgets.endMs());
     this.flood.close();
     this.#refusals.close();
     if (ends.left === undefined) return;

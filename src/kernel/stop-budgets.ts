@@ -6,6 +6,8 @@ import type { Clock } from './clock.js';
 const END_MS = 4700;
 /** Calls in flight have no longer than this. */
 const CALLS_MS = 3000;
+/** Then connections are ended, which waits for nobody. */
+const CONNECTIONS_MS = 400;
 /** Calls and the last write of the checkpoint share this; the last events come after it. */
 const STEPS_MS = 3800;
 /** What is not on disk this long after the first write was begun is given up. */
@@ -56,6 +58,11 @@ export class StopBudgets {
 
   /** Milliseconds for calls in flight. */
   readonly callsMs = (): number => this.#calls.leftMs();
+
+  /** Milliseconds for a door: its calls in flight, and then the end of its connections. */
+  doorMs(): number {
+    return this.#calls.leftMs() + CONNECTIONS_MS;
+  }
 
   /** Milliseconds for the last write. */
   flushMs(): number {
