@@ -1,4 +1,5 @@
 // Leases whose devices cannot be used: they stay, and their owners are told.
+import { Patience } from '../kernel/patience.js';
 import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
@@ -9,11 +10,16 @@ const LOST: Impairment = {
   message: 'what its plugins answered is lost, and they are asked again with its key',
 };
 
+/** How long a device node may take to say whether it is there. */
+const NODE_MS = 2000;
+
 /** Looks at devices and their nodes. */
 export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
+  /** Plugins choose what is looked at. */
+  readonly #onHost: Patience;
   /** Resources to look at after the look that is under way; undefined: there is none. */
   #next: Set<string> | 'all' | undefined;
   #isLooking = false;
@@ -22,6 +28,7 @@ export class Impairments {
     this.#ports = ports;
     this.#ledger = ledger;
     this.#telling = telling;
+    this.#onHost = new Patience(ports.clock, NODE_MS);
   }
 
   /**
@@ -69,10 +76,15 @@ export class Impairments {
     this.#isLooking = false;
   }
 
-  /** Looks whether the device nodes of a lease are there: after a boot some come late. */
+  /**
+   * Looks whether the device nodes of a lease are there: after a boot some come late. What does not answer in time says
+   * nothing, and what was known stays. Never rejects.
+   */
   async lookAtNodes(entry: Entry): Promise<void> {
     for (const { hostPath } of entry.lease.answer.devices) {
-      if (await this.#ports.isThere(hostPath)) continue;
+      const isThere = await this.#onHost.soon(() => this.#ports.isThere(hostPath)).catch(() => undefined);
+      if (isThere === undefined || this.#ledger.get(entry.lease.id) !== entry) return;
+      if (isThere) continue;
       this.#impair(entry, { reason: 'device-node-missing', message: `${hostPath} is not there` });
       return;
     }

@@ -278,14 +278,17 @@ export class Keeper {
   async #lookAtAll(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
-    let looked = 0;
-    for (const entry of [...this.#ledger.all()]) {
-      this.#endIfOver(entry);
-      if (entry.lease.reason === 'device-node-missing') await this.#impairments.lookAtNodes(entry);
-      looked += 1;
-      if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
+    try {
+      let looked = 0;
+      for (const entry of [...this.#ledger.all()]) {
+        this.#endIfOver(entry);
+        if (entry.lease.reason === 'device-node-missing') await this.#impairments.lookAtNodes(entry);
+        looked += 1;
+        if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
+      }
+    } finally {
+      this.#isLooking = false;
     }
-    this.#isLooking = false;
     this.lookAtDevices();
   }
 }

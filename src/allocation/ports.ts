@@ -82,11 +82,14 @@ export interface Offer {
   readonly plugin: AllocatingPlugin | undefined;
 }
 
-/** What can be seen of the processes and control groups that leases are bound to. */
+/**
+ * What can be seen of the processes and control groups that leases are bound to. None throws; what cannot be looked at now,
+ * for want of a descriptor or of a permission, is taken to be there: somebody else would be given its devices.
+ */
 export interface OwnerPort {
-  /** When the process started, in clock ticks since boot; undefined when it is not there, or has ended. */
-  startTimeOf(pid: number): string | undefined;
-  /** The control group of a process as it is now. */
+  /** Whether a thread of that very process has not ended. */
+  isAlive(process: ProcessLife): boolean;
+  /** The control group of a process as it is now; undefined where it cannot be seen, and could not be looked at again. */
   cgroupOf(pid: number): CgroupLife | undefined;
   /** Whether that very group is there and not empty. */
   isPopulated(cgroup: CgroupLife): boolean;

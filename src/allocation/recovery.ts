@@ -1,4 +1,5 @@
 // Leases of an earlier life of the broker: which of them go on, and how. Decides; others act.
+import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { EventDraft } from '../model/event.js';
 import type { Granted, Lease, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
@@ -52,10 +53,14 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
   return isSeen ? { kind: 'lives', entry } : { kind: 'over', entry, reason: 'owner-ended' };
 }
 
-/** Whether the owner of a lease is known to have ended; a key never has. */
+/** Whether the owner of a lease is known to have ended; a key never has, nor has whoever cannot be looked at. Never throws. */
 export function hasEnded({ process, cgroup }: LeaseOwner, owners: OwnerPort): boolean {
-  if (process !== undefined) return owners.startTimeOf(process.pid) !== process.startTime;
-  return cgroup !== undefined && !owners.isPopulated(cgroup);
+  // Asked at a start and by alarms: whatever fails here ended the broker, and each one after it.
+  const isThere = ifPossible(() => {
+    if (process !== undefined) return owners.isAlive(process);
+    return cgroup === undefined || owners.isPopulated(cgroup);
+  });
+  return isThere === false;
 }
 
 /** By the uptime of the machine, which nobody sets; after a boot by the clock, and never more than the whole time. */

@@ -1,6 +1,7 @@
 // The CDI file of each lease. It is derived: the ledger is the truth, and a file can always be written again. A directory
 // that cannot be written costs the names, never a lease.
-import { asError, withDeadline, type Clock } from '../kernel/clock.js';
+import { asError, type Clock } from '../kernel/clock.js';
+import { Patience } from '../kernel/patience.js';
 import type { GrantedDevice, Lease } from '../model/lease.js';
 import { cdiText, hostPathsOf, readCdiText } from './document.js';
 import { deviceName, fileOf, isWrittenBy, leaseOf, writtenAs, type Origin } from './names.js';
@@ -35,8 +36,8 @@ export class LeaseFiles {
 
   constructor(ports: LeaseFilePorts) {
     this.#ports = ports;
-    this.#onDirectory = new Patience(ports.clock);
-    this.#onHost = new Patience(ports.clock);
+    this.#onDirectory = new Patience(ports.clock, WRITE_MS);
+    this.#onHost = new Patience(ports.clock, WRITE_MS);
   }
 
   /**
@@ -174,28 +175,5 @@ export class LeaseFiles {
       `${problem}; leases work without CDI names until the broker may write there (cdi.dir says where, off says nowhere)`,
     );
     return problem;
-  }
-}
-
-/** Work on one part of the file system that may never answer. */
-class Patience {
-  readonly #clock: Clock;
-  /** What took too long and may never end; nothing more is begun until it does, because each holds a thread of the pool. */
-  #hanging: Promise<unknown> | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** @throws Error when the work takes too long, or some before it still does */
-  soon<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#hanging !== undefined) return Promise.reject(new Error('the file system does not answer'));
-    let running: Promise<T> | undefined;
-    const late = (): Error => {
-      const hanging = running?.catch(() => undefined).finally(() => (this.#hanging = undefined));
-      this.#hanging = hanging;
-      return new Error(`the file system did not answer within ${String(WRITE_MS / 1000)} s`);
-    };
-    return withDeadline(this.#clock, WRITE_MS, late, (signal) => (running = work(signal)));
   }
 }

@@ -89,7 +89,7 @@ export async function allocationWorld(
       isKept: () => Promise.resolve(true),
     },
     owners: {
-      startTimeOf: (pid) => machine.processes.get(pid),
+      isAlive: ({ pid, startTime }) => machine.processes.get(pid) === startTime,
       cgroupOf: () => undefined,
       isPopulated: () => false,
     },

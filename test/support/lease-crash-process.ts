@@ -12,6 +12,7 @@ import { cdiDirectory } from '../../src/platform/fs/cdi-directory.js';
 import { lookAtHost } from '../../src/platform/fs/host-node.js';
 import { rootIdentity } from '../../src/platform/fs/root-identity.js';
 import { owners } from '../../src/platform/peer/owners.js';
+import { procStat } from '../../src/platform/process/proc-stat.js';
 import { nodeFiles } from '../../src/platform/store/node-files.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 import { allocationWorld, FakeMachine } from './allocation-world.js';
@@ -182,7 +183,7 @@ async function act(): Promise<void> {
     { resource: 'v/gpu', count: 1 + pick(2), ids: [], numa: '' },
     ...(pick(3) === 0 ? [{ resource: 'v/nic', count: 1, ids: [], numa: '' }] : []),
   ];
-  const self = { pid: process.pid, startTime: owners.startTimeOf(process.pid) ?? '' };
+  const self = { pid: process.pid, startTime: procStat(process.pid)?.startTime ?? '' };
   const key = isProcess ? '' : `${String(process.pid)}-${String(done)}-${String(pick(1e9))}`;
   const request = { wants, owner: undefined, key, ttlMs: 0, waitMs: 0 };
   const result = await allocations.allocate(request, { uid: 0, process: self }, new AbortController().signal);

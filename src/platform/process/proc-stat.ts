@@ -1,7 +1,8 @@
 // What the system says of a process in /proc/PID/stat (proc_pid_stat(5)).
 import { readFileSync } from 'node:fs';
-import { ifPossible } from '../../kernel/if-possible.js';
 
+/** What reading a file of a process says that is not there any more: before it is opened, and after. */
+const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH']);
 /** States of a process that has ended and was not waited for, or is being removed. */
 const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
 
@@ -9,7 +10,7 @@ const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
 export interface ProcStat {
   /** The first fifteen bytes of what it calls itself. */
   readonly name: string;
-  /** It has ended, and nobody has waited for it yet. */
+  /** All its threads have ended, and nobody has waited for it yet. */
   readonly hasEnded: boolean;
   readonly parent: number;
   readonly group: number;
@@ -19,17 +20,35 @@ export interface ProcStat {
 
 /** Looks at a process; undefined where there is none, or it may not be seen. */
 export function procStat(pid: number): ProcStat | undefined {
-  const line = ifPossible(() => readFileSync(`/proc/${String(pid)}/stat`, 'utf8'));
-  if (line === undefined) return undefined;
+  const seen = lookAtProcess(pid);
+  return typeof seen === 'string' ? undefined : seen;
+}
+
+/**
+ * Looks at a process, for whom it matters whether there is none or only no look at it: no descriptor is left, or it is hidden.
+ * Never throws.
+ *
+ * @param proc where proc(5) is mounted
+ */
+export function lookAtProcess(pid: number, proc = '/proc'): ProcStat | 'gone' | 'unseen' {
+  try {
+    return statOf(readFileSync(`${proc}/${String(pid)}/stat`, 'utf8'));
+  } catch (failure) {
+    return GONE.has((failure as NodeJS.ErrnoException).code) ? 'gone' : 'unseen';
+  }
+}
+
+function statOf(line: string): ProcStat {
   // The name is in parentheses and may contain anything, parentheses and line ends too; the rest is without them.
   const end = line.lastIndexOf(')');
   const [state = '', parent = '', group = '', ...rest] = line.slice(end + 2).split(' ');
+  // The state is that of its first thread, which may end before the others. Fields 20 and 22; the rest begins with field 6.
+  const threads = Number(rest[14] ?? '0');
   return {
     name: line.slice(line.indexOf('(') + 1, end),
-    hasEnded: ENDED.has(state),
+    hasEnded: ENDED.has(state) && threads <= 1,
     parent: Number(parent),
     group: Number(group),
-    // Field 22; the rest begins with field 6.
     startTime: rest[16] ?? '',
   };
 }

@@ -205,7 +205,7 @@ describe('owners', () => {
     const group: CgroupLife = { path: '/job.scope', inode: '5' };
     let isPopulated = true;
     const owners: AllocationPorts['owners'] = {
-      startTimeOf: (pid) => machine.processes.get(pid),
+      isAlive: ({ pid, startTime }) => machine.processes.get(pid) === startTime,
       cgroupOf: () => group,
       isPopulated: () => isPopulated,
     };
@@ -230,7 +230,7 @@ describe('owners', () => {
       const machine = machineWith('g0');
       const group: CgroupLife = { path: '/job.scope', inode: '5' };
       const owners = (isPopulated: boolean): AllocationPorts['owners'] => ({
-        startTimeOf: () => '1',
+        isAlive: () => true,
         cgroupOf: () => group,
         isPopulated: () => isPopulated,
       });

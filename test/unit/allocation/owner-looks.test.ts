@@ -30,7 +30,7 @@ class Looked {
   }
 
   readonly owners: OwnerPort = {
-    startTimeOf: (pid) => this.#look(this.machine.processes.get(pid)),
+    isAlive: ({ pid, startTime }) => this.#look(this.machine.processes.get(pid) === startTime),
     cgroupOf: (pid) => ({ path: `/group-${String(pid)}`, inode: String(pid) }),
     isPopulated: ({ path }) => this.#look(!this.emptied.has(path)),
   };
@@ -142,7 +142,7 @@ describe('the owners of leases', () => {
     const owners = onceATurn(looked.owners, () => new Promise((resolve) => turns.push(resolve)));
     const group = { path: '/g', inode: '1' };
     for (let nth = 0; nth < 5; nth += 1) {
-      assert.equal(owners.startTimeOf(PID), undefined);
+      assert.equal(owners.isAlive({ pid: PID, startTime: '1' }), false);
       assert.equal(owners.isPopulated(group), true);
     }
     assert.equal(looked.looks, 2);
