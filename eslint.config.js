@@ -38,7 +38,9 @@ const CHANGE_NAMES = [
   'src/platform/process/abandoned-root.ts',
   'src/library/**',
   'src/demo/**',
-  'src/verify/**',
+  // Directories of its own, and a kubelet's that goes and comes. Sockets of plugins are removed by src/verify/sockets.ts.
+  'src/verify/directories.ts',
+  'src/verify/registry-faults.ts',
 ];
 
 const inject = (what, instead) => ({ name: what, message: `${instead} (house rule: time and chance are passed in)` });

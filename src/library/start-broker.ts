@@ -4,8 +4,8 @@ import type { BrokerEvent } from '../model/event.js';
 import type { Fault } from '../model/fault-port.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 import { incarnationAt } from '../platform/fs/socket-pin.js';
-import { removePluginSockets } from '../verify/directories.js';
 import { replaceDirectory } from '../verify/registry-faults.js';
+import { removePluginSockets } from '../verify/sockets.js';
 import { bounds, EVENTS_SHOWN, lastEvents, matches, wanted } from './asking.js';
 import {
   BrokerError,

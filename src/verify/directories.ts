@@ -1,5 +1,5 @@
 // Where the broker and the plugin meet: a short private directory that is removed again, or the root of an operator.
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync, chmodSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';
@@ -75,27 +75,4 @@ function configOf(directories: Directories, isBound: boolean): object {
 /** Removes what was made. */
 export function removeDirectories({ own }: Directories): void {
   removeTree(own);
-}
-
-/**
- * Removes sockets of plugins, as the kubelet does at its start.
- *
- * @param withKubeletSocket removes kubelet.sock, too
- * @returns the names of the plugins' sockets that were removed
- */
-export function removePluginSockets(
-  { devicePlugins, kubeletSocket }: Pick<Directories, 'devicePlugins' | 'kubeletSocket'>,
-  withKubeletSocket = false,
-): string[] {
-  const removed = listSockets(devicePlugins);
-  for (const name of removed) rmSync(path.join(devicePlugins, name), { force: true });
-  if (withKubeletSocket) rmSync(kubeletSocket, { force: true });
-  return removed;
-}
-
-/** Names of plugin sockets in a directory. */
-export function listSockets(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true })
-    .filter((entry) => entry.isSocket() && entry.name !== 'kubelet.sock' && !entry.name.startsWith('.'))
-    .map((entry) => entry.name);
 }

@@ -1,13 +1,14 @@
 // One broker and one plugin with everything a scenario does to them.
-import { rmSync } from 'node:fs';
 import { DEVICE_PLUGIN, incarnationKey, pluginKey } from '../model/ids.js';
 import type { Door } from '../model/plugin.js';
 import type { PluginPicture } from '../model/fault-port.js';
+import { removeTree } from '../platform/fs/remove-tree.js';
 import { incarnationAt } from '../platform/fs/socket-pin.js';
 import type { BrokerProcess, BrokerStart } from './broker-process.js';
 import type { Changes } from './changes.js';
-import { removePluginSockets, type Directories } from './directories.js';
+import type { Directories } from './directories.js';
 import { whyUnsettled } from './quiet.js';
+import { removePluginSockets } from './sockets.js';
 import type { Subject } from './subject.js';
 import { Failed, Skipped, type Passed } from './verdict.js';
 import { whyNot } from './why-not.js';
@@ -121,7 +122,7 @@ export class Rig {
   async clear(): Promise<void> {
     await this.broker.stop();
     await this.subject.stop();
-    rmSync(this.directories.state, { recursive: true, force: true });
+    removeTree(this.directories.state);
     removePluginSockets(this.directories, true);
   }
 

@@ -1,7 +1,8 @@
 // Why a plugin did not come up, in one sentence that its author can act on.
 import type { PluginPicture } from '../model/fault-port.js';
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
-import { listSockets, type Directories } from './directories.js';
+import type { Directories } from './directories.js';
+import { listSockets } from './sockets.js';
 import { endOf, lastWords, seconds, times, type Subject } from './subject.js';
 import { Failed } from './verdict.js';
 import type { Witness } from './witness.js';

@@ -164,6 +164,9 @@ function inside(directory: number, name: string): string {
 }
 
 /** Looks at sockets of plugins, and at directories they are in: below the doors, and where drivers keep theirs. @param ownUid the broker's own user */
-export function pluginSockets({ devicePlugins, pluginsRegistry, plugins }: Paths, ownUid: number): SocketPaths {
+export function pluginSockets(
+  { devicePlugins, pluginsRegistry, plugins }: Pick<Paths, 'devicePlugins' | 'pluginsRegistry' | 'plugins'>,
+  ownUid: number,
+): SocketPaths {
   return new SocketPaths([devicePlugins, pluginsRegistry, plugins, KUBELET_PLUGINS], (uid) => isTrusted(uid, ownUid));
 }

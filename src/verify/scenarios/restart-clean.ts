@@ -1,6 +1,6 @@
 import { DEVICE_PLUGIN } from '../../model/ids.js';
-import { removePluginSockets } from '../directories.js';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { removePluginSockets } from '../sockets.js';
 import { seconds } from '../subject.js';
 import { Failed } from '../verdict.js';
 

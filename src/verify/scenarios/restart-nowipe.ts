@@ -1,6 +1,6 @@
-import { removePluginSockets } from '../directories.js';
 import type { Rig } from '../rig.js';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { removePluginSockets } from '../sockets.js';
 import { seconds, times } from '../subject.js';
 import { Failed, type Passed } from '../verdict.js';
 

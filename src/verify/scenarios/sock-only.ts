@@ -1,7 +1,7 @@
-import { rmSync } from 'node:fs';
 import { incarnationAt } from '../../platform/fs/socket-pin.js';
 import type { Rig } from '../rig.js';
 import type { Scenario } from '../scenario.js';
+import { unlinkKubeletSocket } from '../sockets.js';
 import { seconds, times } from '../subject.js';
 import { BrokerFault, Failed } from '../verdict.js';
 
@@ -60,7 +60,7 @@ export const sockOnly: Scenario = {
 async function remake(rig: Rig): Promise<number> {
   const { kubeletSocket } = rig.directories;
   const before = incarnationAt(kubeletSocket)?.birthNs;
-  rmSync(kubeletSocket, { force: true });
+  unlinkKubeletSocket(rig.directories);
   rig.note('deleted kubelet.sock alone; the broker makes it again');
   rig.witness.span('kubelet-sock', 'kubelet.sock', 'down', 'deleted');
   const untilMs = Date.now() + REMADE_MS;

@@ -1,6 +1,6 @@
-import { rmSync } from 'node:fs';
 import type { Rig } from '../rig.js';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { unlinkSockets } from '../sockets.js';
 import { endOf, seconds, times } from '../subject.js';
 import { Failed } from '../verdict.js';
 
@@ -106,7 +106,7 @@ async function isBackWithoutSocket(rig: Rig): Promise<boolean> {
   const before = rig.plugins;
   const { written } = rig.subject;
   const ends = rig.subject.ends.length;
-  for (const { socket } of before) rmSync(socket, { force: true });
+  unlinkSockets(rig.directories, before);
   rig.note('removed its socket');
   await rig.changes.until(() => rig.isRenewed(before) || rig.subject.ends.length > ends, NOTICED_MS);
   await rig.changes.until(() => rig.subject.ends.length > ends, DEATH_MS);

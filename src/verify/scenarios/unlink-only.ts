@@ -1,6 +1,7 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { ANY_DOOR, type Scenario } from '../scenario.js';
+import { unlinkSockets } from '../sockets.js';
 import { endOf, seconds } from '../subject.js';
 import { Failed } from '../verdict.js';
 
@@ -18,7 +19,7 @@ export const unlinkOnly: Scenario = {
     await rig.comeUp();
     const before = rig.plugins;
     const ends = rig.subject.ends.length;
-    for (const { socket } of before) rmSync(socket, { force: true });
+    unlinkSockets(rig.directories, before);
     rig.note(`deleted ${before.map(({ socket }) => path.basename(socket)).join(', ')}`);
     const deletedAt = Date.now();
     await rig.changes.until(() => rig.isRenewed(before) || rig.subject.ends.length > ends, NOTICED_MS);

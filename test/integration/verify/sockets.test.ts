@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { existsSync, lstatSync, mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { after, describe, it } from 'node:test';
+import { keyAt } from '../../../src/platform/fs/socket-pin.js';
+import { removePluginSockets, unlinkSockets } from '../../../src/verify/sockets.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const cleanup: (() => unknown)[] = [];
+after(() => cleanup.forEach((clean) => clean()));
+
+async function listen(socket: string): Promise<{ socket: string; incarnation: string }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  cleanup.push(() => server.close());
+  return { socket, incarnation: keyAt(socket) ?? '' };
+}
+
+/** The directories of a kubelet; a user has a directory of its own in each door. */
+function kubelet() {
+  const root = tempDir();
+  const [devicePlugins, registry, plugins] = ['device-plugins', 'plugins_registry', 'plugins'].map((name) =>
+    path.join(root, name),
+  ) as [string, string, string];
+  for (const door of [devicePlugins, registry, plugins]) mkdirSync(path.join(door, 'sub'), { recursive: true });
+  mkdirSync(path.join(root, 'etc'));
+  writeFileSync(path.join(root, 'etc', 'shadow'), 'of root');
+  const kubeletSocket = path.join(devicePlugins, 'kubelet.sock');
+  return { etc: path.join(root, 'etc'), directories: { devicePlugins, registry, plugins, kubeletSocket } };
+}
+
+describe('sockets that a scenario removes', () => {
+  it('are those that were registered, in each door and in directories below it', async () => {
+    const { directories } = kubelet();
+    const { devicePlugins, registry } = directories;
+    const files = [
+      path.join(devicePlugins, 'a.sock'),
+      path.join(devicePlugins, 'sub', 'b'),
+      path.join(registry, 'c.sock'),
+    ];
+    const registered = await Promise.all(files.map(listen));
+    assert.deepEqual(unlinkSockets(directories, registered), ['a.sock', 'b', 'c.sock']);
+    assert.deepEqual(files.map(existsSync), [false, false, false]);
+    assert.deepEqual(unlinkSockets(directories, registered), [], 'they are gone');
+  });
+
+  it('are in that very directory: one that was exchanged for a link leads to no file of others', async () => {
+    const { directories, etc } = kubelet();
+    for (const door of [directories.devicePlugins, directories.registry]) {
+      const registered = await listen(path.join(door, 'sub', 'shadow'));
+      renameSync(path.join(door, 'sub'), path.join(door, 'away'));
+      symlinkSync(etc, path.join(door, 'sub'));
+      assert.deepEqual(unlinkSockets(directories, [registered]), []);
+    }
+    assert.ok(existsSync(path.join(etc, 'shadow')));
+  });
+
+  it('are those very sockets: whatever else has the name of one by now stays', async () => {
+    const { directories } = kubelet();
+    const registered = await listen(path.join(directories.devicePlugins, 'a.sock'));
+    renameSync(registered.socket, `${registered.socket}.old`);
+    await listen(registered.socket);
+    assert.deepEqual(unlinkSockets(directories, [registered]), []);
+    unlinkSync(registered.socket);
+    writeFileSync(registered.socket, '');
+    assert.deepEqual(unlinkSockets(directories, [registered]), []);
+    assert.ok(lstatSync(registered.socket).isFile());
+  });
+
+  it('are those of a kubelet that starts: all of the directory, and its own where that is asked for', async () => {
+    const { directories } = kubelet();
+    const { devicePlugins, kubeletSocket } = directories;
+    for (const name of ['a.sock', '.b.sock', 'kubelet.sock']) await listen(path.join(devicePlugins, name));
+    assert.deepEqual(removePluginSockets(directories), ['a.sock']);
+    assert.ok(existsSync(kubeletSocket));
+    assert.deepEqual(removePluginSockets(directories, true), []);
+    assert.ok(!existsSync(kubeletSocket) && existsSync(path.join(devicePlugins, '.b.sock')));
+  });
+});
