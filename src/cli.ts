@@ -5,11 +5,13 @@ import { readCheckpoint } from './cli-checkpoint.js';
 import { readConfig } from './cli-config.js';
 import { run } from './cli/program.js';
 import { processTerminal } from './cli/terminal.js';
+import { muteLibrary } from './platform/grpc/mute-library.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   readonly version: string;
 };
 
+muteLibrary();
 void run(process.argv.slice(2), processTerminal(), {
   version,
   readConfig,

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The registrar under the name that manifests and probes of node-driver-registrar call.
 import { readFileSync } from 'node:fs';
+import { muteLibrary } from './platform/grpc/mute-library.js';
 import { runRegistrar, type RegistrarHost } from './registrar/registrar.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -29,6 +30,7 @@ function registrarHost(program: string): RegistrarHost {
 const [program = 'csi-node-driver-registrar', ...words] = process.argv.slice(1);
 const isSubcommand = words[0] === 'registrar';
 
+muteLibrary();
 void runRegistrar(
   isSubcommand ? words.slice(1) : words,
   registrarHost(isSubcommand ? 'plugin-broker registrar' : program),

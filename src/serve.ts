@@ -17,6 +17,7 @@ import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
 import { surroundings } from './platform/config/surroundings.js';
 import { defaultSource, yamlFile } from './platform/config/yaml-file.js';
+import { muteLibrary } from './platform/grpc/mute-library.js';
 import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
@@ -72,6 +73,7 @@ function readArguments(): Arguments {
 }
 
 async function main(): Promise<number> {
+  muteLibrary();
   let args: Arguments;
   try {
     args = readArguments();
