@@ -1,6 +1,7 @@
 // The calls open on one connection and their flow-control windows, as both directions show them.
 import { PeerFault } from './fault.js';
 import { DEFAULT_WINDOW } from './frames.js';
+import { MessageMeter } from './message-meter.js';
 
 /** An open call. */
 interface Call {
@@ -10,6 +11,9 @@ interface Call {
   isAnswering: boolean;
   /** Octets of a request that is not complete, and that nobody has begun to answer. */
   halfBytes: number;
+  /** Of the request. */
+  readonly meter: MessageMeter;
+  hasMessage: boolean;
   /** Octets of DATA the peer still takes for this call. */
   window: number;
   starvedSince: number | undefined;
@@ -87,6 +91,8 @@ export class Calls {
       isAnswered: false,
       isAnswering: false,
       halfBytes: 0,
+      meter: new MessageMeter(),
+      hasMessage: false,
       window,
       starvedSince,
     });
@@ -104,6 +110,20 @@ export class Calls {
     this.#halfBytes += bytes;
     if (this.#halfBytes <= this.#mostHalfBytes) return;
     throw new PeerFault('CALL_FLOOD', `the peer began requests of ${this.#halfBytes} bytes and completed none of them`);
+  }
+
+  /**
+   * Content of a request came.
+   *
+   * @returns how many messages began in it, beyond the first of the call
+   */
+  content(id: number, bytes: Buffer, from: number, to: number): number {
+    const call = this.#calls.get(id);
+    const begun = call?.meter.see(bytes, from, to) ?? 0;
+    if (call === undefined || begun === 0) return 0;
+    const further = call.hasMessage ? begun : begun - 1;
+    call.hasMessage = true;
+    return further;
   }
 
   /** The request is complete. Returns whether that completed the call. */

@@ -3,7 +3,10 @@ import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { PeerFault } from './fault.js';
 
-/** What is counted. `answeredResets` are the calls that the server reset because of what the peer sent. */
+/**
+ * What is counted. `answeredResets` are the calls that the server reset because of what the peer sent, `messages` those of a
+ * request after its first: hardly any method takes one, and each may be five octets.
+ */
 export type GuardKind =
   | 'frames'
   | 'settings'
@@ -11,6 +14,7 @@ export type GuardKind =
   | 'resets'
   | 'answeredResets'
   | 'emptyFrames'
+  | 'messages'
   | 'windowUpdates'
   | 'priorities'
   | 'informational';
@@ -26,7 +30,7 @@ interface KindSpec {
 
 /**
  * A library that measures bandwidth sends a PING and a WINDOW_UPDATE for each piece of data it receives (grpc-go,
- * grpcio), and up to two WINDOW_UPDATE frames more for what it took; nothing earns SETTINGS or empty frames. Resets are
+ * grpcio), and up to two WINDOW_UPDATE frames more for what it took; nothing earns SETTINGS, empty frames or messages. Resets are
  * earned by completed calls alone: whoever cancels as many calls as it completes is careless, not hostile.
  */
 const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
@@ -36,6 +40,7 @@ const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   resets: kind('RAPID_RESET', 'resets of its own calls', (s) => s.resets, 1, 0),
   answeredResets: kind('MADE_YOU_RESET', 'calls that had to be reset', (s) => s.resets, 1, 0),
   emptyFrames: kind('EMPTY_FRAMES', 'frames without content', (s) => s.emptyFrames, 0, 0),
+  messages: kind('EMPTY_FRAMES', 'messages beyond the first of a call', (s) => s.emptyFrames, 0, 0),
   windowUpdates: kind('WINDOW_GAME', 'WINDOW_UPDATE frames', (s) => s.windowUpdates, 4, 4),
   priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
   informational: kind('HEADERS_FLOOD', 'header blocks that no answer has', (s) => s.informational, 0, 0),
@@ -73,6 +78,7 @@ function nothing(): Counts {
       resets: 0,
       answeredResets: 0,
       emptyFrames: 0,
+      messages: 0,
       windowUpdates: 0,
       priorities: 0,
       informational: 0,

@@ -8,6 +8,8 @@ import { FrameCutter } from './frame-cutter.js';
 import type { Guard } from './guard.js';
 import { HeaderBlocks } from './header-blocks.js';
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /** What the server said in one SETTINGS frame that matters for reading the client. */
 export interface ServerSettings {
   readonly headerTableBytes: number | undefined;
@@ -25,8 +27,8 @@ export class Inbound extends FrameCutter {
   #hasPreface = false;
   #hasSettings = false;
   #blockSince: number | undefined;
-  /** The call that ends with the DATA frame that passes. */
-  #ending: number | undefined;
+  /** The DATA frame that passes: octets before its content, and octets of content, that are still to come. */
+  #data: { readonly stream: number; lead: number; content: number; readonly endsStream: boolean } | undefined;
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
   #isStalled = false;
@@ -106,14 +108,18 @@ export class Inbound extends FrameCutter {
     return undefined;
   }
 
-  protected override passed(_bytes: Buffer, _from: number, _to: number, isLast: boolean, now: number): void {
-    if (isLast) this.#payloadEnded(now);
-  }
-
-  #payloadEnded(now: number): void {
-    if (this.#ending === undefined) return;
-    if (this.#calls.requested(this.#ending, now)) this.#guard.callCompleted();
-    this.#ending = undefined;
+  protected override passed(bytes: Buffer, from: number, to: number, isLast: boolean, now: number): void {
+    const data = this.#data;
+    if (data === undefined) return;
+    const start = Math.min(to, from + data.lead);
+    data.lead -= start - from;
+    const end = Math.min(to, start + data.content);
+    data.content -= end - start;
+    const further = this.#calls.content(data.stream, bytes, start, end);
+    for (let message = 0; message < further; message++) this.#guard.count('messages');
+    if (!isLast) return;
+    this.#data = undefined;
+    if (data.endsStream && this.#calls.requested(data.stream, now)) this.#guard.callCompleted();
   }
 
   /** How many octets of a frame must be there before it is looked at. */
@@ -208,12 +214,13 @@ export class Inbound extends FrameCutter {
     this.stream(head.length);
     if (head.type !== FRAME.DATA) return;
     const ends = (head.flags & FLAG.END_STREAM) !== 0;
-    const content = head.length - ((head.flags & FLAG.PADDED) !== 0 ? 1 + padding : 0);
+    const lead = (head.flags & FLAG.PADDED) !== 0 ? 1 : 0;
+    const content = head.length - lead - (lead === 0 ? 0 : padding);
     if (content <= 0 && !ends) this.#guard.count('emptyFrames');
     if (content > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(content);
-    if (ends) this.#ending = head.stream;
-    else if (content > 0) this.#calls.received(head.stream, content);
-    if (head.length === 0) this.#payloadEnded(now);
+    if (!ends && content > 0) this.#calls.received(head.stream, content);
+    this.#data = { stream: head.stream, lead, content: Math.max(0, content), endsStream: ends };
+    if (head.length === 0) this.passed(NOTHING, 0, 0, true, now);
   }
 }
 

@@ -2,7 +2,7 @@
 
 const PREFIX_BYTES = 5;
 
-/** Follows the messages of one answer. */
+/** Follows the messages of one request or answer. */
 export class MessageMeter {
   #prefix = 0;
   #length = 0;
@@ -13,9 +13,14 @@ export class MessageMeter {
     return this.#left === 0 && this.#prefix === 0;
   }
 
-  /** Sees content of DATA frames, in order. */
-  see(bytes: Buffer, from: number, to: number): void {
+  /**
+   * Sees content of DATA frames, in order.
+   *
+   * @returns how many messages began in it, as far as their length is known
+   */
+  see(bytes: Buffer, from: number, to: number): number {
     let at = from;
+    let begun = 0;
     while (at < to) {
       if (this.#left > 0) {
         const step = Math.min(this.#left, to - at);
@@ -31,6 +36,8 @@ export class MessageMeter {
       this.#left = this.#length;
       this.#prefix = 0;
       this.#length = 0;
+      begun += 1;
     }
+    return begun;
   }
 }

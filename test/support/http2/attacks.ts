@@ -138,6 +138,15 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: 'a flood of messages without octets in full DATA frames',
+    code: 'EMPTY_FRAMES',
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(headers(1, 0));
+      return flood(peer, () => encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_380)), 200);
+    },
+  },
+  {
     name: 'a slow reader',
     code: 'UNREAD_BYTES',
     guard: { unreadMs: 300 },

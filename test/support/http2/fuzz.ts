@@ -12,7 +12,7 @@ import { Outbound } from '../../../src/platform/http2/outbound.js';
 import { guardSettings } from './guard-settings.js';
 import { HpackClient, type Pair } from './hpack-client.js';
 import { MirrorServer } from './mirror-server.js';
-import { number32, settings } from './raw-peer.js';
+import { message, number32, settings } from './raw-peer.js';
 
 const pick = <T>(random: Random, choices: readonly T[]): T => choices[Math.floor(random.next() * choices.length)]!;
 const upTo = (random: Random, most: number): number => Math.floor(random.next() * (most + 1));
@@ -41,7 +41,7 @@ export function honestClient(random: Random): Buffer[] {
       parts.push(encodeFrame(FRAME.HEADERS, FLAG.PADDED, stream, padded));
       parts.push(encodeFrame(FRAME.CONTINUATION, FLAG.END_HEADERS, stream, block.subarray(cut)));
     }
-    parts.push(encodeFrame(FRAME.DATA, FLAG.END_STREAM, stream, Buffer.alloc(5 + upTo(random, 200))));
+    parts.push(encodeFrame(FRAME.DATA, FLAG.END_STREAM, stream, message(Buffer.alloc(upTo(random, 200)))));
     if (random.next() < 0.2) parts.push(encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8)));
     if (random.next() < 0.2) parts.push(encodeFrame(FRAME.WINDOW_UPDATE, 0, stream, number32(upTo(random, 1000))));
     if (random.next() < 0.2) parts.push(encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, Buffer.alloc(0)));

@@ -6,7 +6,7 @@ import { encodeFrame, encodeHeaders, FLAG, FRAME, PREFACE } from '../../../../sr
 import { BorderBed, framesOf, trailers } from '../../../support/http2/border-bed.js';
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { HpackClient } from '../../../support/http2/hpack-client.js';
-import { number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
+import { message, number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
 
 const PING = encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8));
 
@@ -37,7 +37,7 @@ function life(seed: number, authority: string): Buffer {
           ];
     parts.push(
       ...headers,
-      encodeFrame(FRAME.DATA, FLAG.END_STREAM, stream, Buffer.alloc(Math.floor(random.next() * 5000))),
+      encodeFrame(FRAME.DATA, FLAG.END_STREAM, stream, message(Buffer.alloc(Math.floor(random.next() * 5000)))),
     );
     if (random.next() < 0.3) parts.push(PING, encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, number32(1000)));
     if (random.next() < 0.1) parts.push(encodeFrame(0x42, 0, 0, Buffer.from('unknown')));
@@ -91,7 +91,7 @@ void describe('the border', () => {
 
   void it('stops reading the client while the server does not read, and goes on when it does', async () => {
     const bed = new BorderBed({ frames: 1e9 });
-    const data = encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_000));
+    const data = encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_000, 0xff));
     await bed.send(PREFACE, settings(), ...encodeHeaders(0, 1, requestBlock('localhost')));
     for (let turns = 0; turns < 200; turns++) await bed.send(data);
     assert.ok(bed.border.readableLength < 200_000, `${bed.border.readableLength} octets are held for the server`);

@@ -25,6 +25,7 @@ void describe('the guard', () => {
     { kind: 'resets', budget: guardSettings.resets, code: 'RAPID_RESET' },
     { kind: 'answeredResets', budget: guardSettings.resets, code: 'MADE_YOU_RESET' },
     { kind: 'emptyFrames', budget: guardSettings.emptyFrames, code: 'EMPTY_FRAMES' },
+    { kind: 'messages', budget: guardSettings.emptyFrames, code: 'EMPTY_FRAMES' },
     { kind: 'windowUpdates', budget: guardSettings.windowUpdates, code: 'WINDOW_GAME' },
     { kind: 'priorities', budget: guardSettings.priorities, code: 'PRIORITY_FLOOD' },
     { kind: 'informational', budget: guardSettings.informational, code: 'HEADERS_FLOOD' },

@@ -11,7 +11,7 @@ import { Outbound } from '../../../../src/platform/http2/outbound.js';
 import { guardSettings } from '../../../support/http2/guard-settings.js';
 import { indexed, literal, sizeUpdate } from '../../../support/http2/hpack-writer.js';
 import { MirrorServer } from '../../../support/http2/mirror-server.js';
-import { number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
+import { message, number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
 import { trailers } from '../../../support/http2/border-bed.js';
 
 const NONE = Buffer.alloc(0);
@@ -23,7 +23,7 @@ function bed() {
   const guard = new Guard(guardSettings, 0);
   const inbound = new Inbound(guardSettings, guard, calls);
   const outbound = new Outbound(guard, calls, (announced) => inbound.serverAnnounced(announced));
-  return { calls, inbound, outbound };
+  return { calls, guard, inbound, outbound };
 }
 
 void describe('what a client sends', () => {
@@ -165,5 +165,57 @@ void describe('what a client sends', () => {
       if (at >= dataAt) assert.equal(passed, at + 1);
     }
     assert.equal(passed, whole.length);
+  });
+
+  void describe('messages of a call', () => {
+    const most = guardSettings.emptyFrames;
+    const opened = (...streams: number[]): Inbound => {
+      const { inbound } = bed();
+      inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+      for (const stream of streams)
+        inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, stream, requestBlock('a')), 0);
+      return inbound;
+    };
+    const data = (content: Buffer, stream = 1): Buffer => encodeFrame(FRAME.DATA, 0, stream, content);
+    const isFlood = (thrown: unknown): boolean =>
+      thrown instanceof PeerFault && thrown.code === 'EMPTY_FRAMES' && /messages beyond the first/.test(thrown.message);
+
+    void it('may be some, and many more end the connection before the server reads them', () => {
+      const inbound = opened(1);
+      const some = data(Buffer.alloc(5 * (most + 1)));
+      assert.equal(inbound.take(some, 0).length, some.length);
+      assert.throws(() => inbound.take(data(Buffer.alloc(16_380)), 0), isFlood);
+    });
+
+    void it('are counted however they are cut, and behind padding', () => {
+      const inbound = opened(1);
+      // Each frame ends inside of the five octets with which a message begins; what pads looks like messages.
+      const cut = Buffer.concat([Buffer.from([200]), Buffer.alloc(7), Buffer.alloc(200)]);
+      const frame = encodeFrame(FRAME.DATA, FLAG.PADDED, 1, cut);
+      let frames = 0;
+      assert.throws(() => {
+        for (; frames < 1000; frames++) inbound.take(frame, 0);
+      }, isFlood);
+      assert.equal(frames, Math.ceil((5 * (most + 2)) / 7) - 1);
+    });
+
+    void it('are again as many in the next window', () => {
+      const { inbound, guard } = bed();
+      inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+      inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 1, requestBlock('a')), 0);
+      for (let window = 0; window < 5; window++) {
+        guard.tell(window * guardSettings.windowMs);
+        inbound.take(data(Buffer.alloc(5 * most)), 0);
+      }
+    });
+
+    void it('are free where each call has one, or where one is long', () => {
+      const streams = Array.from({ length: 3 * most }, (_, nth) => 2 * nth + 1);
+      const inbound = opened(...streams);
+      for (const stream of streams) inbound.take(data(message(Buffer.from('one')), stream), 0);
+      const long = message(Buffer.alloc(1_000_000));
+      const other = opened(1);
+      for (let at = 0; at < long.length; at += 16_000) other.take(data(long.subarray(at, at + 16_000)), 0);
+    });
   });
 });
