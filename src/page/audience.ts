@@ -10,8 +10,12 @@ import type { PageSource } from './ports.js';
 
 /** Streams at a time: a page has one. */
 const MOST_STREAMS = 8;
-/** So long a stream is left alone; after that the one that came first gives way when another one needs its place. */
-const STAY_MS = 60_000;
+/**
+ * So long a stream is left alone; after that the one that came first gives way when another one needs its place. It is as
+ * often as a page asks that has none, and short: whoever wants to keep others out has to ask for more than eight in this
+ * time, again and again.
+ */
+const STAY_MS = 5_000;
 /** Changes are gathered this long, milliseconds. */
 const GATHER_MS = 500;
 /**
