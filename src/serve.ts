@@ -36,7 +36,7 @@ import { systemRandom as random } from './platform/time/system-random.js';
 const EXIT = { ok: 0, failed: 1, usage: 2, config: 78 } as const;
 /** A predecessor that is stopping is given this long. */
 const WAIT_FOR_LOCK_MS = 10_000;
-/** And one that we asked to, who answered: however late it is, it goes, and nobody would serve if we went first. */
+/** One that answered when we asked it to stop is given this long: it will go, and if we went first nobody would serve. */
 const WAIT_FOR_ASKED_MS = 60_000;
 /** Log lines are given this long to leave at the end. */
 const LAST_LINES_MS = 1000;

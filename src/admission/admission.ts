@@ -19,7 +19,8 @@ const SERVE_WITHIN_MS = 1000;
  * late, and then ever more seldom, because each look takes time from everybody.
  */
 const LOOK_AGAIN_MS = 20;
-const OFTEN_UNTIL_MS = 100;
+/** Each pause is this part of the time waited so far. */
+const LATER = 1 / 4;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
 /** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
@@ -192,7 +193,7 @@ export class Admission implements Admitter {
       const reached = this.#reach(request, full);
       const sinceMs = clock.mono() - begun;
       if (!('code' in reached) || !MAY_CHANGE.has(reached.code) || sinceMs >= longestMs) return reached;
-      const pauseMs = Math.max(LOOK_AGAIN_MS, sinceMs < OFTEN_UNTIL_MS ? 0 : sinceMs / 4);
+      const pauseMs = Math.max(LOOK_AGAIN_MS, sinceMs * LATER);
       await sleep(clock, Math.min(pauseMs, longestMs - sinceMs), signal);
     }
   }

@@ -1,6 +1,7 @@
 // Who follows leases. A plugin says as often as it likes that a device is well or not, each time is told with all that the
 // lease has, and to everybody who follows it: news of one lease come some time apart, the newest in the place of those
 // before, in turns with everything else, and those of one ordinary user's leases in a share of the time.
+import { isDone } from '../kernel/if-possible.js';
 import { isTrusted } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
 import { Alarms } from './alarms.js';
@@ -87,9 +88,9 @@ export class Followers {
   tell(news: LeaseNews): void {
     const followed = this.#followed.get(news.lease.id);
     if (followed === undefined) return;
-    const isDue = followed.next === undefined;
+    const isFirst = followed.next === undefined;
     followed.next = news;
-    if (isDue) this.#await(followed, followed.toldAt + APART_MS - this.#ports.clock.mono());
+    if (isFirst) this.#await(followed, followed.toldAt + APART_MS - this.#ports.clock.mono());
   }
 
   /** Tells the last news of a lease at once, and nothing of it any more. */
@@ -100,13 +101,16 @@ export class Followers {
     this.#forget(id, followed);
     const followers = [...followed.followers.keys()];
     followed.followers.clear();
-    for (const tell of followers) tell(news);
+    for (const tell of followers) told(tell, news);
   }
 
   /** Nobody is told anything any more. */
   stop(): void {
     this.#alarms.stop();
-    for (const followed of this.#followed.values()) followed.next = undefined;
+    for (const followed of this.#followed.values()) {
+      followed.next = undefined;
+      followed.followers.clear();
+    }
   }
 
   #forget(id: string, followed: Followed): void {
@@ -147,7 +151,7 @@ export class Followers {
         }
         // Whoever left meanwhile, or heard of the end of the lease.
         if (!followed.followers.has(tell)) continue;
-        this.#time.spend(payer, () => tell(news));
+        this.#time.spend(payer, () => told(tell, news));
       }
     }
     this.#isTelling = false;
@@ -158,4 +162,9 @@ export class Followers {
     const { ownUid, userOf } = this.#ports;
     return isTrusted(uid, ownUid) ? undefined : userOf(uid);
   }
+}
+
+/** One whose stream fails keeps nothing from the others: its stream ends, and who follows again is told all that counts. */
+function told(tell: Tell, news: LeaseNews): void {
+  isDone(() => tell(news));
 }

@@ -14,7 +14,7 @@ export interface RegistryPort {
   keyAt(path: string): string | undefined;
   /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
   follow(path: string): BelowDirectory;
-  /** Whose a path is: the uid that can fill its directory, or made the file. */
+  /** Whose a path is: the user whose uid can fill its directory, or made the file; -1: not to be seen. */
   ownerOf(path: string): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;

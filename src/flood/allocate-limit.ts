@@ -69,7 +69,8 @@ export class AllocateLimit {
 
   #entryOf(uid: number, about: string): Entry {
     return entryOf(this.#entries, `${about} ${String(uid)}`, {
-      ...{ most: MAX_UIDS, others: `${about} ${String(OTHERS)}` },
+      most: MAX_UIDS,
+      others: `${about} ${String(OTHERS)}`,
       open: (isShared) => ({
         uid: isShared ? OTHERS : uid,
         limiter: this.#ports.openLimiter(this.#settings.allocate),

@@ -58,7 +58,8 @@ class Paces {
   #of(name: string, now: number): Pace {
     const { intervalMs, burst, ahead } = this.#figures;
     return entryOf(this.#paces, name, {
-      ...{ most: MOST, others: OTHERS },
+      most: MOST,
+      others: OTHERS,
       open: () => new Pace(burst * intervalMs, ahead * intervalMs),
       isForgettable: (pace) => pace.isFull(now),
     });

@@ -1,7 +1,7 @@
 // How many connections one process may open and hold, one ordinary user open, and all together: `flood.connections`.
 import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
-import { processKey, type Caller } from '../model/ids.js';
+import { isTrusted, processKey, type Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
@@ -53,6 +53,8 @@ interface Entry {
   readonly uid: number;
   /** Whose it is, as far as connections give way. */
   readonly user: number;
+  /** Neither root's nor the broker's own. */
+  readonly isStranger: boolean;
   readonly limiter: Limiter;
   /** Oldest first. */
   readonly held: Set<Held>;
@@ -234,13 +236,15 @@ export class ConnectionBudget {
 
   #entryOf(caller: Caller | undefined): Entry {
     return entryOf(this.#entries, caller === undefined ? ALL : processKey(caller), {
-      ...{ most: MAX_PROCESSES, others: ALL },
+      most: MAX_PROCESSES,
+      others: ALL,
       open: (isShared) => {
         const uid = isShared ? -1 : (caller?.uid ?? -1);
         return {
           who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
           uid,
           user: this.#ports.userOf(uid),
+          isStranger: !isTrusted(uid, this.#ports.ownUid),
           limiter: this.#ports.openLimiter(this.#settings.connections),
           held: new Set(),
           open: 0,

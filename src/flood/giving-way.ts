@@ -14,6 +14,8 @@ export interface Yielding {
 /** A process and its connections, oldest first. */
 export interface Holder<Connection extends Yielding = Yielding> {
   readonly user: number;
+  /** Of an ordinary user. */
+  readonly isStranger: boolean;
   readonly open: number;
   readonly held: Iterable<Connection>;
 }
@@ -42,7 +44,7 @@ export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: It
     if (found !== undefined) return found;
   }
   const [most] = heaviest;
-  if (most === undefined || most.user === 0 || most.user === newcomer.user) return undefined;
+  if (most === undefined || !most.isStranger || most.user === newcomer.user) return undefined;
   const open = all.reduce((sum, one) => sum + one.open, 0);
   return 2 * ofUser(most) > open ? [...most.held].at(-1) : undefined;
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { EventSink } from '../model/event.js';
 import { isTrusted, type UserOf } from '../model/ids.js';
+import { entryOf } from './make-room.js';
 
 /** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
@@ -14,8 +15,9 @@ const LIST_BYTES = 4 * 1024;
 const BURST_MS = (BURST_BYTES * 1_000) / SHARE_BYTES_PER_S;
 /** A user that had not to wait for this long is told of anew. */
 const TOLD_MS = 60_000;
-/** Accounts above this number are closed as soon as they are paid. */
-const FEW_ACCOUNTS = 64;
+/** Users counted apart; further ones are counted together. */
+const MAX_USERS = 1_024;
+const OTHERS = 'others';
 
 /** What shares need. */
 export interface SharePorts {
@@ -27,54 +29,65 @@ export interface SharePorts {
 }
 
 interface Account {
+  /** `plugins of uid 4001`. */
+  readonly who: string;
   readonly pace: Pace;
   /** When a list of it had to wait last, on the monotonic scale. */
   waitedAtMs: number;
 }
 
-/** The accounts of users; one is open until it is paid. */
+/** A list that was booked. */
+export interface BookedList {
+  /** Milliseconds until it is paid, which it has to wait. */
+  readonly waitMs: number;
+  /** Takes it back: the list is not taken. */
+  readonly giveBack: () => void;
+}
+
+const FREE: BookedList = { waitMs: 0, giveBack: () => undefined };
+
+/** The accounts of users. */
 export class ListShares {
   readonly #ports: SharePorts;
-  readonly #accounts = new Map<number, Account>();
+  readonly #accounts = new Map<string, Account>();
 
   constructor(ports: SharePorts) {
     this.#ports = ports;
   }
 
-  /**
-   * Books a list of a user.
-   *
-   * @param uid root and the broker's user pay nothing
-   * @returns milliseconds until it is paid, which it has to wait
-   */
-  book(uid: number, bytes: number): number {
-    const { clock, ownUid, userOf } = this.#ports;
-    if (isTrusted(uid, ownUid)) return 0;
-    const user = userOf(uid);
+  /** Books a list of a user. @param uid root and the broker's user pay nothing */
+  book(uid: number, bytes: number): BookedList {
+    const { clock, ownUid } = this.#ports;
+    if (isTrusted(uid, ownUid)) return FREE;
     const nowMs = clock.mono();
-    if (this.#accounts.size >= FEW_ACCOUNTS) this.#closePaid(nowMs);
-    const account = this.#accounts.get(user) ?? { pace: new Pace(BURST_MS), waitedAtMs: -Infinity };
-    this.#accounts.set(user, account);
-    const waitMs = account.pace.book(costMs(bytes), nowMs);
-    if (waitMs === 0) return 0;
+    const account = this.#accountOf(uid, nowMs);
+    const cost = costMs(bytes);
+    const waitMs = account.pace.book(cost, nowMs);
+    if (waitMs > 0) this.#waits(account, nowMs);
+    return { waitMs, giveBack: () => account.pace.giveBack(cost) };
+  }
+
+  #accountOf(uid: number, nowMs: number): Account {
+    const user = this.#ports.userOf(uid);
+    return entryOf(this.#accounts, String(user), {
+      most: MAX_USERS,
+      others: OTHERS,
+      open: (isShared) => ({
+        who: isShared ? 'plugins of further users' : `plugins of uid ${String(user)}`,
+        pace: new Pace(BURST_MS),
+        waitedAtMs: -Infinity,
+      }),
+      isForgettable: ({ pace, waitedAtMs }) => pace.isFull(nowMs) && nowMs - waitedAtMs >= TOLD_MS,
+    });
+  }
+
+  /** Told once for as long as it goes on. */
+  #waits(account: Account, nowMs: number): void {
     const isNews = nowMs - account.waitedAtMs >= TOLD_MS;
     account.waitedAtMs = nowMs;
-    if (isNews) this.#tell(user);
-    return waitMs;
-  }
-
-  /** Takes back what was booked for a list that is not taken. */
-  giveBack(uid: number, bytes: number): void {
-    this.#accounts.get(this.#ports.userOf(uid))?.pace.giveBack(costMs(bytes));
-  }
-
-  #closePaid(nowMs: number): void {
-    for (const [user, { pace }] of this.#accounts) if (pace.isFull(nowMs)) this.#accounts.delete(user);
-  }
-
-  #tell(user: number): void {
+    if (!isNews) return;
     const share = `${String(SHARE_BYTES_PER_S / 1024 / 1024)} MiB a second`;
-    const message = `plugins of uid ${String(user)} send more bytes of lists than its share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
+    const message = `${account.who} send more bytes of lists than their share of ${share}; their lists wait for it, and only the newest of each plugin is taken`;
     this.#ports.events.record({ type: 'flood', reason: '', message });
   }
 }

@@ -17,20 +17,27 @@ const BURST_PART = 2;
 const PACE_PART = 10;
 /** Users counted apart; further ones are counted together. */
 const MAX_USERS = 1_024;
-const OTHERS = -1;
+const OTHERS = 'others';
+/** The uid of limits that no user has alone. */
+const NOBODYS = -1;
 
 /** What the limits need. */
 export type SharedRegistrationPorts = Pick<FloodPorts, 'openLimiter' | 'clock' | 'ownUid' | 'userOf'>;
 
 /** A limit with those who wait for it. */
 class SharedLimit {
+  /** -1: nobody's in particular. */
   readonly uid: number;
+  /** Who are slowed by it: `everybody`, `plugins of uid 4001`. */
+  readonly who: string;
   readonly limiter: Limiter;
   readonly turns: FairTurns;
   exceeded = 0;
 
-  constructor(uid: number, settings: RegisterLimit, { openLimiter, clock }: SharedRegistrationPorts) {
+  constructor(uid: number, who: string, settings: RegisterLimit, ports: SharedRegistrationPorts) {
+    const { openLimiter, clock } = ports;
     this.uid = uid;
+    this.who = who;
     this.limiter = openLimiter(settings);
     this.turns = new FairTurns(this.limiter, clock);
   }
@@ -51,13 +58,13 @@ export class SharedRegistrations {
   constructor(settings: FloodSettings, ports: SharedRegistrationPorts) {
     this.#ports = ports;
     this.#settings = settings;
-    this.#all = new SharedLimit(-1, settings.globalRegister, ports);
+    this.#all = new SharedLimit(NOBODYS, 'everybody', settings.globalRegister, ports);
   }
 
   /** The limit of all together, as it applies to a caller. */
   all(subject: FloodSubject): RegistrationLimit {
-    const { globalRegister } = this.#settings;
-    return this.#limit(this.#all, subject, globalRegister, 'all plugins together register', 'flood');
+    const { globalRegister: settings } = this.#settings;
+    return this.#limit(this.#all, subject, { settings, doing: 'all plugins together register', source: 'flood' });
   }
 
   /** The share of a caller's user; undefined of root and the broker's own user. */
@@ -67,13 +74,17 @@ export class SharedRegistrations {
     const user = userOf(subject.uid);
     const settings = shareOf(this.#settings);
     const share = entryOf(this.#shares, String(user), {
-      ...{ most: MAX_USERS, others: String(OTHERS) },
-      open: (isShared) => new SharedLimit(isShared ? OTHERS : user, settings, this.#ports),
+      most: MAX_USERS,
+      others: OTHERS,
+      open: (isShared) =>
+        isShared
+          ? new SharedLimit(NOBODYS, 'plugins of further users', settings, this.#ports)
+          : new SharedLimit(user, `plugins of uid ${String(user)}`, settings, this.#ports),
       isForgettable: ({ limiter }) => limiter.isFull() && limiter.waiting === 0,
       close: (forgotten) => forgotten.close(),
     });
-    const whose = share.uid === OTHERS ? 'further users' : `uid ${String(share.uid)}`;
-    return this.#limit(share, subject, settings, `plugins of ${whose} together register`, 'their share of flood');
+    const words = { doing: `${share.who} together register`, source: 'their share of flood' };
+    return this.#limit(share, subject, { settings, ...words });
   }
 
   /** Goes on under other settings with the permits that are left. */
@@ -87,9 +98,8 @@ export class SharedRegistrations {
   views(): LimitView[] {
     const { mode } = this.#settings;
     const noticed = [...this.#shares.values()].filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
-    return [this.#all, ...noticed].map(({ uid, limiter, exceeded }) => {
-      const slowing =
-        limiter.permits() > 0 || exceeded === 0 ? '' : uid < 0 ? 'everybody' : `plugins of uid ${String(uid)}`;
+    return [this.#all, ...noticed].map(({ uid, who, limiter, exceeded }) => {
+      const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : who;
       return nobodysView('global.register', limiter, { uid, mode, exceeded, slowing });
     });
   }
@@ -104,9 +114,7 @@ export class SharedRegistrations {
   #limit(
     of: SharedLimit,
     { caller, uid }: FloodSubject,
-    settings: RegisterLimit,
-    doing: string,
-    source: string,
+    told: Pick<RegistrationLimit, 'settings' | 'doing' | 'source'>,
   ): RegistrationLimit {
     const { ownUid, userOf } = this.#ports;
     const line: Line = {
@@ -120,7 +128,8 @@ export class SharedRegistrations {
       limiter: of.limiter,
       join: (longestMs) => of.turns.join(line, longestMs),
       noted: () => (of.exceeded += 1),
-      ...{ settings, mode: this.#settings.mode, doing, source },
+      mode: this.#settings.mode,
+      ...told,
     };
   }
 }

@@ -117,13 +117,13 @@ export class UpdatePacer implements ListPacer {
   async room(bytes: number, signal: AbortSignal): Promise<void> {
     const { shares, clock } = this.#ports;
     const { uid } = this.session;
-    const owedMs = shares.book(uid, bytes);
-    if (owedMs === 0) return;
+    const { waitMs, giveBack } = shares.book(uid, bytes);
+    if (waitMs === 0) return;
     this.#isOwing = true;
     try {
-      await sleep(clock, owedMs, signal);
+      await sleep(clock, waitMs, signal);
     } catch (failure) {
-      shares.giveBack(uid, bytes);
+      giveBack();
       throw failure;
     } finally {
       this.#isOwing = false;

@@ -14,7 +14,7 @@ import { figures } from './sentences.js';
 const MAX_USERS = 1_024;
 const OTHERS = -1;
 
-/** A user has at least these: a hundred plugins of one user that start in the same second, with some connections each, three times. */
+/** A user has at least these: enough for a hundred plugins that start in the same second, with ten connections each. */
 const AT_LEAST: BucketSettings = { burst: 1_024, intervalMs: 10 };
 
 /** It is over when nobody was turned away for so long. */
@@ -129,7 +129,8 @@ export class UserConnections {
     if (uid === undefined || isTrusted(uid, ownUid)) return undefined;
     const user = userOf(uid);
     return entryOf(this.#entries, String(user), {
-      ...{ most: MAX_USERS, others: String(OTHERS) },
+      most: MAX_USERS,
+      others: String(OTHERS),
       open: (isShared) => ({
         uid: isShared ? OTHERS : user,
         limiter: openLimiter(bucketOf(this.#settings)),

@@ -112,7 +112,11 @@ export class Front implements RosterListener, ListListener {
     return states;
   }
 
-  /** Finishes calls and stops serving. The kubelet keeps what it was told until its streams end. */
+  /**
+   * Finishes calls and stops serving. The kubelet keeps what it was told until its streams end.
+   *
+   * @param callsMs milliseconds for calls under way
+   */
   async close(callsMs: number): Promise<void> {
     this.#isOpen = false;
     this.#alarm?.cancel();

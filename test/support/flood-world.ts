@@ -88,6 +88,7 @@ export class FloodWorld {
     bootMs = () => 1_000_000 + clock.mono(),
     crowded: FloodPorts['crowded'] = () => undefined,
     userOf: FloodPorts['userOf'] = (uid) => uid,
+    ownUid = 0,
   ) {
     const { metrics, counts } = countedFloods();
     this.clock = clock;
@@ -99,7 +100,7 @@ export class FloodWorld {
       metrics,
       log: this.log,
       bootMs,
-      ownUid: 0,
+      ownUid,
       userOf,
       crowded,
     };

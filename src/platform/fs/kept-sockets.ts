@@ -43,7 +43,7 @@ export interface KeptSocketsPorts {
   readonly rest?: () => Promise<void> | undefined;
 }
 
-/** Removes sockets and puts them back. All calls take microseconds. */
+/** Removes sockets and puts them back. All calls but `adopt` take microseconds. */
 export class KeptSockets {
   readonly #ports: KeptSocketsPorts;
   /** By key of the incarnation. */

@@ -8,7 +8,7 @@ import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
 const BURST = 2048;
 /** Events taken in a millisecond, in the long run. */
 const PER_MS = 1;
-/** A directory that is too busy is let go for so long; twice as long each time it is so again soon, up to the second. */
+/** A directory that is too busy is let go for so long; twice as long each time it is so again soon, up to MOST_PAUSE_MS. */
 const PAUSE_MS = 250;
 const MOST_PAUSE_MS = 2000;
 /** Again within this is soon. */

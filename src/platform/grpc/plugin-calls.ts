@@ -12,11 +12,11 @@ import {
 } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { CallFailed, type PluginChannel } from './plugin-client.js';
 
-/** Bytes of an answer to Allocate that is passed on for a pod; of one that a lease keeps 64 KiB are texts. */
+/** Bytes of an answer to Allocate; of one that a lease keeps 64 KiB may be texts. */
 const MAX_ALLOCATE_BYTES = 1024 * 1024;
-/** Of an answer that names devices: as many ids as a list may be asked about. */
+/** Bytes of an answer that names devices: MOST_IDS ids of 16 bytes. */
 const MAX_PREFERRED_BYTES = 1024 * 1024;
-/** Of answers that say nothing. */
+/** Bytes of answers that say nothing. */
 const MAX_EMPTY_BYTES = 64 * 1024;
 /** The largest answer to each call. */
 const MAX_BYTES: Readonly<Record<Parameters<DeviceCalls['call']>[0], number>> = {

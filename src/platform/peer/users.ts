@@ -80,6 +80,7 @@ function rangesOf(text: string, uids: () => ReadonlyMap<string, number>, ownUid:
   for (const { owner, start } of lines) {
     const uid = known.get(owner) ?? (/^[0-9]{1,10}$/.test(owner) ? Number(owner) : undefined);
     if (uid !== undefined && !isTrusted(uid, ownUid)) users.set(owner, uid);
+    // The first uid of its range that is neither root's nor ours stands for an owner that is not known.
     else if (!users.has(owner))
       users.set(owner, [start, start + 1, start + 2].find((one) => !isTrusted(one, ownUid)) ?? start);
   }

@@ -8,7 +8,7 @@ import { Peers } from '../peer/peers.js';
 
 /** Sockets on their way to become the lock. */
 const PRIVATE = '.lock-';
-/** A gate in which nobody listens is looked at again: a starter is in it for milliseconds. Who only has the name is none. */
+/** A gate in which nobody listens is looked at again: a starter is in it for milliseconds, and each look takes one. A process that holds the name and does not listen is no starter. */
 const GATE_LOOKS = 10;
 
 /** Listens on `path`, or rejects with the errno. */

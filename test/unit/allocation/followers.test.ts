@@ -47,6 +47,22 @@ class Bed {
 const typesOf = (heard: readonly LeaseNews[]): string[] => heard.map(({ type }) => type);
 
 describe('news of a lease', () => {
+  it('reach all others where one of those who follow fails', async () => {
+    const bed = new Bed();
+    await bed.lease(0);
+    const heard: LeaseNews[] = [];
+    let isBroken = false;
+    await bed.follow(0, () => {
+      if (isBroken) throw new Error('its stream was destroyed');
+    });
+    await bed.follow(0, (news) => heard.push(news));
+    isBroken = true;
+    await bed.flap('Unhealthy');
+    await bed.machine.clock.advance(1_000);
+    await bed.flap('Healthy');
+    assert.deepEqual(typesOf(heard), ['attached', 'impaired', 'active']);
+  });
+
   it('are told at once, and then at most once a second, the newest in the place of those before', async () => {
     const bed = new Bed();
     await bed.lease(0);

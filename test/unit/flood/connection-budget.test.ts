@@ -199,10 +199,12 @@ describe('connections', () => {
       assert.deepEqual(goneOf([open(world, 10, 4001)]), [0], 'not to its own user');
     });
 
-    it('none of root with a call under way gives way', () => {
-      const world = new FloodWorld(small({ total: 4 }));
-      const many = [0, 1, 2, 3].map(() => open(world, 6, 0, { isIdle: false }));
-      assert.deepEqual([goneOf([open(world, 7, 4001)]), goneOf(many)], [[0], []]);
+    it('none of root, and of the user of the broker, with a call under way gives way', () => {
+      for (const uid of [0, 1_000]) {
+        const world = new FloodWorld(small({ total: 4 }), undefined, undefined, undefined, undefined, 1_000);
+        const many = [0, 1, 2, 3].map(() => open(world, 6, uid, { isIdle: false }));
+        assert.deepEqual([goneOf([open(world, 7, 4001)]), goneOf(many)], [[0], []], String(uid));
+      }
     });
 
     it('ever new processes of one user do not keep another user out', () => {

@@ -17,7 +17,7 @@ describe('the share of lists of one user', () => {
     const { clock, shares } = sharesOf();
     let [taken, waited] = [0, 0];
     for (let list = 0; list < 400; list += 1) {
-      const ms = shares.book(4001, MIB);
+      const ms = shares.book(4001, MIB).waitMs;
       waited += ms;
       await clock.advance(ms);
       taken += MIB;
@@ -29,15 +29,16 @@ describe('the share of lists of one user', () => {
 
   it('is of nobody else: another user, root and the user of the broker do not wait', () => {
     const { shares } = sharesOf();
-    while (shares.book(4001, MIB) === 0);
-    assert.equal(shares.book(4002, MIB), 0);
-    for (const uid of [0, 1_000]) for (let list = 0; list < 100; list += 1) assert.equal(shares.book(uid, MIB), 0);
+    while (shares.book(4001, MIB).waitMs === 0);
+    assert.equal(shares.book(4002, MIB).waitMs, 0);
+    for (const uid of [0, 1_000])
+      for (let list = 0; list < 100; list += 1) assert.equal(shares.book(uid, MIB).waitMs, 0);
   });
 
   it('counts lists without a byte, too', () => {
     const { shares } = sharesOf();
     let free = 0;
-    while (shares.book(4001, 0) === 0) free += 1;
+    while (shares.book(4001, 0).waitMs === 0) free += 1;
     assert.equal(free, BURST_BYTES / 4_096);
   });
 
@@ -45,10 +46,10 @@ describe('the share of lists of one user', () => {
     const { clock, shares } = sharesOf();
     await clock.advance(3_600_000);
     let free = 0;
-    while (shares.book(4001, MIB) === 0) free += 1;
+    while (shares.book(4001, MIB).waitMs === 0) free += 1;
     await clock.advance(3_600_000);
     let again = 0;
-    while (shares.book(4001, MIB) === 0) again += 1;
+    while (shares.book(4001, MIB).waitMs === 0) again += 1;
     assert.equal(again, free);
   });
 
@@ -59,10 +60,10 @@ describe('the share of lists of one user', () => {
       await clock.advance(1_000);
     }
     assert.deepEqual(events.messages('flood'), [
-      'plugins of uid 4001 send more bytes of lists than its share of 4 MiB a second; their lists wait for it, and only the newest of each plugin is taken',
+      'plugins of uid 4001 send more bytes of lists than their share of 4 MiB a second; their lists wait for it, and only the newest of each plugin is taken',
     ]);
     await clock.advance(600_000);
-    while (shares.book(4001, MIB) === 0);
+    while (shares.book(4001, MIB).waitMs === 0);
     assert.equal(events.messages('flood').length, 2);
   });
 });

@@ -74,6 +74,20 @@ describe('the share of one ordinary user in the registrations of all', () => {
     assert.equal(verdicts.filter(({ kind }) => kind === 'pass').length, FLOOD.globalRegister.burst / 2);
   });
 
+  it('is one for all further users where there are too many to be counted apart', () => {
+    const world = worldOf({ globalRegister: { ...FLOOD.globalRegister, burst: 3_000 } });
+    flood(world, 1_024, (nth) => 10_000 + nth);
+    const verdicts = flood(world, 1_510, (nth) => 20_000 + (nth % 7));
+    assert.equal(verdicts.filter(({ kind }) => kind === 'pass').length, 1_500);
+    assert.deepEqual(
+      rows(world).map(({ uid, slowing }) => [uid, slowing]),
+      [
+        [-1, ''],
+        [-1, 'plugins of further users'],
+      ],
+    );
+  });
+
   it('comes after the turn of the plugin: who waits for that takes nothing of it', async () => {
     const world = worldOf({ globalRegister: { ...FLOOD.globalRegister, burst: 12 } });
     const mine = { uid: 4001, caller: processOf(5, 4001) };

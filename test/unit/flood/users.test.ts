@@ -26,9 +26,9 @@ describe('a user with many uids', () => {
   it('has one share of lists, and one bucket of requests for devices', () => {
     const clock = new FakeClock();
     const shares = new ListShares({ clock, events: new RecordedEvents(), ownUid: 0, userOf });
-    assert.equal(shares.book(MANY[0] ?? 0, BURST_BYTES - 4096), 0);
-    assert.ok(shares.book(MANY[1] ?? 0, BURST_BYTES) > 0);
-    assert.equal(shares.book(4002, 1024), 0);
+    assert.equal(shares.book(MANY[0] ?? 0, BURST_BYTES - 4096).waitMs, 0);
+    assert.ok(shares.book(MANY[1] ?? 0, BURST_BYTES).waitMs > 0);
+    assert.equal(shares.book(4002, 1024).waitMs, 0);
     const { allocations } = new FloodWorld(policySource(), undefined, undefined, undefined, userOf).gate;
     const asked = Array.from({ length: 10 * FLOOD.allocate.burst }, (_, nth) => allocations.ask(100_000 + nth));
     assert.equal(asked.filter((waitMs) => waitMs === undefined).length, FLOOD.allocate.burst);
