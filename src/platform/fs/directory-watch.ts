@@ -132,7 +132,10 @@ export class DirectoryWatch {
     return this.#followed.has(directory) ? { isOther, entries: entriesIn(this.#ways, directory) } : { isOther };
   }
 
-  /** Tells directories of one path apart; undefined where there is none to which no link leads. */
+  /**
+   * Tells directories of one path apart; undefined where there is none to which no link leads, `unknown` where there was no
+   * descriptor to look with.
+   */
   #identityOf(directory: string): string | undefined {
     try {
       return this.#ways.inDirectory(directory, identityOf);

@@ -15,8 +15,6 @@ const SOCKET_MODE = 0o666;
 const STREAMS = 16;
 /** A request names a pod at most. */
 const MAX_REQUEST_BYTES = 64 * 1024;
-/** Calls under way are given this long when the broker stops, milliseconds. */
-const DRAIN_MS = 500;
 
 /** What it needs. */
 export interface PodResourcesSocketPorts extends PodResourcesPorts {
@@ -69,10 +67,10 @@ export class PodResourcesSocket {
     return this.#listener.open();
   }
 
-  /** Stops listening and ends all connections, those with a call under way a moment later. */
-  async close(): Promise<void> {
+  /** Stops listening, and ends all connections. @param callsMs milliseconds for calls under way */
+  async close(callsMs: number): Promise<void> {
     this.#closes?.();
     this.#listener.close();
-    await this.#door.drain(DRAIN_MS);
+    await this.#door.drain(callsMs);
   }
 }
