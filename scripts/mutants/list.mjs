@@ -51,6 +51,27 @@ export const MUTANTS = [
     test: 'unit/allocation/owner-looks',
   },
   {
+    title: 'an owner that cannot be looked at ends no lease',
+    file: 'src/allocation/recovery.ts',
+    search: 'return isThere === false;',
+    replace: 'return isThere !== true;',
+    test: 'unit/allocation/unseen-owners',
+  },
+  {
+    title: 'a process lives as long as one of its threads does',
+    file: 'src/platform/process/proc-stat.ts',
+    search: 'ENDED.has(state) && threads <= 1',
+    replace: 'ENDED.has(state)',
+    test: 'integration/peer/owners',
+  },
+  {
+    title: 'verify removes no socket but the one that registered',
+    file: 'src/verify/sockets.ts',
+    search: 'key.startsWith(`${now.dev}:${now.ino}:`)',
+    replace: "key !== ''",
+    test: 'integration/verify/sockets',
+  },
+  {
     title: 'a turn that is waited for is a job of Bottleneck',
     file: 'src/platform/limits/bottleneck-limiter.ts',
     search: 'line.bottleneck.schedule(() => this.#turn(line))',

@@ -3,6 +3,7 @@ import { lstatSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { asError } from '../kernel/clock.js';
+import { ifPossible } from '../kernel/if-possible.js';
 import { PinnedDirectory, withPath } from '../platform/fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../platform/fs/socket-pin.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
@@ -84,7 +85,8 @@ export class RegistrationSocket {
   /** What is at the path: our socket, nothing, another socket, or something else. */
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
     if (this.#place?.isInPlace() === true) return 'ours';
-    const status = lstatSync(this.path, { throwIfNoEntry: false });
+    // A directory that is none any more, or may not be entered, has none: whoever looks each second must not end of that.
+    const status = ifPossible(() => lstatSync(this.path, { throwIfNoEntry: false }));
     return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { OWN_FLAGS, REGISTRAR_FLAGS } from '../../../src/registrar/options.js';
@@ -52,6 +52,19 @@ describe('the registrar as a process', () => {
       assert.equal(existsSync(rig.socket), isThere);
     });
   }
+
+  it('goes on when the directory of its socket is none for a while, and makes the socket again when that is wanted', async () => {
+    const running = start(...rig.flags, '--recreate-socket');
+    await eventually('it is registered', () => running.stderr().includes('Registration socket is ready'));
+    rmSync(rig.registry, { recursive: true });
+    writeFileSync(rig.registry, '');
+    await eventually('it has looked', () => running.stderr().includes('cannot listen on'));
+    rmSync(rig.registry);
+    mkdirSync(rig.registry);
+    await eventually('it is back', async () => (await callRegistrar(rig.socket, 'GetInfo')).name === DRIVER);
+    running.child.kill('SIGTERM');
+    assert.equal((await running.ended).code, 0);
+  });
 
   it('ends with 1 when the kubelet refuses it, and its socket stays', async () => {
     const running = await ready();
