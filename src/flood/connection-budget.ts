@@ -30,7 +30,16 @@ export type ConnectionVerdict =
       /** From now on it may have to give way to a newcomer. */
       readonly mayGiveWay?: (connection: Yielding) => void;
     }
-  | { readonly ok: false; readonly code: ConnectionEndCode; readonly sentence: string };
+  | {
+      readonly ok: false;
+      readonly code: ConnectionEndCode;
+      readonly sentence: string;
+      /**
+       * Where its process has no more for now: whether the next one of the process would be refused like it, which is
+       * counted then, and told by nobody. Good for this turn of the loop: a pid may be used again.
+       */
+      readonly refusesNext?: () => boolean;
+    };
 
 /** What a budget needs. `events` gets one for each connection that is only observed: whoever closes one tells that. */
 export type ConnectionBudgetPorts = Pick<
@@ -46,6 +55,8 @@ interface Held extends Yielding {
 interface Problem {
   readonly code: ConnectionEndCode;
   readonly sentence: string;
+  /** It is the process that has no more, and takes nothing from others of its user. */
+  readonly isOwn?: true;
 }
 
 interface Entry {
@@ -105,12 +116,15 @@ export class ConnectionBudget {
     const entry = this.#entryOf(caller);
     const problem = this.#problem(entry);
     if (problem !== undefined) {
-      entry.exceeded += 1;
-      const isObserved = this.#settings.mode === 'observe';
-      this.#ports.metrics.floodExceeded('connections', isObserved ? 'observe' : 'disconnect');
-      if (!isObserved) return { ok: false, ...problem };
-      const message = `${problem.sentence}, if flood.mode were enforce`;
-      this.#ports.events.record({ type: 'connection', reason: problem.code, message });
+      const { code, sentence, isOwn } = problem;
+      this.#exceed(entry);
+      if (this.#settings.mode !== 'observe') {
+        if (isOwn) return { ok: false, code, sentence, refusesNext: () => this.#refusesNext(entry) };
+        this.#users.spend(caller?.uid);
+        return { ok: false, code, sentence };
+      }
+      const message = `${sentence}, if flood.mode were enforce`;
+      this.#ports.events.record({ type: 'connection', reason: code, message });
     }
     this.#users.spend(caller?.uid);
     entry.open += 1;
@@ -131,9 +145,14 @@ export class ConnectionBudget {
     return { ok: true, release, mayGiveWay };
   }
 
-  /** Has an idle connection of whoever holds most give way to one of `caller`. Returns whether one did. */
+  /**
+   * Has an idle connection of whoever holds most give way to one of `caller`. Returns whether one did; one that is closed
+   * then counts for its user like one that was let in.
+   */
   makeRoom(caller: Caller | undefined): boolean {
-    return this.#makeRoomFor(this.#entryOf(caller));
+    if (this.#makeRoomFor(this.#entryOf(caller))) return true;
+    this.#users.spend(caller?.uid);
+    return false;
   }
 
   /** Goes on under other settings with the permits that are left. */
@@ -172,13 +191,24 @@ export class ConnectionBudget {
     return `${isFull ? `${word}: ` : ''}${entry.who}, ${String(entry.open)} open`;
   }
 
+  #exceed(entry: Entry): void {
+    entry.exceeded += 1;
+    this.#ports.metrics.floodExceeded('connections', this.#settings.mode === 'observe' ? 'observe' : 'disconnect');
+  }
+
+  #refusesNext(entry: Entry): boolean {
+    if (this.#full(entry) === undefined && entry.limiter.permits() > 0) return false;
+    this.#exceed(entry);
+    return true;
+  }
+
   #problem(entry: Entry): Problem | undefined {
     const problem = this.#full(entry);
     if (problem !== undefined) return problem;
     const { connections, mode } = this.#settings;
     if (!entry.limiter.tryTake()) {
       const sentence = `${entry.who} connects more often than flood.connections allows (${figures(connections)}); the connection is closed`;
-      return { code: 'CONNECTION_FLOOD', sentence };
+      return { code: 'CONNECTION_FLOOD', sentence, isOwn: true };
     }
     if (!this.#isCrowded) return undefined;
     this.#tellCrowded();
@@ -231,7 +261,7 @@ export class ConnectionBudget {
     const { perProcess } = this.#settings.connections;
     if (open < perProcess) return undefined;
     const sentence = `${who} holds the ${String(perProcess)} connections that flood.connections.perProcess allows; a further one is closed`;
-    return { code: 'CONNECTIONS_PER_PROCESS', sentence };
+    return { code: 'CONNECTIONS_PER_PROCESS', sentence, isOwn: true };
   }
 
   #entryOf(caller: Caller | undefined): Entry {

@@ -61,7 +61,7 @@ export interface ConnectionGatePorts<Socket, Border> {
     /** The same, and nothing but the uid: one question to the kernel. */
     uidOf(socket: Socket): number | undefined;
     /** Turns away more of those that wait behind a connection that was. */
-    turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined) => boolean): void;
+    turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined, pid: number | undefined) => boolean): void;
   };
   /** Whether the process has file descriptors to spare beside this connection's. */
   readonly hasRoom: (connection: Socket) => boolean;
@@ -90,6 +90,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;
   readonly #paces: CallPaces;
+  /** While those that wait are turned away: processes of which one was refused just now, and whether the next one is. */
+  #refused: Map<string, () => boolean> | undefined;
 
   constructor(ports: ConnectionGatePorts<Socket, Border>) {
     this.#ports = ports;
@@ -103,7 +105,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     const { hasRoom, peers, budget, count } = this.#ports;
     if (this.#isTurnedAway(peers.uidOf(socket))) {
       socket.destroy();
-      peers.turnAwayMore(socket, this.#isTurnedAway);
+      this.#turnAwayMore(socket);
       return undefined;
     }
     const caller = peers.peerOf(socket);
@@ -115,6 +117,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     const verdict = budget.admit(caller);
     if (!verdict.ok) {
       this.#refuse(caller, verdict.code, verdict.sentence, socket);
+      if (verdict.refusesNext !== undefined) this.#turnAwayMore(socket, caller, verdict.refusesNext);
       return undefined;
     }
     const firstReadInMs = this.#runs.firstReadInMs(caller);
@@ -138,6 +141,27 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     if (turnedAway.sentence !== undefined) this.#say(caller, 'CONNECTION_FLOOD', turnedAway.sentence);
     return true;
   };
+
+  /**
+   * Those that wait behind a refused one, of the same user or process, cost next to nothing, either. Whoever else is refused
+   * among them joins: they are gone through once, and not by each of them anew.
+   */
+  #turnAwayMore(socket: Socket, caller?: Caller, refusesNext?: () => boolean): void {
+    const isFirst = this.#refused === undefined;
+    const refused = (this.#refused ??= new Map<string, () => boolean>());
+    if (refusesNext !== undefined) refused.set(`${String(caller?.uid)} ${String(caller?.pid)}`, refusesNext);
+    if (!isFirst) return;
+    try {
+      this.#ports.peers.turnAwayMore(socket, (uid, pid) => {
+        if (this.#isTurnedAway(uid)) return true;
+        const isRefused = refused.get(`${String(uid)} ${String(pid)}`)?.() === true;
+        if (isRefused) this.#ports.count('refused');
+        return isRefused;
+      });
+    } finally {
+      this.#refused = undefined;
+    }
+  }
 
   #guard(
     socket: Socket,

@@ -27,10 +27,15 @@ describe('connections', () => {
     const refused = world.gate.connections.admit(processOf(7, 1_000));
     const sentence =
       'pid 7 (uid 1000) connects more often than flood.connections allows (burst 3, then one each 20 ms); the connection is closed';
-    assert.deepEqual(refused, { ok: false, code: 'CONNECTION_FLOOD', sentence });
+    assert.ok(!refused.ok);
+    assert.deepEqual([refused.code, refused.sentence], ['CONNECTION_FLOOD', sentence]);
     assert.deepEqual(world.events.all, [], 'whoever closes it tells it');
     assert.equal(world.counts.get('connections disconnect'), 2);
+    const refusesNext = (): boolean => !refused.ok && refused.refusesNext?.() === true;
+    assert.equal(refusesNext(), true);
+    assert.equal(world.counts.get('connections disconnect'), 3, 'and it was counted');
     await world.clock.advance(20);
+    assert.equal(refusesNext(), false);
     assert.deepEqual([connect(), connect()], ['ok', 'CONNECTION_FLOOD']);
   });
 
@@ -43,8 +48,11 @@ describe('connections', () => {
       ['ok', 'CONNECTIONS_PER_PROCESS', 'ok'],
     );
     assert.ok(first.ok);
+    const refused = connections.admit(processOf(7));
+    assert.equal(!refused.ok && refused.refusesNext?.(), true);
     first.release();
     first.release();
+    assert.equal(!refused.ok && refused.refusesNext?.(), false);
     assert.equal(connections.open, 2);
     assert.deepEqual([connections.admit(processOf(7)), connections.admit(processOf(7))].map(codeOf), [
       'ok',
@@ -120,6 +128,16 @@ describe('connections', () => {
       const world = new FloodWorld();
       assert.equal(churn(world, 4001, 1, 5_000).get('ok'), 300);
       assert.equal(connect(world, 7, 4001), 'ok');
+    });
+
+    it('are spent by those that find no room, too', () => {
+      const world = new FloodWorld(small({ total: 1 }));
+      const { connections } = world.gate;
+      assert.equal(codeOf(connections.admit(processOf(1))), 'ok');
+      assert.equal(churn(world, 4001, 8, 250).get('CONNECTIONS_TOTAL'), 1_024);
+      for (let nth = 0; nth < 1_024; nth += 1) assert.equal(connections.makeRoom(processOf(nth, 4002)), false);
+      assert.notEqual(connections.turnsAway(4002), undefined);
+      assert.equal(connections.turnsAway(4003), undefined);
     });
 
     it('count for its uids together, and are as many as one process has where that is more', () => {

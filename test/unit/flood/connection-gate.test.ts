@@ -30,6 +30,10 @@ class World {
   calls = 0;
   /** Whether the user is turned away, and what is said of it. */
   turnedAway: { readonly sentence: string | undefined } | undefined;
+  /** Processes that may have no further connection. */
+  readonly spent = new Set<number | undefined>();
+  /** Of those in the queue behind one that is refused. */
+  readonly waiting: { readonly uid: number; readonly pid: number }[] = [7, 7, 8].map((uid) => ({ uid, pid: 1 }));
   borders = 0;
   /** Of three that wait behind it. */
   moreAway = 0;
@@ -57,12 +61,21 @@ class World {
         return this.#caller;
       },
       uidOf: () => this.#caller?.uid,
-      turnAwayMore: (_socket, isTurnedAway) => void (this.moreAway += [7, 7, 8].filter(isTurnedAway).length),
+      turnAwayMore: (_socket, isTurnedAway) => {
+        for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
+          if (isTurnedAway(next.uid, next.pid)) this.moreAway += 1;
+          else void this.connect(processOf(next.pid, next.uid));
+        }
+      },
     },
     hasRoom: () => true,
     budget: {
       turnsAway: () => this.turnedAway,
-      admit: () => {
+      admit: (caller) => {
+        if (this.spent.has(caller?.pid)) {
+          const refusesNext = (): boolean => this.spent.has(caller?.pid);
+          return { ok: false, code: 'CONNECTION_FLOOD', sentence: 'too often', refusesNext };
+        }
         this.places += 1;
         return { ok: true, release: () => void (this.places -= 1) };
       },
@@ -197,9 +210,34 @@ void describe('connections of a user that connects too often', () => {
     const told = Array.from({ length: 4 }, () => 'connection.ended CONNECTION_FLOOD');
     assert.deepEqual([world.told.splice(0), world.moreAway], [told, 3], 'and those behind it');
     world.turnedAway = { sentence: undefined };
+    world.waiting.push({ uid: 7, pid: 1 }, { uid: 7, pid: 2 }, { uid: 8, pid: 1 });
     assert.equal((await world.connect(processOf(1, 7))).connection, undefined);
     assert.deepEqual(world.counted, Array(8).fill('refused'));
     assert.deepEqual([world.told.length, world.asked, world.borders, world.places], [0, 0, 0, 0]);
+  });
+});
+
+void describe('connections of a process that connects too often', () => {
+  void it('are closed with those behind it, without a look or a word; others among them are let in', async () => {
+    const world = new World();
+    world.spent.add(1).add(2);
+    const [mine, other, foreign, same] = [
+      { uid: 7, pid: 1 },
+      { uid: 7, pid: 2 },
+      { uid: 8, pid: 3 },
+      { uid: 8, pid: 1 },
+    ];
+    world.waiting.splice(0, 3, mine, other, mine, foreign, other, same, mine);
+    assert.equal((await world.connect(processOf(1, 7))).connection, undefined);
+    assert.deepEqual([world.moreAway, world.waiting.length], [4, 0]);
+    assert.equal(world.asked, 4, 'one look for each process');
+    assert.equal(world.told.length, 3, 'and one word');
+    assert.deepEqual([world.counted.filter((what) => what === 'refused').length, world.places], [7, 1]);
+    world.waiting.push(mine);
+    world.spent.delete(1);
+    await world.connect(processOf(2, 7));
+    assert.equal(world.moreAway, 4, 'what was known of a process is forgotten afterwards');
+    assert.equal(world.places, 2);
   });
 });
 
