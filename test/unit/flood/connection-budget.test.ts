@@ -31,7 +31,7 @@ describe('connections', () => {
     assert.deepEqual([refused.code, refused.sentence], ['CONNECTION_FLOOD', sentence]);
     assert.deepEqual(world.events.all, [], 'whoever closes it tells it');
     assert.equal(world.counts.get('connections disconnect'), 2);
-    const refusesNext = (): boolean => !refused.ok && refused.refusesNext?.() === true;
+    const refusesNext = (): boolean => refused.refusesNext?.() === true;
     assert.equal(refusesNext(), true);
     assert.equal(world.counts.get('connections disconnect'), 3, 'and it was counted');
     await world.clock.advance(20);
