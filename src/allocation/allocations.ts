@@ -42,7 +42,7 @@ export class Allocations implements LeaseSource {
     this.#time = new DecisionTime(ports.clock, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
-    this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources));
+    this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources, true));
   }
 
   /** Requests that wait for devices. */
@@ -79,8 +79,8 @@ export class Allocations implements LeaseSource {
   }
 
   /** Serves who waits, once the lists that they wait for are at hand. */
-  #serve(changed?: ReadonlySet<string>): void {
-    this.#waiting.look((names) => this.#ports.prepare(names), changed);
+  #serve(changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
+    this.#waiting.look((names) => this.#ports.prepare(names), changed, hasLeaseEnded);
   }
 
   /**
@@ -239,24 +239,25 @@ export class Allocations implements LeaseSource {
     signal: AbortSignal,
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
-    const { uid } = caller;
-    const payer = this.#shares.payerOf(uid);
-    const wide = this.#shares.ofLists(uid, resources);
+    const payer = this.#shares.payerOf(caller.uid);
+    const wide = this.#shares.ofLists(caller.uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
-    const attempt = (): Attempt<Entry> => {
-      const full = this.#shares.ofLeases(uid);
+    const decide = (): Attempt<readonly Granted[]> => {
+      const full = this.#shares.ofLeases(caller.uid);
       if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
-      const decide = () => available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
+      return available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
+    };
+    const attempt = (): Attempt<Entry> => {
       const found = payer === undefined ? decide() : this.#time.decide(payer, decide);
       return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
     };
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
     return this.#waiting.inTurn(
-      { resources, uid: this.#ports.userOf(uid), isStranger: payer !== undefined },
+      { resources, uid: this.#ports.userOf(caller.uid), isStranger: payer !== undefined },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
-      () => this.#shares.ofWaiting(uid, this.#waiting.uids()),
+      () => this.#shares.ofWaiting(caller.uid, this.#waiting.uids()),
     );
   }
 
@@ -293,7 +294,7 @@ export class Allocations implements LeaseSource {
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
     this.#ledger.remove(entry.lease.id);
-    this.#serve(resourcesOf(entry));
+    this.#serve(resourcesOf(entry), true);
     return { ok: false, refusal };
   }
 }

@@ -1,23 +1,34 @@
-// What plugins offer changed: whoever waits is looked at, once for all changes of one turn.
+// What plugins offer changed: whoever waits is looked at, once for all changes of one turn, and in a share of the time: plugins
+// change their lists as often as they like, and a look goes through all who wait and all leases.
+import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, RosterListener } from '../model/instance.js';
 
+/** After a look nobody is looked at for so many times as long as it took: a fifth of the time. */
+const REST = 4;
+
 /** Hears of plugins and lists. */
 export class Changes implements RosterListener, ListListener {
+  readonly #clock: Clock;
   readonly #nextTurn: () => Promise<void>;
   readonly #look: (resources: ReadonlySet<string> | undefined) => void;
   /** Resources that changed in this turn; undefined: any may have. */
   #resources: Set<string> | undefined = new Set();
   #isLooking = false;
+  /** No look before, on the monotonic scale. */
+  #restsUntil = -Infinity;
+  #rest: Alarm | undefined;
   #isOver = false;
 
   /**
+   * @param clock what a look took goes by it
    * @param nextTurn resolves after the event loop has looked at its sockets once
    * @param look called once after each turn in which something changed, with the resources that did; undefined: any may have.
    *   `Allocations.changed` (allocation/allocations)
    */
-  constructor(nextTurn: () => Promise<void>, look: (resources: ReadonlySet<string> | undefined) => void) {
+  constructor(clock: Clock, nextTurn: () => Promise<void>, look: (resources: ReadonlySet<string> | undefined) => void) {
+    this.#clock = clock;
     this.#nextTurn = nextTurn;
     this.#look = look;
   }
@@ -41,16 +52,25 @@ export class Changes implements RosterListener, ListListener {
     else this.#resources?.add(resource);
     if (this.#isLooking || this.#isOver) return;
     this.#isLooking = true;
-    void this.#nextTurn().then(() => {
-      this.#isLooking = false;
-      const resources = this.#resources;
-      this.#resources = new Set();
-      if (!this.#isOver) this.#look(resources);
-    });
+    const leftMs = this.#restsUntil - this.#clock.mono();
+    if (leftMs > 0) this.#rest = this.#clock.alarm(Math.ceil(leftMs), () => this.#lookNow());
+    else void this.#nextTurn().then(() => this.#lookNow());
+  }
+
+  #lookNow(): void {
+    this.#isLooking = false;
+    const resources = this.#resources;
+    this.#resources = new Set();
+    if (this.#isOver) return;
+    const startedAt = this.#clock.mono();
+    this.#look(resources);
+    const now = this.#clock.mono();
+    this.#restsUntil = now + REST * (now - startedAt);
   }
 
   /** Nobody is looked at any more. */
   stop(): void {
     this.#isOver = true;
+    this.#rest?.cancel();
   }
 }

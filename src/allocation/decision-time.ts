@@ -7,6 +7,8 @@ import type { Attempt } from './waiting.js';
 const MOST_OWED_MS = 200;
 /** The part of the time that pays back. */
 const PAID_BACK = 0.1;
+/** Who was put off is not tried sooner: each time all who wait are gone through, which nobody pays for. */
+const AGAIN_MS = 100;
 /** Users that are remembered; beyond them whoever decided longest ago is forgotten. */
 const MOST_USERS = 1024;
 
@@ -47,7 +49,7 @@ export class DecisionTime {
   #putOff(uid: number, waitMs: number): Attempt<never> {
     if (!this.#alarmed.has(uid)) {
       this.#alarmed.add(uid);
-      this.#clock.alarm(Math.ceil(waitMs), () => {
+      this.#clock.alarm(Math.max(AGAIN_MS, Math.ceil(waitMs)), () => {
         this.#alarmed.delete(uid);
         this.#again();
       });

@@ -1,6 +1,9 @@
-// Leases whose devices cannot be used: they stay, and their owners are told.
+// Leases whose devices cannot be used: they stay, and their owners are told. A look goes through all devices of all leases
+// concerned, and plugins decide how often there is one: it is taken in slices, and in a share of the time.
+import { Alarms } from './alarms.js';
 import { Patience } from '../kernel/patience.js';
 import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
+import type { Lease } from '../model/lease.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 import type { Telling } from './telling.js';
@@ -12,6 +15,10 @@ const LOST: Impairment = {
 
 /** How long a device node may take to say whether it is there. */
 const NODE_MS = 2000;
+/** A look goes on for so long before everything else has a turn. */
+const SLICE_MS = 3;
+/** After a look of more than a slice the next one comes so many times later: a fifth of the time. */
+const REST = 4;
 
 /** Looks at devices and their nodes. */
 export class Impairments {
@@ -20,6 +27,7 @@ export class Impairments {
   readonly #telling: Telling;
   /** Plugins choose what is looked at. */
   readonly #onHost: Patience;
+  readonly #alarms: Alarms;
   /** Resources to look at after the look that is under way; undefined: there is none. */
   #next: Set<string> | 'all' | undefined;
   #isLooking = false;
@@ -29,6 +37,12 @@ export class Impairments {
     this.#ledger = ledger;
     this.#telling = telling;
     this.#onHost = new Patience(ports.clock, NODE_MS);
+    this.#alarms = new Alarms(ports.clock);
+  }
+
+  /** Looks at nothing after the look that is under way. */
+  stop(): void {
+    this.#alarms.stop();
   }
 
   /**
@@ -46,32 +60,52 @@ export class Impairments {
   /** One look after the other: a late word about an old list must not come after that about a newer one. */
   async #lookOn(isSettled: () => boolean): Promise<void> {
     this.#isLooking = true;
+    const { clock, nextTurn } = this.#ports;
     while (this.#next !== undefined) {
       const changed = this.#next;
       this.#next = undefined;
-      const entries: Entry[] = [];
-      const resources = new Set<string>();
+      let since = clock.mono();
+      let tookMs = 0;
+      const isLong = (): boolean => clock.mono() - since >= SLICE_MS;
+      const breathe = async (): Promise<void> => {
+        tookMs += clock.mono() - since;
+        await nextTurn();
+        since = clock.mono();
+      };
+      const entries = new Map<Entry, Lease['granted']>();
+      const taken = new Map<string, Map<string, Lease>>();
       for (const entry of this.#ledger.all()) {
-        const concerned = entry.lease.granted.filter(({ resource }) => changed === 'all' || changed.has(resource));
-        if (concerned.length > 0) entries.push(entry);
-        if (concerned.length > 0) for (const { resource } of entry.lease.granted) resources.add(resource);
+        const { granted } = entry.lease;
+        if (changed !== 'all' && !granted.some(({ resource }) => changed.has(resource))) continue;
+        entries.set(entry, granted);
+        for (const { resource } of granted) if (!taken.has(resource)) taken.set(resource, new Map());
       }
+      this.#ledger.takenOfAll(taken);
       const listed = new Map<string, ReturnType<Listed>>();
-      for (const resource of resources) {
+      for (const [resource, devices] of taken) {
+        if (isLong()) await breathe();
         const ready = this.#ports.prepare([resource]);
-        if (ready !== undefined) await ready;
+        if (ready !== undefined) {
+          tookMs += clock.mono() - since;
+          await ready;
+          since = clock.mono();
+        }
         listed.set(
           resource,
-          listedBy(this.#ports.offer(resource), () => this.#ledger.takenOf(resource)),
+          listedBy(this.#ports.offer(resource), () => devices),
         );
       }
       const isNews = [...listed.values()].some((one) => one !== 'away');
-      for (const entry of entries) {
+      for (const [entry, granted] of entries) {
         // A start with many leases, before any plugin came back.
         if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
-        if (this.#ledger.get(entry.lease.id) !== entry) continue;
+        // What was given meanwhile, or given otherwise, was looked at then.
+        if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.granted !== granted) continue;
         this.look(entry, isSettled(), (resource) => listed.get(resource) ?? 'away');
+        if (isLong()) await breathe();
       }
+      tookMs += clock.mono() - since;
+      if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(REST * tookMs, rested));
     }
     this.#isLooking = false;
   }

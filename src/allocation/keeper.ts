@@ -231,6 +231,7 @@ export class Keeper {
     this.#isStopping = true;
     this.#alarms.stop();
     this.#looks.stop();
+    this.#impairments.stop();
     this.followers.stop();
   }
 

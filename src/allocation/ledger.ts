@@ -22,6 +22,8 @@ export class Ledger {
   readonly #entries = new Map<string, Entry>();
   /** By uid and key: neither changes while a lease lives. */
   readonly #ofKeys = new Map<string, Entry>();
+  /** How many each uid has, which no lease changes. */
+  readonly #ofUids = new Map<number, number>();
 
   /** Leases and marks. */
   get size(): number {
@@ -30,6 +32,11 @@ export class Ledger {
 
   all(): IterableIterator<Entry> {
     return this.#entries.values();
+  }
+
+  /** How many leases and marks each uid has; uids that have none are not there. */
+  countsOfUids(): ReadonlyMap<number, number> {
+    return this.#ofUids;
   }
 
   get(id: string): Entry | undefined {
@@ -56,6 +63,7 @@ export class Ledger {
 
   add(entry: Entry): void {
     const { id, uid, key } = entry.lease;
+    if (!this.#entries.has(id)) this.#ofUids.set(uid, (this.#ofUids.get(uid) ?? 0) + 1);
     this.#entries.set(id, entry);
     if (key !== undefined) this.#ofKeys.set(keyOf(uid, key), entry);
   }
@@ -66,18 +74,27 @@ export class Ledger {
     if (entry === undefined) return false;
     const { uid, key } = entry.lease;
     if (key !== undefined && this.ofKey(uid, key) === entry) this.#ofKeys.delete(keyOf(uid, key));
+    const left = (this.#ofUids.get(uid) ?? 0) - 1;
+    if (left > 0) this.#ofUids.set(uid, left);
+    else this.#ofUids.delete(uid);
     return this.#entries.delete(id);
   }
 
   /** Who has the devices of a resource, by device. */
   takenOf(resource: string): Map<string, Lease> {
     const taken = new Map<string, Lease>();
+    this.takenOfAll(new Map([[resource, taken]]));
+    return taken;
+  }
+
+  /** The same of several resources in one go: each is given what is filled in. */
+  takenOfAll(taken: ReadonlyMap<string, Map<string, Lease>>): void {
     for (const { lease } of this.#entries.values()) {
-      for (const granted of lease.granted) {
-        if (granted.resource === resource) for (const { id } of granted.devices) taken.set(id, lease);
+      for (const { resource, devices } of lease.granted) {
+        const ofResource = taken.get(resource);
+        if (ofResource !== undefined) for (const { id } of devices) ofResource.set(id, lease);
       }
     }
-    return taken;
   }
 
   /** How many devices of a resource the uids of a user have. */

@@ -55,31 +55,43 @@ export class Shares {
       return { code: 'LEASES_FULL', message };
     }
     if (!this.isStranger(uid)) return undefined;
-    const owners = [...this.#ledger.all()].map(({ lease }) => lease.uid);
-    const unfair = this.#ofPlaces(uid, owners, maxLeases);
+    const unfair = this.#ofPlaces(uid, this.#ledger.countsOfUids(), maxLeases);
     return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
   }
 
   /** Why a user may have no further request in line, beside those of `waiting`. */
   ofWaiting(uid: number, waiting: readonly number[]): string | undefined {
     if (waiting.length >= MOST_WAITING) return `${String(MOST_WAITING)} requests wait for devices already`;
-    const unfair = this.#ofPlaces(uid, waiting, MOST_WAITING);
+    const unfair = this.#ofPlaces(
+      uid,
+      waiting.map((one) => [one, 1] as const),
+      MOST_WAITING,
+    );
     return unfair === undefined ? undefined : `${unfair} of the ${String(MOST_WAITING)} requests that may wait`;
   }
 
   /** Why a user may not follow a lease, beside those of `following`: it may with all its leases, by a follower for each. */
   ofFollowing(uid: number, following: readonly number[]): string | undefined {
-    const unfair = this.#ofPlaces(uid, following, this.#ports.settings.maxLeases);
+    const each = following.map((one) => [one, 1] as const);
+    const unfair = this.#ofPlaces(uid, each, this.#ports.settings.maxLeases);
     return unfair === undefined
       ? undefined
       : `${unfair} of as many callers that follow leases as allocator.maxLeases says`;
   }
 
-  /** Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more. */
-  #ofPlaces(uid: number, taken: readonly number[], most: number): string | undefined {
+  /**
+   * Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more.
+   *
+   * @param taken uids with how many they have
+   */
+  #ofPlaces(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
     if (!this.isStranger(uid)) return undefined;
-    const own = taken.filter((one) => this.#isSame(one, uid)).length;
-    const all = taken.filter((one) => this.isStranger(one)).length;
+    let [own, all] = [0, 0];
+    for (const [one, count] of taken) {
+      if (!this.isStranger(one)) continue;
+      all += count;
+      if (this.#isSame(one, uid)) own += count;
+    }
     if (own >= Math.ceil(most / 4)) return `uid ${String(uid)} has ${String(own)}, a quarter`;
     if (all < Math.ceil((3 * most) / 4)) return undefined;
     return `users other than root and the broker have ${String(all)}, three quarters`;

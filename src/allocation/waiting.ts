@@ -2,7 +2,7 @@
 // line for each of them, at the same place, so that two of them never wait for each other. An ordinary user that waits for
 // what others cannot give back, or for something else, keeps only its own requests waiting.
 import type { Clock } from '../kernel/clock.js';
-import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
+import type { AllocationRefusal } from '../model/allocation-reasons.js';
 
 /**
  * What an attempt came to. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
@@ -11,9 +11,6 @@ import type { AllocationCode, AllocationRefusal } from '../model/allocation-reas
 export type Attempt<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean; readonly lacks?: string };
-
-/** Refusals that have nothing to do with devices: any change may end them. */
-const NO_DEVICE: ReadonlySet<AllocationCode> = new Set(['LEASES_FULL', 'FLOOD_ALLOCATE']);
 
 /** Whose request it is, and what it wants. */
 export interface Wanting {
@@ -28,8 +25,8 @@ export interface Wanting {
 interface Waiter extends Wanting {
   /** Of the last attempt. */
   lacks(): string | undefined;
-  /** Whether it may be served now, after a change of these resources. */
-  isConcerned(changed: ReadonlySet<string>): boolean;
+  /** Whether it may be served now, after a change of these resources, and where a lease ended. */
+  isConcerned(changed: ReadonlySet<string>, hasLeaseEnded: boolean): boolean;
   /** Tries at once, in one synchronous step; true when it is settled, either way. */
   attempt(): boolean;
   refuse(refusal: AllocationRefusal): void;
@@ -38,7 +35,8 @@ interface Waiter extends Wanting {
 /** The resources that those who wait keep others from. */
 class Kept {
   readonly #fromAll = new Set<string>();
-  readonly #fromOwn = new Set<string>();
+  /** By user. */
+  readonly #fromOwn = new Map<number, Set<string>>();
 
   /** Whether somebody before keeps a request waiting. */
   has({ resources, uid }: Wanting): boolean {
@@ -49,20 +47,25 @@ class Kept {
   add(waiter: Waiter): void {
     const { resources, uid, isStranger } = waiter;
     const isBehindOwn = this.#isBehindOwn(resources, uid);
+    const own = this.#fromOwn.get(uid) ?? new Set();
+    this.#fromOwn.set(uid, own);
     for (const resource of resources) {
       if (!isStranger || (!isBehindOwn && waiter.lacks() === resource)) this.#fromAll.add(resource);
-      else this.#fromOwn.add(`${String(uid)} ${resource}`);
+      else own.add(resource);
     }
   }
 
   #isBehindOwn(resources: readonly string[], uid: number): boolean {
-    return resources.some((one) => this.#fromOwn.has(`${String(uid)} ${one}`));
+    const own = this.#fromOwn.get(uid);
+    return own !== undefined && resources.some((one) => own.has(one));
   }
 }
 
 /** The line. */
 export class Waiting {
   readonly #line = new Set<Waiter>();
+  /** What is waited for, and how often. */
+  readonly #wanted = new Map<string, number>();
 
   /** Whose requests wait. */
   uids(): readonly number[] {
@@ -72,11 +75,6 @@ export class Waiting {
   /** How many wait. */
   get size(): number {
     return this.#line.size;
-  }
-
-  /** What is waited for. */
-  resources(): ReadonlySet<string> {
-    return new Set([...this.#line].flatMap(({ resources }) => resources));
   }
 
   /** Whether somebody is in line before a newcomer. */
@@ -138,9 +136,8 @@ export class Waiting {
     const waiter: Waiter = {
       ...wanting,
       lacks: () => last.lacks,
-      // What keeps it waiting may be no device: then any change may help.
-      isConcerned: (changed) =>
-        NO_DEVICE.has(last.refusal.code) || wanting.resources.some((resource) => changed.has(resource)),
+      isConcerned: (changed, hasLeaseEnded) =>
+        (hasLeaseEnded && last.refusal.code === 'LEASES_FULL') || wanting.resources.some((one) => changed.has(one)),
       attempt: () => {
         const tried = attempt();
         if (!tried.ok) last = tried;
@@ -151,8 +148,9 @@ export class Waiting {
       refuse: (refusal) => settle({ ok: false, refusal, isFinal: true }),
     };
     this.#line.add(waiter);
+    for (const one of wanting.resources) this.#wanted.set(one, (this.#wanted.get(one) ?? 0) + 1);
     const leave = (): void => {
-      if (!this.#line.delete(waiter)) return;
+      if (!this.#remove(waiter)) return;
       waiter.refuse(last.refusal);
       // Whoever stood behind may have waited for nobody else.
       this.serve(new Set(wanting.resources));
@@ -165,29 +163,34 @@ export class Waiting {
    * hand, so that a long one keeps only those waiting who want it.
    *
    * @param prepare see AllocationPorts
+   * @param hasLeaseEnded there is room for another lease, too
    */
-  look(prepare: (resources: readonly string[]) => Promise<unknown> | undefined, changed?: ReadonlySet<string>): void {
-    if (this.#line.size === 0) return;
+  look(
+    prepare: (resources: readonly string[]) => Promise<unknown> | undefined,
+    changed?: ReadonlySet<string>,
+    hasLeaseEnded = false,
+  ): void {
     const atHand = new Set<string>();
-    for (const resource of this.resources()) {
-      if (changed?.has(resource) === false) continue;
+    for (const resource of [...(changed ?? this.#wanted.keys())]) {
+      if (!this.#wanted.has(resource)) continue;
       const ready = prepare([resource]);
       if (ready === undefined) atHand.add(resource);
       else void ready.then(() => this.serve(new Set([resource])));
     }
-    this.serve(atHand);
+    this.serve(atHand, changed === undefined || hasLeaseEnded);
   }
 
-  /** Something changed, of these resources if they are named: serves everybody who can be served, in order. */
-  serve(changed?: ReadonlySet<string>): void {
+  /** These resources changed, or a lease ended: serves everybody who can be served, in order. */
+  serve(changed: ReadonlySet<string>, hasLeaseEnded = false): void {
+    if (changed.size === 0 && !hasLeaseEnded) return;
     const kept = new Kept();
-    const open = changed === undefined ? undefined : new Set(changed);
+    const open = new Set(changed);
     for (const waiter of [...this.#line]) {
       if (!this.#line.has(waiter)) continue;
-      if (!kept.has(waiter) && (open === undefined || waiter.isConcerned(open)) && waiter.attempt()) {
-        this.#line.delete(waiter);
+      if (!kept.has(waiter) && waiter.isConcerned(open, hasLeaseEnded) && waiter.attempt()) {
+        this.#remove(waiter);
         // Whoever stood behind it may be the first now.
-        for (const resource of waiter.resources) open?.add(resource);
+        for (const resource of waiter.resources) open.add(resource);
       } else kept.add(waiter);
     }
   }
@@ -196,5 +199,16 @@ export class Waiting {
   close(refusal: AllocationRefusal): void {
     for (const waiter of this.#line) waiter.refuse(refusal);
     this.#line.clear();
+    this.#wanted.clear();
+  }
+
+  #remove(waiter: Waiter): boolean {
+    if (!this.#line.delete(waiter)) return false;
+    for (const one of waiter.resources) {
+      const left = (this.#wanted.get(one) ?? 0) - 1;
+      if (left > 0) this.#wanted.set(one, left);
+      else this.#wanted.delete(one);
+    }
+    return true;
   }
 }

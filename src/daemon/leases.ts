@@ -93,7 +93,7 @@ export class Leases {
       ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },
       ...{ isThere, nextTurn },
     });
-    this.changes = new Changes(nextTurn, (resources) => this.allocations.changed(resources));
+    this.changes = new Changes(clock, nextTurn, (resources) => this.allocations.changed(resources));
   }
 
   /** There are pods that have devices. */

@@ -139,6 +139,56 @@ describe('an ordinary user who waits', () => {
   });
 });
 
+describe('an ordinary user that has all the leases it may have', () => {
+  /** Of sixteen leases it has four, and one request that waits. `asks`: how often it was asked who counts as one user. */
+  async function waiting(askingMs = 0) {
+    let [asked, spent] = [0, 0];
+    const machine = new FakeMachine();
+    machine.offer(GPU, ...Array.from({ length: 32 }, (_, nth) => `g${String(nth)}`));
+    machine.offer(EVIL, 'e0');
+    const userOf = (uid: number): number => {
+      asked += 1;
+      spent += askingMs;
+      return uid;
+    };
+    const clock: Clock = {
+      wall: () => machine.clock.wall(),
+      mono: () => machine.clock.mono() + spent,
+      alarm: (ms, ring) => machine.clock.alarm(ms, ring),
+    };
+    const { allocations } = await allocationWorld(machine, { settings, userOf, clock });
+    await askMany(allocations, STRANGER, 4);
+    const waits = ask(allocations, request(EVIL, { key: 'waits', waitMs: 600_000 }), STRANGER);
+    await machine.clock.settle();
+    assert.equal(allocations.waiting, 1);
+    const asks = (): number => asked;
+    return { machine, allocations, waits, asks };
+  }
+
+  it('is not looked at when lists of others change, and is served when one of its leases ends', async () => {
+    const { machine, allocations, waits, asks } = await waiting();
+    const before = asks();
+    allocations.changed(new Set([GPU]));
+    await machine.clock.settle();
+    assert.equal(asks(), before);
+    const key = `${String(STRANGER)}-0`;
+    await allocations.release({ id: '', key }, { uid: STRANGER, process: undefined });
+    assert.equal(await waits, 'given');
+  });
+
+  it('is told so in its share of the time, and goes on when that is paid', async () => {
+    const { machine, allocations, waits } = await waiting(100);
+    const again = (): Promise<string> => ask(allocations, request(GPU, { key: 'more' }), STRANGER);
+    const codes = new Set<string>();
+    for (let nth = 0; nth < 4; nth += 1) codes.add(await again());
+    assert.ok(codes.has('FLOOD_ALLOCATE'), [...codes].join());
+    const key = `${String(STRANGER)}-0`;
+    await allocations.release({ id: '', key }, { uid: STRANGER, process: undefined });
+    await machine.clock.advance(60_000);
+    assert.equal(await waits, 'given');
+  });
+});
+
 describe('a change', () => {
   it('of one resource has nobody read the lists of others', async () => {
     const { machine, opened } = world(4);

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Impairments } from '../../../src/allocation/impairments.js';
+import { Ledger, type Entry } from '../../../src/allocation/ledger.js';
+import type { AllocationPorts, Offer } from '../../../src/allocation/ports.js';
+import { Telling } from '../../../src/allocation/telling.js';
+import type { Clock } from '../../../src/kernel/clock.js';
+import type { Lease } from '../../../src/model/lease.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { NO_ANSWER } from '../../support/leases.js';
+
+/** A lease of one device of each of these resources. */
+function entryOf(id: string, resources: readonly string[]): Entry {
+  const granted = resources.map((resource) => ({ resource, devices: [{ id: `${id} of ${resource}`, numaNodes: [] }] }));
+  const lease: Partial<Lease> = { id, state: 'active', reason: undefined, uid: 4001, granted, answer: NO_ANSWER };
+  const owner = { bind: 'key', namespace: 'key', name: id, part: '' } as const;
+  return {
+    lease: { ...lease, owner } as Lease,
+    renewed: undefined,
+    endsAt: undefined,
+    cdi: undefined,
+    bytes: undefined,
+  };
+}
+
+describe('a look at the devices of leases', () => {
+  const RESOURCES = Array.from({ length: 8 }, (_, nth) => `v/r${String(nth)}`);
+
+  /** To read the list of a resource takes 2 ms. */
+  function world() {
+    const fake = new FakeClock();
+    let [spent, offers, turns] = [0, 0, 0];
+    const ledger = new Ledger();
+    for (let nth = 0; nth < 4; nth += 1) ledger.add(entryOf(String(nth), RESOURCES));
+    const clock: Clock = {
+      wall: () => fake.wall(),
+      mono: () => fake.mono() + spent,
+      alarm: (ms, ring) => fake.alarm(ms, ring),
+    };
+    const health = new Map<string, string>();
+    const offer = (resource: string): Offer => {
+      offers += 1;
+      spent += 2;
+      const devices = [...ledger.takenOf(resource).keys()].map((id) => ({
+        ...{ id, numaNodes: [] },
+        health: health.get(id) ?? 'Healthy',
+      }));
+      return {
+        isReady: true,
+        state: 'ready',
+        instanceId: resource,
+        stranger: undefined,
+        listed: 4,
+        devices,
+        plugin: undefined,
+      };
+    };
+    const ports: Partial<AllocationPorts> = {
+      ...{ clock, offer, prepare: () => undefined },
+      nextTurn: () => ((turns += 1), Promise.resolve()),
+    };
+    const followers = { tell: () => undefined, end: () => undefined };
+    const telling = new Telling({ record: () => undefined }, followers as never);
+    const impairments = new Impairments(ports as AllocationPorts, ledger, telling);
+    const look = (): void => impairments.lookAtAll(new Set(['v/r0']), () => true);
+    const seen = (): { offers: number; turns: number } => ({ offers, turns });
+    return { fake, ledger, impairments, health, look, seen };
+  }
+
+  it('is taken in slices, and comes again in a fifth of the time, with the newest lists', async () => {
+    const { fake, ledger, health, look, seen } = world();
+    look();
+    await fake.settle();
+    assert.deepEqual([seen().offers, seen().turns >= 3], [8, true]);
+    health.set('2 of v/r0', 'Unhealthy');
+    for (let ms = 0; ms < 63; ms += 1) {
+      look();
+      await fake.advance(1);
+    }
+    assert.equal(seen().offers, 8, 'sixteen milliseconds are paid back in sixty-four');
+    await fake.advance(2);
+    assert.equal(seen().offers, 16);
+    assert.equal(ledger.get('2')?.lease.state, 'impaired');
+    assert.equal(ledger.get('1')?.lease.state, 'active');
+  });
+
+  it('does not come again after a stop', async () => {
+    const { fake, impairments, look, seen } = world();
+    look();
+    await fake.settle();
+    look();
+    impairments.stop();
+    await fake.advance(10_000);
+    assert.deepEqual([seen().offers, fake.pending], [8, 0]);
+  });
+});
+
+describe('the ledger', () => {
+  it('counts leases by uid as they come and go', () => {
+    const ledger = new Ledger();
+    const entries = ['a', 'b', 'c'].map((id) => entryOf(id, []));
+    for (const entry of entries) ledger.add(entry);
+    for (const entry of entries) ledger.add(entry);
+    ledger.remove('a');
+    ledger.remove('a');
+    assert.deepEqual([...ledger.countsOfUids()], [[4001, 2]]);
+    ledger.remove('b');
+    ledger.remove('c');
+    assert.deepEqual([...ledger.countsOfUids()], []);
+  });
+});
