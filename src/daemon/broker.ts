@@ -12,13 +12,14 @@ import { servedAdmin } from '../platform/grpc/admin-server.js';
 import { GrpcDoor } from '../platform/grpc/grpc-door.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { operatorsDoor } from '../platform/grpc/operators-door.js';
-import { serveRegister } from '../platform/grpc/register-service.js';
+import { MAX_REGISTER_BYTES, serveRegister } from '../platform/grpc/register-service.js';
 import { StandardServices } from '../platform/grpc/standard-services.js';
 import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
 import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import { createBorder, type Border } from '../platform/http2/border.js';
+import { HALF_REQUEST_BYTES } from '../platform/http2/calls.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
@@ -27,10 +28,6 @@ import type { Peers } from '../platform/peer/peers.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
-/** Of requests that a connection has begun and not completed: four of the largest that any door takes. */
-const HALF_REQUEST_BYTES = 256 * 1024;
-/** The largest RegisterRequest taken: admission takes less, and says by which length it is refused. */
-const MAX_REGISTER_BYTES = 8192;
 /**
  * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
  * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.

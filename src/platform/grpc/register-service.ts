@@ -24,6 +24,8 @@ export interface UndecodableRequests {
   undecodable(refusal: Refusal, caller: Caller | undefined): void;
 }
 
+/** The largest RegisterRequest taken: admission takes less, and says by which length it is refused. */
+export const MAX_REGISTER_BYTES = 8192;
 /** Values in one request: its options are one. */
 const MOST_VALUES = 16;
 

@@ -3,6 +3,9 @@ import { PeerFault } from './fault.js';
 import { DEFAULT_WINDOW } from './frames.js';
 import { MessageMeter } from './message-meter.js';
 
+/** Of requests that a connection of a user has begun and not completed: four of the largest that any door takes. */
+export const HALF_REQUEST_BYTES = 256 * 1024;
+
 /** An open call. */
 interface Call {
   readonly openedAt: number;
