@@ -11,8 +11,8 @@ import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import type { RegistrationLimit } from './registration-limit.js';
 
-/** Of the permits at once of all together a user has this part: enough for all plugins of one, and for all of them again. */
-const BURST_PART = 2;
+/** Of the permits at once of all together a user has this part: about as many as it may have plugins (a quarter of admission.maxPlugins). */
+const BURST_PART = 4;
 /** Of the pace of all together. Each registration that is let in is followed by calls to the plugin, and by its list. */
 const PACE_PART = 10;
 /** Users counted apart; further ones are counted together. */
