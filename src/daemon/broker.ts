@@ -37,7 +37,7 @@ const CALLERS_FIRST_MS = 25;
 /** What the broker is made of. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect? */
-  readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'isEnforced'>;
+  readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'makeRoom' | 'isEnforced'>;
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** The way to sockets of plugins. */
   readonly paths: SocketPaths;

@@ -67,13 +67,13 @@ export interface ConnectionGatePorts<Socket, Border> {
   readonly hasRoom: (connection: Socket) => boolean;
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
   readonly budget: {
-    /** Whether the policy enforces; absent: it does. */
-    readonly isEnforced?: boolean;
+    /** Whether the policy enforces. */
+    readonly isEnforced: boolean;
     /** Is it to be closed before anything is known of its process? */
-    turnsAway?(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
+    turnsAway(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
-    makeRoom?(caller: Caller | undefined): boolean;
+    makeRoom(caller: Caller | undefined): boolean;
   };
   /** Puts a border before a connection; `ended` is told when that ends it. */
   readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined) => Border;
@@ -97,7 +97,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     this.#ports = ports;
     const now = (): number => ports.clock.mono();
     this.#runs = new RefusalRuns(now);
-    this.#paces = new CallPaces({ now, ...ports, isEnforced: () => ports.budget.isEnforced !== false });
+    this.#paces = new CallPaces({ now, ...ports, isEnforced: () => ports.budget.isEnforced });
   }
 
   /** Takes an accepted connection; undefined: it was refused and closed. */
@@ -109,7 +109,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       return undefined;
     }
     const caller = peers.peerOf(socket);
-    if (!hasRoom(socket) && budget.makeRoom?.(caller) !== true) {
+    if (!hasRoom(socket) && !budget.makeRoom(caller)) {
       count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
       socket.destroy();
       return undefined;
@@ -134,7 +134,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
 
   /** By the uid alone, and told once: it costs next to nothing. */
   readonly #isTurnedAway = (uid: number | undefined): boolean => {
-    const turnedAway = this.#ports.budget.turnsAway?.(uid);
+    const turnedAway = this.#ports.budget.turnsAway(uid);
     if (turnedAway === undefined || uid === undefined) return false;
     this.#ports.count('refused');
     const caller: Caller = { uid, gid: undefined, pid: undefined, startTime: undefined, source: 'peercred' };

@@ -70,6 +70,7 @@ export async function startTestBroker(
     connections: {
       isEnforced: true,
       turnsAway: () => undefined,
+      makeRoom: () => false,
       admit: () => ({ ok: true, release: () => undefined }),
     },
     roster: new Roster(systemClock),

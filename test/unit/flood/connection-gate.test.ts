@@ -70,7 +70,9 @@ class World {
     },
     hasRoom: () => true,
     budget: {
+      isEnforced: true,
       turnsAway: () => this.turnedAway,
+      makeRoom: () => false,
       admit: (caller) => {
         if (this.spent.has(caller?.pid)) {
           const refusesNext = (): boolean => this.spent.has(caller?.pid);
