@@ -45,7 +45,7 @@ void describe('a listener in a directory that others may write', () => {
       listener.publish();
       assert.ok(listener.isInPlace());
       assert.equal(lstatSync(socket).mode & 0o777, 0o600);
-      await listener.close();
+      listener.close();
     }
     await worker.terminate();
     assert.deepEqual(readdirSync(directory), ['kubelet.sock']);

@@ -47,7 +47,7 @@ void describe('a directory that somebody has filled with names of our form', () 
       listener.publish();
       const calls = spies.reduce((sum, spy) => sum + spy.mock.callCount(), 0);
       assert.ok(calls < 100, `${String(calls)} calls of the file system`);
-      await listener.close();
+      listener.close();
     } finally {
       mock.restoreAll();
       syncBuiltinESMExports();

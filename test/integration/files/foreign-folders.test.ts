@@ -139,7 +139,7 @@ void describe('a private folder of another program under the name of one of ours
     const unsound = await place.ensure().catch((failure: unknown) => failure);
     chmodSync(paths.devicePlugins, 0o775);
     const shared = await place.ensure().catch((failure: unknown) => failure);
-    await place.close();
+    place.close();
     assert.match(String(shared), /device-plugins may be written by group \d+, or by whom its ACL names/);
     assert.match(String(unsound), /device-plugins may be written by everybody, who could stand in for the kubelet/);
     assert.match(String(ensured), /plugin-broker is not a folder of the broker's own; move it away/);

@@ -21,8 +21,8 @@ function isAnswered(socket: string): Promise<boolean> {
 
 describe('a socket that is kept', () => {
   const open: KeptListener[] = [];
-  after(async () => {
-    for (const one of open) await one.close();
+  after(() => {
+    for (const one of open) one.close();
   });
   const kept = (directory: string, why?: () => string | undefined) => {
     const told: (string | undefined)[] = [];
@@ -89,7 +89,7 @@ describe('a socket that is kept', () => {
   it('is not made again once it was closed, even while it is being made', async () => {
     const { listener, socket, told } = kept(tempDir());
     const opening = listener.open();
-    await listener.close();
+    listener.close();
     await opening;
     assert.equal(await isAnswered(socket), false);
     assert.deepEqual(told, []);
