@@ -534,6 +534,13 @@ export const MUTANTS = [
     test: 'unit/flood/shared-registrations',
   },
   {
+    title: 'nothing enters the roster in a state that the table does not allow',
+    file: 'src/reconcile/roster.ts',
+    search: 'if (illegal === undefined) this.#enter(instance);',
+    replace: 'if (illegal !== undefined || true) this.#enter(instance);',
+    test: 'unit/reconcile/transitions',
+  },
+  {
     title: 'a reload reaches connections',
     file: 'src/flood/flood-gate.ts',
     search: '    this.connections.reload(policy.flood);',

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
-import { illegalChange, failLoudly } from './transitions.js';
+import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
 import { instanceId, isConnected, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
@@ -144,14 +144,14 @@ export class Roster {
     };
     this.#hold(instance, enrolment);
     this.#enter(instance);
-    this.#changed(instance, undefined, undefined);
     return instance;
   }
 
-  /** Puts back an entry of the checkpoint, state `restored`. */
+  /** Puts back an entry of the checkpoint, `restored` or `held`. */
   restore(instance: Instance): void {
-    this.#enter(instance);
-    this.#changed(instance, undefined, undefined);
+    const illegal = illegalBeginning(instance);
+    if (illegal === undefined) this.#enter(instance);
+    else this.#illegal(illegal);
   }
 
   /** The handler accepted: the instance is ready. `how` tells a confirmation from a registration. */
@@ -220,11 +220,11 @@ export class Roster {
     this.#byId.set(instance.id, instance);
     addTo(this.#byPlugin, pluginKey(instance), instance);
     addTo(this.#byEndpoint, instance.endpointKey, instance);
+    this.#changed(instance, undefined, undefined);
   }
 
   #move(instance: Instance, to: InstanceReport): void {
-    const before = instance.state;
-    const reasonBefore = instance.reason;
+    const { state: before, reason: reasonBefore } = instance;
     const illegal = illegalChange(instance, to);
     if (illegal !== undefined) {
       this.#illegal(illegal);

@@ -24,6 +24,12 @@ export function illegalChange(instance: Instance, to: InstanceReport): string | 
   return `${name} was to go from ${state} (${reason}) to ${to.state} (${to.reason}), which no rule allows: ${to.message}`;
 }
 
+/** Why an instance may not enter the roster, as a sentence; undefined: it may. */
+export function illegalBeginning({ name, state, reason }: Instance): string | undefined {
+  if (MAY_BEGIN.includes(state)) return undefined;
+  return `${name} was to begin as ${state} (${reason}), which no rule allows`;
+}
+
 /** What a roster does about an illegal change where nobody says otherwise: in tests a bug of ours is an error at once. */
 export function failLoudly(message: string): never {
   throw new Error(message);

@@ -110,9 +110,11 @@ export class BrokerProcess {
     });
   }
 
-  /** Kills what runs. */
+  /** Kills what runs. @throws Error where it logged a bug of its own */
   async close(): Promise<void> {
     await this.end('SIGKILL');
     this.#halt.abort();
+    const bug = /^.*broker\.bug.*$/m.exec(this.log)?.[0];
+    if (bug !== undefined) throw new Error(`the broker found a bug in itself: ${bug}`);
   }
 }

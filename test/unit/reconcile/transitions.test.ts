@@ -37,6 +37,17 @@ describe('a change that the table of transitions does not allow', () => {
     assert.deepEqual([told.length, heard], [1, ['held']]);
   });
 
+  it('is a beginning, too: of what the checkpoint says nothing enters as ready', () => {
+    const { roster, id } = restoredIn();
+    const restored = roster.get(id);
+    assert.ok(restored);
+    const told: string[] = [];
+    const other = new Roster(new FakeClock(), (message) => void told.push(message));
+    other.restore({ ...restored, state: 'ready', reason: 'confirmed' });
+    assert.equal(other.get(id), undefined);
+    assert.match(told.join(), /was to begin as ready \(confirmed\), which no rule allows/);
+  });
+
   it('is none of those that lead out of a state, and every state has such', () => {
     for (const state of PLUGIN_STATES)
       assert.ok(
