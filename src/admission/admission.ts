@@ -140,10 +140,10 @@ export class Admission implements Admitter {
   }
 
   #subject(request: RegistrationRequest, full: string | Refusal, invalid: Refusal | undefined): FloodSubject {
-    // Rules are matched with the path that is meant, however it was spelled. What means none is no socket of a rule.
+    // Rules match the real path, however it was spelled. One that cannot be resolved matches no rule by socket.
     const meant = request.socket?.path ?? full;
     const badName = invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN';
-    // What is never let in is not kept either: strikes of it are in the checkpoint for as long as it calls.
+    // Of what can never be admitted nothing to pull is kept: its strikes are in the checkpoint for as long as it calls.
     const mayPull = typeof full === 'string' && !badName && invalid?.code !== 'VERSION_UNSUPPORTED';
     return {
       type: request.type,

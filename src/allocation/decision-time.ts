@@ -7,7 +7,7 @@ import type { Attempt } from './waiting.js';
 const MOST_OWED_MS = 200;
 /** The part of the time that pays back. */
 const PAID_BACK = 0.1;
-/** Who was put off is not tried sooner: each time all who wait are gone through, which nobody pays for. */
+/** A user that was put off is tried again after this long: each try goes through all waiting requests, at nobody's charge. */
 const AGAIN_MS = 100;
 /** Users that are remembered; beyond them whoever decided longest ago is forgotten. */
 const MOST_USERS = 1024;

@@ -164,7 +164,7 @@ export class Keeper {
     }
     if (lease.ttlMs !== undefined) this.#begin(entry);
     if (isNews) this.#await(entry);
-    // Whoever is told again what it has may rely on it as at the first time: somebody may have removed it from the disk.
+    // Before an answer is given again its record is on the disk again, should somebody have removed it.
     const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
     if (isAnswered) entry.cdi = await cdi.write(entry.lease, isRecorded);
     await isRecorded;

@@ -1,5 +1,5 @@
-// All leases. What is free is what is in no lease, worked out anew each time: a second set of what is taken could come to
-// say something else (the kubelet has one, and hands out devices twice by it: kubernetes/kubernetes#137534).
+// All leases. Free devices are computed from them on demand: a second set of what is taken could diverge, as the kubelet's
+// does, which then hands out devices twice (kubernetes/kubernetes#137534).
 import type { CdiResult } from './ports.js';
 import type { Lease, LeaseRecord } from '../model/lease.js';
 import { refused, type LeaseRef, type Result } from './result.js';

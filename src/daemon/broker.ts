@@ -29,8 +29,8 @@ import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/pee
 import { podResources, type PodResourcesParts } from './pod-resources.js';
 
 /**
- * After kubelet.sock was put in place nobody is dialled for so long: who has waited for kubelet.sock or broker.sock is
- * answered before the work of dialling everybody begins, and a plugin that registers at once need not be dialled.
+ * Plugins are dialled so long after kubelet.sock was put in place: clients that wait for kubelet.sock or broker.sock are
+ * answered first, and plugins that register by themselves need no dial.
  */
 const CALLERS_FIRST_MS = 25;
 
@@ -146,7 +146,7 @@ export class Broker {
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const { live, log } = this.#parts;
-    // Who is held by then has asked for it already.
+    // Held instances have asked for theirs already.
     const isKnown = (key: string): boolean =>
       [...this.core.roster.all()].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
     void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown).then((why) => {

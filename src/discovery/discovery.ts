@@ -147,7 +147,7 @@ export class Discovery {
   #hasRoom(path: string, owner: number): boolean {
     const { maxSockets, isTrusted } = this.#space();
     const share = Math.max(1, Math.floor(maxSockets / 4));
-    // What an owner has beyond its share counts against nobody else: it gives way where the room is needed.
+    // Sockets beyond the share of an owner are let go first when room is needed, so they count against nobody else.
     let [others, withExcess] = [0, 0];
     for (const [uid, count] of this.#byOwner) {
       if (isTrusted(uid)) continue;

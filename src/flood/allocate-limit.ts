@@ -1,5 +1,5 @@
-// How often one uid may ask for devices: `flood.allocate`, and as often beside it for what becomes of its leases. Nobody waits here and nobody is quarantined: who asks too often is
-// refused with a time, and the devices are given in the order of those who may ask.
+// How often one user may request devices (`flood.allocate`) and, counted apart, ask about its leases. Further requests are
+// refused with a time to come back; none waits here, and nobody is quarantined.
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { nobodysView } from './limit-views.js';

@@ -16,7 +16,7 @@ import { UserConnections, type TurnedAway } from './user-connections.js';
 const MAX_PROCESSES = 4_096;
 /** The key of those whose process is not known, or not counted apart. */
 const ALL = 'all';
-/** Such a part of all is large: while it is crowded, who holds it is shown; and it is over when so much is free. */
+/** While all are taken, processes with this part of all are shown in `limits`; it ends when as many are free. */
 const LARGE_PART = 16;
 
 /** It is no longer crowded when no newcomer has met the limit for so long, and a large part of all is free again. */

@@ -2,7 +2,7 @@
 // at, and for dialling who is in. While only they are left, newcomers are closed at once, which costs us nothing.
 import type { Alarm, Clock } from '../kernel/clock.js';
 
-/** It is over when nobody was turned away for this long: who holds the last ones shall not make it begin again and again. */
+/** The shortage ends after this long without a connection turned away, so that it does not begin again and again. */
 const CALM_MS = 3000;
 
 /** What is needed. */

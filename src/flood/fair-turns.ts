@@ -76,7 +76,7 @@ class Group {
     return next === undefined ? this.waiters[0] : next.first();
   }
 
-  /** Who came last of those who have most. */
+  /** The last waiter of the member that has most, down to a process. */
   last(): Waiter | undefined {
     return this.largest()?.last() ?? this.waiters.at(-1);
   }

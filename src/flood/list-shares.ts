@@ -1,5 +1,5 @@
-// What the lists of one user may cost: a share of bytes a second for each user that is neither root nor the broker's. The
-// bucket `updates` is a session's, and a user may have hundreds of sessions; reading their lists takes time from everybody.
+// Limits the bytes of lists a second of each ordinary user, because the bucket `updates` belongs to a session, and a user may
+// have hundreds of sessions.
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { EventSink } from '../model/event.js';

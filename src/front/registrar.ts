@@ -16,7 +16,7 @@ const REGISTER_MS = 15_000;
 const STREAM_MS = 5000;
 /** A kubelet that lives and lets us go so often within a minute has another client for the resource. */
 const LOST = { times: 3, withinMs: 60_000 };
-/** Who fronts a resource twice is not fought: the next try is so much later, and each further one twice as much. */
+/** Where another client offers the resource, too, the broker backs off instead of competing: so long, each time twice as long. */
 const YIELD: BackoffBounds = { firstMs: 60_000, maxMs: 600_000 };
 
 /** How far it is. */

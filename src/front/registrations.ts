@@ -2,7 +2,7 @@
 // them as with those that Register names: while it may admit pods the first list counts, so the second socket waits a little.
 import type { Clock } from '../kernel/clock.js';
 
-/** Whoever waits goes on after so long, whatever is under way: each door is there for the case that the other one fails. */
+/** A second socket waits at most this long: each of the two ways to the kubelet is there in case the other one fails. */
 const LIMIT_MS = 250;
 
 /** Counts them. */

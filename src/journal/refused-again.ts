@@ -53,7 +53,7 @@ export class RefusedAgain implements EventSink {
     const now = this.#clock.mono();
     const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, uid: event.uid };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
-    // Who knocks again and again is soon told to wait; what is wrong is what was said before.
+    // Repeated callers are soon refused for calling too often; the reason before that says what is wrong.
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
     const uid = this.#isStranger(event.uid) ? row.uid : event.uid;
     Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft, uid });

@@ -11,9 +11,8 @@ import type { PageSource } from './ports.js';
 /** Streams at a time: a page has one. */
 const MOST_STREAMS = 8;
 /**
- * So long a stream is left alone; after that the one that came first gives way when another one needs its place. It is as
- * often as a page asks that has none, and short: whoever wants to keep others out has to ask for more than eight in this
- * time, again and again.
+ * A stream is safe for this long; then the oldest yields to a newcomer. It is short, and as often as a page asks that has no
+ * stream, so that keeping others out takes more than eight new streams in each such time.
  */
 const STAY_MS = 5_000;
 /** Changes are gathered this long, milliseconds. */

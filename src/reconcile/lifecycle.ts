@@ -169,7 +169,7 @@ export class Lifecycle implements RosterListener, InstanceReports {
       if (isReplaced(instance)) this.close(instance, 'replaced', refusal.message);
       else {
         const lost: InstanceReport = { state: 'held', reason: 'connection-lost', message: refusal.message };
-        // What may not come in any more is not restarting itself.
+        // A plugin that may not register again cannot be restarting itself, so it is not settling.
         if (isVanished(refusal)) this.report(id, lost);
         else this.#ports.roster.report(id, lost);
       }

@@ -207,7 +207,7 @@ export class SocketListeners {
       const fresh = await this.#bindKubelet();
       try {
         this.#ports.settling.kubeletSocketRemade();
-        // In vain counts, too: whoever takes the name again and again would have it tried in each look.
+        // Failed attempts count, too: a process that keeps taking the name would cause one at every look.
         this.#remadeAt = [...this.#remadeAt, this.#ports.clock.mono()].slice(-REMADE_AT_MOST);
         fresh.publish();
       } catch (failure) {
