@@ -7,7 +7,7 @@ export const readConfig: ConfigReader = async (file, root) => {
     { loadGeneration },
     { ConfigInvalid, problemText },
     { yamlFile, defaultSource },
-    { surroundings },
+    { hostFacts },
     globs,
     { configWarnings, rulesBySocket },
     d,
@@ -16,7 +16,7 @@ export const readConfig: ConfigReader = async (file, root) => {
     import('./config/load-config.js'),
     import('./config/problem.js'),
     import('./platform/config/yaml-file.js'),
-    import('./platform/config/surroundings.js'),
+    import('./platform/config/host-facts.js'),
     import('./platform/config/globs.js'),
     import('./config/warnings.js'),
     import('./config/diff.js'),
@@ -24,7 +24,7 @@ export const readConfig: ConfigReader = async (file, root) => {
   ]);
   const source = file === undefined ? defaultSource : yamlFile(file);
   try {
-    const { form, settings, policy } = await loadGeneration(source, root, surroundings(), globs.compileGlob);
+    const { form, settings, policy } = await loadGeneration(source, root, hostFacts(), globs.compileGlob);
     const found = configWarnings(form, settings.paths, globs.compileGlob);
     const warnings = found.map((one) => problemText(one, file));
     const changed = d.diffForms(defaultForm, form).filter(({ key }) => !key.startsWith('rules')).length;

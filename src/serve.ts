@@ -15,7 +15,7 @@ import type { Log } from './kernel/log.js';
 import type { FaultOrder } from './model/fault-port.js';
 import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
-import { surroundings } from './platform/config/surroundings.js';
+import { hostFacts } from './platform/config/host-facts.js';
 import { defaultSource, yamlFile } from './platform/config/yaml-file.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
 import { PathTaken } from './platform/grpc/unix-listener.js';
@@ -83,7 +83,7 @@ async function main(): Promise<number> {
   }
   if (args.hasFaultPort && args.isTemporary && args.root !== undefined) removeWhenAbandoned(args.root);
   const source = args.config === undefined ? defaultSource : yamlFile(args.config);
-  const around = surroundings();
+  const around = hostFacts();
   let first;
   try {
     first = await loadGeneration(source, args.root, around, compileGlob);

@@ -4,12 +4,12 @@ import type { Device } from '../model/device.js';
 import { pluginKey } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
 import {
-  NO_FRONT,
-  timeText,
   type DeviceView,
   type FrontShown,
+  type ListedResource,
+  NO_FRONT,
   type PluginView,
-  type ResourceView,
+  timeText,
 } from '../model/views.js';
 
 /** What is known of plugins. */
@@ -106,9 +106,6 @@ export interface ResourceUse {
 
 /** Nothing becomes of them. */
 export const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
-
-/** A resource as it is listed. */
-export type ListedResource = Omit<ResourceView, 'devices'>;
 
 /** The same, with its devices for whoever wants them: a list is as long as its plugin likes. */
 export interface ShownResource extends ListedResource {

@@ -13,7 +13,7 @@ import type {
 } from '../model/settings.js';
 import type { ConfigForm } from './file-form.js';
 import { RulePolicy } from './policy.js';
-import type { CompileGlob, Matches, Surroundings } from './ports.js';
+import type { CompileGlob, Matches, HostFacts } from './ports.js';
 import { resolveSettings } from './resolve.js';
 import { globsThroughLinks } from './socket-globs.js';
 
@@ -35,7 +35,7 @@ export interface Generation {
 export function makeGeneration(
   form: ConfigForm,
   rootFlag: string | undefined,
-  around: Surroundings,
+  around: HostFacts,
   compile: CompileGlob,
 ): Generation {
   const { settings, problems } = resolveSettings(form, rootFlag, around);

@@ -1,6 +1,6 @@
 // The way of a configuration at start: read, resolve, and either a generation to work with or every problem at once.
 import { makeGeneration, type Generation } from './live-config.js';
-import type { CompileGlob, FormSource, Surroundings } from './ports.js';
+import type { CompileGlob, FormSource, HostFacts } from './ports.js';
 import { ConfigInvalid, located } from './problem.js';
 import { resolveSettings } from './resolve.js';
 
@@ -13,7 +13,7 @@ import { resolveSettings } from './resolve.js';
 export async function loadGeneration(
   source: FormSource,
   rootFlag: string | undefined,
-  around: Surroundings,
+  around: HostFacts,
   compile: CompileGlob,
 ): Promise<Generation> {
   const read = await source.read();

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { LONGEST_SOCKET_PATH, defaultRoot } from '../model/root.js';
 import type { Paths } from '../model/settings.js';
 import type { ConfigForm, PathsForm } from './file-form.js';
-import type { Surroundings } from './ports.js';
+import type { HostFacts } from './ports.js';
 import type { ConfigProblem } from './problem.js';
 
 /**
@@ -11,7 +11,7 @@ import type { ConfigProblem } from './problem.js';
  *
  * @param rootFlag the root of the command line, which counts more than the file's
  */
-export function resolvePaths(form: PathsForm, rootFlag: string | undefined, around: Surroundings): Paths {
+export function resolvePaths(form: PathsForm, rootFlag: string | undefined, around: HostFacts): Paths {
   const named = rootFlag ?? (form.root === 'auto' ? undefined : form.root);
   const root = named === undefined ? defaultRoot(around) : path.resolve(around.workingDirectory, named);
   return {

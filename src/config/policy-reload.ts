@@ -5,7 +5,7 @@ import type { EventSink } from '../model/event.js';
 import type { ReloadView } from '../model/views.js';
 import { changeText, diffForms, type Change } from './diff.js';
 import { makeGeneration, takeWhileRunning, type LiveConfig } from './live-config.js';
-import type { CompileGlob, FormSource, Surroundings } from './ports.js';
+import type { CompileGlob, FormSource, HostFacts } from './ports.js';
 import { located, problemText, type ConfigProblem } from './problem.js';
 import { resolveSettings } from './resolve.js';
 
@@ -23,7 +23,7 @@ export interface ReloadParts {
   readonly source: FormSource;
   readonly live: LiveConfig;
   readonly rootFlag: string | undefined;
-  readonly around: Surroundings;
+  readonly around: HostFacts;
   readonly compile: CompileGlob;
   readonly clock: Clock;
   readonly log: Log;

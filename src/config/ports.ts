@@ -29,7 +29,7 @@ export type Matches = (text: string) => boolean;
 export type CompileGlob = (pattern: string, kind: 'name' | 'socket') => Matches;
 
 /** What resolved settings depend on besides the file. */
-export interface Surroundings extends RootFacts {
+export interface HostFacts extends RootFacts {
   /** The name of this node for `csi.nodeName: auto`. */
   readonly nodeName: string;
   /** Whether the kernel can be asked who calls (koffi is installed). Asked only where the configuration needs it. */

@@ -16,7 +16,7 @@ import type { HttpSettings } from '../model/http.js';
 import type { ConfigForm, FloodForm, PlainSections } from './file-form.js';
 import { frontProblems, pathProblems, resolvePaths } from './paths.js';
 import { penaltyFigures } from './penalty.js';
-import type { Surroundings } from './ports.js';
+import type { HostFacts } from './ports.js';
 import type { ConfigProblem, KeyPath } from './problem.js';
 import { durationMs, resolveSection, sizeBytes } from './units.js';
 
@@ -34,7 +34,7 @@ export type Resolved =
  * @param rootFlag the root given on the command line, if any
  * @param around what the settings depend on besides the file
  */
-export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, around: Surroundings): Resolved {
+export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, around: HostFacts): Resolved {
   const problems: ConfigProblem[] = [];
   const plain = <K extends keyof PlainSections>(key: K): Settings[K] =>
     resolveSection<Settings[K]>(form[key] as never, [key], problems);
@@ -87,7 +87,7 @@ function resolveAllocator(form: ConfigForm['allocator'], problems: ConfigProblem
 }
 
 /** Readers of CDI files look into /var/run/cdi; only root may write there. */
-function cdiDirectory(written: string, paths: Paths, around: Surroundings): string | undefined {
+function cdiDirectory(written: string, paths: Paths, around: HostFacts): string | undefined {
   if (written === 'off') return undefined;
   if (written !== 'auto') return path.resolve(paths.root, written);
   return around.uid === 0 ? '/var/run/cdi' : path.join(paths.root, 'cdi');
@@ -103,7 +103,7 @@ function resolveFlood(form: FloodForm, problems: ConfigProblem[]): FloodSettings
   };
 }
 
-function resolveAdmission(form: ConfigForm, around: Surroundings, problems: ConfigProblem[]): AdmissionSettings {
+function resolveAdmission(form: ConfigForm, around: HostFacts, problems: ConfigProblem[]): AdmissionSettings {
   const { allowUids, ...rest } = form.admission;
   if (allowUids !== 'any' && !around.knowsCallers()) {
     problems.push({

@@ -109,6 +109,9 @@ export interface ResourceView {
   readonly devices: readonly DeviceView[];
 }
 
+/** A resource as it is listed, without its devices. */
+export type ListedResource = Omit<ResourceView, 'devices'>;
+
 /** One bucket of the flood policy. */
 export interface LimitView {
   readonly limit: string;

@@ -5,12 +5,12 @@ import { Buffer } from 'node:buffer';
 import type { Alarm } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
 import type { PageHead, PageRows } from '../model/page-views.js';
-import type { LimitView, PluginView } from '../model/views.js';
+import type { ListedResource, LimitView, PluginView } from '../model/views.js';
 import { startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
 import { Past } from './past.js';
 import { Pieces } from './pieces.js';
-import type { ListedResource, PicturePorts } from './ports.js';
+import type { PicturePorts } from './ports.js';
 
 const LISTS = ['plugins', 'resources', 'limits', 'leases'] as const satisfies readonly (keyof PageRows)[];
 const HEADS = [

@@ -3,15 +3,12 @@
 import type { Clock } from '../kernel/clock.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
-import type { DeviceView, ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
+import type { DeviceView, ExplainView, LimitView, ListedResource, PluginView, StatusView } from '../model/views.js';
 
 /** A result, or why there is none: one sentence. */
 export type Asked<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: { readonly code: string; readonly message: string } };
-
-/** What is shown of a resource in a list. */
-export type ListedResource = Omit<ResourceView, 'devices'>;
 
 /** The devices of a resource, of which only those are worked out that somebody is shown. */
 export interface ShownDevices {

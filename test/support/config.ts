@@ -1,6 +1,6 @@
 import { defaultForm } from '../../src/platform/config/compiled-form.js';
 import type { ConfigForm } from '../../src/config/file-form.js';
-import type { Surroundings } from '../../src/config/ports.js';
+import type { HostFacts } from '../../src/config/ports.js';
 
 /** The defaults as they would be written, with some top-level sections replaced. */
 export function formWith(changed: Partial<ConfigForm> = {}): ConfigForm {
@@ -8,7 +8,7 @@ export function formWith(changed: Partial<ConfigForm> = {}): ConfigForm {
 }
 
 /** An ordinary user on some machine. */
-export const somewhere: Surroundings = {
+export const somewhere: HostFacts = {
   uid: 1000,
   home: '/of/ann',
   xdgStateHome: undefined,

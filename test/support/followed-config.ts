@@ -6,7 +6,7 @@ import { PolicyReload, type ReloadOutcome } from '../../src/config/policy-reload
 import { silentLog } from './silence.js';
 import { watchConfigFile } from '../../src/platform/config/config-watch.js';
 import { compileGlob } from '../../src/platform/config/globs.js';
-import { surroundings } from '../../src/platform/config/surroundings.js';
+import { hostFacts } from '../../src/platform/config/host-facts.js';
 import { defaultSource, yamlFile } from '../../src/platform/config/yaml-file.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 
@@ -23,7 +23,7 @@ export interface FollowedConfig {
  * @throws ConfigInvalid
  */
 export async function loadLive(file?: string, source = sourceOf(file)): Promise<LiveConfig> {
-  return new LiveConfig(await loadGeneration(source, '/r', surroundings(), compileGlob), source.name, 'at start');
+  return new LiveConfig(await loadGeneration(source, '/r', hostFacts(), compileGlob), source.name, 'at start');
 }
 
 const sourceOf = (file: string | undefined): FormSource => (file === undefined ? defaultSource : yamlFile(file));
@@ -37,7 +37,7 @@ export async function followConfig(file?: string, between = (): void => undefine
     source,
     live,
     rootFlag: '/r',
-    around: surroundings(),
+    around: hostFacts(),
     compile: compileGlob,
     clock: systemClock,
     log: silentLog,

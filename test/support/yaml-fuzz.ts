@@ -5,7 +5,7 @@ import { seededRandom } from './seeded-random.js';
 import { loadGeneration } from '../../src/config/load-config.js';
 import { ConfigInvalid } from '../../src/config/problem.js';
 import { compileGlob } from '../../src/platform/config/globs.js';
-import { surroundings } from '../../src/platform/config/surroundings.js';
+import { hostFacts } from '../../src/platform/config/host-facts.js';
 import { parseYaml } from '../../src/platform/config/yaml-file.js';
 
 const shipped = readFileSync(path.join(import.meta.dirname, '..', '..', '..', 'config', 'plugin-broker.yaml'), 'utf8');
@@ -81,7 +81,7 @@ function oddYaml(seed: number): string {
 export async function readOdd(text: string): Promise<void> {
   const source = { name: 'f', file: 'f', read: () => parseYaml(text), looks: () => '' };
   try {
-    const { form } = await loadGeneration(source, '/r', surroundings(), compileGlob);
+    const { form } = await loadGeneration(source, '/r', hostFacts(), compileGlob);
     JSON.stringify(form);
   } catch (thrown) {
     if (!(thrown instanceof ConfigInvalid) || thrown.problems.length === 0) throw thrown;

@@ -24,7 +24,7 @@ const DISK_MS = 1500;
 const DISK_IN_ALL_MS = 3000;
 
 /** How the lock is asked for. */
-export interface LockWish {
+export interface LockRequest {
   /** How long a holder that is stopping is waited for. */
   readonly waitMs: number;
   /** Ask a holder to stop, whatever its phase. */
@@ -76,19 +76,19 @@ export interface InstanceLock {
  */
 export async function acquireInstanceLock(
   folder: string,
-  wish: LockWish,
+  request: LockRequest,
   ports: LockPorts,
   signal?: AbortSignal,
 ): Promise<LockOutcome> {
   const { clock } = ports;
   const late = (): Error => new Error('the disk does not answer');
-  const attempt = new Attempt(path.join(folder, 'lock'), wish, ports);
+  const attempt = new Attempt(path.join(folder, 'lock'), request, ports);
   // Nothing else does yet: a broker that waits for its predecessor has no other socket.
   const sleepNow = stayAwake();
   try {
     return await withDeadline(
       clock,
-      Math.max(wish.waitMs, wish.askedMs ?? 0) + DISK_IN_ALL_MS,
+      Math.max(request.waitMs, request.askedMs ?? 0) + DISK_IN_ALL_MS,
       late,
       (ending) => attempt.run(folder, ending),
       signal,
@@ -109,7 +109,7 @@ function problemOf({ errno, message }: NodeJS.ErrnoException): string {
 
 class Attempt {
   readonly #lock: string;
-  readonly #wish: LockWish;
+  readonly #request: LockRequest;
   readonly #ports: LockPorts;
   readonly #begunAt: number;
   #waitMs: number;
@@ -117,12 +117,12 @@ class Attempt {
   #saidMs: number | undefined;
   #gateUntil: number | undefined;
 
-  constructor(lock: string, wish: LockWish, ports: LockPorts) {
+  constructor(lock: string, request: LockRequest, ports: LockPorts) {
     this.#lock = lock;
-    this.#wish = wish;
+    this.#request = request;
     this.#ports = ports;
     this.#begunAt = ports.clock.mono();
-    this.#waitMs = wish.waitMs;
+    this.#waitMs = request.waitMs;
   }
 
   async run(folder: string, signal: AbortSignal): Promise<LockOutcome> {
@@ -160,7 +160,7 @@ class Attempt {
   async #ask(signal: AbortSignal): Promise<Reply> {
     // Most starts find nothing there.
     if ((await this.#onDisk(() => lockId(this.#lock))) === undefined) return { kind: 'nobody' };
-    const { takeover, askedMs = 0 } = this.#wish;
+    const { takeover, askedMs = 0 } = this.#request;
     const reply = await askHolder(this.#lock, takeover ? 'stop' : 'ask', this.#ports.clock, this.#answerMs, signal);
     if (takeover && reply.kind === 'holder') this.#waitMs = Math.max(this.#waitMs, askedMs);
     if (reply.kind === 'silent') this.#answerMs = Math.min(PATIENCE_MS, Math.max(ANSWER_MS, this.#leftMs));
@@ -186,7 +186,7 @@ class Attempt {
     }
     const { pid, phase } = reply.holder;
     try {
-      if (phase !== 'stopping' && !this.#wish.takeover) {
+      if (phase !== 'stopping' && !this.#request.takeover) {
         return `another broker (pid ${pid}, ${phase}) holds ${folder}: stop it first, or start with --takeover`;
       }
       if (left <= 0)

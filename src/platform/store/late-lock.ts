@@ -39,8 +39,8 @@ export class LateLock implements InstanceLock {
   /** @returns false: nobody removed it */
   async #try(): Promise<boolean> {
     const { signal } = this.#released;
-    const wish = { waitMs: 0, takeover: false };
-    const outcome = await acquireInstanceLock(this.#folder, wish, this.#ports, signal).catch((failure: unknown) => {
+    const request = { waitMs: 0, takeover: false };
+    const outcome = await acquireInstanceLock(this.#folder, request, this.#ports, signal).catch((failure: unknown) => {
       if (!signal.aborted) throw asError(failure);
     });
     if (outcome !== undefined) this.#take(outcome);

@@ -17,7 +17,7 @@ export interface Slicing {
 }
 
 /** What a list comes to, or why it was refused: one sentence for LIST_TOO_LARGE (`tooLarge`) or REQUEST_INVALID. */
-export type ListVerdict =
+export type DecodedList =
   | { readonly ok: true; readonly summary: ListSummary }
   | { readonly ok: false; readonly tooLarge: boolean; readonly message: string };
 
@@ -27,7 +27,7 @@ export type ListVerdict =
  * @param bytes the message as received; not kept
  * @param maxDevices admission.maxDevices; every entry counts, repeated ids too
  */
-export async function decodeDeviceList(bytes: Buffer, maxDevices: number, slicing: Slicing): Promise<ListVerdict> {
+export async function decodeDeviceList(bytes: Buffer, maxDevices: number, slicing: Slicing): Promise<DecodedList> {
   const reader = new DeviceListReader(bytes, maxDevices);
   try {
     while (!reader.readSlice()) await giveWay(slicing);

@@ -131,7 +131,7 @@ describe('a pending registration', () => {
     assert.deepEqual([bed.attempts.length, bed.reconciler.size], [3, 3]);
   });
 
-  it('that is wished twice for one incarnation is one, worked on at the earlier of the two times', async () => {
+  it('that is asked for twice for one incarnation is one, worked on at the earlier of the two times', async () => {
     const bed = new Bed();
     bed.reconciler.want(bed.pending(() => Promise.resolve(AGAIN)));
     await bed.clock.advance(50);
@@ -149,7 +149,7 @@ describe('a pending registration', () => {
     bed.reconciler.stop();
   });
 
-  it('that is wished again during its last attempt is worked on once more', async () => {
+  it('that is asked for again during its last attempt is worked on once more', async () => {
     const bed = new Bed();
     let end = (_: Attempt): void => undefined;
     bed.reconciler.want(bed.pending(() => new Promise((resolve) => (end = resolve))));

@@ -1,10 +1,10 @@
 import { hostname, homedir } from 'node:os';
-import type { Surroundings } from '../../config/ports.js';
+import type { HostFacts } from '../../config/ports.js';
 import { realDirectory } from '../fs/directories.js';
 import { Peers } from '../peer/peers.js';
 
 /** What this process runs as and where, as far as settings depend on it. */
-export function surroundings(env: NodeJS.ProcessEnv = process.env): Surroundings {
+export function hostFacts(env: NodeJS.ProcessEnv = process.env): HostFacts {
   const named = env['NODE_NAME'];
   return {
     uid: process.geteuid?.() ?? 0,
