@@ -187,11 +187,17 @@ export class Waiting {
     const open = new Set(changed);
     for (const waiter of [...this.#line]) {
       if (!this.#line.has(waiter)) continue;
-      if (!kept.has(waiter) && waiter.isConcerned(open, hasLeaseEnded) && waiter.attempt()) {
+      const isTried = !kept.has(waiter) && waiter.isConcerned(open, hasLeaseEnded);
+      const lacked = waiter.lacks();
+      if (isTried && waiter.attempt()) {
         this.#remove(waiter);
         // Whoever stood behind it may be the first now.
         for (const resource of waiter.resources) open.add(resource);
-      } else kept.add(waiter);
+        continue;
+      }
+      kept.add(waiter);
+      // It may keep others from something else by now, and whoever stood behind it may be the first for this.
+      if (lacked !== undefined && waiter.lacks() !== lacked) open.add(lacked);
     }
   }
 

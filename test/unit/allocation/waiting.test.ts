@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Waiting, type Attempt } from '../../../src/allocation/waiting.js';
+
+const NOT_NOW = { code: 'NO_DEVICES', message: 'too few' } as const;
+
+describe('who waits behind somebody that lacks something else by now', () => {
+  it('is served when it does so, before newcomers', async () => {
+    const waiting = new Waiting();
+    const free = new Map([
+      ['x', 0],
+      ['y', 1],
+    ]);
+    /** Tries to take one of each. */
+    const take = (resources: readonly string[]) => (): Attempt<string> => {
+      const lacks = resources.find((one) => (free.get(one) ?? 0) === 0);
+      if (lacks !== undefined) return { ok: false, refusal: NOT_NOW, isFinal: false, lacks };
+      return { ok: true, value: resources.join() };
+    };
+    const wait = (resources: readonly string[], uid: number) => {
+      const attempt = take(resources);
+      const first = attempt();
+      assert.ok(!first.ok);
+      return waiting.wait({ resources, uid, isStranger: true }, attempt, first);
+    };
+    const both = wait(['y', 'x'], 4001);
+    const behind = wait(['x'], 4002);
+    let served: string | undefined;
+    void behind.result.then((result) => (served = result.ok ? result.value : result.refusal.code));
+    // There is an x, and no y any more: the plugins say so one after the other.
+    free.set('x', 1).set('y', 0);
+    waiting.serve(new Set(['y']));
+    await Promise.resolve();
+    assert.deepEqual([served, waiting.size], ['x', 1]);
+    both.leave();
+    assert.equal((await both.result).ok, false);
+  });
+});
