@@ -2,13 +2,14 @@
 // CDI file, tell the owner. Until the record is on the disk nobody was told, and a fault anywhere undoes the mark.
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource, PluginAnswer } from '../model/lease.js';
+import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { available } from './availability.js';
 import { DecisionTime } from './decision-time.js';
 import { LeaseIds } from './ids.js';
 import { Keeper } from './keeper.js';
-import { Ledger, resourcesOf, type Entry } from './ledger.js';
+import { Ledger, type Entry } from './ledger.js';
+import { markOf } from './mark.js';
 import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, AskedAbout, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
@@ -19,7 +20,6 @@ import { Shares } from './shares.js';
 import { Waiting, type Attempt } from './waiting.js';
 
 const GIVEN_UP = { code: 'ALLOCATOR_STOPPING', message: 'the caller went away, or the broker is stopping' } as const;
-const NOTHING: PluginAnswer = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
 
 /** The allocator. */
 export class Allocations implements LeaseSource {
@@ -188,13 +188,20 @@ export class Allocations implements LeaseSource {
     const differs = differenceOf(lease, { wants, ttlMs }, owner);
     if (differs !== undefined)
       return refused('KEY_IN_USE', `key ${key ?? ''} names lease ${lease.id}, which was ${differs}`);
-    const isAnswered = await this.#asking.again(entry, this.#halt.signal);
-    return typeof isAnswered === 'boolean' ? this.#confirmed(entry, isAnswered) : { ok: false, refusal: isAnswered };
+    if (lease.answer.isLost !== true) return this.#confirmed(entry);
+    // Its plugins are asked once more for the same devices.
+    const answer = await this.#asking.ask(lease, this.#halt.signal);
+    if ('code' in answer) return { ok: false, refusal: answer };
+    if (this.#ledger.get(lease.id) !== entry) return hasEnded(entry);
+    const full = this.#shares.ofBytes({ ...entry.lease, answer });
+    entry.bytes = undefined;
+    if (full !== undefined) return { ok: false, refusal: full };
+    entry.lease = { ...entry.lease, answer };
+    return this.#confirmed(entry, true);
   }
 
   async #confirmed(entry: Entry, isAnswered = false): Promise<Result<Lease>> {
-    await this.keeper.confirm(entry, isAnswered);
-    return { ok: true, value: entry.lease };
+    return (await this.keeper.confirm(entry, isAnswered)) ? { ok: true, value: entry.lease } : hasEnded(entry);
   }
 
   async #give(
@@ -249,7 +256,11 @@ export class Allocations implements LeaseSource {
     };
     const attempt = (): Attempt<Entry> => {
       const found = payer === undefined ? decide() : this.#time.decide(payer, decide);
-      return found.ok ? { ok: true, value: this.#enter(request, owner, caller, found.value) } : found;
+      if (!found.ok) return found;
+      const of = { owner, uid: caller.uid, createdAt: this.#ports.clock.wall(), bootId: this.#ports.bootId };
+      const entry = markOf(request, found.value, { ...of, id: this.#ids.next() });
+      this.#ledger.add(entry);
+      return { ok: true, value: entry };
     };
     const ready = this.#ports.prepare(resources);
     if (ready !== undefined) await ready;
@@ -261,40 +272,17 @@ export class Allocations implements LeaseSource {
     );
   }
 
-  #enter(
-    { wants, key, ttlMs }: AllocationRequest,
-    owner: LeaseOwner,
-    caller: AllocationCaller,
-    granted: readonly Granted[],
-  ): Entry {
-    const lease: Lease = {
-      id: this.#ids.next(),
-      state: 'asking',
-      reason: undefined,
-      owner,
-      uid: caller.uid,
-      key,
-      wants,
-      granted,
-      answer: NOTHING,
-      createdAt: this.#ports.clock.wall(),
-      ttlMs,
-      expiresAt: undefined,
-      bootId: this.#ports.bootId,
-    };
-    const entry: Entry = { lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined };
-    this.#ledger.add(entry);
-    return entry;
-  }
-
   /** Counts a call, and says why it comes too soon; never of root or the own user about leases. */
   tooOften({ uid }: AllocationCaller, about: AskedAbout): Refused | undefined {
     return this.#shares.tooOften(uid, about);
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
-    this.#ledger.remove(entry.lease.id);
-    this.#serve(resourcesOf(entry), true);
+    this.keeper.undo(entry);
     return { ok: false, refusal };
   }
+}
+
+function hasEnded({ lease }: Entry): Refused {
+  return refused('LEASE_UNKNOWN', `lease ${lease.id} has ended meanwhile`);
 }

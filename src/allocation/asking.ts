@@ -8,7 +8,7 @@ import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
 import { mayBeGiven } from './availability.js';
 import { shareNode } from './choose.js';
 import type { DecisionTime } from './decision-time.js';
-import type { Entry, Ledger } from './ledger.js';
+import type { Ledger } from './ledger.js';
 import type { AllocationPorts, Offer } from './ports.js';
 
 /** Leases asked of one plugin at once. */
@@ -128,16 +128,6 @@ export class Asking {
     const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
-  }
-
-  /** Asks once more for the devices of a lease whose answer is lost. Whether it has one now that it had not, or why not. */
-  async again(entry: Entry, signal: AbortSignal): Promise<boolean | AllocationRefusal> {
-    if (entry.lease.answer.isLost !== true) return false;
-    const answer = await this.ask(entry.lease, signal);
-    if ('code' in answer) return answer;
-    entry.lease = { ...entry.lease, answer };
-    entry.bytes = undefined;
-    return true;
   }
 
   async #inLine(granted: Granted, uid: number, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {

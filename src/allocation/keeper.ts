@@ -2,6 +2,7 @@
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
+import { Endings, type Ended } from './endings.js';
 import type { LeaseIds } from './ids.js';
 import { Followers, type Tell } from './followers.js';
 import { Impairments } from './impairments.js';
@@ -22,14 +23,11 @@ export class Keeper {
   readonly #ids: LeaseIds;
   /** Who is told what becomes of them. */
   readonly followers: Followers;
-  /** Devices became free. */
-  readonly #freed: (resources: ReadonlySet<string>) => void;
   readonly #telling: Telling;
   readonly #impairments: Impairments;
   readonly #alarms: Alarms;
   readonly #looks: OwnerLooks;
-  /** CDI files of leases whose end is not on the disk yet. */
-  readonly #toRemove = new Set<string>();
+  readonly #endings: Endings;
   #state: LedgerState | 'unread' = 'unread';
   #isSettled = false;
   #isStopping = false;
@@ -39,11 +37,11 @@ export class Keeper {
     this.#ports = ports;
     this.#ledger = ledger;
     this.#ids = ids;
-    this.#freed = freed;
     this.#alarms = new Alarms(ports.clock);
     this.#looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
     this.followers = new Followers(ports);
     this.#telling = new Telling(ports.events, this.followers);
+    this.#endings = new Endings(ports, ledger, this.#telling, freed);
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
 
@@ -76,12 +74,14 @@ export class Keeper {
   async restore(records: readonly LeaseRecord[], state: LedgerState | 'unread'): Promise<void> {
     const { cdi, events } = this.#ports;
     this.#state = state;
+    const over: Ended[] = [];
     for (const record of records) {
       this.#ids.seen(record.id);
       const life = revived(record, this.#ports);
       if (life.kind === 'lives') this.#ledger.add(life.entry);
-      else await this.#forget(life.entry, life.reason);
+      else over.push(life);
     }
+    await this.#endings.forget(over);
     if (state === 'stale') {
       for (const entry of recoveredLeases(await cdi.claims(), this.#ledger, this.#ids, this.#ports)) {
         this.#ledger.add(entry);
@@ -136,7 +136,9 @@ export class Keeper {
     }
     entry.lease = { ...entry.lease, state: 'active' };
     this.#telling.changed(entry);
-    entry.cdi = await file;
+    if (!(await this.#hasFile(entry, file))) {
+      return { code: 'LEASE_UNKNOWN', message: `lease ${id} ended before its owner was told of it` };
+    }
     if (entry.cdi !== undefined && 'problem' in entry.cdi) {
       log.warn('allocation.no-cdi', `lease ${id} has no CDI name: ${entry.cdi.problem}`, { lease: id });
     }
@@ -151,8 +153,10 @@ export class Keeper {
    * Its owner was seen: a time to live begins anew, and nothing is in doubt any more.
    *
    * @param isAnswered its plugins were asked once more, because what they had answered was lost
+   * @returns whether it has not ended by then: nothing is written of a lease that has
    */
-  async confirm(entry: Entry, isAnswered = false): Promise<void> {
+  async confirm(entry: Entry, isAnswered = false): Promise<boolean> {
+    if (!this.#endings.isThere(entry)) return false;
     const { bootId, store, cdi } = this.#ports;
     const { lease } = entry;
     const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
@@ -166,17 +170,28 @@ export class Keeper {
     if (isNews) this.#await(entry);
     // Before an answer is given again its record is on the disk again, should somebody have removed it.
     const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
-    if (isAnswered) entry.cdi = await cdi.write(entry.lease, isRecorded);
+    if (isAnswered && !(await this.#hasFile(entry, cdi.write(entry.lease, isRecorded)))) return false;
     await isRecorded;
     if (isAnswered) this.lookAtDevices();
+    return this.#endings.isThere(entry);
+  }
+
+  /** Waits for the CDI file of a lease. Whether that has not ended meanwhile: its end came too early for the file, which goes now. */
+  async #hasFile(entry: Entry, file: Promise<Entry['cdi']>): Promise<boolean> {
+    entry.cdi = await file;
+    if (this.#endings.isThere(entry)) return true;
+    await this.#ports.cdi.remove(entry.lease.id);
+    return false;
   }
 
   /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
-    if (!this.#ledger.remove(entry.lease.id)) return;
-    this.#telling.changed(entry);
-    this.#freed(resourcesOf(entry));
-    await this.#forget(entry, reason);
+    await this.#endings.end([{ entry, reason }]);
+  }
+
+  /** Takes a mark away that does not become a lease; nothing of it is on the disk. */
+  undo(entry: Entry): void {
+    this.#endings.drop(entry);
   }
 
   /** Whether the owner of a lease is known to have ended. */
@@ -208,9 +223,10 @@ export class Keeper {
   async reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
     const before = this.#state;
     if (before === 'ok' || before === 'unread') return before === 'ok' ? undefined : before;
-    for (const entry of [...this.#ledger.all()]) {
-      if (before === 'unknown' || entry.lease.reason === 'ledger-recovered') await this.end(entry, 'ledger-reset');
-    }
+    const unknown = [...this.#ledger.all()].filter(
+      ({ lease }) => before === 'unknown' || lease.reason === 'ledger-recovered',
+    );
+    await this.#endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
     this.#state = 'ok';
     await this.#ports.store.setLedger('ok');
     await this.#ports.cdi.reconcile(
@@ -222,8 +238,7 @@ export class Keeper {
 
   /** Writes reach the disk again. */
   caughtUp(): void {
-    for (const id of this.#toRemove) void this.#ports.cdi.remove(id);
-    this.#toRemove.clear();
+    this.#endings.caughtUp();
   }
 
   /** Stops looking. */
@@ -233,18 +248,6 @@ export class Keeper {
     this.#looks.stop();
     this.#impairments.stop();
     this.followers.stop();
-  }
-
-  async #forget(entry: Entry, reason: LeaseReason): Promise<void> {
-    const { id } = entry.lease;
-    const isExpired = reason === 'ttl-over';
-    this.#telling.tell(entry, {
-      type: isExpired ? 'expired' : 'released',
-      reason,
-      message: isExpired ? 'was not renewed in time' : 'is over',
-    });
-    if (await this.#ports.store.remove(id)) await this.#ports.cdi.remove(id);
-    else this.#toRemove.add(id);
   }
 
   /** Begins its time to live. */
@@ -265,7 +268,7 @@ export class Keeper {
   }
 
   #endIfOver(entry: Entry): void {
-    if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.state === 'asking') return;
+    if (!this.#endings.isThere(entry) || entry.lease.state === 'asking') return;
     if (entry.endsAt !== undefined && this.#ports.clock.mono() >= entry.endsAt) void this.end(entry, 'ttl-over');
     else if (this.hasEnded(entry)) void this.end(entry, 'owner-ended');
   }

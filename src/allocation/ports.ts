@@ -23,7 +23,8 @@ export type CdiResult =
 
 /**
  * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no
- * allocation. One method at a time is called for one lease; none rejects.
+ * allocation. One method at a time is called for one lease, but `remove` while `write` is under way where the lease ends
+ * then, and once more after it; none rejects.
  */
 export interface CdiFiles {
   /**

@@ -1,0 +1,82 @@
+// How leases end: in memory at once, whatever the disk does, then on the disk, and their CDI files last.
+import type { LeaseReason } from '../model/allocation-reasons.js';
+import { resourcesOf, type Entry, type Ledger } from './ledger.js';
+import type { AllocationPorts } from './ports.js';
+import type { Telling } from './telling.js';
+
+/** A lease that is over, and why. */
+export interface Ended {
+  readonly entry: Entry;
+  readonly reason: LeaseReason;
+}
+
+/** Ends leases. */
+export class Endings {
+  readonly #ports: Pick<AllocationPorts, 'store' | 'cdi'>;
+  readonly #ledger: Ledger;
+  readonly #telling: Telling;
+  readonly #freed: (resources: ReadonlySet<string>) => void;
+  /** CDI files of leases whose end is not on the disk yet. */
+  readonly #toRemove = new Set<string>();
+
+  /** @param freed devices of these resources became free */
+  constructor(
+    ports: Pick<AllocationPorts, 'store' | 'cdi'>,
+    ledger: Ledger,
+    telling: Telling,
+    freed: (resources: ReadonlySet<string>) => void,
+  ) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+    this.#telling = telling;
+    this.#freed = freed;
+  }
+
+  /** Whether a lease, or a mark, has not ended: asked again after anything was awaited. */
+  isThere(entry: Entry): boolean {
+    return this.#ledger.get(entry.lease.id) === entry;
+  }
+
+  /** Takes a lease, or a mark, out of memory: its devices are free, and whoever shows leases is told. Whether it was there. */
+  drop(entry: Entry): boolean {
+    if (!this.isThere(entry)) return false;
+    this.#ledger.remove(entry.lease.id);
+    this.#telling.changed(entry);
+    this.#freed(resourcesOf(entry));
+    return true;
+  }
+
+  /** Ends those of these leases that have not ended. Resolves as {@link forget} does. */
+  async end(ended: readonly Ended[]): Promise<void> {
+    await this.forget(ended.filter(({ entry }) => this.drop(entry)));
+  }
+
+  /**
+   * Tells that leases are over, which are in memory no more, and takes them from the disk: all with one write, since a start
+   * after a reboot may have as many as there can be. Resolves when that is on the disk, or cannot be. Their files go one
+   * after the other: where the directory hangs, each removal that has begun holds a thread.
+   */
+  async forget(ended: readonly Ended[]): Promise<void> {
+    const gone = await Promise.all(
+      ended.map(async ({ entry, reason }) => {
+        const { id } = entry.lease;
+        const isExpired = reason === 'ttl-over';
+        this.#telling.tell(entry, {
+          type: isExpired ? 'expired' : 'released',
+          reason,
+          message: isExpired ? 'was not renewed in time' : 'is over',
+        });
+        if (await this.#ports.store.remove(id)) return id;
+        this.#toRemove.add(id);
+        return undefined;
+      }),
+    );
+    for (const id of gone) if (id !== undefined) await this.#ports.cdi.remove(id);
+  }
+
+  /** Writes reach the disk again: so does the end of every lease. */
+  caughtUp(): void {
+    for (const id of this.#toRemove) void this.#ports.cdi.remove(id);
+    this.#toRemove.clear();
+  }
+}
