@@ -98,12 +98,12 @@ export class PluginCall {
 
   /** Gives it up: it ends with this status, unless it is over. */
   cancel(status: number, details: string): void {
-    this.#finish({ status, details, isPeers: false }, constants.NGHTTP2_CANCEL);
+    this.#finish({ status, details, isPeers: false }, true);
   }
 
   /** The peer answered what cannot be taken: the call ends with this status. */
   refuse(status: number, details: string): void {
-    this.#finish({ status, details, isPeers: true }, constants.NGHTTP2_CANCEL);
+    this.#finish({ status, details, isPeers: true }, true);
   }
 
   #opened(stream: ClientHttp2Stream | undefined, request: Buffer): void {
@@ -113,7 +113,7 @@ export class PluginCall {
     }
     if (this.#isOver) {
       stream.on('error', () => undefined);
-      stream.close(constants.NGHTTP2_CANCEL);
+      this.#link.giveUp(stream);
       return;
     }
     this.#stream = stream;
@@ -228,7 +228,7 @@ export class PluginCall {
     this.#finish({ ...status, isPeers: this.#http !== undefined });
   }
 
-  #finish(end: CallEnd, resetWith?: number): void {
+  #finish(end: CallEnd, isGivenUp = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#ready.length = 0;
@@ -236,7 +236,8 @@ export class PluginCall {
     this.#awaitRest();
     const stream = this.#stream;
     if (stream !== undefined) {
-      if (resetWith !== undefined && !stream.destroyed) stream.close(resetWith);
+      // A call that was answered before its request had left would be kept with it until the connection ends.
+      if (isGivenUp || !stream.writableFinished) this.#link.giveUp(stream);
       // Else what is still under way would keep the call from closing.
       stream.resume();
     }

@@ -2,6 +2,7 @@
 // before it stands. It is never taken up again once it has ended: who needs another one makes it.
 import {
   connect as connectSession,
+  constants,
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type OutgoingHttpHeaders,
@@ -14,6 +15,9 @@ import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
 /** Node would reset calls where large lists come in many pieces: what may arrive is a matter of windows and of the border. */
 const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
+/** Calls that were given up and are not closed yet. A reset leaves at once, unless the peer lets nothing out: takes no further call at a
+ * time, or reads nothing. Each keeps its request until then. */
+const MOST_GIVEN_UP = 64;
 
 /** A connection. */
 export class PluginLink {
@@ -29,6 +33,7 @@ export class PluginLink {
   readonly #waiting: (() => void)[] = [];
   readonly #followers: (() => void)[] = [];
   #isClosing = false;
+  #givenUp = 0;
 
   /**
    * Dials at once.
@@ -50,7 +55,9 @@ export class PluginLink {
 
   /** Whether further calls may be put on it. */
   get isUsable(): boolean {
-    return !this.#hasEnded && !this.#isClosing && this.#session?.closed !== true && this.#session?.destroyed !== true;
+    return (
+      !this.#socket.destroyed && !this.#isClosing && this.#session?.closed !== true && this.#session?.destroyed !== true
+    );
   }
 
   /** Whether the peer has begun to speak HTTP/2. */
@@ -60,7 +67,7 @@ export class PluginLink {
 
   /** Whether it has ended, or is about to because one of its ends was lost. */
   get isLost(): boolean {
-    return this.#hasEnded || this.#fault !== undefined || this.#session?.destroyed === true;
+    return this.#socket.destroyed || this.#fault !== undefined || this.#session?.destroyed === true;
   }
 
   /** Why the border ended it; undefined when it did not. */
@@ -87,6 +94,17 @@ export class PluginLink {
       return;
     }
     begin(this.#request(headers));
+  }
+
+  /** Resets a call of it. With too many that cannot be closed it is lost. */
+  giveUp(stream: ClientHttp2Stream): void {
+    if (stream.destroyed) return;
+    this.#givenUp += 1;
+    stream.once('close', () => (this.#givenUp -= 1));
+    stream.close(constants.NGHTTP2_CANCEL);
+    if (this.#givenUp <= MOST_GIVEN_UP || this.#socket.destroyed) return;
+    this.#error ??= new Error(`${String(this.#givenUp)} calls that were given up could not be closed`);
+    this.#socket.destroy();
   }
 
   /** Calls back once when the peer has begun to speak, or when it has ended; at once where that is so. */

@@ -11,9 +11,9 @@ import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
-import { answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
+import { answer, answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
 import { indexed, literal } from '../../support/http2/hpack-writer.js';
-import { message, number32 } from '../../support/http2/raw-peer.js';
+import { message, number32, settings } from '../../support/http2/raw-peer.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const NONE = Buffer.alloc(0);
@@ -257,6 +257,7 @@ void describe('a call to a plugin', () => {
     const called = channel();
     await Promise.all(Array.from({ length: 300 }, () => called.unary('/t/Any', NONE, 20_000, never)));
     assert.equal(connections.length, 1);
+    assert.equal(connections[0]?.resets.size, 0, 'none is reset that was answered as it should be');
   });
 
   void it('goes to a new connection when the plugin said GOAWAY, and what was under way is answered', async () => {
@@ -284,6 +285,51 @@ void describe('a call to a plugin', () => {
     await answered;
     assert.equal(connections.length, 2);
     assert.equal(losses, 1);
+  });
+
+  void it('that is answered although its request never left is closed, and holds nothing', async () => {
+    const asked: number[] = [];
+    const { connections } = await plugin({
+      Any: (connection, stream) => {
+        // INITIAL_WINDOW_SIZE 0: no octet of a request may be sent.
+        if (asked.length === 0) connection.write(settings([4, 0]));
+        asked.push(stream);
+        connection.write(answer(stream, NONE));
+      },
+      Fails: (connection, stream) => {
+        asked.push(stream);
+        only(ok, ['grpc-status', '9'])(connection, stream);
+      },
+    });
+    const called = channel();
+    await called.unary('/t/Any', NONE, 5000, never);
+    asked.length = 0;
+    for (let turn = 0; turn < 100; turn++) await called.unary('/t/Any', Buffer.alloc(1000), 5000, never);
+    assert.equal((await failing(called.unary('/t/Fails', NONE, 5000, never))).status, S.FAILED_PRECONDITION);
+    await eventually('each was reset', () => asked.every((stream) => connections[0]?.resets.get(stream) === 8));
+    assert.deepEqual([asked.length, connections.length], [101, 1]);
+  });
+
+  void it('of many that were given up and cannot be closed is on a connection that is given up with them', async () => {
+    const { connections } = await plugin({
+      // MAX_CONCURRENT_STREAMS 1: what comes beyond it waits in our own connection, given up or not.
+      First: (connection) => void connection.write(settings([3, 1])),
+    });
+    const called = channel();
+    const lasting = called.stream('/t/First', NONE);
+    const ends = lasting.read();
+    await called.connect(5000, never);
+    await eventually('it was asked', () => connections.length === 1);
+    let tries = 0;
+    for (; lasting.end === undefined; tries++) {
+      assert.ok(tries < 200, 'all wait for ever');
+      await failing(called.unary('/t/Any', Buffer.alloc(1000), 5, never)).catch(() => undefined);
+    }
+    assert.equal(await ends, undefined);
+    assert.equal(lasting.end.status, S.UNAVAILABLE);
+    assert.ok(tries >= 64, `${tries} calls of an honest plugin that hangs are borne`);
+    await called.unary('/t/Any', NONE, 5000, never);
+    assert.equal(connections.length, 2);
   });
 
   void it('that nobody answers ends at its time, and when it is given up', async () => {

@@ -24,7 +24,7 @@ export function answerHeaders(stream: number): Buffer {
 }
 
 /** A whole unary answer. */
-function answer(stream: number, payload: Buffer): Buffer {
+export function answer(stream: number, payload: Buffer): Buffer {
   return Buffer.concat([
     answerHeaders(stream),
     encodeFrame(FRAME.DATA, 0, stream, message(payload)),
@@ -41,6 +41,8 @@ export function earlyHints(stream: number): Buffer {
 export class ServedConnection {
   readonly socket: net.Socket;
   isClosed = false;
+  /** Codes of RST_STREAM that came, by call. */
+  readonly resets = new Map<number, number>();
   #rest: Buffer = NONE;
   #hasPreface = false;
   readonly #decoder = new HpackDecoder(65_536);
@@ -64,6 +66,7 @@ export class ServedConnection {
         if (head.type === FRAME.SETTINGS && (head.flags & FLAG.ACK) === 0) {
           this.write(encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, NONE));
         }
+        if (head.type === FRAME.RST_STREAM) this.resets.set(head.stream, payload.readUInt32BE(0));
         if (head.type !== FRAME.HEADERS) continue;
         const priority = (head.flags & FLAG.PRIORITY) !== 0 ? 5 : 0;
         const fields = this.#decoder.decode(payload.subarray(priority));
