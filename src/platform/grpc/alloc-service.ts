@@ -35,8 +35,8 @@ import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
 
-/** Values in one request: more than any that is not refused has. */
-const MOST_VALUES = 4096;
+/** Fields in one request: more than any that is not refused has. */
+const MOST_FIELDS = 4096;
 /** Leases of one page: each at most a hundred KiB, and a page far below what clients take. */
 const LEASES_A_PAGE = 16;
 
@@ -99,7 +99,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
 
   const list = (call: ServerWritableStream<Bytes, Bytes>): void => {
     try {
-      const { resource } = ListRequest.decode(call.request);
+      const { resource } = ListRequest.decode(call.request, MOST_FIELDS);
       const caller = callerOf(call.metadata);
       const tooOften = allocations.tooOften(caller, 'leases');
       door.connectionOf(call.metadata)?.answered(tooOften === undefined);
@@ -153,7 +153,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       if (hasBegun) return;
       hasBegun = true;
       try {
-        const { lease } = AttachRequest.decode(bytes);
+        const { lease } = AttachRequest.decode(bytes, MOST_FIELDS);
         const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
         const result = allocations.attach(ref, callerOf(call.metadata), stream.tell, gone.signal);
         if (!result.ok) end(result.refusal);
@@ -169,17 +169,17 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   const encodeLease = (lease: Lease): Bytes => LeaseMessage.encode(viewOf(lease));
   const handlers: UntypedServiceImplementation = {
     Allocate: unary(
-      (bytes) => () => AllocateRequest.decode(bytes, MOST_VALUES),
+      (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
       (request, caller, signal) => allocations.allocate(request, caller, signal),
       encodeLease,
     ),
     Renew: unary(
-      (bytes) => LeaseRef.decode(bytes),
+      (bytes) => LeaseRef.decode(bytes, MOST_FIELDS),
       (ref, caller) => allocations.renew(ref, caller),
       encodeLease,
     ),
     Release: unary(
-      (bytes) => LeaseRef.decode(bytes),
+      (bytes) => LeaseRef.decode(bytes, MOST_FIELDS),
       (ref, caller) => allocations.release(ref, caller),
       (wasHeld) => ReleaseReply.encode({ wasHeld }),
     ),

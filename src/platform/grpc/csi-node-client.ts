@@ -10,8 +10,8 @@ import { ServiceConnection, type ServiceConnectionPorts } from './service-connec
 const REQUEST = NodeGetInfoRequest.encode({});
 /** A node id and a few labels. */
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** Values of such an answer: a node has few segments. */
-const MOST_VALUES = 1024;
+/** Fields of such an answer, three for each segment: a node has few. */
+const MOST_FIELDS = 4096;
 
 /** Opens clients of CSI drivers. */
 export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBytes'>): OpenCsiNodeClient {
@@ -21,7 +21,7 @@ export function csiNodeClients(ports: Omit<ServiceConnectionPorts, 'maxMessageBy
       nodeGetInfo: async (limitMs, signal) => {
         try {
           const bytes = await connection.unary(nodeService.NodeGetInfo.path, REQUEST, limitMs, signal);
-          const { nodeId, maxVolumesPerNode, accessibleTopology } = NodeGetInfoResponse.decode(bytes, MOST_VALUES);
+          const { nodeId, maxVolumesPerNode, accessibleTopology } = NodeGetInfoResponse.decode(bytes, MOST_FIELDS);
           const segments = accessibleTopology?.segments ?? new Map<string, string>();
           return { ok: true, answer: { nodeId, maxVolumesPerNode, segments } };
         } catch (failure) {

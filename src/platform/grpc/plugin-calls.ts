@@ -12,8 +12,10 @@ import {
 } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { CallFailed, type PluginChannel } from './plugin-client.js';
 
-/** Bytes of an answer to Allocate; of one that a lease keeps 64 KiB may be texts. */
+/** Bytes of an answer to Allocate for a pod, which is passed on and not read. */
 const MAX_ALLOCATE_BYTES = 1024 * 1024;
+/** Of one that a lease keeps: 64 KiB of it may be texts. */
+const MAX_LEASE_BYTES = 128 * 1024;
 /** Bytes of an answer that names devices: MOST_IDS ids of 16 bytes. */
 const MAX_PREFERRED_BYTES = 1024 * 1024;
 /** Bytes of answers that say nothing. */
@@ -24,8 +26,12 @@ const MAX_BYTES: Readonly<Record<Parameters<DeviceCalls['call']>[0], number>> = 
   GetPreferredAllocation: MAX_PREFERRED_BYTES,
   PreStartContainer: MAX_EMPTY_BYTES,
 };
-/** Variables, mounts, devices and annotations of one answer. */
-const MOST_PARTS = 8192;
+/** Fields of an answer that a lease keeps, known or not: a mount has four, a variable three. */
+const MOST_FIELDS = 16_384;
+/** CDI names of one answer. */
+const MOST_NAMES = 8192;
+/** Characters of annotations that name CDI devices: more than a lease keeps are not looked into. */
+const MAX_NAMES_CHARACTERS = 64 * 1024;
 /** Ids of one answer. */
 const MOST_IDS = 65_536;
 
@@ -41,15 +47,11 @@ export function deviceCalls(channel: PluginChannel): DeviceCalls {
     allocate: async (ids, limitMs, signal) => {
       // One container: some plugins refuse more, and the kubelet never sends more.
       const request = AllocateRequest.encode({ containerRequests: [{ devicesIds: ids }] });
-      const bytes = await call('Allocate', request, limitMs, signal);
-      const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_PARTS)).containerResponses;
+      const bytes = await channel.unary(devicePluginService.Allocate.path, request, limitMs, signal, MAX_LEASE_BYTES);
+      const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_FIELDS)).containerResponses;
       if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');
       const { envs, mounts, devices, annotations, cdiDevices } = answer;
-      const annotated = [...annotations]
-        .filter(([key]) => key.startsWith(CDI_ANNOTATION))
-        .flatMap(([, names]) => names.split(','))
-        .map((name) => name.trim());
-      const names = [...cdiDevices.map(({ name }) => name), ...annotated].filter((name) => name !== '');
+      const names = [...cdiDevices.map(({ name }) => name), ...annotated(annotations)].filter((name) => name !== '');
       return { envs, mounts, devices, annotations, cdiDevices: [...new Set(names)] } satisfies PluginAnswer;
     },
     preferred: async ({ available, mustInclude, size }, limitMs, signal) => {
@@ -64,6 +66,20 @@ export function deviceCalls(channel: PluginChannel): DeviceCalls {
       await call('PreStartContainer', PreStartContainerRequest.encode({ devicesIds: ids }), limitMs, signal);
     },
   };
+}
+
+/** CDI names in annotations; empty ones are among them. */
+function annotated(annotations: ReadonlyMap<string, string>): readonly string[] {
+  const values = [...annotations].filter(([key]) => key.startsWith(CDI_ANNOTATION)).map(([, value]) => value);
+  const characters = values.reduce((sum, { length }) => sum + length, 0);
+  if (characters > MAX_NAMES_CHARACTERS) throw unusable('its annotations of CDI devices are too long');
+  const names = values.flatMap((value) => value.split(',', MOST_NAMES + 1));
+  if (names.length > MOST_NAMES) throw unusable('its annotations name too many CDI devices');
+  return names.map((name) => name.trim());
+}
+
+function unusable(details: string): CallFailed {
+  return new CallFailed(GRPC_STATUS.INTERNAL, details);
 }
 
 /** An answer that cannot be decoded is a failed call like any other. */

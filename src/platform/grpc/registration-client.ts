@@ -17,8 +17,8 @@ import { transportFault } from './transport-fault.js';
 
 /** Answers of registration sockets are small: names, versions, a path. */
 const MAX_INFO_BYTES = 256 * 1024;
-/** Versions in it: admission reads as many as have a thousand characters together. */
-const MOST_VERSIONS = 1024;
+/** Fields in it, one for each version: admission reads as many versions as have a thousand characters together. */
+const MOST_FIELDS = 2048;
 /** A connection is kept this long for what comes after GetInfo: an older one may be gone, and is a descriptor of each side. */
 const KEEP_MS = 5000;
 /** Connections kept at once; of more each call has its own. */
@@ -82,7 +82,7 @@ class Talk implements RegistrationTalk {
     let info: PluginInfo | undefined;
     try {
       const answer = await channel.unary(GetInfo.path, InfoRequest.encode({}), limitMs, this.#signal);
-      info = decoded(() => PluginInfoMessage.decode(answer, MOST_VERSIONS));
+      info = decoded(() => PluginInfoMessage.decode(answer, MOST_FIELDS));
       return info;
     } finally {
       if (info === undefined) channel.close();

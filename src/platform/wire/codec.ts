@@ -33,6 +33,7 @@ export function message<const F extends Fields>(name: string, fields: F): Messag
     const target: Record<string, unknown> = { ...before };
     if (before === undefined) for (const plan of plans) target[plan.key] = plan.absent();
     while (reader.pos < reader.end) {
+      reader.value(name);
       const tag = reader.tag(name);
       const plan = byNumber.get(tag >>> 3);
       if (plan === undefined || !plan.accepts(tag & 7)) reader.skip(tag, name);

@@ -60,14 +60,14 @@ function repeatedPlan(key: string, number: number, codec: ElementCodec, where: s
     accepts: (framing) => framing === codec.framing || (isPacked && framing === WIRE.BYTES),
     read: (reader, framing, before) => {
       const items = before as unknown[];
-      const take = (): void => {
-        if (!codec.isMessage) reader.value(where);
-        items.push(codec.read(reader, where, undefined));
-      };
+      const take = (): void => void items.push(codec.read(reader, where, undefined));
       if (!isPacked || framing === WIRE.VARINT) take();
       else
         within(reader, where, () => {
-          while (reader.pos < reader.end) take();
+          while (reader.pos < reader.end) {
+            reader.value(where);
+            take();
+          }
         });
       return items;
     },
@@ -92,9 +92,9 @@ function mapPlan(key: string, number: number, codec: ElementCodec, where: string
     read: (reader, _framing, before) => {
       let name = '';
       let held: unknown;
-      reader.value(where);
       within(reader, where, () => {
         while (reader.pos < reader.end) {
+          reader.value(where);
           const tag = reader.tag(where);
           if (tag === ((1 << 3) | WIRE.BYTES)) name = reader.text(where);
           else if (tag === ((2 << 3) | codec.framing)) held = codec.read(reader, where, held);
@@ -127,10 +127,8 @@ function elementCodec(element: Element, where: string): ElementCodec {
       element.write(writer, value);
       writer.count(writer.length - after);
     },
-    read: (reader, _where, before) => {
-      reader.value(where);
-      return within(reader, where, () => element.read(reader, before as Decoded<Fields> | undefined));
-    },
+    read: (reader, _where, before) =>
+      within(reader, where, () => element.read(reader, before as Decoded<Fields> | undefined)),
   };
 }
 

@@ -17,7 +17,7 @@ export class Reader {
   /** The halves of the last varint, each an unsigned 32-bit number. */
   low = 0;
   high = 0;
-  /** How many values of lists, maps and messages it may still have: each costs far more than its two bytes. */
+  /** How many fields and packed numbers it may still have, at all levels and known or not: each costs far more than its two bytes. */
   valuesLeft = Infinity;
 
   constructor(bytes: Buffer, pos = 0, end = bytes.length) {
@@ -55,7 +55,7 @@ export class Reader {
     throw new WireError(`${where} has a number of more than ten bytes`);
   }
 
-  /** Counts a value of a list, a map or a message. */
+  /** Counts a field, or a packed number. */
   value(where: string): void {
     this.valuesLeft -= 1;
     if (this.valuesLeft < 0) throw new WireError(`${where}: there are more values than are read`);

@@ -79,8 +79,8 @@ export interface MessageType<F extends Fields> {
   /** @throws WireError when a value cannot be carried by its field */
   encode(value: Given<F>): Buffer;
   /**
-   * @param most values of lists, maps and messages that are read at all levels together; for bytes of somebody who is not
-   *   trusted, because a message of two bytes costs a hundred times its length
+   * @param most fields and packed numbers that are read at all levels together, those that are not known or come again too; for
+   *   bytes of somebody who is not trusted, because a field of two bytes costs a hundred times its length
    * @throws WireError when the bytes are no such message
    */
   decode(bytes: Uint8Array, most?: number): Decoded<F>;

@@ -58,6 +58,7 @@ describe('what a plugin answers to Allocate', () => {
   });
 
   const good = AllocateResponse.encode({ containerResponses: [{ envs: new Map([['GPU', '0']]) }] });
+  const commas = new Map([['cdi.k8s.io/x', ','.repeat(60 * 1024)]]);
   const answers = {
     nothing: [],
     twice: [good, good],
@@ -65,6 +66,8 @@ describe('what a plugin answers to Allocate', () => {
     garbage: [Buffer.from('ffffffffff', 'hex')],
     'of 15 MiB': [Buffer.alloc(15 * 1024 * 1024, '0a00', 'hex')],
     'for half a million containers': [Buffer.alloc(1024 * 1024, '0a00', 'hex')],
+    'of 128 KiB and more': [Buffer.concat([good, Buffer.from('7a808008', 'hex'), Buffer.alloc(128 * 1024)])],
+    'of commas for CDI names': [AllocateResponse.encode({ containerResponses: [{ annotations: commas }] })],
     'text that is no UTF-8': [Buffer.from('0a060a040a02fffe', 'hex')],
   };
   for (const [what, given] of Object.entries(answers)) {

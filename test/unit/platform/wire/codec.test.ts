@@ -65,10 +65,10 @@ describe('decoding', () => {
     assert.deepEqual(Everything.decode(hex('58 01 5a 02 02 03 58 04')).numbers, [1, 2, 3, 4]);
   });
 
-  it('reads no more values than it is told to, at all levels together', () => {
+  it('reads no more fields and packed numbers than it is told to, at all levels together', () => {
     const bytes = hex('5a 03 010203  58 04  62 0161 62 0162  6a 00 6a 00  72 00  c20c 00');
-    assert.equal(Everything.decode(bytes, 10).words.length, 2);
-    for (let most = 0; most < 10; most += 1) {
+    assert.equal(Everything.decode(bytes, 11).words.length, 2);
+    for (let most = 0; most < 11; most += 1) {
       assert.throws(
         () => Everything.decode(bytes, most),
         (problem) => problem instanceof WireError && problem.message.includes('more values than are read'),
@@ -78,8 +78,23 @@ describe('decoding', () => {
     const nested = AllocateResponse.encode({
       containerResponses: [{ mounts: Array.from({ length: 9 }, () => ({ hostPath: '/a', containerPath: '/a' })) }],
     });
-    assert.equal(AllocateResponse.decode(nested, 11).containerResponses[0]?.mounts.length, 9);
-    assert.throws(() => AllocateResponse.decode(nested, 8), WireError);
+    assert.equal(AllocateResponse.decode(nested, 28).containerResponses[0]?.mounts.length, 9);
+    assert.throws(() => AllocateResponse.decode(nested, 27), WireError);
+  });
+
+  it('counts fields that come again, in an entry of a map too, and those it does not know', () => {
+    for (const again of ['0a00', '2001', '0a0178', 'a00105', '4a020a00', '720c 0a00 0a00 0a00 1200 1200 1200']) {
+      const bytes = Buffer.concat(Array.from({ length: 200 }, () => hex(again)));
+      assert.doesNotThrow(() => Everything.decode(bytes), again);
+      assert.throws(
+        () => Everything.decode(bytes, 199),
+        (problem) => problem instanceof WireError && problem.message.includes('more values than are read'),
+        again,
+      );
+    }
+    const entry = Buffer.concat([hex('720c'), ...Array.from({ length: 6 }, () => hex('0a00'))]);
+    assert.equal(Everything.decode(entry, 7).byName.size, 1);
+    assert.throws(() => Everything.decode(entry, 6), WireError);
   });
 
   it('skips fields it does not know and fields framed in another way', () => {
