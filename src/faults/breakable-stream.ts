@@ -12,6 +12,9 @@ export class BreakableStream implements ListStream {
   #own: PluginConnection | undefined;
   /** The first list of a stream that was opened again, read ahead of the session. */
   #ahead: Promise<Buffer | undefined> | undefined;
+  /** Messages that were read and not done with, of the stream and of those before it. */
+  #held = 0;
+  #before = 0;
   readonly #tell: (is: 'up' | 'down') => void;
   #isUp = false;
   #isCancelled = false;
@@ -42,13 +45,20 @@ export class BreakableStream implements ListStream {
       const ahead = this.#ahead;
       this.#ahead = undefined;
       const message = await (ahead ?? stream.read());
-      if (message === undefined && stream === this.#current) this.#turn(false);
-      if (message !== undefined || stream === this.#current) return message;
+      const isCurrent = stream === this.#current;
+      if (message === undefined && !isCurrent) continue;
+      if (message === undefined) this.#turn(false);
+      else if (isCurrent) this.#held += 1;
+      else this.#before += 1;
+      return message;
     }
   }
 
-  done(): void {
-    this.#current.done();
+  done(messages: number): void {
+    const before = Math.min(messages, this.#before);
+    this.#before -= before;
+    this.#held -= messages - before;
+    this.#current.done(messages - before);
   }
 
   cancel(): void {
@@ -72,6 +82,8 @@ export class BreakableStream implements ListStream {
     this.#current = this.#own.listAndWatch();
     const first = this.#current.read();
     this.#ahead = first;
+    this.#before += this.#held;
+    this.#held = 0;
     stream.cancel();
     own?.close();
     const late = (): Error => new Error(`no list came within ${withinMs / 1000} s on the new stream`);

@@ -9,8 +9,9 @@ import type { PinnedSocket } from '../model/plugin.js';
 export interface ListStream {
   /** The next message as bytes, or undefined when the stream has ended. One read at a time. */
   read(): Promise<Buffer | undefined>;
-  /** What was read is not held any more: until then it takes up room of the plugin's user. `cancel` says so, too. */
-  done(): void;
+  /** The first so many messages that were read are not held any more: until then they take up room of the plugin's user. `cancel`
+   * says so of all. */
+  done(messages: number): void;
   readonly end: StreamEnd | undefined;
   cancel(): void;
 }

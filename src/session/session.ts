@@ -140,7 +140,7 @@ export class Session {
       this.#ports.count('updates', turn.taken);
       if (turn.taken > 1) this.#ports.count('coalesced', turn.taken - 1);
       await this.#take(turn.newest);
-      stream.done();
+      stream.done(turn.taken);
       if (turn.exceeded) {
         this.#ports.count('disconnects', 1);
         this.#end('update-flood', 'sent lists faster than its limit allows');

@@ -32,11 +32,11 @@ export class FakeStream implements ListStream {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  /** How often what was read was said to be done with. */
+  /** How many messages were said to be done with. */
   dones = 0;
 
-  done(): void {
-    this.dones += 1;
+  done(messages: number): void {
+    this.dones += messages;
   }
 
   /** The plugin sends a message. */

@@ -42,8 +42,8 @@ export class PluginCall {
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
   #place: MessagePlace | undefined;
-  /** Of messages that are whole, until whoever takes them has done with them: it may keep them waiting. */
-  readonly #wholePlaces: MessagePlace[] = [];
+  /** Of messages that are whole, in order, until whoever takes them has done with them: it may keep them waiting. Undefined: it needed none. */
+  readonly #wholePlaces: (MessagePlace | undefined)[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
   /** Messages that came together with one that was wanted. */
@@ -91,9 +91,9 @@ export class PluginCall {
     this.#awaitRest();
   }
 
-  /** Nobody holds a message of it any more: there is room for others of its user. */
-  done(): void {
-    for (const place of this.#wholePlaces.splice(0)) place.leave();
+  /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
+  done(messages = Infinity): void {
+    for (const place of this.#wholePlaces.splice(0, messages)) place?.leave();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -143,9 +143,12 @@ export class PluginCall {
     if (this.#isOver || this.#isUnreadable) return;
     try {
       const whole = this.#reader.take(chunk);
-      if (whole.length > 0 && this.#place !== undefined) this.#wholePlaces.push(this.#place);
-      if (whole.length > 0) this.#place = undefined;
-      this.#ready.push(...whole);
+      for (const message of whole) {
+        this.#ready.push(message);
+        // The first one had begun before.
+        this.#wholePlaces.push(this.#place);
+        this.#place = undefined;
+      }
     } catch (problem) {
       this.#isUnreadable = true;
       // Node tells of the headers a moment later, although they came before.
@@ -231,6 +234,8 @@ export class PluginCall {
   #finish(end: CallEnd, isGivenUp = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    const delivered = Math.max(0, this.#wholePlaces.length - this.#ready.length);
+    for (const place of this.#wholePlaces.splice(delivered)) place?.leave();
     this.#ready.length = 0;
     this.#leaveRoom();
     this.#awaitRest();

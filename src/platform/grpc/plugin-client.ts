@@ -26,8 +26,8 @@ export interface ReadStream {
    * The next message, or undefined at the end. Only one read may wait at a time.
    */
   read(): Promise<Buffer | undefined>;
-  /** What was read is not held any more. Until then it takes up room of its user, after the end too. */
-  done(): void;
+  /** The first so many messages that were read and not done with are not held any more. Until then they take up room of their user, after the end too. */
+  done(messages: number): void;
   /** Set once the stream ended. */
   readonly end: StreamEnd | undefined;
   /** Ends it from our side; a waiting read gets undefined. Idempotent. */
@@ -206,12 +206,12 @@ class ReadCall implements ReadStream {
     });
   }
 
-  done(): void {
-    this.call.done();
+  done(messages: number): void {
+    this.call.done(messages);
   }
 
   cancel(): void {
-    this.done();
+    this.call.done();
     if (this.end !== undefined) return;
     this.#finish({ status: GRPC_STATUS.CANCELLED, details: 'closed by the broker' });
     this.call.cancel(GRPC_STATUS.CANCELLED, 'closed by the broker');

@@ -8,7 +8,7 @@ import { WireError } from './wire-error.js';
 
 /** Work of one slice: below a millisecond on a slow core. */
 const SLICE_BYTES = 128 * 1024;
-const SLICE_STEPS = 1_500;
+const SLICE_DEVICES = 1_500;
 /** No sane device takes more; bounds the work inside one slice. */
 const MAX_DEVICE_BYTES = 64 * 1024;
 
@@ -66,7 +66,9 @@ export class DeviceWalk implements DeviceEntry {
   readSlice(): boolean {
     const reader = this.#reader;
     const until = Math.min(reader.end, reader.pos + SLICE_BYTES);
-    for (let step = 0; step < SLICE_STEPS && reader.pos < until; step++) {
+    const last = this.#entries + SLICE_DEVICES;
+    // What is not known is stepped over in no time: of two bytes each, it would make slices of nothing.
+    while (this.#entries < last && reader.pos < until) {
       const tag = reader.tag('the list');
       if (tag === DEVICE) this.#readDevice();
       else reader.skip(tag, 'the list');

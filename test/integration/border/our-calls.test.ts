@@ -235,11 +235,38 @@ void describe('a call to a plugin', () => {
       return (await streams[first]?.read()) === undefined;
     });
     assert.deepEqual([whole.length, ...room.held()], [1, large.length], 'whoever took it may still hold it');
-    streams[first]?.done();
+    streams[first]?.done(2);
     await eventually('so is the second', () => whole.length === 2);
     streams[whole[1] ?? 0]?.cancel();
     await eventually('and the last', () => whole.length === 3);
-    streams[whole[2] ?? 0]?.done();
+    streams[whole[2] ?? 0]?.done(2);
+    assert.deepEqual(room.held(), []);
+  });
+
+  void it('keeps the room of a message that was read beyond the one that is done with', async () => {
+    const room = new MessageRoom(
+      (uid) => uid === 0,
+      (uid) => uid,
+    );
+    const large = Buffer.alloc(6 * 1024 * 1024, 'l');
+    const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
+    closes.push(() => served.stop());
+    const guarding = { clock: systemClock, guard: () => guardSettings, room };
+    const made = new PluginChannel(socket, large.length, guarding, '/p.sock', 4001);
+    closes.push(() => made.close());
+    const stream = made.stream('/v1beta1.DevicePlugin/ListAndWatch', NONE);
+    assert.ok((await stream.read()) !== undefined, 'a short list needs no room');
+    served.sendBytes(large);
+    served.sendBytes(large);
+    const lists = [await stream.read(), await stream.read()];
+    assert.deepEqual(
+      lists.map((list) => list?.length),
+      [large.length, large.length],
+    );
+    assert.deepEqual(room.held(), [2 * large.length]);
+    stream.done(2);
+    assert.deepEqual(room.held(), [large.length], 'the short one and the first large one');
+    stream.done(1);
     assert.deepEqual(room.held(), []);
   });
 

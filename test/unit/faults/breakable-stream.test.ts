@@ -17,8 +17,11 @@ class FedStream implements ListStream {
     return new Promise((resolve) => (this.#waiting = resolve));
   }
 
-  done(): void {
-    // nobody counts
+  /** How many messages were done with. */
+  dones = 0;
+
+  done(messages: number): void {
+    this.dones += messages;
   }
 
   send(text: string): void {
@@ -88,6 +91,21 @@ describe('a stream that can be broken', () => {
     await next;
     assert.equal((await stream.read())?.toString(), 'and again');
     assert.equal(closed(), 1);
+  });
+
+  it('tells each stream of its own messages that are done with', async () => {
+    const { stream, at, clock } = broken();
+    const first = stream.read();
+    at(0).send('before');
+    await first;
+    const breaking = stream.break(LIST_MS, clock);
+    at(1).send('again');
+    await breaking;
+    await stream.read();
+    stream.done(1);
+    assert.deepEqual([at(0).dones, at(1).dones], [0, 0], 'a stream that is cancelled has done with everything');
+    stream.done(1);
+    assert.equal(at(1).dones, 1);
   });
 
   it('ends for its session as the new stream ends, and says so to whoever breaks it', async () => {
