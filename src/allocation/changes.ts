@@ -1,11 +1,12 @@
 // What plugins offer changed: whoever waits is looked at, once for all changes of one turn, and in a share of the time: plugins
 // change their lists as often as they like, and a look goes through all who wait and all leases.
 import type { Alarm, Clock } from '../kernel/clock.js';
+import { restMs } from '../kernel/pace.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, RosterListener } from '../model/instance.js';
 
-/** After a look nobody is looked at for so many times as long as it took: a fifth of the time. */
+/** After a look nobody is looked at for so many times as long as it took: a fifth of the time, up to the longest rest. */
 const REST = 4;
 
 /** Hears of plugins and lists. */
@@ -65,7 +66,7 @@ export class Changes implements RosterListener, ListListener {
     const startedAt = this.#clock.mono();
     this.#look(resources);
     const now = this.#clock.mono();
-    this.#restsUntil = now + REST * (now - startedAt);
+    this.#restsUntil = now + restMs(now - startedAt, REST);
   }
 
   /** Nobody is looked at any more. */

@@ -7,6 +7,8 @@ import type { Attempt } from './waiting.js';
 const MOST_OWED_MS = 200;
 /** The part of the time that pays back. */
 const PAID_BACK = 0.1;
+/** No decision takes longer: the process was stopped meanwhile (see MOST_REST_MS in kernel/pace), and nobody owes that. */
+const LONGEST_MS = 2000;
 /** A user that was put off is tried again after this long: each try goes through all waiting requests, at nobody's charge. */
 const AGAIN_MS = 100;
 /** Users that are remembered; beyond them whoever decided longest ago is forgotten. */
@@ -59,7 +61,7 @@ export class DecisionTime {
   }
 
   #owe(uid: number, ms: number, at: number): void {
-    const owed = this.#owedBy(uid) + ms;
+    const owed = this.#owedBy(uid) + Math.min(LONGEST_MS, ms);
     this.#owed.delete(uid);
     this.#owed.set(uid, { ms: owed, at });
     if (this.#owed.size <= MOST_USERS) return;

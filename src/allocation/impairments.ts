@@ -1,6 +1,7 @@
 // Leases whose devices cannot be used: they stay, and their owners are told. A look goes through all devices of all leases
 // concerned, and plugins decide how often there is one: it is taken in slices, and in a share of the time.
 import { Alarms } from './alarms.js';
+import { restMs } from '../kernel/pace.js';
 import { Patience } from '../kernel/patience.js';
 import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Lease } from '../model/lease.js';
@@ -105,7 +106,7 @@ export class Impairments {
         if (isLong()) await breathe();
       }
       tookMs += clock.mono() - since;
-      if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(REST * tookMs, rested));
+      if (tookMs >= SLICE_MS) await new Promise<void>((rested) => this.#alarms.set(restMs(tookMs, REST), rested));
     }
     this.#isLooking = false;
   }

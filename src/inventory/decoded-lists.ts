@@ -2,6 +2,7 @@
 // one after the other, giving way to others, and in a part of the time: a plugin can make its lists as long, and change
 // them as often, as it likes.
 import { sleep, type Clock } from '../kernel/clock.js';
+import { restMs } from '../kernel/pace.js';
 import type { Device } from '../model/device.js';
 
 /** Lists that are kept, and how many devices they may have together; of the newest list any number. */
@@ -88,7 +89,7 @@ export class DecodedLists {
     const ready = this.#line.then(() => this.#decode(resource, next));
     const next: Wanted = { raw, hasBegun: false, ready, tookMs: 1 };
     this.#wanted.set(resource, next);
-    this.#line = ready.then(() => sleep(this.#ports.clock, next.tookMs * REST));
+    this.#line = ready.then(() => sleep(this.#ports.clock, restMs(next.tookMs, REST)));
     return ready;
   }
 

@@ -1,6 +1,18 @@
 // How fast something may go on: work is booked with what it costs, and waits until that is paid. It is the leaky bucket in
 // the form of virtual scheduling (ITU-T I.371): one number, no timer.
 
+/**
+ * The longest time that anybody rests, or waits for a debt to be paid, because of what work took. A process that is stopped
+ * (SIGSTOP, the freezer of control groups) is not told so, and the monotonic clock runs on: the work of that moment seems to
+ * have taken all the time, for which nobody is to wait some times over.
+ */
+export const MOST_REST_MS = 5000;
+
+/** Milliseconds of rest after work that took so long, where a rest is so many times as long. */
+export function restMs(tookMs: number, times: number): number {
+  return Math.min(MOST_REST_MS, tookMs * times);
+}
+
 /** One account: its budget is earned with time, so that each millisecond pays for a cost of one. Pure: the time comes in. */
 export class Pace {
   readonly #burstMs: number;

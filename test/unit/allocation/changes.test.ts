@@ -53,6 +53,15 @@ describe('changes of what plugins offer', () => {
     assert.equal(seen.size, 1_000);
   });
 
+  it('are looked at five seconds later at most, also where the process was stopped during a look', async () => {
+    const { fake, changes, looks } = world(600_000);
+    changes.all();
+    await fake.settle();
+    changes.listApplied(held('a'));
+    await fake.advance(5_000);
+    assert.equal(looks.length, 2);
+  });
+
   it('are not looked at any more after a stop', async () => {
     const { fake, changes, looks } = world(10);
     changes.all();

@@ -26,4 +26,11 @@ describe('a user whose decisions are put off', () => {
     await fake.advance(1_000);
     assert.ok(again >= 9 && again <= 10, String(again));
   });
+
+  it('owes two seconds at most of a decision during which the process was stopped', () => {
+    const clock = new FakeClock();
+    const time = new DecisionTime(clock, () => undefined);
+    time.spend(4001, () => clock.pass(600_000));
+    assert.equal(time.waitMs(4001), 18_000);
+  });
 });

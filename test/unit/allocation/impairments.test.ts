@@ -26,8 +26,8 @@ function entryOf(id: string, resources: readonly string[]): Entry {
 describe('a look at the devices of leases', () => {
   const RESOURCES = Array.from({ length: 8 }, (_, nth) => `v/r${String(nth)}`);
 
-  /** To read the list of a resource takes 2 ms. */
-  function world() {
+  /** To read the list of a resource takes so long. */
+  function world(listMs = 2) {
     const fake = new FakeClock();
     let [spent, offers, turns] = [0, 0, 0];
     const ledger = new Ledger();
@@ -40,7 +40,7 @@ describe('a look at the devices of leases', () => {
     const health = new Map<string, string>();
     const offer = (resource: string): Offer => {
       offers += 1;
-      spent += 2;
+      spent += listMs;
       const devices = [...ledger.takenOf(resource).keys()].map((id) => ({
         ...{ id, numaNodes: [] },
         health: health.get(id) ?? 'Healthy',
@@ -82,6 +82,17 @@ describe('a look at the devices of leases', () => {
     assert.equal(seen().offers, 16);
     assert.equal(ledger.get('2')?.lease.state, 'impaired');
     assert.equal(ledger.get('1')?.lease.state, 'active');
+  });
+
+  it('comes again five seconds later at most, also where the process was stopped meanwhile', async () => {
+    const { fake, look, seen } = world(600_000);
+    look();
+    await fake.settle();
+    look();
+    await fake.advance(4_999);
+    assert.equal(seen().offers, 8);
+    await fake.advance(1);
+    assert.equal(seen().offers, 16);
   });
 
   it('does not come again after a stop', async () => {

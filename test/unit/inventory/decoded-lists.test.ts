@@ -67,6 +67,18 @@ describe('decoded lists', () => {
     assert.deepEqual(decoded, ['l1', 'l2']);
   });
 
+  it('wait five seconds at most for one during which the process was stopped', async () => {
+    const { lists, decoded, clock } = bed();
+    void lists.prepare('v/1', list('l1'));
+    void lists.prepare('v/2', list('l2'));
+    await clock.settle();
+    clock.pass(600_000);
+    await clock.advance(0);
+    assert.deepEqual(decoded, ['l1']);
+    await clock.advance(5_010);
+    assert.deepEqual(decoded, ['l1', 'l2']);
+  });
+
   it('of which a newer one came are not made', async () => {
     const { lists, decoded, clock } = bed();
     const all = ['l1', 'l2', 'l3'].map((name) => lists.prepare('v/1', list(name)) as Promise<void>);
