@@ -1,5 +1,6 @@
 // Gives devices to owners: choose and mark in memory, ask the plugins, record on the disk, write the
 // CDI file, tell the owner. Until the record is on the disk nobody was told, and a fault anywhere undoes the mark.
+import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
@@ -172,7 +173,7 @@ export class Allocations implements LeaseSource {
       this.#untilHalt.or(until, (both) => this.#give(request, owner, caller, both));
     if (key === undefined) return give(signal);
     const name = `${String(caller.uid)} ${key}`;
-    const asked = JSON.stringify([request.wants, boundTo(owner)]);
+    const asked = JSON.stringify([request.wants, boundTo(owner), request.ttlMs]);
     const twin = this.#pending.join(name, asked, signal);
     if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
     if (twin !== undefined) return twin;
@@ -263,7 +264,10 @@ export class Allocations implements LeaseSource {
       return { ok: true, value: entry };
     };
     const ready = this.#ports.prepare(resources);
-    if (ready !== undefined) await ready;
+    if (ready !== undefined) {
+      await abortable(ready, signal).catch(() => undefined);
+      if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
+    }
     return this.#waiting.inTurn(
       { resources, uid: this.#ports.userOf(caller.uid), isStranger: payer !== undefined },
       attempt,

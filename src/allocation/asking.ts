@@ -25,7 +25,7 @@ export class Asking {
   readonly #ledger: Ledger;
   readonly #time: DecisionTime;
   readonly #again: (resource: string) => void;
-  readonly #lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
+  readonly #lines = new Map<string, { running: number; readonly waiting: Set<() => void> }>();
   /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
   readonly #avoided = new Map<string, Map<string, number>>();
 
@@ -132,14 +132,14 @@ export class Asking {
 
   async #inLine(granted: Granted, uid: number, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
     const instanceId = this.#ports.offer(granted.resource)?.instanceId ?? '';
-    const line = this.#lines.get(instanceId) ?? { running: 0, waiting: [] };
+    const line = this.#lines.get(instanceId) ?? { running: 0, waiting: new Set<() => void>() };
     this.#lines.set(instanceId, line);
-    if (line.running >= AT_ONCE) await new Promise<void>((resolve) => line.waiting.push(resolve));
-    else line.running += 1;
+    if (line.running < AT_ONCE) line.running += 1;
+    else if (!(await turnIn(line.waiting, signal))) return givenUp(granted.resource);
     try {
       return await this.#askOne(granted, uid, signal);
     } finally {
-      const next = line.waiting.shift();
+      const [next] = line.waiting;
       if (next !== undefined) next();
       else {
         line.running -= 1;
@@ -204,6 +204,22 @@ export class Asking {
       this.#again(resource);
     });
   }
+}
+
+/** Whether the turn came before who waits for it left. */
+function turnIn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const over = (isMine: boolean): void => {
+      waiting.delete(come);
+      signal.removeEventListener('abort', leave);
+      resolve(isMine);
+    };
+    const come = (): void => over(true);
+    const leave = (): void => over(false);
+    waiting.add(come);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+  });
 }
 
 function givenUp(resource: string): AllocationRefusal {

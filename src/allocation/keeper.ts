@@ -160,8 +160,9 @@ export class Keeper {
     const { bootId, store, cdi } = this.#ports;
     const { lease } = entry;
     const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
+    if (lease.bootId !== bootId) entry.lease = { ...lease, bootId };
     if (lease.state === 'unconfirmed') {
-      entry.lease = { ...lease, state: 'active', reason: undefined, bootId };
+      entry.lease = { ...entry.lease, state: 'active', reason: undefined };
       this.#telling.changed(entry);
       this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
       this.lookAtDevices(resourcesOf(entry));

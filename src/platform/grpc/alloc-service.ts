@@ -49,8 +49,9 @@ export interface AllocBackend {
   /** Containers of pods that have devices of a resource, or of any where it is empty. */
   readonly pods: (resource: string) => readonly PodOwner[];
   readonly log: Log;
-  /** Who calls when the kernel cannot be asked: only the broker's own user can open the socket then. */
   readonly ownUid: number;
+  /** Whether the kernel says who calls. Where it cannot be asked, only the broker's own user can open the socket. */
+  readonly isExact: boolean;
 }
 
 /** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
@@ -59,9 +60,11 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
   const streams = new Set<() => void>();
   const callerOf = (metadata: Metadata): AllocationCaller => {
     const caller = door.connectionOf(metadata)?.caller;
+    const uid = caller?.uid ?? (backend.isExact ? undefined : backend.ownUid);
+    if (uid === undefined) throw new UnknownCaller();
     const { pid, startTime } = caller ?? {};
     const process = pid === undefined || startTime === undefined ? undefined : { pid, startTime };
-    return { uid: caller?.uid ?? backend.ownUid, process };
+    return { uid, process };
   };
   const viewOf = (lease: Lease): Parameters<typeof LeaseMessage.encode>[0] =>
     leaseMessage(lease, allocations.cdiOf(lease.id));
@@ -255,17 +258,26 @@ function podMessage({
   };
 }
 
+/** Its connection was closed before the kernel could be asked, or the kernel does not say. */
+class UnknownCaller extends Error {
+  override readonly message = 'the kernel does not say who calls';
+}
+
 /** Whatever was thrown, as a refusal; what nobody expected is logged and answered INTERNAL. */
 function failureOf(failure: unknown, log: Log): unknown {
   if (failure instanceof WireError) {
     return { code: 'WANT_INVALID', message: `the request cannot be decoded: ${failure.message}` };
   }
+  if (failure instanceof UnknownCaller) return failure;
   log.error('allocation.call-failed', `a call at alloc.sock failed: ${asError(failure).message}`);
   return failure;
 }
 
 function statusOf(failure: unknown): { code: number; details: string; metadata: Metadata } {
   const metadata = new Metadata();
+  if (failure instanceof UnknownCaller) {
+    return { code: GRPC_STATUS.UNAUTHENTICATED, details: failure.message, metadata };
+  }
   const refusal = failure as Partial<AllocationRefusal>;
   const spec = refusal.code === undefined ? undefined : ALLOCATION_REFUSALS[refusal.code];
   if (spec === undefined) return { code: GRPC_STATUS.INTERNAL, details: asError(failure).message, metadata };

@@ -43,7 +43,7 @@ export class AllocatorSocket {
   readonly #endStreams: () => void;
 
   constructor(ports: AllocatorSocketPorts) {
-    const { settings, clock, log, ownUid, allocations, pods, accept, acceptFailed, degraded } = ports;
+    const { settings, clock, log, ownUid, isExact, allocations, pods, accept, acceptFailed, degraded } = ports;
     const ended = (caller: Caller | undefined): void => {
       if (caller?.pid !== undefined) allocations.keeper.connectionEnded({ uid: caller.uid, pid: caller.pid });
     };
@@ -57,14 +57,14 @@ export class AllocatorSocket {
         return connection;
       },
     });
-    this.#endStreams = serveAllocator(this.#door, { allocations, pods, log, ownUid }).endStreams;
+    this.#endStreams = serveAllocator(this.#door, { allocations, pods, log, ownUid, isExact }).endStreams;
     const path = settings.paths.allocSocket;
     this.#listener = new KeptListener({
       clock,
       everyMs: () => settings.discovery.rescanMs,
       listener: () => ({
         path,
-        access: { mode: ports.isExact ? GROUP_MODE : OWN_MODE, gid: groupOf(settings.allocator.group) },
+        access: { mode: isExact ? GROUP_MODE : OWN_MODE, gid: groupOf(settings.allocator.group) },
         clock,
         replaces: true,
         onConnection: (socket) => this.#door.take(socket),

@@ -109,6 +109,14 @@ describe('a request for devices', () => {
     assert.equal(stranger.refusal.code, 'NOT_OWNER');
   });
 
+  it('with the same key and another time to live is another request, also while the first is under way', async () => {
+    const { allocations } = await allocationWorld(plain());
+    const [first, other] = await Promise.all(
+      [60_000, 90_000].map((ttlMs) => allocations.allocate(request(GPU, { key: 'k', ttlMs }), ROOT, forever())),
+    );
+    assert.deepEqual([first?.ok, other?.ok === false && other.refusal.code], [true, 'KEY_IN_USE']);
+  });
+
   it('takes what the plugin prefers where that is possible, and chooses itself otherwise', async () => {
     for (const [preferred, given] of [
       [['b'], 'b'],
@@ -266,5 +274,29 @@ describe('the ledger over random lives', () => {
         }
       }
     }
+  });
+});
+
+describe('a key whose lease was confirmed after a reboot', () => {
+  it('is confirmed still when a device that was lost meanwhile comes back', async () => {
+    const machine = new FakeMachine();
+    machine.offer(GPU, 'g0');
+    const before = await allocationWorld(machine);
+    assert.ok((await before.allocations.allocate(request(GPU, { key: 'k' }), ROOT, forever())).ok);
+    before.crash();
+    machine.bootId = 'boot-2';
+    const { allocations } = await allocationWorld(machine);
+    const health = (word: string): string | undefined => {
+      machine.offer(GPU, 'g0').devices = [{ id: 'g0', health: word, numaNodes: [] }];
+      allocations.changed();
+      return allocations.leases()[0]?.state;
+    };
+    assert.equal(health('Unhealthy'), 'impaired');
+    assert.ok((await allocations.renew({ id: '', key: 'k' }, ROOT)).ok);
+    assert.equal(health('Healthy'), 'active');
+    assert.deepEqual(
+      [...machine.disk.values()].map(({ bootId }) => bootId),
+      ['boot-2'],
+    );
   });
 });

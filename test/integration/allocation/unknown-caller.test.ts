@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { createServer, type Socket } from 'node:net';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import type { ServiceError } from '@grpc/grpc-js';
+import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
+import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { AllocClient } from '../../support/alloc-client.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { silentLog } from '../../support/silence.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const GPU = 'v/gpu';
+
+/** What List, Release, Allocate and Attach come to for a caller of whom nothing is known. */
+async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number }> {
+  const machine = new FakeMachine();
+  machine.offer(GPU, 'g0', 'g1');
+  const { allocations } = await allocationWorld(machine);
+  const root = { uid: 0, process: undefined };
+  await allocations.allocate(request(GPU, { key: 'k' }), root, new AbortController().signal);
+  const accept = (stream: Socket) => ({
+    ...{ caller: undefined, stream },
+    ...{ slowDown: () => undefined, answered: () => undefined },
+  });
+  const door = new GrpcDoor({ clock: systemClock, accept, streams: 8, maxRequestBytes: 65_536 });
+  serveAllocator(door, { allocations, pods: () => [], log: silentLog, ownUid: 0, isExact });
+  const socket = path.join(tempDir(), 'alloc.sock');
+  const server = createServer(door.take);
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  const client = new AllocClient(socket);
+  const codeOf = (call: Promise<unknown>): Promise<unknown> =>
+    call.then(
+      () => 'done',
+      (failure: unknown) => (failure as ServiceError).code,
+    );
+  try {
+    const calls = [await codeOf(client.list()), await codeOf(client.one(GPU, { key: 'other' }))];
+    const attached = client.attach({ key: 'k' });
+    if (calls[0] !== 'done') calls.push(await attached.ended);
+    attached.cancel();
+    calls.push(await codeOf(client.release({ key: 'k' })));
+    return { calls, leases: allocations.leases().length };
+  } finally {
+    client.close();
+    door.destroy();
+    server.close();
+  }
+}
+
+describe('a caller of whom the kernel says nothing', () => {
+  it('is nobody where the kernel can be asked, and no call of it is served', async () => {
+    const { calls, leases } = await outcomes(true);
+    assert.deepEqual([calls, leases], [[16, 16, 'the kernel does not say who calls', 16], 1]);
+  });
+
+  it('is the own user where it cannot: nobody else may open the socket then', async () => {
+    const { calls, leases } = await outcomes(false);
+    assert.deepEqual([calls, leases], [['done', 'done', 'done'], 1]);
+  });
+});
