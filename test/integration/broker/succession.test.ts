@@ -14,9 +14,10 @@ void describe('instances of one plugin', async () => {
   const broker: TestBroker = await startTestBroker(tempDir(), (settings) => ({
     ...settings,
     grace: { ...settings.grace, deviceMs: 400 },
-    // Broker and plugins share one process: a timeout that a busy machine exceeds would call a living plugin frozen.
+    // Broker and plugins share one process: a timeout that a busy machine exceeds would call a living plugin frozen, or refuse one
+    // that is looked at while it connects.
     liveness: { intervalMs: 40, timeoutMs: 1000, failures: 1 },
-    timeouts: { ...settings.timeouts, optionsMs: 500 },
+    timeouts: { ...settings.timeouts, optionsMs: 2000 },
     discovery: { ...settings.discovery, retryFirstMs: 20, retryMaxMs: 40, rescanMs: 50 },
   }));
   const { devicePlugins } = broker.settings.paths;
