@@ -10,8 +10,8 @@ import type { FrontOwners } from './ports.js';
 /** The kubelet is asked at most this often. */
 const EVERY_MS = 10_000;
 const LIST_MS = 10_000;
-/** An Allocate waits for it. */
-const GET_MS = 1000;
+/** An Allocate waits so long for all of them together. */
+const GETS_MS = 1000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
 
@@ -94,11 +94,15 @@ export class Owners implements FrontOwners {
   async takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
     const known = this.of(resource);
     const asked = new Set<string>();
+    const { clock } = this.#ports;
+    const until = clock.mono() + GETS_MS;
     for (const id of ids) {
       const owner = known.get(id);
       if (owner === undefined || asked.has(keyOf(owner))) continue;
       asked.add(keyOf(owner));
-      const holdings = await this.#confirmed(owner, signal);
+      const leftMs = until - clock.mono();
+      if (leftMs <= 0) return undefined; // not confirmed: not refused
+      const holdings = await this.#confirmed(owner, leftMs, signal);
       const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => ids.includes(each)));
       if (held === undefined) continue;
       const device = held.ids.find((each) => ids.includes(each)) ?? id;
@@ -113,9 +117,13 @@ export class Owners implements FrontOwners {
     this.#halt.abort();
   }
 
-  async #confirmed({ namespace, pod }: DeviceOwner, signal: AbortSignal): Promise<readonly PodHolding[] | undefined> {
+  async #confirmed(
+    { namespace, pod }: DeviceOwner,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<readonly PodHolding[] | undefined> {
     return this.#untilHalt
-      .or(signal, (both) => this.#ports.podResources.get(namespace, pod, GET_MS, both))
+      .or(signal, (both) => this.#ports.podResources.get(namespace, pod, limitMs, both))
       .catch(() => undefined); // not confirmed: not refused
   }
 

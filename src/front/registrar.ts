@@ -14,6 +14,8 @@ const RETRY: BackoffBounds = { firstMs: 20, maxMs: 1000 };
 const REGISTER_MS = 15_000;
 /** After its answer it opens a stream at once. */
 const STREAM_MS = 5000;
+/** A look that fails, for want of a descriptor say, finds no kubelet either, and nothing tells when it would find one. */
+const LOOK_AGAIN_MS = 10_000;
 /** A kubelet that lives and lets us go so often within a minute has another client for the resource. */
 const LOST = { times: 3, withinMs: 60_000 };
 /** Where another client offers the resource, too, the broker backs off instead of competing: so long, each time twice as long. */
@@ -95,7 +97,7 @@ export class Registrar {
     if (incarnation === undefined) {
       told('no-kubelet', 'there is no kubelet.sock');
       this.#failures = 0;
-      return Infinity;
+      return LOOK_AGAIN_MS;
     }
     if (this.#knownTo === incarnation && openStreams() > 0) {
       told('fronted', 'the kubelet follows its list');

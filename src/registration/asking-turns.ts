@@ -9,7 +9,7 @@ import type { PinnedSocket } from '../model/plugin.js';
  * those of all others. Each takes descriptors, and a dead or hanging one takes time.
  */
 const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
-/** An attempt that was in vain counts as one for so long, so that those of a directory full of dead sockets have a pace. */
+/** An attempt that was in vain, refused or unanswered, counts as one for so long: so sockets that are dead, or renamed to be asked anew, have a pace. */
 const IN_VAIN_MS = 400;
 
 /** Turns of sockets, by owner. */

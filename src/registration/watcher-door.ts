@@ -55,7 +55,8 @@ export class WatcherDoor {
       try {
         asked = await this.#ask(socket, talk, failures === 0, signal);
       } finally {
-        leave(asked === undefined);
+        // Who is refused at once has the pace of who is silent: else a user's sockets are asked as fast as it answers.
+        leave(asked?.outcome.ok !== true);
       }
       return asked === undefined ? { done: false } : await this.#tell(talk, asked, signal);
     } finally {

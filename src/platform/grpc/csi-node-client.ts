@@ -8,8 +8,8 @@ import { CallFailed } from './plugin-client.js';
 import { ServiceConnection, type ServiceConnectionPorts } from './service-connection.js';
 
 const REQUEST = NodeGetInfoRequest.encode({});
-/** A node id and a few labels. */
-const MAX_ANSWER_BYTES = 256 * 1024;
+/** A node id and a few labels: 4 KiB where all are as long as they may be (csi/node-info). */
+const MAX_ANSWER_BYTES = 16 * 1024;
 /** Fields of such an answer, three for each segment: a node has few. */
 const MOST_FIELDS = 4096;
 

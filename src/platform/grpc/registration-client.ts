@@ -15,8 +15,8 @@ import { decoded } from './plugin-calls.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 import { transportFault } from './transport-fault.js';
 
-/** Answers of registration sockets are small: names, versions, a path. */
-const MAX_INFO_BYTES = 256 * 1024;
+/** Answers of registration sockets are small: names, versions, a path. What is longer is not decoded. */
+const MAX_INFO_BYTES = 16 * 1024;
 /** Fields in it, one for each version: admission reads as many versions as have a thousand characters together. */
 const MOST_FIELDS = 2048;
 /** A connection is kept this long for what comes after GetInfo: an older one may be gone, and is a descriptor of each side. */

@@ -29,13 +29,14 @@ void describe('the connection of GetInfo', () => {
   const client = registrationClient({ clock, guard }, () => ({ uid: 7, gid: 7, pid: 7 }));
   const socket = path.join(tempDir(), 'x.sock');
   const told: string[] = [];
+  let supportedVersions = INFO.supportedVersions;
   let server: PluginServer;
 
   before(async () => {
     server = await PluginServer.listen(socket, (grpc) =>
       grpc.addService(registrationService, {
         GetInfo: (_call: unknown, reply: (failure: null, answer: object) => void) =>
-          reply(null, PluginInfo.decode(PluginInfo.encode(INFO))),
+          reply(null, PluginInfo.decode(PluginInfo.encode({ ...INFO, supportedVersions }))),
         NotifyRegistrationStatus: (
           call: { request: { error: string } },
           reply: (failure: null, answer: object) => void,
@@ -57,6 +58,18 @@ void describe('the connection of GetInfo', () => {
   }
   const connections = (count: number): Promise<true> =>
     eventually(`${String(count)} connections`, () => server.connections === count, { everyMs: 5 });
+
+  void it('brings no answer of more than 16 KiB', async (test) => {
+    test.after(() => (supportedVersions = INFO.supportedVersions));
+    const talk = begin();
+    supportedVersions = Array.from({ length: 1000 }, () => 'v1beta1');
+    assert.equal((await talk.getInfo(PATIENCE_MS)).supportedVersions.length, 1000);
+    supportedVersions = ['v1beta1', 'v'.repeat(17_000)];
+    await assert.rejects(talk.getInfo(PATIENCE_MS), /larger than max/);
+    talk.close();
+    await connections(0);
+    opened = 0;
+  });
 
   void it('is the one on which the outcome is told, and ends then', async () => {
     const talk = begin();

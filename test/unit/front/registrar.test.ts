@@ -123,6 +123,19 @@ describe('the registrar of the front', () => {
     registrar.close();
   });
 
+  it('looks for a kubelet again although nothing changed: one look may fail, as without a descriptor', async () => {
+    const { clock, facts, registrar, settle, states } = world();
+    facts.incarnation = undefined;
+    registrar.isWanted = true;
+    await settle();
+    assert.deepEqual([facts.registers, states.at(-1)], [0, 'no-kubelet']);
+    facts.incarnation = 'k1';
+    await clock.advance(10_000);
+    await settle();
+    assert.equal(facts.registers, 1);
+    registrar.close();
+  });
+
   it('has its Register under way until the kubelet follows, refuses, or it is closed', async () => {
     const { clock, facts, registrar, registrations, settle } = world();
     let went = 0;

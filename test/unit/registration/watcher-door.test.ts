@@ -27,6 +27,8 @@ class Bed {
   /** Talks that were not closed. */
   open = 0;
   isCrowded = false;
+  /** Of each turn whether it was in vain. */
+  readonly inVain: boolean[] = [];
   info: () => Promise<PluginInfo> = () => Promise.resolve(INFO);
   outcome: () => Outcome = () => OK;
   notify: () => Promise<void> = () => Promise.resolve();
@@ -62,7 +64,7 @@ class Bed {
           };
         },
       },
-      turns: { take: () => Promise.resolve(() => undefined), isCrowded: () => this.isCrowded },
+      turns: { take: () => Promise.resolve((inVain) => void this.inVain.push(inVain)), isCrowded: () => this.isCrowded },
       clock: this.clock,
       timeouts: loadDefaults('/r').settings.timeouts,
       recorder: { refusedAt: (_socket, { code }) => void this.failed.push(code) },
@@ -87,7 +89,7 @@ describe('an attempt at the watcher door', () => {
   it('asks who it is, takes it in, and tells it', async () => {
     const bed = new Bed();
     assert.deepEqual(await bed.attempt(), { done: true });
-    assert.deepEqual(bed.told, ['']);
+    assert.deepEqual([bed.told, bed.inVain], [[''], [false]]);
     assert.deepEqual(
       bed.requests.map(({ door, pulled, name, caller }) => ({ door, pulled, name, uid: caller?.uid })),
       [{ door: 'watcher', pulled: false, name: 'example.com/x', uid: 7 }],
@@ -104,6 +106,7 @@ describe('an attempt at the watcher door', () => {
       const attempt = await bed.attempt();
       assert.equal(attempt.done, false);
       assert.equal(bed.open, 0);
+      assert.deepEqual(bed.inVain, [true], 'who is refused at once has the pace of who is silent');
       if (passes) assert.deepEqual(bed.told, []);
       else assert.deepEqual(bed.told, [`${code}: refused for ${code}. ${REFUSALS[code].remedy}`]);
     });
