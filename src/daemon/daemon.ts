@@ -201,6 +201,7 @@ export class Daemon {
     this.#storeChanged();
     await this.broker.publish();
     await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
+    await this.frontLine?.owners.asked(); // else devices of pods are given in leases
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     this.#news.started(paths.root, opened.rebooted, core.restart.restored);

@@ -43,8 +43,8 @@ export interface LeaseParts extends Surroundings {
 }
 
 /** Pods of a kubelet that have devices. */
-type PodSource = Pick<Owners, 'pods' | 'of'>;
-const noPods: PodSource = { pods: () => [], of: () => new Map() };
+type PodSource = Pick<Owners, 'pods' | 'heldOf'>;
+const noPods: PodSource = { pods: () => [], heldOf: () => 0 };
 
 /** The allocator and its socket. */
 export class Leases {
@@ -78,7 +78,7 @@ export class Leases {
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, socketOf(resource)),
       strangerOf: (resource) => offers.strangerOf(resource),
       hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
-      heldByPods: (resource) => this.#pods.of(resource).size,
+      heldByPods: (resource) => this.#pods.heldOf(resource),
     });
     this.allocations = new Allocations({
       offer: (resource) => offers.of(resource),

@@ -103,7 +103,10 @@ export class FrontCalls {
       for (;;) {
         const instanceId = await this.#whenOpen('allocate', until, signal);
         try {
-          return await this.#pass(instanceId, 'Allocate', request, limits().allocateMs, signal);
+          owners.giving(resource, ids);
+          const answer = await this.#pass(instanceId, 'Allocate', request, limits().allocateMs, signal);
+          owners.giving(resource, ids);
+          return answer;
         } catch (failure) {
           // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
           if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);

@@ -4,6 +4,7 @@
 // such effect, and confirms before anything is refused.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
+import { GivenDevices } from './given-devices.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners } from './ports.js';
 
@@ -12,6 +13,8 @@ const EVERY_MS = 10_000;
 const LIST_MS = 10_000;
 /** An Allocate waits so long for all of them together. */
 const GETS_MS = 1000;
+/** Whoever needs the first answer goes on without it after so long: that kubelet hangs, or is busy starting. */
+const FIRST_MS = 1000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
 
@@ -51,6 +54,10 @@ export class Owners implements FrontOwners {
   readonly #halt = new AbortController();
   readonly #untilHalt = new Until(this.#halt.signal);
   readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
+  readonly #given: GivenDevices;
+  readonly #first: Promise<void>;
+  /** The kubelet was asked once. */
+  #isAsked: () => void = () => undefined;
   #calls = 0;
   #isAsking = false;
   /** It was time to ask while a call was under way. */
@@ -60,11 +67,27 @@ export class Owners implements FrontOwners {
 
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
+    this.#given = new GivenDevices(ports.clock);
+    this.#first = new Promise((resolve) => (this.#isAsked = resolve));
   }
 
   /** Begins to ask. */
   open(): void {
     this.#askAgain();
+  }
+
+  /**
+   * Resolves when the kubelet has said for the first time who has what, when there is nobody to say it, and after a second.
+   * Before that no device is known to be a pod's.
+   */
+  asked(): Promise<void> {
+    return new Promise((resolve) => {
+      const alarm = this.#ports.clock.alarm(FIRST_MS, resolve);
+      void this.#first.then(() => {
+        alarm.cancel();
+        resolve();
+      });
+    });
   }
 
   /** Owners of a resource by device id. */
@@ -83,7 +106,16 @@ export class Owners implements FrontOwners {
   }
 
   idsOf(resource: string): readonly string[] {
-    return [...this.of(resource).keys()];
+    return [...new Set([...this.of(resource).keys(), ...this.#given.of(resource)])];
+  }
+
+  /** How many devices of a resource pods have, or are given now. */
+  heldOf(resource: string): number {
+    return this.idsOf(resource).length;
+  }
+
+  giving(resource: string, ids: readonly string[]): void {
+    this.#given.add(resource, ids, this.#isAsking);
   }
 
   allocating(_resource: string, by: 1 | -1): void {
@@ -115,6 +147,7 @@ export class Owners implements FrontOwners {
   close(): void {
     this.#alarm?.cancel();
     this.#halt.abort();
+    this.#isAsked();
   }
 
   async #confirmed(
@@ -145,16 +178,24 @@ export class Owners implements FrontOwners {
     this.#isAsking = true;
     try {
       this.#take(await podResources.list(LIST_MS, this.#halt.signal));
+      this.#wasAsked(true);
       asked(undefined);
       // A kubelet that has only List says nothing about what it can give.
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
       if (has !== undefined) usable(has);
     } catch (failure) {
-      if (!this.#halt.signal.aborted) asked(asError(failure).message);
+      if (this.#halt.signal.aborted) return;
+      this.#wasAsked(false);
+      asked(asError(failure).message);
     } finally {
       this.#isAsking = false;
       this.#askAgain();
     }
+  }
+
+  #wasAsked(isAnswered: boolean): void {
+    this.#isAsked();
+    for (const resource of this.#given.asked(isAnswered)) this.#ports.changed(resource);
   }
 
   #take(holdings: readonly PodHolding[]): void {

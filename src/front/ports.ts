@@ -106,7 +106,7 @@ export type OpenPlace = (resource: string, service: FrontedService) => FrontPlac
 
 /** Who has which devices, as far as it is known. */
 export interface FrontOwners {
-  /** Ids of a resource that pods have. */
+  /** Ids of a resource that pods have, or are given now. */
   idsOf(resource: string): readonly string[];
   /**
    * Whether another living pod has one of these ids, confirmed by the kubelet just now. Never rejects.
@@ -114,6 +114,8 @@ export interface FrontOwners {
    * @returns a sentence that names the pod, or undefined
    */
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined>;
+  /** These are being given to a pod, or were just now: they are its own until the kubelet has said twice that they are not. */
+  giving(resource: string, ids: readonly string[]): void;
   /** Calls under way: who has what is not asked for meanwhile. */
   allocating(resource: string, by: 1 | -1): void;
 }

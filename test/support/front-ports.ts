@@ -21,6 +21,7 @@ export const NO_OWNERS: FrontOwners = {
   idsOf: () => [],
   takenBy: () => Promise.resolve(undefined),
   allocating: () => undefined,
+  giving: () => undefined,
 };
 
 /** Each list has one healthy device, and requests name none. */

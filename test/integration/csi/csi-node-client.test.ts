@@ -97,7 +97,9 @@ describe('the client of a CSI driver', () => {
   it('does not read an answer of more than 16 KiB: one whose parts are as long as they may be has four', async () => {
     await serve();
     const client = open();
-    const segments = new Map(Array.from({ length: 32 }, (_, nth) => [`k${String(nth).padStart(30, '0')}`, 'v'.repeat(32)]));
+    const segments = new Map(
+      Array.from({ length: 32 }, (_, nth) => [`k${String(nth).padStart(30, '0')}`, 'v'.repeat(32)]),
+    );
     answer = { nodeId: 'n'.repeat(256), maxVolumesPerNode: 5n, accessibleTopology: { segments } };
     assert.equal((await client.nodeGetInfo(AMPLE_MS, never)).ok, true);
     answer = { nodeId: 'n'.repeat(17_000), maxVolumesPerNode: 5n, accessibleTopology: undefined };

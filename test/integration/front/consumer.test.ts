@@ -42,14 +42,20 @@ describe('for whom a resource is, when the configuration changes', { timeout: 90
     await world.listed(2);
     assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
     await world.pod('p');
-    await eventually('the pod is known', async () => (await shown())?.allocated === 1, { withinMs: 25_000 });
-    say('local');
+    say('local'); // the kubelet has not said yet that the pod has it
     await eventually('it is said why it stays', async () =>
       /stays with the kubelet/.test((await shown())?.front.reason ?? ''),
     );
     assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
+    await eventually('the pod is known', async () => (await shown())?.allocated === 1, { withinMs: 25_000 });
+    assert.equal(await refusalOf(client.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET');
     assert.equal(world.kubelet.listed(RESOURCE)?.healthy, 2);
     client.close();
+    await world.broker.end('SIGTERM');
+    await world.broker.start();
+    const again = new AllocClient(path.join(world.broker.root, 'alloc.sock'));
+    assert.equal(await refusalOf(again.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET', 'a new broker knows it');
+    again.close();
   });
 });
 

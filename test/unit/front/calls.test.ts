@@ -16,6 +16,7 @@ function world() {
     instance: 'first',
     state: 'ready' as ResourceNow['state'],
     asked: [] as string[],
+    given: [] as string[],
     answer: (_instanceId: string): Promise<Buffer> => Promise.resolve(Buffer.from('ok')),
   };
   const calls = new FrontCalls({
@@ -30,7 +31,7 @@ function world() {
       },
       isAlive: () => Promise.resolve(true),
     },
-    owners: NO_OWNERS,
+    owners: { ...NO_OWNERS, giving: (_resource, ids) => void facts.given.push(...ids) },
     wire: { ...WIRE, idsOf: () => ['d'] },
     limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
     speculation: () => 'off',
@@ -48,6 +49,23 @@ function world() {
 }
 
 describe('an Allocate of the kubelet', () => {
+  it('has its devices noted while its plugin is asked and when it has answered, and none before that', async () => {
+    const { clock, facts, allocate } = world();
+    let seen = -1;
+    facts.answer = () => {
+      seen = facts.given.length;
+      return Promise.resolve(Buffer.from('ok'));
+    };
+    assert.equal(await allocate(), 'ok');
+    assert.deepEqual([seen, facts.given], [1, ['d', 'd']]);
+    facts.given = [];
+    facts.state = 'held';
+    const refused = allocate();
+    await clock.advance(2000);
+    assert.match(await refused, /did not come back in time/);
+    assert.deepEqual(facts.given, []);
+  });
+
   it('that is cut off is asked again of the successor, also when the call ends before the loss is known', async () => {
     const { facts, calls, settle, allocate } = world();
     facts.answer = (instanceId) =>

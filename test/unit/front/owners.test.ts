@@ -19,12 +19,20 @@ const pods = (count: number): PodHolding[] =>
 /** A kubelet that answers as it is told to. */
 function world() {
   const clock = new FakeClock();
-  const facts = { holdings: [] as readonly PodHolding[], gets: 0, isMute: false };
+  const facts = {
+    holdings: [] as readonly PodHolding[],
+    gets: 0,
+    isMute: false,
+    hasList: true,
+    list: undefined as (() => Promise<readonly PodHolding[]>) | undefined,
+  };
   const changed: string[] = [];
   const owners = new Owners({
     clock,
     podResources: {
-      list: () => Promise.resolve(facts.holdings),
+      list: () =>
+        facts.list?.() ??
+        (facts.hasList ? Promise.resolve(facts.holdings) : Promise.reject(new Error('unimplemented'))),
       get: async (_namespace, pod, limitMs, signal) => {
         facts.gets += 1;
         if (facts.isMute) {
@@ -69,5 +77,107 @@ describe('what is asked before devices are given a second time', () => {
     await clock.advance(1000);
     assert.equal(answer, undefined);
     owners.close();
+  });
+});
+
+describe('devices that an Allocate was answered with', () => {
+  it('are held until two answers of the kubelet have named them for nobody', async () => {
+    const { clock, owners, changed } = world();
+    owners.open();
+    await clock.advance(1);
+    owners.giving(RESOURCE, ['d0', 'd1']);
+    assert.deepEqual([owners.idsOf(RESOURCE), owners.heldOf(RESOURCE)], [['d0', 'd1'], 2]);
+    await clock.advance(10_000);
+    assert.deepEqual([owners.heldOf(RESOURCE), changed], [2, []]);
+    await clock.advance(10_000);
+    assert.deepEqual([owners.heldOf(RESOURCE), changed], [0, [RESOURCE]]);
+    owners.close();
+  });
+
+  it('are of the pod that has them then, each counted once', async () => {
+    const { clock, facts, owners } = world();
+    owners.open();
+    await clock.advance(1);
+    owners.giving(RESOURCE, ['d0']);
+    facts.holdings = pods(2);
+    await clock.advance(10_000);
+    assert.equal(owners.heldOf(RESOURCE), 2);
+    assert.deepEqual([...owners.of(RESOURCE).keys()], ['d0', 'd1']);
+    await clock.advance(100_000);
+    assert.equal(owners.heldOf(RESOURCE), 2);
+    owners.close();
+  });
+
+  it('are not taken for free by an answer to what was asked before', async () => {
+    const { clock, facts, owners } = world();
+    let answer = (): void => undefined;
+    facts.holdings = [];
+    owners.open();
+    await clock.advance(1);
+    facts.list = () => new Promise((resolve) => (answer = () => resolve([])));
+    await clock.advance(10_000);
+    owners.giving(RESOURCE, ['d0']);
+    facts.list = undefined;
+    answer();
+    await clock.advance(10_000);
+    assert.equal(owners.heldOf(RESOURCE), 1, 'of two answers the first was asked for before');
+    await clock.advance(10_000);
+    assert.equal(owners.heldOf(RESOURCE), 0);
+    owners.close();
+  });
+
+  it('are held for a minute where the kubelet never says who has what, and as long as it does not where it did', async () => {
+    const { clock, facts, owners } = world();
+    facts.hasList = false;
+    owners.open();
+    owners.giving(RESOURCE, ['d0']);
+    await clock.advance(59_000);
+    assert.equal(owners.heldOf(RESOURCE), 1);
+    await clock.advance(11_000);
+    assert.equal(owners.heldOf(RESOURCE), 0);
+    facts.hasList = true;
+    await clock.advance(10_000);
+    facts.hasList = false;
+    owners.giving(RESOURCE, ['d0']);
+    await clock.advance(600_000);
+    assert.equal(owners.heldOf(RESOURCE), 1);
+    owners.close();
+  });
+});
+
+describe('what pods had before the broker started', () => {
+  for (const [what, hasList] of [
+    ['has said it', true],
+    ['is not there', false],
+  ] as const) {
+    it(`is waited for until the kubelet ${what}`, async () => {
+      const { clock, facts, owners } = world();
+      Object.assign(facts, { hasList, holdings: pods(2) });
+      let held = -1;
+      void owners.asked().then(() => (held = owners.heldOf(RESOURCE)));
+      await clock.settle();
+      assert.equal(held, -1);
+      owners.open();
+      await clock.advance(1);
+      assert.equal(held, hasList ? 2 : 0);
+      owners.close();
+      assert.equal(clock.pending, 0);
+    });
+  }
+
+  it('is waited for a second where the kubelet does not answer, and not when all ends', async () => {
+    const { clock, facts, owners } = world();
+    facts.list = () => new Promise(() => undefined);
+    owners.open();
+    let waited = 0;
+    void owners.asked().then(() => (waited += 1));
+    await clock.advance(999);
+    assert.equal(waited, 0);
+    await clock.advance(1);
+    assert.equal(waited, 1);
+    void owners.asked().then(() => (waited += 1));
+    owners.close();
+    await clock.settle();
+    assert.deepEqual([waited, clock.pending], [2, 0]);
   });
 });
