@@ -36,6 +36,7 @@ function distanceTo(name: string, wanted: string, allowed: number, budget: { cel
   const [short, long] = name.length < wanted.length ? [name, wanted] : [wanted, name];
   if (short.length >= LEAST_PART && long.includes(short)) return 1;
   if (long.length - short.length > allowed || budget.cells <= 0) return Infinity;
+  budget.cells -= 2 * wanted.length; // of the two rows
   // What is never written stays out of reach.
   let row = Array.from({ length: wanted.length + 2 }, (_, index) => (index <= allowed ? index : Infinity));
   let next = row.map(() => Infinity);

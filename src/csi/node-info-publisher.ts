@@ -2,6 +2,7 @@
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
+import { Pace } from '../kernel/pace.js';
 import type { Random } from '../kernel/random.js';
 import type { ApplyOutcome, NodeFactsTarget } from './node-facts-target.js';
 import { sameNodeInfo, type NodeInfo } from './node-info.js';
@@ -25,6 +26,8 @@ export interface PublisherPorts {
 
 /** Waits between attempts that failed. */
 const RETRY: BackoffBounds = { firstMs: 200, maxMs: 30_000 };
+/** Rounds that succeed: one a second, and so many at once after a pause. A driver that flaps must not press on a server either. */
+const ROUNDS = { everyMs: 1000, atOnce: 5 };
 /** Longer than any driver needs to be found, asked (timeouts.nodeGetInfo) and tried again. */
 const SWEEP_AFTER_MS = 60_000;
 /** Drivers that wait to be taken back; past it the oldest is left to the sweep of the next start. */
@@ -40,6 +43,7 @@ export class NodeInfoPublisher {
   readonly #conditions = new Map<string, PublishCondition>();
   readonly #halt = new AbortController();
   readonly #listeners: ((driver: string, condition: PublishCondition) => void)[] = [];
+  readonly #pace = new Pace(ROUNDS.everyMs * ROUNDS.atOnce);
   #round: Promise<void> | undefined;
   #again = false;
   #alarm: Alarm | undefined;
@@ -131,6 +135,11 @@ export class NodeInfoPublisher {
   }
 
   #start(): void {
+    const paceMs = this.#pace.waitMs(ROUNDS.everyMs, this.#ports.clock.mono());
+    if (paceMs > 0) {
+      this.#wait(paceMs);
+      return;
+    }
     this.#round = this.#attempt().then((waitMs) => {
       this.#round = undefined;
       if (this.#halt.signal.aborted) return;
@@ -177,6 +186,7 @@ export class NodeInfoPublisher {
   ): number | undefined {
     this.#failures = 0;
     this.#isBackingOff = false;
+    this.#pace.book(ROUNDS.everyMs, this.#ports.clock.mono());
     for (const driver of unwanted) if (!this.#wanted.has(driver)) this.#unwanted.delete(driver);
     for (const [driver, info] of wanted) {
       if (this.#wanted.get(driver) !== info) continue; // changed meanwhile: the next round tells

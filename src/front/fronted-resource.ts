@@ -180,6 +180,7 @@ export class FrontedResource implements FrontedService {
     this.#calls.changed();
     if (told === undefined || told.bytes.length === 0) {
       this.#registrar.isWanted = false;
+      this.#tooLarge = undefined;
       if (this.#streams.size > 0) this.#goodbye();
       this.#next = undefined;
       this.#told = UNTOLD;

@@ -4,7 +4,7 @@ import type { Random } from '../kernel/random.js';
 import type { DeviceCalls, DevicePlugins } from '../model/device-use.js';
 import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
-import { type Reason, type Refusal } from '../model/reasons.js';
+import { Refused, type Reason, type Refusal } from '../model/reasons.js';
 import type { LivenessSettings, Timeouts } from '../model/settings.js';
 import type { ListSink, PluginDialler, SocketRemover } from './ports.js';
 import { Recycling } from './recycling.js';
@@ -72,6 +72,10 @@ export class DevicePluginHandler implements PluginHandler, DevicePlugins {
     let options;
     try {
       options = await session.open(signal);
+      if (session.isClosed) {
+        const message = `${enrolment.name} at ${enrolment.endpointAsSent} was let go of while it was being registered`;
+        throw new Refused({ code: 'OPTIONS_FAILED', message });
+      }
     } catch (failure) {
       session.close();
       throw failure;

@@ -20,13 +20,18 @@ export class Child {
   readonly #process: ChildProcess;
   readonly #passers = new Map<NodeJS.Signals, () => void>();
 
-  /** Starts a command with its own environment beside ours, on our terminal. @throws CliError as commandPath */
+  /** Starts a command with its own environment beside ours, on our terminal. @throws CliError as commandPath, and when it cannot be started */
   constructor(command: string, args: readonly string[], envs: ReadonlyMap<string, string>) {
     const file = commandPath(command);
     const tie = setpriv();
     const words = tie === undefined ? [file, ...args] : [tie, '--pdeathsig', 'KILL', '--', file, ...args];
     const [program = file, ...rest] = words;
-    this.#process = spawn(program, rest, { stdio: 'inherit', env: { ...process.env, ...Object.fromEntries(envs) } });
+    const env = { ...process.env, ...Object.fromEntries(envs) };
+    try {
+      this.#process = spawn(program, rest, { stdio: 'inherit', env });
+    } catch (failure) {
+      throw cannotRun(file, failure); // of some reasons spawn says so at once, as of variables that are too long
+    }
     this.ended = this.#untilEnded(file);
     const isInteractive = isatty(0) || isatty(1) || isatty(2);
     for (const signal of PASSED) this.#listen(signal, () => this.#process.kill(signal));
@@ -42,7 +47,7 @@ export class Child {
       const [code, signal] = (await once(this.#process, 'exit')) as [number | null, NodeJS.Signals | null];
       return signal === null ? (code ?? 0) : 128 + constants.signals[signal];
     } catch (failure) {
-      throw new CliError(EXIT.cannotRun, `${file} cannot be run: ${(failure as Error).message}`);
+      throw cannotRun(file, failure);
     } finally {
       for (const [signal, passer] of this.#passers) process.off(signal, passer);
     }
@@ -52,6 +57,10 @@ export class Child {
     this.#passers.set(signal, passer);
     process.on(signal, passer);
   }
+}
+
+function cannotRun(file: string, failure: unknown): CliError {
+  return new CliError(EXIT.cannotRun, `${file} cannot be run: ${(failure as Error).message}`);
 }
 
 /** A setpriv that can tie a process to its parent; that of BusyBox cannot. */

@@ -112,8 +112,8 @@ class BoundSocket {
       throw new Error(`${file} is served by another process: another broker stands before this kubelet`);
     }
     const folder = openFolder(this.#parent);
+    const server = createServer(this.#onConnection);
     try {
-      const server = createServer(this.#onConnection);
       const unseen = `.${randomBytes(6).toString('hex')}`;
       await listening(server, folder.at(unseen));
       server.on('error', () => undefined); // accepting failed once: the kubelet tries again
@@ -123,6 +123,9 @@ class BoundSocket {
       this.#key = bound === undefined ? undefined : incarnationKey(bound);
       this.#server?.close();
       this.#server = server;
+    } catch (failure) {
+      server.close();
+      throw failure;
     } finally {
       folder.close();
     }

@@ -76,6 +76,14 @@ describe('run', () => {
     assert.equal(allocator.requests.length, 0);
   });
 
+  it('exits with 126 when the variables of the devices are more than a command can be given, and gives them back', async () => {
+    allocator.answer = { id: LEASE, envs: new Map([['GPU_IDS', 'g'.repeat(200_000)]]) };
+    const { code, stderr } = await ran(...GPU, '--', 'true');
+    assert.equal(code, 126);
+    assert.match(stderr, /true cannot be run: spawn E2BIG/);
+    assert.deepEqual(allocator.released, [{ id: LEASE, key: '' }]);
+  });
+
   const refusals = [
     { code: status.RESOURCE_EXHAUSTED, details: 'NO_DEVICES: none of 2 is free', exit: 75 },
     { code: status.UNAVAILABLE, details: 'LEDGER_NOT_WRITABLE: the disk is full', exit: 75 },

@@ -40,6 +40,14 @@ describe('nearNames', () => {
     assert.ok(user + system < 500_000, `${String((user + system) / 1000)} ms`);
   });
 
+  it('counts what it takes to begin with a name, also where that differs at once', () => {
+    const wanted = 'y'.repeat(300);
+    const others = Array.from({ length: 500 }, (_, nth) => `${'x'.repeat(297)}${String(nth).padStart(3, '0')}`);
+    const near = `${'y'.repeat(299)}z`;
+    assert.deepEqual(nearNames(wanted, [near, ...others]), [near]);
+    assert.deepEqual(nearNames(wanted, [...others, near]), [], 'the time is spent by then');
+  });
+
   it('names each name once, however many plugins have it', () => {
     assert.deepEqual(nearNames('gpu', ['gpu0', 'gpu0']), ['gpu0']);
   });

@@ -121,6 +121,7 @@ describe('the CSI handler', () => {
 
   it('stays published while a replaced incarnation is left to ask, also when that one fails once, and not once it went, too', async () => {
     for (const end of ['answers', 'fails', 'goes'] as const) {
+      await clock.advance(5000); // rounds of the publisher have a pace
       driver.result = answers('node-1');
       await register(`old ${end}`);
       driver.result = answers('node-2');

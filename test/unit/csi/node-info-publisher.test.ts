@@ -146,6 +146,21 @@ describe('the publisher of node info', () => {
     assert.equal(clock.pending, 0);
   });
 
+  it('publishes what changes on and on about once a second, and a change after a pause at once', async () => {
+    const { clock, target, publisher } = setup();
+    for (let nth = 0; nth < 100; nth += 1) {
+      publisher.publish(info('a', `n${String(nth)}`));
+      await clock.advance(50);
+    }
+    assert.ok(target.rounds <= 10, `${String(target.rounds)} rounds`);
+    await clock.advance(1000);
+    assert.deepEqual([target.published.get('a')?.nodeId, publisher.isDone], ['n99', true]);
+    await clock.advance(1000);
+    publisher.publish(info('b'));
+    await clock.settle();
+    assert.deepEqual([target.published.has('b'), clock.pending], [true, 0]);
+  });
+
   it('survives a target that throws', async () => {
     const { clock, target, publisher } = setup();
     target.known = () => Promise.reject(new Error('unreadable'));

@@ -2,14 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
 import { Registrations } from '../../../src/front/registrations.js';
-import type { FrontedService, ListOut } from '../../../src/front/ports.js';
+import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
 /** A resource with a ready plugin before a kubelet that opens a stream for each Register. */
 function world() {
   const clock = new FakeClock();
-  const facts = { registers: 0, streams: 0, service: undefined as FrontedService | undefined };
+  const facts = {
+    registers: 0,
+    streams: 0,
+    service: undefined as FrontedService | undefined,
+    now: READY as ResourceNow | undefined,
+  };
   const open = (): void => {
     const out: ListOut = {
       send: () => undefined,
@@ -26,7 +31,7 @@ function world() {
     random: { next: () => 1 },
     resources: {
       names: () => ['example.com/a'],
-      now: () => READY,
+      now: () => facts.now,
       call: () => undefined,
       isAlive: () => Promise.resolve(true),
     },
@@ -83,6 +88,20 @@ describe('a plugin that registered past us and leaves', () => {
     resource.notHad();
     await settle();
     assert.deepEqual([facts.registers, facts.streams], [1, 1]);
+    await resource.close(0);
+  });
+});
+
+describe('a list that is too large for the kubelet', () => {
+  it('is no matter any more when its plugin has gone', async () => {
+    const { facts, resource, settle } = world();
+    await settle();
+    facts.now = { ...READY, list: Buffer.alloc(4 * 1024 * 1024) };
+    resource.refresh();
+    assert.equal(resource.view.state, 'too-large');
+    facts.now = undefined;
+    resource.refresh();
+    assert.deepEqual([resource.view.state, resource.view.reason], ['off', 'it has no devices now']);
     await resource.close(0);
   });
 });

@@ -308,3 +308,14 @@ describe('a plugin that is taken in', () => {
     assert.equal(bed.clock.pending, 0);
   });
 });
+
+describe('a plugin that is let go of in the moment in which it has answered', () => {
+  it('is not registered with a session that is closed', async () => {
+    const bed = new SessionBed();
+    const registered = bed.register();
+    await bed.handler.deregister(ID, 'replaced');
+    await assert.rejects(registered, /was let go of while it was being registered/);
+    assert.equal(bed.handler.openSessions, 0);
+    assert.equal(bed.clock.pending, 0);
+  });
+});
