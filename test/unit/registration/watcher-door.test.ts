@@ -64,7 +64,10 @@ class Bed {
           };
         },
       },
-      turns: { take: () => Promise.resolve((inVain) => void this.inVain.push(inVain)), isCrowded: () => this.isCrowded },
+      turns: {
+        take: () => Promise.resolve((inVain) => void this.inVain.push(inVain)),
+        isCrowded: () => this.isCrowded,
+      },
       clock: this.clock,
       timeouts: loadDefaults('/r').settings.timeouts,
       recorder: { refusedAt: (_socket, { code }) => void this.failed.push(code) },
