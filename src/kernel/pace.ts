@@ -6,7 +6,7 @@
  * (SIGSTOP, the freezer of control groups) is not told so, and the monotonic clock runs on: the work of that moment seems to
  * have taken all the time, for which nobody is to wait some times over.
  */
-export const MOST_REST_MS = 5000;
+const MOST_REST_MS = 5000;
 
 /** Milliseconds of rest after work that took so long, where a rest is so many times as long. */
 export function restMs(tookMs: number, times: number): number {
