@@ -54,7 +54,12 @@ describe('for whom a resource is, when the configuration changes', { timeout: 90
     await world.broker.end('SIGTERM');
     await world.broker.start();
     const again = new AllocClient(path.join(world.broker.root, 'alloc.sock'));
-    assert.equal(await refusalOf(again.one(RESOURCE, { key: 'late' })), 'CONSUMER_IS_KUBELET', 'a new broker knows it');
+    // Before the kubelet was asked which pods it has, or did not answer in time, nobody is let in.
+    const answered = await eventually('alloc.sock is served', async () => {
+      const answer = await refusalOf(again.one(RESOURCE, { key: 'late' }));
+      return answer.startsWith('No connection') ? undefined : answer;
+    });
+    assert.equal(answered, 'CONSUMER_IS_KUBELET', 'a new broker knows it');
     again.close();
   });
 });
