@@ -159,6 +159,7 @@ void describe('the status page', { skip: opened.reason, concurrency: false }, ()
     void it('is used by the keyboard alone, and keeps the focus while news come in', async () => {
       set(['a', 'b', 'c'].map((name) => pluginView({ name: `example.com/${name}` })));
       const open = await shown(server.url);
+      await hasText(open, 'example.com/c'); // the first picture may be the one before
       const focus = (): Promise<string> => ask(open, 'document.activeElement.textContent');
       const { keyboard } = open.page;
       await keyboard.press('j');
