@@ -34,7 +34,7 @@ function testFiles(name) {
 /** Whether all their files are done within minutes. */
 const isQuick = process.argv.slice(2).every((name) => /^(unit|contract|integration|scenarios)/.test(name));
 /** Files at a time: those of `npm test` wait for processes, disks and clocks half of the time. */
-const AT_ONCE = isQuick ? 5 : 2;
+const AT_ONCE = isQuick ? 4 : 2;
 // The longest suites are named last: begun first, they leave no core idle at the end.
 const files = process.argv.slice(2).flatMap(testFiles).reverse();
 if (files.length === 0) {
