@@ -1,10 +1,13 @@
 """Service tables for messages made by protoc: enough of gRPC's generated code to do without its plugin for Python."""
 
+import sys
 import grpc
 
 
 def say(line):
-    print(line, flush=True)
+    # One write: print() writes the end of the line on its own, and other threads may come between.
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def unary(behaviour, request):
