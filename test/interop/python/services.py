@@ -1,6 +1,7 @@
 """Service tables for messages made by protoc: enough of gRPC's generated code to do without its plugin for Python."""
 
 import sys
+
 import grpc
 
 
