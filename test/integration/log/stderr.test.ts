@@ -9,8 +9,8 @@ import { pathToFileURL } from 'node:url';
 const source = (file: string) =>
   JSON.stringify(pathToFileURL(path.join(import.meta.dirname, '../../../src', file)).href);
 
-/** A process that logs `lines` long lines to its stderr at once, says on stdout what came of it, and ends. */
-function logging(lines: number): ChildProcess {
+/** Logs `lines` long lines to stderr at once, gives the reader `patienceMs` to take them, says so on stdout, and ends. */
+function logging(lines: number, patienceMs = 100): ChildProcess {
   const program = `
     const { openLog } = await import(${source('platform/log/pino-log.js')});
     const { systemClock } = await import(${source('platform/time/system-clock.js')});
@@ -19,7 +19,7 @@ function logging(lines: number): ChildProcess {
       log.info('a.b', 'm'.repeat(1000), { index });
       if (index % 100 === 0) await new Promise(setImmediate);
     }
-    await flush(100);
+    await flush(${patienceMs});
     process.stdout.write('alive', () => process.exit(0));`;
   return spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] });
 }
@@ -33,7 +33,7 @@ async function outcome(child: ChildProcess): Promise<{ code: unknown; said: stri
 
 describe('a process whose stderr', () => {
   it('is read writes every line', async () => {
-    const child = logging(500);
+    const child = logging(500, 30_000);
     let text = '';
     child.stderr?.on('data', (chunk: Buffer) => (text += chunk.toString()));
     assert.deepEqual(await outcome(child), { code: 0, said: 'alive' });
