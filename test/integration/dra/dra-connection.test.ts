@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { seededRandom } from '../../support/seeded-random.js';
+import type { Clock } from '../../../src/kernel/clock.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -37,5 +38,42 @@ describe('the connection of a DRA endpoint', () => {
     await second.close();
     assert.deepEqual(calls, []);
     assert.equal(story.at(-1), 'up');
+  });
+
+  it('keeps nothing of connections that were lost, however often its service drops them', async (t) => {
+    const listening = new Map<unknown, number>();
+    const count = (signal: unknown, by: number): void =>
+      void listening.set(signal, (listening.get(signal) ?? 0) + by);
+    const { addEventListener, removeEventListener } = AbortSignal.prototype;
+    t.mock.method(AbortSignal.prototype, 'addEventListener', function (this: AbortSignal, ...given: never[]) {
+      count(this, 1);
+      Reflect.apply(addEventListener, this, given);
+    });
+    t.mock.method(AbortSignal.prototype, 'removeEventListener', function (this: AbortSignal, ...given: never[]) {
+      count(this, -1);
+      Reflect.apply(removeEventListener, this, given);
+    });
+    const socket = path.join(tempDir(), 'dra.sock');
+    const listen = (): Promise<PluginServer> => PluginServer.listen(socket, () => undefined);
+    let server = await listen();
+    t.after(() => server.close());
+    const pinned = pinSocket(socket);
+    if ('problem' in pinned) assert.fail(pinned.problem);
+    // It pauses ever longer between two attempts.
+    const hasty: Clock = { ...systemClock, alarm: (ms, ring) => systemClock.alarm(ms <= 2000 ? 1 : ms, ring) };
+    const open = draConnections({ clock: hasty, random: seededRandom(1), pin: pinSocket, guarding });
+    let ups = 0;
+    const connection = open(pinned, { up: () => (ups += 1), lost: () => undefined });
+    t.after(() => connection.close());
+    pinned.release();
+    const most = (): number => Math.max(...listening.values());
+    await eventually('up', () => ups === 1);
+    const first = most();
+    for (let times = 2; times < 8; times += 1) {
+      await server.close();
+      server = await listen();
+      await eventually(`up ${String(times)} times`, () => ups === times);
+    }
+    assert.equal(most(), first);
   });
 });
