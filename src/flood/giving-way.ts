@@ -35,10 +35,9 @@ export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: It
   const ofUser = ({ user }: H): number => byUser.get(user) ?? 0;
   const holdsMore = (one: H): boolean =>
     one.user === newcomer.user ? one.open > newcomer.open + 1 : ofUser(one) > ofUser(newcomer) + 1;
-  const heaviest = all
-    .filter((one) => one !== newcomer && one.open > 0 && holdsMore(one))
-    .sort((a, b) => (ofUser(b) === ofUser(a) ? b.open - a.open : ofUser(b) - ofUser(a)));
-  for (const { held } of heaviest.slice(0, LOOKED_AT)) {
+  const heaviest: H[] = [];
+  for (const one of all) if (one !== newcomer && one.open > 0 && holdsMore(one)) insert(heaviest, one, ofUser);
+  for (const { held } of heaviest) {
     const idle = [...held].filter((one) => one.isIdle());
     const found = idle.find((one) => !one.hasCalled()) ?? idle[0];
     if (found !== undefined) return found;
@@ -47,4 +46,18 @@ export function whoGivesWay<C extends Yielding, H extends Holder<C>>(holders: It
   if (most === undefined || !most.isStranger || most.user === newcomer.user) return undefined;
   const open = all.reduce((sum, one) => sum + one.open, 0);
   return 2 * ofUser(most) > open ? [...most.held].at(-1) : undefined;
+}
+
+/**
+ * Puts a holder among the heaviest, as many as are looked at, the first of equals first. Each of a crowd of processes that
+ * connect has this done with all of them, so they are not sorted.
+ */
+function insert<H extends Holder>(heaviest: H[], one: H, ofUser: (holder: H) => number): void {
+  const isHeavier = (other: H): boolean =>
+    ofUser(one) === ofUser(other) ? one.open > other.open : ofUser(one) > ofUser(other);
+  const lightest = heaviest.at(-1);
+  if (heaviest.length === LOOKED_AT && lightest !== undefined && !isHeavier(lightest)) return;
+  const before = heaviest.findIndex(isHeavier);
+  heaviest.splice(before < 0 ? heaviest.length : before, 0, one);
+  if (heaviest.length > LOOKED_AT) heaviest.pop();
 }

@@ -13,6 +13,15 @@ type TakesCalls = {
  */
 const READ_HEADERS = [':method', ':path', ':authority', 'content-type', 'grpc-timeout'] as const;
 
+/** Milliseconds of the units of `grpc-timeout` in which eight digits are more than a timer can wait for. */
+const LONG_UNITS: ReadonlyMap<string, number> = new Map([
+  ['H', 3_600_000],
+  ['M', 60_000],
+  ['S', 1000],
+]);
+/** What a timer waits at most, in milliseconds; the library cuts what is more to 32 bits, and may find that it has passed. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+
 /**
  * A server that passes over calls which have ended before it looks at them: reset by their caller in the octets that
  * brought them, for example. grpc-js answers a call that is no gRPC, or of no method it knows, without looking whether
@@ -47,7 +56,13 @@ function readOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const read: IncomingHttpHeaders = {};
   for (const name of READ_HEADERS) {
     const value = headers[name];
-    if (typeof value === 'string') read[name] = value;
+    if (typeof value === 'string' && !(name === 'grpc-timeout' && isBeyondTimers(value))) read[name] = value;
   }
   return read;
+}
+
+/** Whoever waits for weeks ends the call itself. */
+function isBeyondTimers(timeout: string): boolean {
+  const [, digits = '', unit = ''] = /(\d{1,8})\s*([HMS])/.exec(timeout) ?? [];
+  return Number(digits) * (LONG_UNITS.get(unit) ?? 0) > LONGEST_WAIT_MS;
 }

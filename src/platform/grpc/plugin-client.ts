@@ -34,6 +34,9 @@ export interface ReadStream {
   cancel(): void;
 }
 
+/** Connections of one plugin that take no more calls and have calls under way; of more the newest ends at once. */
+const MOST_LEAVING = 4;
+
 /**
  * A channel to one socket. Nothing is dialled before the first call, and a connection that was lost is made again by the
  * next one: nobody tries again behind the back of who calls, and no PING is sent, for which Go servers end connections.
@@ -44,6 +47,8 @@ export class PluginChannel {
   readonly #guarding: Guarding;
   readonly #target: string;
   #link: PluginLink | undefined;
+  /** Those before it whose plugin said GOAWAY, and whose calls go on: a Go server says so to connections of some age. */
+  readonly #leaving = new Set<PluginLink>();
   #isClosed = false;
 
   /**
@@ -160,17 +165,27 @@ export class PluginChannel {
   /** Closes the connection, for certain; calls in flight fail. Idempotent. */
   close(): void {
     this.#isClosed = true;
+    for (const link of this.#leaving) link.close();
     this.#link?.close();
   }
 
   #dialled(): PluginLink {
     const known = this.#link;
     if (known?.isUsable === true || (known !== undefined && this.#isClosed)) return known;
-    known?.close();
+    if (known !== undefined) this.#letGo(known);
     const link = new PluginLink(this.#dialPath, this.#target, this.#guarding);
     this.#link = link;
     if (this.#isClosed) link.close();
     return link;
+  }
+
+  #letGo(link: PluginLink): void {
+    if (!link.isLeaving || this.#leaving.size >= MOST_LEAVING) {
+      link.close();
+      return;
+    }
+    this.#leaving.add(link);
+    link.whenEnded(() => this.#leaving.delete(link));
   }
 }
 

@@ -60,6 +60,11 @@ export class PluginLink {
     );
   }
 
+  /** The peer said GOAWAY: it takes no further calls, and ends with the last of those under way. */
+  get isLeaving(): boolean {
+    return !this.isLost && !this.#isClosing && this.#session?.closed === true;
+  }
+
   /** Whether the peer has begun to speak HTTP/2. */
   get isUp(): boolean {
     return this.#isUp && this.isUsable;
@@ -111,6 +116,11 @@ export class PluginLink {
   whenUp(settled: () => void): void {
     if (this.#isUp || this.#hasEnded) settled();
     else this.#followers.push(settled);
+  }
+
+  /** Calls back once when its socket is closed. Before that. */
+  whenEnded(ended: () => void): void {
+    this.#socket.once('close', ended);
   }
 
   /** Calls back once when it has ended, or takes no further calls. Not after close(). */

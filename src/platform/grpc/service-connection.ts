@@ -1,7 +1,7 @@
 // A connection to a driver's service socket that is kept: first to exactly the socket that was pinned, after a loss to
 // whatever listens at the same real path under the same uid, because a driver that restarts makes its socket anew.
 import { backoffMs, type BackoffBounds } from '../../kernel/backoff.js';
-import { asError, sleep, type Clock } from '../../kernel/clock.js';
+import { abortable, asError, sleep, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
 import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
@@ -98,10 +98,7 @@ export class ServiceConnection {
     try {
       await channel.connect(CONNECT_MS, signal);
       this.#listener.up();
-      await new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve(), { once: true });
-        channel.onConnectionLost(resolve);
-      });
+      await abortable(new Promise<void>((resolve) => channel.onConnectionLost(resolve)), signal);
       return 'the connection ended';
     } catch (failure) {
       return asError(failure).message;

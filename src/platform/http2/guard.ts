@@ -43,7 +43,7 @@ const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   messages: kind('EMPTY_FRAMES', 'messages beyond the first of a call', (s) => s.emptyFrames, 0, 0),
   windowUpdates: kind('WINDOW_GAME', 'WINDOW_UPDATE frames', (s) => s.windowUpdates, 4, 4),
   priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
-  informational: kind('HEADERS_FLOOD', 'header blocks that no answer has', (s) => s.informational, 0, 0),
+  informational: kind('HEADERS_FLOOD', 'header blocks that no call has', (s) => s.informational, 0, 0),
 };
 
 function kind(

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
+import type { Clock } from '../../../src/kernel/clock.js';
 import { MessageRoom } from '../../../src/platform/grpc/message-room.js';
 import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { POLITE_MS } from '../../../src/platform/grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
 import { encodeFrame, encodeGoaway, encodeHeaders, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -139,8 +141,8 @@ void describe('a call to a plugin', () => {
   const directory = tempDir();
   const socket = path.join(directory, 'p.sock');
   const closes: (() => void | Promise<void>)[] = [];
-  const channel = (): PluginChannel => {
-    const made = new PluginChannel(socket, LARGEST, { clock: systemClock, guard: () => guardSettings }, '/p.sock');
+  const channel = (clock: Clock = systemClock): PluginChannel => {
+    const made = new PluginChannel(socket, LARGEST, { clock, guard: () => guardSettings }, '/p.sock');
     closes.push(() => made.close());
     return made;
   };
@@ -312,6 +314,32 @@ void describe('a call to a plugin', () => {
     await answered;
     assert.equal(connections.length, 2);
     assert.equal(losses, 1);
+  });
+
+  void it('that streams goes on when its plugin said GOAWAY and others went to new connections, until its channel closes', async () => {
+    const streams: (() => void)[] = [];
+    const { connections } = await plugin({
+      Lists: (connection, stream) => {
+        connection.write(answerHeaders(stream), data(stream, message(NONE)), encodeGoaway(stream, 0, 'max_age'));
+        streams.push(() => connection.write(data(stream, message(Buffer.from('more')))));
+      },
+    });
+    const clock = new FakeClock();
+    const called = channel(clock);
+    await called.connect(5000, never);
+    let losses = 0;
+    called.onConnectionLost(() => losses++);
+    const lists = called.stream('/t/Lists', NONE);
+    assert.deepEqual(await lists.read(), NONE);
+    await eventually('the plugin said it', () => losses === 1);
+    await called.unary('/t/Other', NONE, 5000, never);
+    await clock.advance(POLITE_MS);
+    for (const send of streams) send();
+    assert.deepEqual(await lists.read(), Buffer.from('more'));
+    called.close();
+    await clock.advance(POLITE_MS);
+    assert.equal(await lists.read(), undefined);
+    await eventually('both are closed', () => connections.length === 2 && connections.every((one) => one.isClosed));
   });
 
   void it('that is answered although its request never left is closed, and holds nothing', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { seededRandom } from '../../support/seeded-random.js';
+import type { Clock } from '../../../src/kernel/clock.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { draConnections } from '../../../src/platform/grpc/dra-connection.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -37,5 +38,38 @@ describe('the connection of a DRA endpoint', () => {
     await second.close();
     assert.deepEqual(calls, []);
     assert.equal(story.at(-1), 'up');
+  });
+
+  it('keeps nothing of connections that were lost, however often its service drops them', async (t) => {
+    const added = t.mock.method(AbortSignal.prototype, 'addEventListener');
+    const removed = t.mock.method(AbortSignal.prototype, 'removeEventListener');
+    /** Listeners that are left at the signal that has most. */
+    const most = (): number => {
+      const left = new Map<unknown, number>();
+      for (const one of added.mock.calls) left.set(one.this, (left.get(one.this) ?? 0) + 1);
+      for (const one of removed.mock.calls) left.set(one.this, (left.get(one.this) ?? 0) - 1);
+      return Math.max(...left.values());
+    };
+    const socket = path.join(tempDir(), 'dra.sock');
+    const listen = (): Promise<PluginServer> => PluginServer.listen(socket, () => undefined);
+    let server = await listen();
+    t.after(() => server.close());
+    const pinned = pinSocket(socket);
+    if ('problem' in pinned) assert.fail(pinned.problem);
+    // It pauses ever longer between two attempts.
+    const hasty: Clock = { ...systemClock, alarm: (ms, ring) => systemClock.alarm(ms <= 2000 ? 1 : ms, ring) };
+    const open = draConnections({ clock: hasty, random: seededRandom(1), pin: pinSocket, guarding });
+    let ups = 0;
+    const connection = open(pinned, { up: () => (ups += 1), lost: () => undefined });
+    t.after(() => connection.close());
+    pinned.release();
+    await eventually('up', () => ups === 1);
+    const first = most();
+    for (let times = 2; times < 8; times += 1) {
+      await server.close();
+      server = await listen();
+      await eventually(`up ${String(times)} times`, () => ups === times);
+    }
+    assert.equal(most(), first);
   });
 });

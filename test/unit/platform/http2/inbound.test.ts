@@ -167,6 +167,27 @@ void describe('what a client sends', () => {
     assert.equal(passed, whole.length);
   });
 
+  void it('may have some header blocks that open no call, and no more: each is decoded, and takes no turn', () => {
+    const { inbound, outbound } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings(), request(1, requestBlock('localhost'))]), 0);
+    outbound.see(trailers(1), 0);
+    const further = encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS | FLAG.END_STREAM, 1, literal(32, 'x'.repeat(4_000)));
+    for (let times = 0; times < guardSettings.informational; times++) inbound.take(further, 0);
+    assert.throws(
+      () => inbound.take(further, 0),
+      (thrown: unknown) => thrown instanceof PeerFault && thrown.code === 'HEADERS_FLOOD',
+    );
+  });
+
+  void it('has its windows changed once by one SETTINGS frame, however often that says so', () => {
+    const { inbound, calls } = bed();
+    const changes: number[] = [];
+    calls.beginWith = (window) => void changes.push(window);
+    const window = (bytes: number): [number, number] => [4, bytes];
+    inbound.take(Buffer.concat([PREFACE, settings(window(1), window(0), window(70_000))]), 0);
+    assert.deepEqual(changes, [70_000]);
+  });
+
   void describe('messages of a call', () => {
     const most = guardSettings.emptyFrames;
     const opened = (...streams: number[]): Inbound => {
