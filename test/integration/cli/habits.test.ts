@@ -130,6 +130,11 @@ describe('the command line', () => {
     assert.equal(none.code, 69);
     assert.equal((await runHere(['wait', '--for', 'phase/x=ready', '--root', root])).code, 2);
     assert.equal((await runHere(['wait', '--root', root])).code, 2);
+    for (const condition of ['phase=held', 'plugin/example.com/nic=raedy', 'resource/example.com/nic=degraded']) {
+      const wrong = await runHere(['wait', '--for', condition, '--timeout', '1ms', '--root', root]);
+      assert.equal(wrong.code, 2, condition);
+      assert.match(wrong.stderr, /is none of .*ready/);
+    }
 
     const soon = tempDir();
     const early = run(['wait', '--for', 'phase=ready', '--root', soon], new CapturedTerminal(), programParts);
