@@ -71,12 +71,9 @@ export function deviceTable(devices: readonly DeviceView[], paint: Paint): strin
       tone: (device) => (device.health === HEALTHY ? 'good' : 'bad'),
     },
     { title: 'NUMA', of: (device) => device.numaNodes.join(',') },
-    ...(devices.some(({ owner }) => owner !== '')
-      ? [
-          { title: 'OWNER', of: ({ owner }: DeviceView) => owner },
-          { title: 'LEASE', of: ({ lease }: DeviceView) => lease },
-        ]
-      : []),
+    ...(devices.some(({ owner }) => owner !== '') ? [{ title: 'OWNER', of: ({ owner }: DeviceView) => owner }] : []),
+    // What pods have is in no lease.
+    ...(devices.some(({ lease }) => lease !== '') ? [{ title: 'LEASE', of: ({ lease }: DeviceView) => lease }] : []),
   ];
   return table(columns, devices, paint);
 }
