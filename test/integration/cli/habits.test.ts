@@ -1,5 +1,6 @@
 // What whoever knows kubectl tries without reading: forms of output, filters, globs, waiting, reloading.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'yaml';
@@ -105,6 +106,10 @@ describe('the command line', () => {
     process.env['PLUGIN_BROKER_ROOT'] = root;
     try {
       assert.equal((await runHere(['status'])).code, 0);
+      const file = path.join(root, 'empty.yaml');
+      writeFileSync(file, '{}');
+      assert.ok((await runHere(['check-config', file])).stdout.includes(`root: ${root}\n`));
+      assert.ok((await runHere(['doctor'])).stdout.includes(`${root}/device-plugins`));
     } finally {
       delete process.env['PLUGIN_BROKER_ROOT'];
     }
