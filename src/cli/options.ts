@@ -74,7 +74,7 @@ export function showing(options: WatchOptions<string>): Showing {
 }
 
 /** `PLUGIN_BROKER_ROOT`, which stands for `--root` where that is not given; undefined where it is not set. */
-function rootOfEnvironment(): string | undefined {
+export function rootOfEnvironment(): string | undefined {
   const root = process.env['PLUGIN_BROKER_ROOT'];
   return root === '' ? undefined : root;
 }

@@ -6,6 +6,7 @@ import type { ConfigReader } from '../config-reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted, duration } from '../output/amounts.js';
 import { visible } from '../output/text.js';
+import { rootOfEnvironment } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 interface CheckOptions {
@@ -24,12 +25,12 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     .description(
       'Checks a config file: prints every problem with its place, or every key with the value it comes to and last, as a comment, that the file is valid, and warns of what has no effect. With --plugin, prints the policy of that plugin instead.',
     )
-    .option('--root <dir>', 'root directory, as given to serve')
+    .option('--root <dir>', 'root directory, as given to serve (default: $PLUGIN_BROKER_ROOT, or that of the config)')
     .option('--plugin <name>', 'print the policy that a plugin of this name gets')
     .option('--type <type>', 'type of that plugin', DEVICE_PLUGIN)
     .option('--socket <path>', 'socket of that plugin', '')
     .action(async (file: string, options: CheckOptions) => {
-      const read = await readConfig(file, options.root);
+      const read = await readConfig(file, options.root ?? rootOfEnvironment());
       if (!read.ok) {
         for (const problem of read.problems) terminal.complain(problem);
         throw new CliError(EXIT.config, `${file} cannot be used: it has ${counted(read.problems.length, 'problem')}`);

@@ -21,7 +21,7 @@ import { CliError, EXIT } from '../exit.js';
 import { counted } from '../output/amounts.js';
 import { visible, visibleJson } from '../output/text.js';
 import { painter, type Paint, type Tone } from '../output/tones.js';
-import { clientOf, withOutput, type OutputOptions } from '../options.js';
+import { clientOf, rootOfEnvironment, withOutput, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 const TONES: Readonly<Record<Verdict, Tone>> = { ok: 'good', warn: 'warn', fail: 'bad' };
@@ -39,7 +39,7 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
       'Checks what the daemon needs of the machine and says what to do: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
     )
     .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
-    .option('--root <dir>', 'root directory, as given to serve')
+    .option('--root <dir>', 'root directory, as given to serve (default: $PLUGIN_BROKER_ROOT, or that of the config)')
     .action(async (options: DoctorOptions) => {
       const findings = await examine(options, terminal, readConfig);
       if (options.output === 'json') terminal.write(`${visibleJson({ checks: findings }, false)}\n`);
@@ -55,8 +55,9 @@ async function examine(
   readConfig: ConfigReader,
 ): Promise<readonly Finding[]> {
   const name = options.config ?? 'the defaults';
-  const read = await readConfig(options.config, options.root);
-  const defaults = await readConfig(undefined, options.root);
+  const root = options.root ?? rootOfEnvironment();
+  const read = await readConfig(options.config, root);
+  const defaults = await readConfig(undefined, root);
   const usable = read.ok ? read : defaults;
   const config = read.ok
     ? [finding('config', 'ok', `${name} can be used`)]

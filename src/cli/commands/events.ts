@@ -34,13 +34,10 @@ export function addEvents(program: Command, terminal: Terminal): void {
     .description('Prints what happened, newest last, with reason codes. With -o json, one JSON object a line.')
     .option('-f, --follow', 'go on with what happens, across restarts of the daemon, until Ctrl-C')
     .option('--plugin <name>', 'only those of this plugin, or of those that match a glob')
-    .option(
-      '--since <seq|duration>',
-      'only those with this sequence number or a later one, or of the last 10m',
-      since,
-      {
-        seq: 0,
-      },
+    .addOption(
+      new Option('--since <seq|duration>', 'only those with this sequence number or a later one, or of the last 10m')
+        .argParser(since)
+        .default({ seq: 0 }, 'all that are kept'),
     )
     .option('--tail <count>', 'of those that happened before, only the last so many', wholeNumber)
     .addOption(new Option('--type <types...>', 'only those of these types').choices(EVENT_TYPES))

@@ -60,7 +60,8 @@ export function resourceTable(resources: readonly ResourceView[], paint: Paint, 
   return table(columns, resources, paint);
 }
 
-function deviceTable(devices: readonly DeviceView[], paint: Paint): string {
+/** The table of the devices of a resource, with who has which where somebody has one. */
+export function deviceTable(devices: readonly DeviceView[], paint: Paint): string {
   if (devices.length === 0) return 'no devices\n';
   const columns: readonly Column<DeviceView>[] = [
     { title: 'DEVICE', of: (device) => device.id },
@@ -70,6 +71,9 @@ function deviceTable(devices: readonly DeviceView[], paint: Paint): string {
       tone: (device) => (device.health === HEALTHY ? 'good' : 'bad'),
     },
     { title: 'NUMA', of: (device) => device.numaNodes.join(',') },
+    ...(devices.some(({ owner }) => owner !== '') ? [{ title: 'OWNER', of: ({ owner }: DeviceView) => owner }] : []),
+    // What pods have is in no lease.
+    ...(devices.some(({ lease }) => lease !== '') ? [{ title: 'LEASE', of: ({ lease }: DeviceView) => lease }] : []),
   ];
   return table(columns, devices, paint);
 }

@@ -1,6 +1,8 @@
 // `wait --for …`: so that scripts need not ask again and again.
 import { setTimeout as pause } from 'node:timers/promises';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { PLUGIN_STATES } from '../../model/plugin.js';
+import type { StatusView } from '../../model/views.js';
 import type { AdminClient } from '../../platform/grpc/admin-client.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
 import { CliError, EXIT } from '../exit.js';
@@ -9,6 +11,9 @@ import type { Terminal } from '../terminal.js';
 
 /** From one look to the next: a look costs the daemon well under a millisecond. */
 const LOOK_MS = 200;
+
+/** Phases that may be waited for; a word that is none of them would be waited for in vain. */
+const PHASES: readonly StatusView['broker']['phase'][] = ['restoring', 'ready', 'degraded', 'stopping'];
 
 /** What is waited for: the phase of the broker, or the state of a plugin or resource. */
 interface Condition {
@@ -27,10 +32,14 @@ export function addWait(program: Command, terminal: Terminal): void {
   withAddress(program.command('wait'))
     .summary('wait until the broker, a plugin or a resource is in a state')
     .description(
-      'Waits until everything that is asked for is so: phase=ready, plugin/NAME=STATE, resource/NAME=STATE (a resource is ready with its plugin). A daemon that is not there yet is waited for, too. Ends with 1 when the time is over.',
+      'Waits until everything that is asked for is so: phase=ready, plugin/NAME=STATE, resource/NAME=STATE (a resource is ready with its plugin). A daemon that is not there yet is waited for, too. Ends with 1 when the time is over, with 69 when there is no daemon by then.',
     )
     .requiredOption('--for <condition>', 'what is waited for; may be repeated', condition)
-    .option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m', durationOption, 30_000)
+    .addOption(
+      new Option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m')
+        .argParser(durationOption)
+        .default(30_000, '30s'),
+    )
     .action(async (options: WaitCommandOptions) => {
       const client = clientOf(options, terminal);
       const signal = terminal.interruption();
@@ -81,5 +90,7 @@ function condition(text: string, before: readonly Condition[] = []): readonly Co
   if (of === '' || (of === 'phase') !== (name === '')) {
     throw new InvalidArgumentError('It must be phase=ready, plugin/NAME=STATE or resource/NAME=STATE.');
   }
+  const states: readonly string[] = of === 'phase' ? PHASES : PLUGIN_STATES;
+  if (!states.includes(is)) throw new InvalidArgumentError(`${is} is none of ${states.join(', ')}.`);
   return [...before, { of: of as Condition['of'], name, is }];
 }

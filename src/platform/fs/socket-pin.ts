@@ -82,7 +82,7 @@ export function pinSocket(path: string, open: () => number = () => openSync(path
     const status = fstatSync(fd, { bigint: true });
     if (!status.isSocket()) {
       closeSync(fd);
-      return { problem: 'not-a-socket', detail: status.isDirectory() ? 'a directory' : 'not a socket' };
+      return { problem: 'not-a-socket', detail: status.isDirectory() ? 'a directory' : 'a file of another kind' };
     }
     // The kernel's own answer where this file is: no race between following links and opening.
     const real = readlinkSync(`/proc/self/fd/${String(fd)}`);

@@ -43,6 +43,49 @@ describe('the .proto files', () => {
     assert.deepEqual(protoMessages(root).filter(isGivenMessage).map(describeMessage), MESSAGES.trim().split('\n'));
   });
 
+  // Stubs that people have made bear these names, and code that uses them stops compiling when one changes.
+  it('call what the Allocator speaks of by the names that are published', () => {
+    const lease = root.lookupType('pluginbroker.v1.Lease');
+    assert.deepEqual(
+      lease.fieldsArray.slice(0, 9).map((field) => `${field.name}=${String(field.id)}:${label(field)}`),
+      [
+        'id=1:string',
+        'granted=2:repeated Granted',
+        'envs=3:map<string,string>',
+        'mounts=4:repeated Mount',
+        'devices=5:repeated DeviceSpec',
+        'annotations=6:map<string,string>',
+        'cdi_devices=7:repeated string',
+        'state=8:string',
+        'expires_at=9:string',
+      ],
+    );
+    assert.deepEqual(
+      ['Want', 'AllocateRequest'].map((name) => describeMessage(root.lookupType(`pluginbroker.v1.${name}`))),
+      [
+        'pluginbroker.v1.Want: resource=1:string count=2:int32 ids=3:repeated string numa=4:string',
+        'pluginbroker.v1.AllocateRequest: wants=1:repeated Want owner=2:Owner key=3:string ttl_ms=4:int64 wait_ms=5:int64',
+      ],
+    );
+    const streamed = (isStream: boolean | undefined, type: string): string =>
+      `${isStream === true ? 'stream ' : ''}${type}`;
+    assert.deepEqual(
+      root
+        .lookupService('pluginbroker.v1.Allocator')
+        .methodsArray.map(
+          ({ name, requestStream, requestType, responseStream, responseType }) =>
+            `${name}: ${streamed(requestStream, requestType)} -> ${streamed(responseStream, responseType)}`,
+        ),
+      [
+        'Allocate: AllocateRequest -> Lease',
+        'Attach: stream AttachRequest -> stream LeaseEvent',
+        'Renew: LeaseRef -> Lease',
+        'Release: LeaseRef -> ReleaseReply',
+        'List: ListRequest -> stream LeasePage',
+      ],
+    );
+  });
+
   it('have the calls of the originals', () => {
     const streamed = (isStream: boolean | undefined, type: protobuf.Type | null): string =>
       `${isStream === true ? 'stream ' : ''}${fullName(type as protobuf.Type)}`;

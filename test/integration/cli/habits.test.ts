@@ -1,5 +1,6 @@
 // What whoever knows kubectl tries without reading: forms of output, filters, globs, waiting, reloading.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'yaml';
@@ -105,6 +106,10 @@ describe('the command line', () => {
     process.env['PLUGIN_BROKER_ROOT'] = root;
     try {
       assert.equal((await runHere(['status'])).code, 0);
+      const file = path.join(root, 'empty.yaml');
+      writeFileSync(file, '{}');
+      assert.ok((await runHere(['check-config', file])).stdout.includes(`root: ${root}\n`));
+      assert.ok((await runHere(['doctor'])).stdout.includes(`${root}/device-plugins`));
     } finally {
       delete process.env['PLUGIN_BROKER_ROOT'];
     }
@@ -130,6 +135,11 @@ describe('the command line', () => {
     assert.equal(none.code, 69);
     assert.equal((await runHere(['wait', '--for', 'phase/x=ready', '--root', root])).code, 2);
     assert.equal((await runHere(['wait', '--root', root])).code, 2);
+    for (const condition of ['phase=held', 'plugin/example.com/nic=raedy', 'resource/example.com/nic=degraded']) {
+      const wrong = await runHere(['wait', '--for', condition, '--timeout', '1ms', '--root', root]);
+      assert.equal(wrong.code, 2, condition);
+      assert.match(wrong.stderr, /is none of .*ready/);
+    }
 
     const soon = tempDir();
     const early = run(['wait', '--for', 'phase=ready', '--root', soon], new CapturedTerminal(), programParts);

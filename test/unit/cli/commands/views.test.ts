@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { explanation } from '../../../../src/cli/commands/explain.js';
 import { limitTable } from '../../../../src/cli/commands/limits.js';
 import { pluginTable } from '../../../../src/cli/commands/plugins.js';
-import { resourceTable } from '../../../../src/cli/commands/resources.js';
+import { deviceTable, resourceTable } from '../../../../src/cli/commands/resources.js';
 import { statusSummary } from '../../../../src/cli/commands/status.js';
 import { eventLine } from '../../../../src/cli/output/event-line.js';
 import { painter } from '../../../../src/cli/output/tones.js';
@@ -28,6 +28,21 @@ describe('what commands show to people', () => {
       'NAME             STATE  CAPACITY  ALLOCATABLE  ALLOCATED  PLUGIN',
       'example.com/gpu  ready         2            1          0  DevicePlugin/example.com/gpu',
     ]);
+  });
+
+  it('is a line for each device, with who has it where somebody has one', () => {
+    const [first, second] = resourceView().devices;
+    assert.ok(first !== undefined && second !== undefined);
+    assert.deepEqual(lines(deviceTable([first, second], plain))[0], 'DEVICE  HEALTH     NUMA');
+    const taken = { ...first, owner: 'systemd/worker.service', lease: '01k9r4e7' };
+    assert.deepEqual(
+      lines(deviceTable([taken, second], plain)).map((line) => line.trimEnd().split(/ {2,}/)),
+      [
+        ['DEVICE', 'HEALTH', 'NUMA', 'OWNER', 'LEASE'],
+        [first.id, first.health, ...first.numaNodes.map(String), 'systemd/worker.service', '01k9r4e7'],
+        [second.id, second.health, ...second.numaNodes.map(String)],
+      ],
+    );
   });
 
   it('is a line for each limit', () => {
