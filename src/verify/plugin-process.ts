@@ -1,5 +1,6 @@
 // Runs the plugin's command as its supervisor would: in a process group of its own, started again a second after it ends.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import type { Changes } from './changes.js';
 import type { Command } from './command.js';
 import { MARK, marked, signalTo, type Found } from './leftovers.js';
@@ -67,13 +68,10 @@ export class PluginProcess implements Subject {
   }
 
   start(): void {
-    const { command, env, mark, changes, note, span, wrote } = this.#parts;
+    const { note, span, wrote } = this.#parts;
     this.#isStopping = false;
-    const child = spawn(command.file, command.args, {
-      env: { ...env, [MARK]: mark },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
+    const child = this.#spawned();
+    if (child === undefined) return;
     this.#child = child;
     const startedAt = (this.#startedAt = Date.now());
     const take = (chunk: Buffer): void => {
@@ -83,9 +81,8 @@ export class PluginProcess implements Subject {
     child.stdout.on('data', take);
     child.stderr.on('data', take);
     child.once('error', (failure) => {
-      this.#problem = `the command cannot be started: ${failure.message}`;
       this.#child = undefined;
-      changes.happened();
+      this.#notStarted(failure);
     });
     if (child.pid !== undefined) {
       note(`started, pid ${child.pid}`);
@@ -138,6 +135,26 @@ export class PluginProcess implements Subject {
 
   crashSince(written: number): string | undefined {
     return this.#output.crashSince(written);
+  }
+
+  /** Undefined where the system refuses it at once, as a file that the plugin has made a link to itself meanwhile. */
+  #spawned(): ChildProcessByStdio<null, Readable, Readable> | undefined {
+    const { command, env, mark } = this.#parts;
+    try {
+      return spawn(command.file, command.args, {
+        env: { ...env, [MARK]: mark },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      });
+    } catch (failure) {
+      this.#notStarted(failure as Error);
+      return undefined;
+    }
+  }
+
+  #notStarted({ message }: Error): void {
+    this.#problem = `the command cannot be started: ${message}`;
+    this.#parts.changes.happened();
   }
 
   /** Everything that carries the mark, in whatever group it is by now. */
