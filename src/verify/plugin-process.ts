@@ -5,7 +5,7 @@ import type { Changes } from './changes.js';
 import type { Command } from './command.js';
 import { MARK, marked, signalTo, type Found } from './leftovers.js';
 import { OutputTail } from '../platform/process/output-tail.js';
-import { endOf, type Life, type Subject } from './subject.js';
+import { endOf, type Life, type Registered, type Subject } from './subject.js';
 
 /** A command that ended is started again after this. */
 const RESTART_MS = 1_000;
@@ -103,9 +103,9 @@ export class PluginProcess implements Subject {
     this.#isStopping = true;
     clearTimeout(this.#restart);
     this.#restart = undefined;
-    this.signal(-1, 'SIGTERM');
+    this.signal(undefined, 'SIGTERM');
     // One that was stopped by SIGSTOP takes its SIGTERM only now.
-    this.signal(-1, 'SIGCONT');
+    this.signal(undefined, 'SIGCONT');
     if (await this.#allGone(kindMs)) return;
     this.killNow();
     await this.#allGone(KILLED_MS);
@@ -114,11 +114,11 @@ export class PluginProcess implements Subject {
   killNow(): void {
     this.#isStopping = true;
     clearTimeout(this.#restart);
-    this.signal(-1, 'SIGKILL');
+    this.signal(undefined, 'SIGKILL');
   }
 
   /** Each of its processes gets it once: many take a second SIGTERM for an order to end at once. */
-  signal(_pid: number, signal: NodeJS.Signals): boolean {
+  signal(_registered: Registered | undefined, signal: NodeJS.Signals): boolean {
     const group = this.#child?.pid;
     const strays = this.#strays().filter((stray) => stray.group !== group);
     const sent = strays.map(({ pid }) => signalTo(pid, signal));
