@@ -183,11 +183,12 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
 function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
   const view = why(subject, plugins);
   const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
-  const given = quoted(name);
-  const command = kind === 'quarantined' ? `plugin-broker pardon ${given}` : `plugin-broker explain ${given}`;
+  const given = UNSEEN.test(name) ? undefined : quoted(name);
+  const verb = kind === 'quarantined' ? 'pardon' : 'explain';
+  const command = `plugin-broker ${given === undefined ? 'events' : `${verb} ${given}`}`;
   const what = view?.why ?? describeReason(reason).about;
   const remedy = describeReason(kind === 'quarantined' ? 'QUARANTINED' : reason === '' ? (view?.reason ?? '') : reason);
-  const isNamed = !/\bNAME\b/.test(remedy.remedy);
+  const isNamed = given === undefined || !/\bNAME\b/.test(remedy.remedy);
   return {
     key: `${kind} ${subject}`,
     kind,
@@ -253,6 +254,12 @@ function sentence(text: string): string {
   const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
+
+/**
+ * What no command has that is copied into a terminal: there a control character is a key that somebody presses, quotes or not,
+ * and whoever makes sockets spells their names.
+ */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 /** As a shell takes it as one word. */
 function quoted(word: string): string {
