@@ -1,7 +1,8 @@
 // Leases as commands print them.
+import { visible } from '../kernel/visible.js';
 import type { Lease } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { CliError, EXIT } from './exit.js';
-import { visible, visibleJson } from './output/text.js';
+import { visibleJson } from './output/text.js';
 
 /** How `allocate` can print a lease. */
 export const LEASE_FORMATS = ['text', 'json', 'env', 'cdi', 'args'] as const;

@@ -1,4 +1,5 @@
 // What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
+import { hasUnseen } from '../kernel/visible.js';
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, isOfTime } from '../model/reasons.js';
 import { TROUBLED_REASONS } from '../model/state-reasons.js';
@@ -183,7 +184,8 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
 function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
   const view = why(subject, plugins);
   const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
-  const given = UNSEEN.test(name) ? undefined : quoted(name);
+  // Where it is pasted a control character is a key that somebody presses, quotes or not, and owners of sockets spell their names.
+  const given = hasUnseen(name) ? undefined : quoted(name);
   const verb = kind === 'quarantined' ? 'pardon' : 'explain';
   const command = `plugin-broker ${given === undefined ? 'events' : `${verb} ${given}`}`;
   const what = view?.why ?? describeReason(reason).about;
@@ -254,12 +256,6 @@ function sentence(text: string): string {
   const whole = `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
   return /[.!?]$/.test(whole) ? whole : `${whole}.`;
 }
-
-/**
- * What no command has that is copied into a terminal: there a control character is a key that somebody presses, quotes or not,
- * and whoever makes sockets spells their names.
- */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 /** As a shell takes it as one word. */
 function quoted(word: string): string {
