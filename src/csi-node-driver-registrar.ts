@@ -2,6 +2,7 @@
 // The registrar under the name that manifests and probes of node-driver-registrar call.
 import { readFileSync } from 'node:fs';
 import { muteLibrary } from './platform/grpc/mute-library.js';
+import { refuseDebugger } from './platform/process/no-debugger.js';
 import { runRegistrar, type RegistrarHost } from './registrar/registrar.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -30,6 +31,7 @@ function registrarHost(program: string): RegistrarHost {
 const [program = 'csi-node-driver-registrar', ...words] = process.argv.slice(1);
 const isSubcommand = words[0] === 'registrar';
 
+refuseDebugger();
 muteLibrary();
 void runRegistrar(
   isSubcommand ? words.slice(1) : words,

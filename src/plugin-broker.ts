@@ -5,8 +5,10 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { commandFirst } from './cli/global-options.js';
 import { openBundle } from './platform/process/code-cache.js';
+import { refuseDebugger } from './platform/process/no-debugger.js';
 import { endWithNpx } from './platform/process/npx.js';
 
+refuseDebugger();
 endWithNpx();
 const load = createRequire(import.meta.url);
 // Whoever is loaded reads the command from there.

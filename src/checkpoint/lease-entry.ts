@@ -1,4 +1,5 @@
 // A lease as one line of the checkpoint, and back.
+import { believable } from '../kernel/counter.js';
 import type { LeaseBinding, LeaseOwner, LedgerState, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry, StoredAnswer } from './document.js';
 import { LEASE_MEMBERS } from './format.js';
@@ -82,7 +83,7 @@ export function decodeLease(lease: Members): LeaseEntry {
   if (Number.isNaN(createdAt)) throw new Malformed('createdAt of a lease must be a time');
   const renewed = lease.has('renewed') ? lease.object('renewed') : undefined;
   return {
-    id: lease.text('id'),
+    id: decodeId(lease.text('id')),
     uid: lease.count('uid'),
     key: lease.has('key') ? lease.text('key') : undefined,
     owner: decodeOwner(lease.object('owner')),
@@ -103,11 +104,27 @@ export function decodeLease(lease: Members): LeaseEntry {
       ? { answer: LOST, answerFile: decodeAnswerFile(lease.object('answerFile')) }
       : { answer: decodeAnswer(lease.object('answer')) }),
     createdAt,
-    ttlMs: lease.has('ttlMs') ? lease.count('ttlMs') : undefined,
+    ttlMs: lease.has('ttlMs') ? decodeTtl(lease.count('ttlMs')) : undefined,
     ...(renewed === undefined ? {} : { renewed: { bootMs: renewed.count('bootMs'), wallMs: renewed.count('wallMs') } }),
     bootId: lease.text('bootId'),
     ...(extra.size === 0 ? {} : { extra }),
   };
+}
+
+/** Whether this is an id that a lease can have. It becomes part of a file's name, outside of state/ too. */
+export function isLeaseId(id: string): boolean {
+  return /^[\w-]{1,64}$/.test(id);
+}
+
+function decodeId(id: string): string {
+  if (!isLeaseId(id)) throw new Malformed('id of a lease must be letters and digits');
+  return id;
+}
+
+/** What ends so late is no date any more, and nobody could show it. */
+function decodeTtl(ttlMs: number): number {
+  if (believable(ttlMs) !== ttlMs) throw new Malformed('ttlMs of a lease must be a time that somebody can ask for');
+  return ttlMs;
 }
 
 function decodeNuma(numa: string): Want['numa'] {

@@ -2,7 +2,7 @@
 // what is not copied is not garbage either. Whatever is unusual in the least is left to `decodeLease`, which says what is wrong.
 import type { Granted, LeaseOwner, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry } from './document.js';
-import { NO_TEXTS } from './lease-entry.js';
+import { isLeaseId, NO_TEXTS } from './lease-entry.js';
 
 const NOTHING: readonly never[] = [];
 /** id, uid, owner, wants, granted, answer, createdAt, bootId. */
@@ -26,7 +26,13 @@ export class PlainLeases {
       Object.keys(value).length !== MEMBERS + (key === undefined ? 0 : 1)
     )
       return undefined;
-    if (typeof id !== 'string' || !isCount(uid) || typeof bootId !== 'string' || typeof createdAt !== 'string')
+    if (
+      typeof id !== 'string' ||
+      !isLeaseId(id) ||
+      !isCount(uid) ||
+      typeof bootId !== 'string' ||
+      typeof createdAt !== 'string'
+    )
       return undefined;
     if (key !== undefined && typeof key !== 'string') return undefined;
     const created = Date.parse(createdAt);

@@ -1,12 +1,12 @@
 // Options of the commands that talk to the allocator, and how its answers become exit codes.
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { visible } from '../kernel/visible.js';
 import type { Owner } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { AllocationFailure, AllocatorClient } from '../platform/grpc/allocator-client.js';
 import { Unreachable } from '../platform/grpc/admin-failure.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
 import { durationOption, socketOf, withRoot, type AddressOptions } from './options.js';
-import { visible } from './output/text.js';
 import { deviceOption, idOption } from './wants.js';
 
 /** What the commands that ask for devices are told. */

@@ -1,7 +1,8 @@
 // Leases as commands print them.
+import { visible } from '../kernel/visible.js';
 import type { Lease } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { CliError, EXIT } from './exit.js';
-import { visible } from './output/text.js';
+import { visibleJson } from './output/text.js';
 
 /** How `allocate` can print a lease. */
 export const LEASE_FORMATS = ['text', 'json', 'env', 'cdi', 'args'] as const;
@@ -22,7 +23,7 @@ export function leaseJson(lease: Lease): object {
 export function leaseText(lease: Lease, format: LeaseFormat): string {
   switch (format) {
     case 'json':
-      return `${JSON.stringify(leaseJson(lease), undefined, 2)}\n`;
+      return `${visibleJson(leaseJson(lease), false)}\n`;
     case 'env':
       return [...lease.envs].map(([name, value]) => `${exported(name, value)}\n`).join('');
     case 'cdi':

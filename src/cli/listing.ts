@@ -1,8 +1,8 @@
 // What commands share that list things with names: all of them, one, or those that match a glob; once or again and again.
+import { visible } from '../kernel/visible.js';
 import type { AdminClient } from '../platform/grpc/admin-client.js';
 import { isGlob, matching } from './names.js';
 import { documentText, isForPrograms, namesText, type OutputFormat } from './output/format.js';
-import { visible } from './output/text.js';
 import { painter, type Paint } from './output/tones.js';
 import { show } from './output/watch.js';
 import { clientOf, showing, type AddressOptions, type WatchOptions } from './options.js';

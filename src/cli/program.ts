@@ -1,6 +1,7 @@
 // The command line: which commands there are, and how failures become exit codes.
 import { Command, CommanderError } from 'commander';
 import { asError } from '../kernel/clock.js';
+import { visible } from '../kernel/visible.js';
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { addAllocate, addAllocations, addRelease } from './commands/allocations.js';
 import { addCheckConfig } from './commands/check-config.js';
@@ -29,7 +30,6 @@ import type { CheckpointReader } from './checkpoint-reader.js';
 import type { ConfigReader } from './config-reader.js';
 import { CliError, Ended, EXIT } from './exit.js';
 import { commandFirst } from './global-options.js';
-import { visible } from './output/text.js';
 import type { Terminal } from './terminal.js';
 
 /** What the command line is given by its entry. */

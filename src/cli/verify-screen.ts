@@ -1,7 +1,8 @@
 // What is on screen while `verify` works: a table that changes on a terminal, else one line for each scenario that ended.
+import { visible } from '../kernel/visible.js';
 import type { Progress } from '../verify/campaign.js';
 import type { ScenarioResult, Verdict } from '../verify/verdict.js';
-import { cut, pad, visible } from './output/text.js';
+import { cut, pad } from './output/text.js';
 import { painter, type Paint, type Tone } from './output/tones.js';
 import type { Terminal } from './terminal.js';
 

@@ -1,4 +1,5 @@
 // What can be wrong with a configuration, as values: every problem at once, each with its place and its remedy.
+import { visible } from '../kernel/visible.js';
 
 /** Keys and indexes from the top of the file down to what is wrong. */
 export type KeyPath = readonly (string | number)[];
@@ -46,12 +47,14 @@ export function pathText(path: KeyPath): string {
   return path.map((key, depth) => (typeof key === 'number' ? `[${key}]` : depth === 0 ? key : `.${key}`)).join('');
 }
 
-/** One line for a person: `broker.yaml:12:5: flood.register.burst: … ; …`. */
+/**
+ * One line for a person: `broker.yaml:12:5: flood.register.burst: … ; …`. One whatever the file says: a key or value that is
+ * wrong stands in it, and the file may be somebody else's, as where a pipeline checks it.
+ */
 export function problemText(problem: ConfigProblem, file: string | undefined): string {
   const place = [file, problem.line, problem.column].filter((part) => part !== undefined).join(':');
-  return [place, pathText(problem.path), `${problem.message}; ${problem.remedy}`]
-    .filter((part) => part !== '')
-    .join(': ');
+  const parts = [place, pathText(problem.path), `${problem.message}; ${problem.remedy}`];
+  return visible(parts.filter((part) => part !== '').join(': '));
 }
 
 /** A configuration that cannot be used. Programs end with exit 78 on it. */

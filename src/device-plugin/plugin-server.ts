@@ -3,6 +3,7 @@
 import { lstatSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { ifPossible } from '../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
 import { answersLeave } from '../platform/time/next-turn.js';
@@ -91,7 +92,8 @@ export class PluginServer {
   async close({ keepFile = false, graceMs = 0 }: CloseOptions = {}): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (!keepFile) this.#place?.remove();
+    // Where it cannot be removed, it has to be closed all the same.
+    if (!keepFile) ifPossible(() => this.#place?.remove());
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()));
     if (graceMs > 0) await this.#drain(graceMs);
     this.#server.forceShutdown();
@@ -131,9 +133,12 @@ export class PluginServer {
   }
 }
 
-/** Tells sockets of the same path apart; undefined when there is none. */
+/**
+ * Tells sockets of the same path apart; undefined when there is none, or none that can be seen. Never throws: it is asked by
+ * timers and watches, where nobody would catch it, and a registry that is cleaned up closes its directory for a moment.
+ */
 export function identityOf(file: string): string | undefined {
-  const status = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  const status = ifPossible(() => lstatSync(file, { bigint: true, throwIfNoEntry: false }));
   return status === undefined ? undefined : [status.dev, status.ino, status.birthtimeNs].join(':');
 }
 

@@ -1,4 +1,5 @@
 // What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
+import { hasUnseen } from '../kernel/visible.js';
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, isOfTime } from '../model/reasons.js';
 import { TROUBLED_REASONS } from '../model/state-reasons.js';
@@ -183,11 +184,13 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
 function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
   const view = why(subject, plugins);
   const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
-  const given = quoted(name);
-  const command = kind === 'quarantined' ? `plugin-broker pardon ${given}` : `plugin-broker explain ${given}`;
+  // Where it is pasted a control character is a key that somebody presses, quotes or not, and owners of sockets spell their names.
+  const given = hasUnseen(name) ? undefined : quoted(name);
+  const verb = kind === 'quarantined' ? 'pardon' : 'explain';
+  const command = `plugin-broker ${given === undefined ? 'events' : `${verb} ${given}`}`;
   const what = view?.why ?? describeReason(reason).about;
   const remedy = describeReason(kind === 'quarantined' ? 'QUARANTINED' : reason === '' ? (view?.reason ?? '') : reason);
-  const isNamed = !/\bNAME\b/.test(remedy.remedy);
+  const isNamed = given === undefined || !/\bNAME\b/.test(remedy.remedy);
   return {
     key: `${kind} ${subject}`,
     kind,

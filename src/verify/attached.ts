@@ -1,6 +1,9 @@
 // A plugin that runs already, in a container or a terminal of its author.
+import { procUid } from '../platform/process/proc-stat.js';
+import type { Directories } from './directories.js';
 import { signalTo } from './leftovers.js';
-import type { Life, Subject } from './subject.js';
+import { ownerOfSocket } from './sockets.js';
+import type { Life, Registered, Subject } from './subject.js';
 
 /** It is seen through the broker alone. */
 export class AttachedPlugin implements Subject {
@@ -10,6 +13,12 @@ export class AttachedPlugin implements Subject {
   readonly problem = undefined;
   readonly isBetweenLives = false;
   readonly written = 0;
+  readonly #doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
+
+  /** @param doors where its sockets are */
+  constructor(doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>) {
+    this.#doors = doors;
+  }
 
   start(): void {
     // It runs already.
@@ -23,8 +32,14 @@ export class AttachedPlugin implements Subject {
     // It is not ours to end.
   }
 
-  signal(pid: number, signal: NodeJS.Signals): boolean {
-    return pid > 0 && signalTo(pid, signal);
+  /**
+   * Where a process has passed its listening socket on and ended, its number may be anybody's by now, and we may be root:
+   * only a process of the user who made the socket is stopped. What was stopped is let go on in any case.
+   */
+  signal(registered: Registered | undefined, signal: NodeJS.Signals): boolean {
+    if (registered === undefined || registered.pid <= 0) return false;
+    const isItsOwn = signal === 'SIGCONT' || this.#isOfItsOwner(registered);
+    return isItsOwn && signalTo(registered.pid, signal);
   }
 
   output(): string {
@@ -37,5 +52,10 @@ export class AttachedPlugin implements Subject {
 
   crashSince(): undefined {
     return undefined;
+  }
+
+  #isOfItsOwner(registered: Registered): boolean {
+    const uid = procUid(registered.pid);
+    return uid !== undefined && uid === ownerOfSocket(this.#doors, registered);
   }
 }

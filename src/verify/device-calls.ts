@@ -3,13 +3,13 @@ import { setMaxListeners } from 'node:events';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { AllocateRequest, AllocateResponse } from '../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
-import { pinSocket } from '../platform/fs/socket-pin.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
 import { CallFailed } from '../platform/grpc/plugin-client.js';
 import { pluginDialler } from '../platform/grpc/plugin-dialler.js';
 import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import type { Rig } from './rig.js';
+import { pinRegistered } from './sockets.js';
 import { seconds } from './subject.js';
 import { BrokerFault, Failed } from './verdict.js';
 
@@ -46,7 +46,7 @@ export async function withDevices<T>(rig: Rig, work: (caller: DeviceCaller) => P
   const admin = new AdminClient(rig.directories.brokerSocket, systemClock, signal);
   const [resource] = await admin.resources(plugin.name, false);
   const healthy = (resource?.devices ?? []).filter(({ health }) => health === 'Healthy').map(({ id }) => id);
-  const pin = pinSocket(plugin.socket);
+  const pin = pinRegistered(rig.directories, plugin);
   if ('problem' in pin) throw new Failed('socket-lost', `its socket cannot be called any more: ${pin.detail}`);
   const dialler = pluginDialler(() => MAX_ANSWER_BYTES, { clock: systemClock, guard: () => DEFAULT_GUARD });
   const connection = dialler.dial(pin);

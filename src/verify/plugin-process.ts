@@ -1,10 +1,11 @@
 // Runs the plugin's command as its supervisor would: in a process group of its own, started again a second after it ends.
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import type { Changes } from './changes.js';
 import type { Command } from './command.js';
 import { MARK, marked, signalTo, type Found } from './leftovers.js';
 import { OutputTail } from '../platform/process/output-tail.js';
-import { endOf, type Life, type Subject } from './subject.js';
+import { endOf, type Life, type Registered, type Subject } from './subject.js';
 
 /** A command that ended is started again after this. */
 const RESTART_MS = 1_000;
@@ -67,13 +68,10 @@ export class PluginProcess implements Subject {
   }
 
   start(): void {
-    const { command, env, mark, changes, note, span, wrote } = this.#parts;
+    const { note, span, wrote } = this.#parts;
     this.#isStopping = false;
-    const child = spawn(command.file, command.args, {
-      env: { ...env, [MARK]: mark },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
+    const child = this.#spawned();
+    if (child === undefined) return;
     this.#child = child;
     const startedAt = (this.#startedAt = Date.now());
     const take = (chunk: Buffer): void => {
@@ -83,9 +81,8 @@ export class PluginProcess implements Subject {
     child.stdout.on('data', take);
     child.stderr.on('data', take);
     child.once('error', (failure) => {
-      this.#problem = `the command cannot be started: ${failure.message}`;
       this.#child = undefined;
-      changes.happened();
+      this.#notStarted(failure);
     });
     if (child.pid !== undefined) {
       note(`started, pid ${child.pid}`);
@@ -106,9 +103,9 @@ export class PluginProcess implements Subject {
     this.#isStopping = true;
     clearTimeout(this.#restart);
     this.#restart = undefined;
-    this.signal(-1, 'SIGTERM');
+    this.signal(undefined, 'SIGTERM');
     // One that was stopped by SIGSTOP takes its SIGTERM only now.
-    this.signal(-1, 'SIGCONT');
+    this.signal(undefined, 'SIGCONT');
     if (await this.#allGone(kindMs)) return;
     this.killNow();
     await this.#allGone(KILLED_MS);
@@ -117,11 +114,11 @@ export class PluginProcess implements Subject {
   killNow(): void {
     this.#isStopping = true;
     clearTimeout(this.#restart);
-    this.signal(-1, 'SIGKILL');
+    this.signal(undefined, 'SIGKILL');
   }
 
   /** Each of its processes gets it once: many take a second SIGTERM for an order to end at once. */
-  signal(_pid: number, signal: NodeJS.Signals): boolean {
+  signal(_registered: Registered | undefined, signal: NodeJS.Signals): boolean {
     const group = this.#child?.pid;
     const strays = this.#strays().filter((stray) => stray.group !== group);
     const sent = strays.map(({ pid }) => signalTo(pid, signal));
@@ -138,6 +135,26 @@ export class PluginProcess implements Subject {
 
   crashSince(written: number): string | undefined {
     return this.#output.crashSince(written);
+  }
+
+  /** Undefined where the system refuses it at once, as a file that the plugin has made a link to itself meanwhile. */
+  #spawned(): ChildProcessByStdio<null, Readable, Readable> | undefined {
+    const { command, env, mark } = this.#parts;
+    try {
+      return spawn(command.file, command.args, {
+        env: { ...env, [MARK]: mark },
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
+      });
+    } catch (failure) {
+      this.#notStarted(failure as Error);
+      return undefined;
+    }
+  }
+
+  #notStarted({ message }: Error): void {
+    this.#problem = `the command cannot be started: ${message}`;
+    this.#parts.changes.happened();
   }
 
   /** Everything that carries the mark, in whatever group it is by now. */

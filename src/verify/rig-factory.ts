@@ -102,7 +102,7 @@ export class RigFactory {
     const newSubject = (): Subject => {
       const subject =
         command === undefined
-          ? new AttachedPlugin()
+          ? new AttachedPlugin(directories)
           : this.#process(command, { directories, changes, witness, recorder, index: subjects.length });
       subjects.push(subject);
       return subject;

@@ -1,13 +1,17 @@
 // Sockets that scenarios remove, in directories that others may write: `verify --attach` runs as root, and a path can be led
 // elsewhere by whoever exchanges a directory in it for a link. Each is removed by its name in the directory that it is in.
-import { readdirSync } from 'node:fs';
+import { readdirSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible, isDone } from '../kernel/if-possible.js';
 import type { PluginPicture } from '../model/fault-port.js';
+import type { Incarnation } from '../model/ids.js';
+import type { PinnedSocket, PinProblem } from '../model/plugin.js';
 import { PinnedDirectory } from '../platform/fs/pinned-directory.js';
-import { pluginSockets } from '../platform/fs/socket-paths.js';
+import { pluginSockets, type SocketPaths } from '../platform/fs/socket-paths.js';
 import type { Directories } from './directories.js';
 
+/** Where plugins have their sockets. */
+type Doors = Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 /** Of the kubelet's directory. */
 type Kubelets = 'devicePlugins' | 'kubeletSocket';
 
@@ -18,28 +22,71 @@ type Kubelets = 'devicePlugins' | 'kubeletSocket';
  * @returns the names that were removed
  */
 export function unlinkSockets(
-  { devicePlugins, registry, plugins }: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>,
+  doors: Doors,
   registered: readonly Pick<PluginPicture, 'socket' | 'incarnation'>[],
 ): string[] {
-  const ways = pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, process.geteuid?.() ?? -1);
+  const ways = waysTo(doors);
   return registered.flatMap(({ socket, incarnation }) => {
-    const directory = path.dirname(socket);
-    const name = path.basename(socket);
-    const isRemoved = ifPossible(() =>
-      ways.inDirectory(directory, (at) => isUnlinked(PinnedDirectory.open(directory, at), name, incarnation)),
-    );
-    return isRemoved === true ? [name] : [];
+    const isRemoved = inItsDirectory(ways, socket, (pinned, name) => {
+      const now = pinned.incarnation(name);
+      return now !== undefined && isThat(incarnation, now) && pinned.unlinkIf(name, now);
+    });
+    return isRemoved === true ? [path.basename(socket)] : [];
   });
 }
 
-function isUnlinked(pinned: PinnedDirectory, name: string, key: string): boolean {
-  try {
-    const now = pinned.incarnation(name);
-    // Not by birth time: where a change time stands in for it, a mode that the plugin gave its socket has changed it.
-    return now !== undefined && key.startsWith(`${now.dev}:${now.ino}:`) && pinned.unlinkIf(name, now);
-  } finally {
-    pinned.close();
-  }
+/** Who made the socket that a plugin registered; undefined where something else has its name by now. */
+export function ownerOfSocket(
+  doors: Doors,
+  { socket, incarnation }: Pick<PluginPicture, 'socket' | 'incarnation'>,
+): number | undefined {
+  return inItsDirectory(waysTo(doors), socket, (pinned, name) => {
+    const status = pinned.status(name);
+    return status?.isSocket() === true && isThat(incarnation, status) ? Number(status.uid) : undefined;
+  });
+}
+
+/**
+ * Pins the socket that a plugin registered, to call it.
+ *
+ * @returns the pin, to be released; or why there is none: also where something else has its name by now
+ */
+export function pinRegistered(
+  doors: Doors,
+  { socket, incarnation }: Pick<PluginPicture, 'socket' | 'incarnation'>,
+): PinnedSocket | PinProblem {
+  const pin = waysTo(doors).pin(socket);
+  if ('problem' in pin || isThat(incarnation, pin.incarnation)) return pin;
+  pin.release();
+  return { problem: 'missing', detail: 'another socket has its name' };
+}
+
+function waysTo({ devicePlugins, registry, plugins }: Doors): SocketPaths {
+  return pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, process.geteuid?.() ?? -1);
+}
+
+/** Does something with the name of a socket in the directory that it is in; undefined where that cannot be reached. */
+function inItsDirectory<T>(
+  ways: SocketPaths,
+  socket: string,
+  work: (pinned: PinnedDirectory, name: string) => T,
+): T | undefined {
+  const directory = path.dirname(socket);
+  return ifPossible(() =>
+    ways.inDirectory(directory, (at) => {
+      const pinned = PinnedDirectory.open(directory, at);
+      try {
+        return work(pinned, path.basename(socket));
+      } finally {
+        pinned.close();
+      }
+    }),
+  );
+}
+
+/** Not by birth time: where a change time stands in for it, a mode that the plugin gave its socket has changed it. */
+function isThat(key: string, { dev, ino }: Pick<BigIntStats | Incarnation, 'dev' | 'ino'>): boolean {
+  return key.startsWith(`${dev}:${ino}:`);
 }
 
 /** Removes kubelet.sock. Fine where there is none. @throws NodeJS.ErrnoException */

@@ -1,4 +1,5 @@
 // The plugin that is judged, whether we run its command or it runs already.
+import type { PluginPicture } from '../model/fault-port.js';
 
 /** One life of a command: from its start to its end. */
 export interface Life {
@@ -10,6 +11,9 @@ export interface Life {
   readonly code: number | undefined;
   readonly signal: NodeJS.Signals | undefined;
 }
+
+/** A plugin as the broker sees it: its process, and its socket. */
+export type Registered = Pick<PluginPicture, 'pid' | 'socket' | 'incarnation'>;
 
 /** What scenarios do with a plugin. */
 export interface Subject {
@@ -32,10 +36,10 @@ export interface Subject {
   /**
    * Sends a signal to all its processes.
    *
-   * @param pid the process that serves, as the broker sees it; -1 where that is not known
+   * @param registered what serves, as the broker sees it; undefined where that is not known
    * @returns whether it could be sent
    */
-  signal(pid: number, signal: NodeJS.Signals): boolean;
+  signal(registered: Registered | undefined, signal: NodeJS.Signals): boolean;
   /** Bytes that it wrote. */
   readonly written: number;
   /** The end of what it wrote. */

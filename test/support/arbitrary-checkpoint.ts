@@ -86,7 +86,7 @@ const lease: fc.Arbitrary<LeaseEntry> = fc
   .tuple(
     fc.record(
       {
-        id: names,
+        id: fc.stringMatching(/^[0-9a-z]{26}$/),
         uid: count,
         key: fc.option(names, { nil: undefined }),
         owner: fc.record(

@@ -1,12 +1,13 @@
 // `allocate`, `release`, `allocations`: devices that are bound to a key, and who has what.
 import { Option, type Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
 import { CliError, EXIT } from '../exit.js';
 import { grantedText, LEASE_FORMATS, leaseJson, leaseText, ownerOf, type LeaseFormat } from '../lease-output.js';
 import { ago, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { visible, visibleJson } from '../output/text.js';
+import { visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
 import {

@@ -1,11 +1,11 @@
 // `check-config F`
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { DEVICE_PLUGIN } from '../../model/ids.js';
 import type { PolicySource } from '../../model/settings.js';
 import type { ConfigReader } from '../config-reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted, duration } from '../output/amounts.js';
-import { visible } from '../output/text.js';
 import { rootOfEnvironment } from '../options.js';
 import type { Terminal } from '../terminal.js';
 

@@ -1,11 +1,12 @@
 // `checkpoint show|verify [FILE]`
 import path from 'node:path';
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import type { CheckpointContents, CheckpointPlugin, CheckpointReader } from '../checkpoint-reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { ago, bytes, counted, known } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
-import { visible, visibleJson } from '../output/text.js';
+import { visibleJson } from '../output/text.js';
 import { painter, type Paint } from '../output/tones.js';
 import { rootOf, withOutput, type AddressOptions, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';

@@ -1,10 +1,10 @@
 // `explain NAME|SOCKET`
 import path from 'node:path';
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import type { ExplainView } from '../../model/views.js';
 import { eventLine } from '../output/event-line.js';
 import { documentText, isForPrograms } from '../output/format.js';
-import { visible } from '../output/text.js';
 import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { clientOf, withAddress, withOutput, type AddressOptions, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';

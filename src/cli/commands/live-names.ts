@@ -1,8 +1,8 @@
 // `__names`: what a shell may offer where a command takes the name of a plugin or resource, or a lease. Never shown, never loud, never slow.
 import { Argument, type Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { allocatorOf } from '../allocator-options.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
-import { visible } from '../output/text.js';
 import type { Terminal } from '../terminal.js';
 
 /** Nobody waits longer for a completion. */

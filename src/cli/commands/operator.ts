@@ -1,7 +1,7 @@
 // `pardon NAME`, `deregister NAME`, `forget NAME`
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import type { AdminClient, MeantPlugin } from '../../platform/grpc/admin-client.js';
-import { visible } from '../output/text.js';
 import { pluginKey } from '../../model/ids.js';
 import { isGlob, matching } from '../names.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';

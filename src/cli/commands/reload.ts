@@ -1,7 +1,7 @@
 // `reload`: reads the config file again, and says what came of it.
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { CliError, EXIT } from '../exit.js';
-import { visible } from '../output/text.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { CliError, Ended, EXIT } from '../exit.js';
-import { visible } from '../output/text.js';
 import type { Terminal } from '../terminal.js';
 import type { RunStory } from '../../verify/report/runs.js';
 import { withRunOutputs, type RunOutputs } from './run-outputs.js';

@@ -1,11 +1,11 @@
 // `run --device R[=N] -- CMD`: devices for as long as a command runs.
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { systemRandom } from '../../platform/time/system-random.js';
 import { allocatorOf, answered, withAllocator, withWants, type WantOptions } from '../allocator-options.js';
 import { Ended } from '../exit.js';
-import { visible } from '../output/text.js';
 import type { AddressOptions } from '../options.js';
 import { Child } from '../run/child.js';
 import { commandPath } from '../run/command-path.js';

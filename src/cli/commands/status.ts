@@ -1,12 +1,12 @@
 // `status`
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { STAYS_WITH } from '../../model/front.js';
 import { TROUBLED_REASONS } from '../../model/state-reasons.js';
 import type { PluginView, RefusedView, ResourceView, StatusView } from '../../model/views.js';
 import { ago, bytes, counted } from '../output/amounts.js';
 import { table, type Column } from '../output/table.js';
 import { documentText, isForPrograms, type OutputFormat } from '../output/format.js';
-import { visible } from '../output/text.js';
 import { painter, toneOfState, type Paint } from '../output/tones.js';
 import { show } from '../output/watch.js';
 import { Ended, EXIT } from '../exit.js';

@@ -1,13 +1,13 @@
 // The files that `verify` and `report` write about runs. Loaded when there is a run.
 import { accessSync, appendFileSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { visible } from '../../kernel/visible.js';
 import { baselineOf, compare, parseBaseline, type Baseline, type Comparison } from '../../verify/report/baseline.js';
 import { htmlReport } from '../../verify/report/html.js';
 import type { RunStory } from '../../verify/report/runs.js';
 import { markdownSummary } from '../../verify/report/summary.js';
 import { SCENARIOS } from '../../verify/scenarios.js';
 import { CliError, EXIT } from '../exit.js';
-import { visible } from '../output/text.js';
 import type { RunOutputs } from './run-outputs.js';
 
 /** What can be wrong with the options is found before anything is started. */

@@ -1,8 +1,9 @@
 // What `verify` prints after its last scenario.
+import { visible } from '../../kernel/visible.js';
 import { timelineText } from '../../verify/junit.js';
 import { SCENARIOS } from '../../verify/scenarios.js';
 import type { ScenarioResult } from '../../verify/verdict.js';
-import { visible, visibleJson } from '../output/text.js';
+import { visibleJson } from '../output/text.js';
 import type { Paint } from '../output/tones.js';
 
 /** Lines of a plugin's output that are shown of a failed scenario. */

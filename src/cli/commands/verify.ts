@@ -102,6 +102,7 @@ async function runCommand(
   else terminal.write(resultsText(results, warns, painter(terminal.hasColours)));
   if (comparison !== undefined && options.output !== 'json') terminal.write(outputs.comparisonText(comparison));
   if (problem !== undefined) throw problem;
+  if (record.problem !== undefined) throw new CliError(EXIT.failed, record.problem);
   const hasFailed = results.some(({ name, verdict }) => verdict === 'failed' && !warns.has(name));
   if (comparison === undefined ? hasFailed : comparison.regressions.length > 0) throw new Ended(EXIT.failed);
 }

@@ -1,7 +1,7 @@
 // `version`: of this program, and of the daemon that runs.
 import type { Command } from 'commander';
+import { visible } from '../../kernel/visible.js';
 import { Unreachable } from '../../platform/grpc/admin-failure.js';
-import { visible } from '../output/text.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 

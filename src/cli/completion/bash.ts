@@ -32,7 +32,13 @@ ${words.map((line) => `  ${line}`).join('\n')}
       esac ;;
   esac
   if [ -n "$names" ]; then words="$words $(plugin-broker __names $names 2>/dev/null)"; fi
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  # Not by compgen -W, which carries out what stands in its words: others chose some of them.
+  local list word
+  read -r -d '' -a list <<< "$words"
+  COMPREPLY=()
+  for word in "\${list[@]}"; do
+    case "$word" in "\${COMP_WORDS[COMP_CWORD]}"*) COMPREPLY+=("$word") ;; esac
+  done
 }
 complete -o default -F _plugin_broker plugin-broker
 `;

@@ -1,6 +1,7 @@
 // One event as one line.
+import { visible } from '../../kernel/visible.js';
 import type { BrokerEvent, EventType } from '../../model/event.js';
-import { pad, visible } from './text.js';
+import { pad } from './text.js';
 import type { Paint, Tone } from './tones.js';
 
 const TONES: ReadonlyMap<string, Tone> = new Map<EventType, Tone>([

@@ -1,5 +1,6 @@
 // Tables for people. Every row is one line whatever the cells hold.
-import { cut, pad, visible, widthOf } from './text.js';
+import { visible } from '../../kernel/visible.js';
+import { cut, pad, widthOf } from './text.js';
 import type { Paint, Tone } from './tones.js';
 
 /** A longer cell is cut: names and paths are shorter, and a plugin shall not fill the screen. */

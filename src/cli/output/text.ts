@@ -1,20 +1,11 @@
 // Text that came from plugins, made safe and measurable for a terminal.
 import stringWidth from 'string-width';
 
-/** Control and format characters (escape sequences, line breaks, right-to-left overrides), lone surrogates, separators. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** The same within JSON text, where JSON.stringify has dealt with line breaks and lone surrogates. */
+/** What nobody sees within JSON text, where JSON.stringify has dealt with line breaks and lone surrogates. */
 const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /** Code units that one column can take in text that somebody meant: letters with accents, emoji with modifiers. */
 const LONGEST_CHARACTER = 16;
-
-/** Makes every character visible, so that no name can forge a line or steer the terminal. */
-export function visible(text: string): string {
-  return text.replace(INVISIBLE, (character) =>
-    character === '\n' ? '\\n' : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
-}
 
 /** JSON of a value, indented unless it shall be one line; the same value, but safe to look at on a terminal. */
 export function visibleJson(value: unknown, oneLine: boolean): string {

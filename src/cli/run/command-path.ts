@@ -1,7 +1,7 @@
 // Where a command is, known before devices are asked for: a command that cannot run shall take none.
+import { visible } from '../../kernel/visible.js';
 import { findCommand } from '../../platform/process/find-command.js';
 import { CliError, EXIT } from '../exit.js';
-import { visible } from '../output/text.js';
 
 /**
  * The file of a command, found as execvp(3) does.

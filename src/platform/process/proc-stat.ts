@@ -1,5 +1,6 @@
 // What the system says of a process in /proc/PID/stat (proc_pid_stat(5)).
 import { readFileSync } from 'node:fs';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** What reading a file of a process says that is not there any more: before it is opened, and after. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH']);
@@ -22,6 +23,13 @@ export interface ProcStat {
 export function procStat(pid: number): ProcStat | undefined {
   const seen = lookAtProcess(pid);
   return typeof seen === 'string' ? undefined : seen;
+}
+
+/** The user whose rights a process has (its effective uid); undefined where there is none, or it may not be seen. */
+export function procUid(pid: number): number | undefined {
+  const status = ifPossible(() => readFileSync(`/proc/${String(pid)}/status`, 'latin1')) ?? '';
+  const [, uid] = /^Uid:\s+\d+\s+(\d+)/m.exec(status) ?? [];
+  return uid === undefined ? undefined : Number(uid);
 }
 
 /**

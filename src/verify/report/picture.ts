@@ -152,7 +152,9 @@ function decided({ verdict }: ScenarioStory, bottom: number, x: (t: number) => s
 
 /** Seconds, at most about ten of them. */
 function axis(endsAt: number, bottom: number, x: (t: number) => string): string[] {
-  const every = [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000].find((ms) => endsAt / ms <= 10) ?? 120_000;
+  const every =
+    [100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000].find((ms) => endsAt / ms <= 10) ??
+    Math.max(120_000, endsAt / 10);
   const ticks: string[] = [`<path d="M${LEFT} ${bottom + 4}H${WIDTH - RIGHT}" stroke="${QUIET}"/>`];
   for (let t = 0; t <= endsAt; t += every) {
     ticks.push(

@@ -8,6 +8,7 @@ import { runsOf, type RunStory } from './runs.js';
 export class RunRecord {
   readonly #lines: RecordLine[] = [];
   readonly #file: string | undefined;
+  #problem: string | undefined;
 
   /**
    * @param file takes each line as it comes; what was in it is replaced
@@ -19,10 +20,20 @@ export class RunRecord {
     this.write({ kind: 'run', v: 1, ...run });
   }
 
-  /** Takes a line. */
+  /** Why the file ends before the run did, in one sentence; undefined where it does not. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Takes a line. Never throws: the run goes on where the disk is full, and the file ends before the line that did not fit. */
   readonly write = (line: RecordLine): void => {
     this.#lines.push(line);
-    if (this.#file !== undefined) appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
+    if (this.#file === undefined || this.#problem !== undefined) return;
+    try {
+      appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
+    } catch (failure) {
+      this.#problem = `the record ${this.#file} is not complete: ${(failure as Error).message}`;
+    }
   };
 
   /** A scenario that was skipped before it began has a verdict all the same. */

@@ -21,8 +21,8 @@ function oneRun(story: RunStory): string {
   const head = `### ${hasFailed(story) ? '❌' : '✅'} ${inLine(label)}: ${passed} passed, ${failed} failed, ${skipped} skipped`;
   const rows = story.scenarios.map(({ name, verdict }) =>
     verdict === undefined
-      ? `| ${name} | not over | | |`
-      : `| ${name} | ${SIGNS[verdict.verdict]} ${verdict.verdict} | ${verdict.code} | ${verdict.seconds.toFixed(1)} s |`,
+      ? `| ${inLine(name)} | not over | | |`
+      : `| ${inLine(name)} | ${SIGNS[verdict.verdict]} ${verdict.verdict} | ${verdict.code} | ${verdict.seconds.toFixed(1)} s |`,
   );
   const broken = story.scenarios.flatMap(({ name, verdict }) =>
     verdict?.verdict === 'failed'
@@ -38,7 +38,7 @@ function oneRun(story: RunStory): string {
     ...rows,
     '',
     ...broken,
-    `${what}, plugin-broker ${tool}`,
+    `${what}, plugin-broker ${inLine(tool)}`,
     '',
   ].join('\n');
 }

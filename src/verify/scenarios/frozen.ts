@@ -20,9 +20,11 @@ export const frozen: Scenario = {
   seconds: 14,
   run: async (rig) => {
     await rig.comeUp();
-    const pid = rig.plugins[0]?.pid ?? -1;
+    const [plugin] = rig.plugins;
+    const pid = plugin?.pid ?? -1;
     if (!rig.isServed()) throw new Skipped('it was not served any more when it was to be stopped', 'unsettled');
-    if (!rig.subject.signal(pid, 'SIGSTOP')) throw new Skipped(`its process (pid ${pid}) cannot be stopped from here`);
+    if (!rig.subject.signal(plugin, 'SIGSTOP'))
+      throw new Skipped(`its process (pid ${pid}) cannot be stopped from here`);
     const stoppedAt = Date.now();
     rig.note('stopped its processes with SIGSTOP');
     let foundMs = 0;
@@ -35,7 +37,7 @@ export const frozen: Scenario = {
         );
       }
     } finally {
-      rig.subject.signal(pid, 'SIGCONT');
+      rig.subject.signal(plugin, 'SIGCONT');
     }
     rig.note('let its processes go on');
     const thawedAt = Date.now();

@@ -51,6 +51,19 @@ describe('completion bash', { skip: missing('bash') }, () => {
     });
   }
 
+  it('offers what is called like a command for the shell, and does not run it', () => {
+    const left = path.join(folder, 'ran');
+    const names = [`a$(touch\${IFS}${left})`, `\`touch\${IFS}${left}\``, '/*'];
+    const ask = `plugin-broker() { printf '%s\\n' ${names.map((name) => `'${name}'`).join(' ')}; }`;
+    const words = `COMP_WORDS=(plugin-broker plugins ''); COMP_CWORD=2`;
+    const found = shell(
+      'bash',
+      `${ask}; source '${script}'; ${words}; _plugin_broker; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    );
+    for (const name of names) assert.ok(found.split('\n').includes(name), found);
+    assert.ok(!existsSync(left));
+  });
+
   it('is loaded by sourcing it', () => {
     assert.match(shell('bash', `source '${script}'; complete -p plugin-broker`), /-F _plugin_broker plugin-broker/);
   });

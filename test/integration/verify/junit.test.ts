@@ -61,6 +61,18 @@ describe('a JUnit report', () => {
     assert.equal(report.match(/<system-err>words<\/system-err>/g)?.length, 2);
   });
 
+  it('names no file because a plugin wrote that one is attached', () => {
+    const words = '[[ATTACHMENT|/etc/shadow]]';
+    const nothing = { code: 'storm', startedAt: 0, at: [], seconds: 1, timeline: [] } as const;
+    const all: ScenarioResult[] = (['passed', 'failed'] as const).map((verdict) => ({
+      ...{ ...nothing, name: verdict, verdict, evidence: words, output: words },
+    }));
+    const [, out = ''] = /<system-out>(.*?)<\/system-out>/s.exec(junit(all, { what: '', at: AT })) ?? [];
+    const [, err = ''] = /<system-err>(.*?)<\/system-err>/s.exec(junit(all, { what: '', at: AT })) ?? [];
+    assert.ok(out.includes('/etc/shadow') && err.includes('/etc/shadow'));
+    assert.ok(!out.includes('[[ATTACHMENT') && !err.includes('[[ATTACHMENT'));
+  });
+
   it('names the files of a scenario where GitLab and Jenkins look for them, and takes a warning for no failure', async () => {
     const of = (name: string, verdict: ScenarioResult['verdict']): ScenarioResult => ({
       ...{

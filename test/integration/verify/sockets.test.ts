@@ -1,10 +1,21 @@
 import assert from 'node:assert/strict';
-import { existsSync, lstatSync, mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { keyAt } from '../../../src/platform/fs/socket-pin.js';
-import { removePluginSockets, unlinkSockets } from '../../../src/verify/sockets.js';
+import { AttachedPlugin } from '../../../src/verify/attached.js';
+import { pinRegistered, removePluginSockets, unlinkSockets } from '../../../src/verify/sockets.js';
+import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const cleanup: (() => unknown)[] = [];
@@ -76,5 +87,49 @@ describe('sockets that a scenario removes', () => {
     assert.ok(existsSync(kubeletSocket));
     assert.deepEqual(removePluginSockets(directories, true), []);
     assert.ok(!existsSync(kubeletSocket) && existsSync(path.join(devicePlugins, '.b.sock')));
+  });
+});
+
+/** A process that does nothing. */
+function idle(): { readonly pid: number } {
+  const { child } = startCommand('sleep', ['600']);
+  cleanup.push(() => child.kill('SIGKILL'));
+  return { pid: child.pid ?? -1 };
+}
+
+describe('a plugin that runs already', () => {
+  it('is called at the socket that registered, and at no other that has its name by now', async () => {
+    const { directories, etc } = kubelet();
+    const registered = await listen(path.join(directories.devicePlugins, 'a.sock'));
+    const pin = pinRegistered(directories, registered);
+    assert.ok(!('problem' in pin));
+    pin.release();
+    const ofRoot = await listen(path.join(etc, 'root.sock'));
+    unlinkSync(registered.socket);
+    symlinkSync(ofRoot.socket, registered.socket);
+    assert.ok('problem' in pinRegistered(directories, registered));
+    unlinkSync(registered.socket);
+    await listen(registered.socket);
+    assert.deepEqual(pinRegistered(directories, registered), {
+      problem: 'missing',
+      detail: 'another socket has its name',
+    });
+  });
+
+  it('is stopped where the process is one of the user who made its socket', async (test) => {
+    if (process.geteuid?.() !== 0) {
+      test.skip('NOT TESTED: only root can give a socket to another user');
+      return;
+    }
+    const { directories } = kubelet();
+    const registered = await listen(path.join(directories.devicePlugins, 'a.sock'));
+    const plugin = new AttachedPlugin(directories);
+    const { pid } = idle();
+    assert.ok(plugin.signal({ ...registered, pid }, 'SIGSTOP'));
+    assert.ok(plugin.signal({ ...registered, pid }, 'SIGCONT'));
+    chownSync(registered.socket, 4001, 4001);
+    assert.ok(!plugin.signal({ ...registered, pid }, 'SIGSTOP'), 'its number is that of a process of root by now');
+    assert.ok(plugin.signal({ ...registered, pid }, 'SIGCONT'), 'what was stopped may go on');
+    assert.ok(!plugin.signal(undefined, 'SIGSTOP'));
   });
 });

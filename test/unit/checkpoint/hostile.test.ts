@@ -56,6 +56,24 @@ describe('a checkpoint that is sealed and hostile', () => {
     });
   }
 
+  it('is damaged where the id of a lease would lead to a file elsewhere, or its time is no date any more', () => {
+    const plain = {
+      ...{ id: '01k9r4e7aaaaaaaaaaaaaaaaaa', uid: 0, owner: { bind: 'key', namespace: 'a', name: 'b', part: '' } },
+      ...{ wants: [], granted: [], createdAt: '2026-11-01T10:00:00.000Z', bootId: 'boot-1' },
+      answer: { envs: {}, mounts: [], devices: [], annotations: {}, cdiDevices: [] },
+    };
+    const renewed = { bootMs: 0, wallMs: 0 };
+    const decoded = (lease: object): string => {
+      const found = decodeCheckpoint(sealed('"leases":[]', `"leases":[\n${JSON.stringify(lease)}\n]`));
+      return found.kind === 'damaged' ? found.problem : found.kind;
+    };
+    assert.equal(decoded(plain), 'document');
+    assert.equal(decoded({ ...plain, ttlMs: 1000, renewed }), 'document');
+    for (const id of ['/../../../etc/cron.d/x', '..', '', 'a\u0000b', 'a\n'])
+      assert.equal(decoded({ ...plain, id }), 'id of a lease must be letters and digits');
+    assert.match(decoded({ ...plain, ttlMs: Number.MAX_SAFE_INTEGER, renewed }), /^ttlMs of a lease must be a time/);
+  });
+
   it('keeps unknown members that nest as deep as a format might', async () => {
     const disk = await diskWith(sealed('"leases":[]', `"leases":[],\n"future":${nested(63)}`));
     const { store } = checkpointRig(disk, STATE, new FakeClock());

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { problemText } from '../../../src/config/problem.js';
 import { parseYaml } from '../../../src/platform/config/yaml-file.js';
 import { fuzzYaml, readOdd } from '../../support/yaml-fuzz.js';
 
@@ -29,6 +30,16 @@ void describe('an odd configuration file', () => {
       await readOdd(text);
     });
   }
+
+  void it('says what is wrong in one line each, whatever its keys and values hold', async () => {
+    const text = '"a\\n::error::b": 1\nflood: {mode: "x\\u001b]0;y\\u0007\\u009b31m\\u202e"}\n';
+    const read = await parseYaml(text);
+    assert.ok('problems' in read);
+    const lines = read.problems.map((problem) => problemText(problem, 'a.yaml'));
+    assert.equal(lines.length, 2);
+    for (const line of lines) assert.doesNotMatch(line, /[\p{Cc}\p{Cf}]/u);
+    assert.ok(lines.some((line) => line.includes('a\\n::error::b: there is no such key')));
+  });
 
   void it('is a configuration or a list of problems, whatever 500 of them are', async () => {
     await fuzzYaml(1, 500);

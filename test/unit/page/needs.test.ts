@@ -109,6 +109,15 @@ void describe('what needs you', () => {
     assert.match(need?.remedy ?? '', /^Use vendor-domain\/resource/);
   });
 
+  void it('gives no command with a name that would press keys in the terminal it is copied into', () => {
+    const time = new Date(NOW - 1000).toISOString();
+    for (const socket of ['/r/\u0015id\r.sock', '/r/\u001b[201~id\n.sock', '/r/\u202edcba.sock']) {
+      const event = brokerEvent({ time, type: 'refused', reason: 'NO_LISTENER', plugin: '', socket });
+      const [need] = needsOf(facts({ recent: [event] }));
+      assert.deepEqual([need?.subject, need?.command], [socket, 'plugin-broker events']);
+    }
+  });
+
   void it('says where the broker is, where commands do not find it by themselves', () => {
     const plugins = [pluginView({ state: 'held', reason: 'connection-lost' })];
     const [need] = needsOf(facts({ plugins, place: { ...place, address: '/odd place/broker.sock' } }));

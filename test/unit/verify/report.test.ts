@@ -112,6 +112,12 @@ describe('the report', () => {
     assert.match(page, /characters are left out here/);
   });
 
+  it('has about ten marks on its axis, whatever times a record names', () => {
+    const last: RecordLine = { ...verdict('a', 'passed'), t: 20_000_000_000 } as RecordLine;
+    const page = htmlReport([story(begin('a'), last)], MENDS);
+    assert.ok((page.match(/text-anchor="middle"/g) ?? []).length <= 12);
+  });
+
   it('shows how a failed scenario is mended, and opens it', () => {
     const page = htmlReport([story(begin('reboot'), verdict('reboot', 'failed', 'late'))], MENDS);
     assert.match(page, /<details id="r0-reboot" open>/);
@@ -128,6 +134,11 @@ describe('the summary', () => {
     assert.match(text, /\| b \| ❌ failed \| storm \| 1\.0 s \|/);
     assert.match(text, /<details><summary>b: storm<\/summary>\n\nb was failed\n/);
     assert.match(text, /<code>\.\/plugin &lt;b&gt;<\/code>/);
+  });
+
+  it('is of a record that others may have written: names of scenarios are no markup either', () => {
+    const text = markdownSummary([story(begin('<img src=x>|'), verdict('<img src=x>|', 'passed'))]);
+    assert.match(text, /\| &lt;img src=x&gt;&#124; \| ✅ passed/);
   });
 
   it('stays below what CI systems take', () => {

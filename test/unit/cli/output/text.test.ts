@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { cut, pad, visible, visibleJson, widthOf } from '../../../../src/cli/output/text.js';
+import { visible } from '../../../../src/kernel/visible.js';
+import { cut, pad, visibleJson, widthOf } from '../../../../src/cli/output/text.js';
 
 /** Text with everything that could steer a terminal. */
 const hostile = fc.string({
