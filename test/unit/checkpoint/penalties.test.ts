@@ -4,6 +4,7 @@ import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
 import type { CheckpointStore } from '../../../src/checkpoint/store.js';
+import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { STATE } from '../../support/checkpoint-story.js';
 import { FakeDisk } from '../../support/fake-disk.js';
@@ -38,7 +39,7 @@ async function live(disk: FakeDisk): Promise<Life> {
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await disk.syncDirectory('/');
+  await syncNames(disk, '/');
   return disk;
 }
 

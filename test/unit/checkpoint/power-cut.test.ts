@@ -1,5 +1,6 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
+import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { seededRandom } from '../../support/seeded-random.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { drive, spell, STATE, tell, type Told } from '../../support/checkpoint-story.js';
@@ -14,7 +15,7 @@ const LOTS = 6;
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await disk.syncDirectory('/');
+  await syncNames(disk, '/');
   return disk;
 }
 
@@ -101,13 +102,13 @@ describe('a power cut', () => {
 
   it('is survived by what was acknowledged only because of the syncs: without them the check fails', async () => {
     const disk = await newDisk();
-    disk.syncDirectory = async () => undefined;
+    disk.openDirectory = async () => ({ sync: async () => undefined, close: async () => undefined });
     const told = await tell(disk);
     assert.ok(told.acknowledged > 0);
     await assert.rejects(check(disk.afterPowerCut(), told, '', 'no directory is synced'));
   });
 
-  it('looks for its lists, writes, syncs, keeps the previous generation, renames and syncs the folder, in this order', async () => {
+  it('looks for its lists, writes, keeps the previous generation, renames and syncs the folder, in this order', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
     const { store } = checkpointRig(disk, STATE, clock);
@@ -118,16 +119,17 @@ describe('a power cut', () => {
       store.update((draft) => draft.setLimits(() => [1])),
     );
     const file = `${STATE}/checkpoint.json`;
-    assert.deepEqual(disk.operations.slice(before, before + 9), [
+    assert.deepEqual(disk.operations.slice(before, before + 10), [
       `list ${STATE}/devices`,
       `create ${file}.tmp`,
+      `openDirectory ${STATE}`,
       `write ${file}.tmp`,
-      `sync ${file}.tmp`,
       `link ${file} ${file}.previous.tmp`,
       `rename ${file}.previous.tmp ${file}.previous`,
       `rename ${file}.tmp ${file}`,
-      `syncDirectory ${STATE}`,
+      `sync ${STATE}`,
       `close ${file}.tmp`,
+      `close ${STATE}`,
     ]);
     store.close();
   });

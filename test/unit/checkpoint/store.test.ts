@@ -6,6 +6,7 @@ import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import type { Metrics } from '../../../src/kernel/metrics.js';
+import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { noMetrics } from '../../support/silence.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { drive, listsOf, spell, STATE } from '../../support/checkpoint-story.js';
@@ -19,7 +20,7 @@ const nic = facts('vendor.com/nic', 2);
 async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await disk.syncDirectory('/');
+  await syncNames(disk, '/');
   return disk;
 }
 
