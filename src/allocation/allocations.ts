@@ -176,6 +176,7 @@ export class Allocations implements LeaseSource {
     const asked = JSON.stringify([request.wants, boundTo(owner), request.ttlMs]);
     const twin = this.#pending.join(name, asked, signal);
     if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
+    if (twin === 'crowded') return refused('QUEUE_FULL', `as many callers as may wait for key ${key} already`);
     if (twin !== undefined) return twin;
     const known = this.#ledger.ofKey(caller.uid, key);
     if (known !== undefined && !this.keeper.hasEnded(known)) return this.#again(known, request, owner);
