@@ -116,16 +116,17 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       let at = 0;
       // A page is made when the one before has left: who does not read costs a page, not all leases.
       const write = (): void => {
-        while (at < leases.length) {
-          const page = leases.slice(at, at + LEASES_A_PAGE);
-          at += LEASES_A_PAGE;
-          const bytes = LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) });
-          if (!call.write(bytes)) {
-            call.once('drain', write);
-            return;
-          }
+        const page = leases.slice(at, at + LEASES_A_PAGE);
+        at += LEASES_A_PAGE;
+        if (page.length === 0) {
+          call.end();
+          return;
         }
-        call.end();
+        const bytes = LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) });
+        // The stream itself takes sixteen messages before it is full, however long they are.
+        call.write(bytes, (failure?: Error | null) => {
+          if (!(failure instanceof Error)) write();
+        });
       };
       write();
     } catch (failure) {
