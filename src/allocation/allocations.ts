@@ -69,6 +69,11 @@ export class Allocations implements LeaseSource {
     return this.#ledger.takenOf(resource);
   }
 
+  /** Whether a lease or a mark has devices of a resource. */
+  hasLeasesOf(resource: string): boolean {
+    return this.#ledger.hasSome(resource);
+  }
+
   /**
    * Lists, plugins or rules changed: whoever waits may be served now.
    *

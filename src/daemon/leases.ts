@@ -77,7 +77,7 @@ export class Leases {
     this.consumers = new Consumers({
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, socketOf(resource)),
       strangerOf: (resource) => offers.strangerOf(resource),
-      hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
+      hasLeases: (resource) => this.allocations.hasLeasesOf(resource),
       heldByPods: (resource) => this.#pods.heldOf(resource),
     });
     this.allocations = new Allocations({
