@@ -224,10 +224,11 @@ export class Allocations implements LeaseSource {
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
+    const payer = this.#shares.payerOf(caller.uid);
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, this.#shares.payerOf(caller.uid), both);
+      const better = await this.#asking.preferred(want, before, payer, both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -235,7 +236,7 @@ export class Allocations implements LeaseSource {
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);
-    const full = this.#shares.ofBytes({ ...entry.lease, state: 'active', answer });
+    const full = this.#time.spend(payer, () => this.#shares.ofBytes({ ...entry.lease, state: 'active', answer }));
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();

@@ -1,7 +1,9 @@
 // Asking plugins for devices that are marked already: what the plugin prefers, then Allocate, each plugin's answer checked.
 import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
+import { isTrusted } from '../model/ids.js';
 import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
@@ -60,12 +62,13 @@ export class Asking {
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
     if (payer !== undefined && this.#time.waitMs(payer) > 0) return marked;
     const { plugin } = offer;
+    const counted: Counted = (work) => this.#time.spend(payer, work);
     try {
-      const answer = await this.#time.spend(payer, () => {
+      const answer = await counted(() => {
         const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
-        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal);
+        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal, counted);
       });
-      return this.#time.spend(payer, () => this.#fitting(answer, want, marked));
+      return counted(() => this.#fitting(answer, want, marked));
     } catch {
       return marked;
     }
@@ -153,16 +156,18 @@ export class Asking {
     uid: number,
     signal: AbortSignal,
   ): Promise<PluginAnswer | AllocationRefusal> {
-    const { timeouts, clock } = this.#ports;
+    const { timeouts, clock, ownUid, userOf } = this.#ports;
     if (signal.aborted) return givenUp(resource);
     const offer = this.#ports.offer(resource);
     if (offer?.plugin === undefined) {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
     const ids = devices.map(({ id }) => id);
+    const payer = isTrusted(uid, ownUid) ? undefined : userOf(uid);
+    const counted: Counted = (work) => this.#time.spend(payer, work);
     let answer: PluginAnswer;
     try {
-      answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal);
+      answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal, counted);
     } catch (failure) {
       if (isOver(signal)) return givenUp(resource);
       if ((failure as Partial<FailedCall>).status === GRPC_STATUS.DEADLINE_EXCEEDED) this.#avoid(resource, ids, clock);
@@ -172,7 +177,9 @@ export class Asking {
       };
     }
     const { stranger } = offer;
-    const problem = answerProblem(answer) ?? (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
+    const problem =
+      counted(() => answerProblem(answer)) ??
+      (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',
