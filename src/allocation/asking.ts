@@ -21,6 +21,9 @@ const AVOID_MS = 10_000;
 /** Devices that the plugin of an ordinary user is told of when it is asked what it prefers, and that any may name then. */
 const MOST_NAMED = 4096;
 
+/** Variables, mounts and whatever else the plugins of one lease answer together: each is told, written and read one by one. */
+const MOST_PARTS = 8192;
+
 /** Asks plugins. */
 export class Asking {
   readonly #ports: AllocationPorts;
@@ -128,7 +131,12 @@ export class Asking {
     // The one that failed by itself is the cause; the others were given up for it.
     const cause = refusals.find(({ code }) => code !== 'ALLOCATOR_STOPPING') ?? refusals[0];
     if (cause !== undefined) return cause;
-    const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
+    const parts = good.reduce((sum, { answer }) => sum + partsOf(answer), 0);
+    if (parts > MOST_PARTS) {
+      const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
+      return { code: 'PLUGIN_FAILED', message };
+    }
+    const merged = this.#time.spend(this.#payerOf(uid), () => mergeAnswers(good, this.#ports.settings.joinEnv));
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }
@@ -156,15 +164,14 @@ export class Asking {
     uid: number,
     signal: AbortSignal,
   ): Promise<PluginAnswer | AllocationRefusal> {
-    const { timeouts, clock, ownUid, userOf } = this.#ports;
+    const { timeouts, clock } = this.#ports;
     if (signal.aborted) return givenUp(resource);
     const offer = this.#ports.offer(resource);
     if (offer?.plugin === undefined) {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
     const ids = devices.map(({ id }) => id);
-    const payer = isTrusted(uid, ownUid) ? undefined : userOf(uid);
-    const counted: Counted = (work) => this.#time.spend(payer, work);
+    const counted: Counted = (work) => this.#time.spend(this.#payerOf(uid), work);
     let answer: PluginAnswer;
     try {
       answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal, counted);
@@ -192,6 +199,12 @@ export class Asking {
       ...[...this.#ports.policy(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
     ]);
     return { ...answer, envs };
+  }
+
+  /** In whose share of the time answers for leases of a uid are read; undefined: in none. */
+  #payerOf(uid: number): number | undefined {
+    const { ownUid, userOf } = this.#ports;
+    return isTrusted(uid, ownUid) ? undefined : userOf(uid);
   }
 
   #avoid(resource: string, ids: readonly string[], clock: Clock): void {
@@ -227,6 +240,10 @@ function turnIn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean>
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
   });
+}
+
+function partsOf({ envs, mounts, devices, annotations, cdiDevices }: PluginAnswer): number {
+  return envs.size + mounts.length + devices.length + annotations.size + cdiDevices.length;
 }
 
 function givenUp(resource: string): AllocationRefusal {

@@ -10,7 +10,7 @@ import { framed } from '../../../src/platform/grpc/message-reader.js';
 import { UnreadAnswers } from '../../../src/platform/grpc/unread-answers.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
-import { AllocClient } from '../../support/alloc-client.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { eventually } from '../../support/eventually.js';
 import { NO_ANSWER } from '../../support/leases.js';
@@ -26,14 +26,18 @@ const MOST_BYTES = 8 * 1024 * 1024;
 class Bed {
   readonly unread = new UnreadAnswers((uid) => (uid === 0 ? undefined : uid));
   readonly cutOff: string[] = [];
+  readonly pass: (ms: number) => void;
   /** Leases of which a message was made. */
   made = 0;
+  /** How long that takes. */
+  makingMs = 0;
   readonly socket = path.join(tempDir(), 'alloc.sock');
   readonly #door: GrpcDoor;
   readonly #server: Server;
   readonly #sessions: ClientHttp2Session[] = [];
 
-  private constructor(allocations: Parameters<typeof serveAllocator>[1]['allocations']) {
+  private constructor(allocations: Parameters<typeof serveAllocator>[1]['allocations'], pass: (ms: number) => void) {
+    this.pass = pass;
     const caller = { uid: USER, gid: undefined, pid: undefined, startTime: undefined, source: 'peercred' } as const;
     this.#door = new GrpcDoor({
       clock: systemClock,
@@ -62,8 +66,12 @@ class Bed {
       const given = await allocations.allocate(asked, { uid: USER, process: undefined }, new AbortController().signal);
       assert.ok(given.ok);
     }
-    const bed = new Bed(allocations);
-    allocations.cdiOf = () => void (bed.made += 1);
+    const bed = new Bed(allocations, (ms) => machine.clock.pass(ms));
+    allocations.cdiOf = () => {
+      bed.made += 1;
+      machine.clock.pass(bed.makingMs);
+      return undefined;
+    };
     await new Promise<void>((resolve) => bed.#server.listen(bed.socket, resolve));
     return bed;
   }
@@ -148,11 +156,42 @@ describe('answers that nobody reads', () => {
       call(session, 'List', LeasePage.encode({ leases: [] }));
       await eventually('a page waits', () => bed.unread.held > 0);
       await nextTurn();
-      assert.equal(bed.made, 16);
+      assert.equal(bed.made, 4, '64 KiB are a page');
       assert.ok(bed.unread.held < 17 * 21_000, String(bed.unread.held));
     } finally {
       client.close();
       bed.close();
     }
   });
+});
+
+describe('what a user is told of its leases', () => {
+  const ASKING = {
+    List: (client: AllocClient) => client.list(),
+    Renew: (client: AllocClient) => client.renew({ key: 'g0' }),
+    Allocate: (client: AllocClient) => client.one(GPU, { key: 'g0' }),
+    Attach: async (client: AllocClient) => {
+      const { news, ended, cancel } = client.attach({ key: 'g0' });
+      await Promise.race([ended, eventually('it is attached', () => news.length > 0)]);
+      cancel();
+    },
+  };
+
+  for (const [method, ask] of Object.entries(ASKING)) {
+    it(`is told in a tenth of the time (${method}), as long as making it takes`, async () => {
+      const bed = await Bed.open(1);
+      const client = new AllocClient(bed.socket);
+      try {
+        bed.makingMs = 300;
+        await ask(client);
+        bed.makingMs = 0;
+        assert.equal(await refusalOf(client.renew({ key: 'g0' })), 'FLOOD_ALLOCATE');
+        bed.pass(1_100);
+        assert.equal(await refusalOf(client.renew({ key: 'g0' })), 'given');
+      } finally {
+        client.close();
+        bed.close();
+      }
+    });
+  }
 });

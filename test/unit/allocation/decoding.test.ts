@@ -44,3 +44,27 @@ describe('the time that decoding the answer of a plugin takes', () => {
     });
   }
 });
+
+describe('the answers of the plugins of one lease', () => {
+  /** Two plugins that answer so many variables together. */
+  async function given(variables: number): Promise<string> {
+    const machine = new FakeMachine();
+    for (const [resource, count] of [
+      ['v/a', 5000],
+      ['v/b', variables - 5000],
+    ] as const) {
+      const envs = new Map(Array.from({ length: count }, (_, nth) => [`${resource} ${String(nth)}`, '']));
+      machine.offer(resource, 'd').allocate = () => Promise.resolve({ ...NO_ANSWER, envs });
+    }
+    const { allocations } = await allocationWorld(machine);
+    const wants = ['v/a', 'v/b'].map((resource) => ({ resource, count: 1, ids: [], numa: '' }));
+    const caller = { uid: 0, process: undefined };
+    const result = await allocations.allocate({ ...request('v/a', { key: 'k' }), wants }, caller, new AbortController().signal);
+    return result.ok ? 'given' : `${result.refusal.code} ${result.refusal.message}`;
+  }
+
+  it('have 8,192 parts at most, because whoever is told of the lease is told each of them', async () => {
+    assert.equal(await given(8192), 'given');
+    assert.match(await given(8193), /^PLUGIN_FAILED its plugins answered 8193 variables, mounts and others together/);
+  });
+});
