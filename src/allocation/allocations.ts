@@ -12,7 +12,7 @@ import { Keeper } from './keeper.js';
 import { Ledger, type Entry } from './ledger.js';
 import { markOf } from './mark.js';
 import { ownerOf } from './owner.js';
-import type { AllocationCaller, AllocationPorts, AskedAbout, LeaseNews } from './ports.js';
+import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type Asked } from './request.js';
 import { refused, type LeaseRef, type Refused, type Result } from './result.js';
@@ -31,7 +31,8 @@ export class Allocations implements LeaseSource {
   readonly #waiting = new Waiting();
   readonly #pending = new Pending<Result<Lease>>();
   readonly #asking: Asking;
-  readonly #shares: Shares;
+  /** What one user may have of what is shared, and how often it may ask. */
+  readonly shares: Shares;
   readonly #time: DecisionTime;
   readonly #ids: LeaseIds;
   readonly #halt = new AbortController();
@@ -39,7 +40,7 @@ export class Allocations implements LeaseSource {
 
   constructor(ports: AllocationPorts) {
     this.#ports = ports;
-    this.#shares = new Shares(ports, this.#ledger);
+    this.shares = new Shares(ports, this.#ledger);
     this.#time = new DecisionTime(ports.clock, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
@@ -67,6 +68,11 @@ export class Allocations implements LeaseSource {
   /** Leases and marks that have devices of a resource; what `allocated` counts. */
   allocatedOf(resource: string): ReadonlyMap<string, Lease> {
     return this.#ledger.takenOf(resource);
+  }
+
+  /** Whether a lease or a mark has devices of a resource. */
+  hasLeasesOf(resource: string): boolean {
+    return this.#ledger.hasSome(resource);
   }
 
   /**
@@ -112,7 +118,7 @@ export class Allocations implements LeaseSource {
   async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
     const found = this.#ledger.find(ref, caller.uid);
     if (!found.ok) {
-      const otherwise = this.tooOften(caller, 'leases') ?? found;
+      const otherwise = this.shares.tooOften(caller.uid, 'leases') ?? found;
       return otherwise.refusal.code === 'LEASE_UNKNOWN' ? { ok: true, value: false } : otherwise;
     }
     await this.keeper.end(found.value, 'by-request');
@@ -121,18 +127,18 @@ export class Allocations implements LeaseSource {
 
   /** Begins a time to live anew, and confirms the lease. */
   async renew(ref: LeaseRef, caller: AllocationCaller): Promise<Result<Lease>> {
-    const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
+    const found = this.shares.tooOften(caller.uid, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     return this.#confirmed(found.value);
   }
 
   /** Follows a lease until `signal` aborts. Its owner is looked at then: the end of a stream alone ends no lease. */
   attach(ref: LeaseRef, caller: AllocationCaller, tell: (news: LeaseNews) => void, signal: AbortSignal): Result<Lease> {
-    const found = this.tooOften(caller, 'leases') ?? this.#ledger.find(ref, caller.uid);
+    const found = this.shares.tooOften(caller.uid, 'leases') ?? this.#ledger.find(ref, caller.uid);
     if (!found.ok) return found;
     const entry = found.value;
     const { followers } = this.keeper;
-    const message = followers.crowded(entry.lease) ?? this.#shares.ofFollowing(caller.uid, followers.uids());
+    const message = followers.crowded(entry.lease) ?? this.shares.ofFollowing(caller.uid, followers.uids());
     if (message !== undefined) return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 } };
     this.keeper.follow(entry, caller.uid, tell, signal);
     void this.#confirmed(entry);
@@ -160,7 +166,7 @@ export class Allocations implements LeaseSource {
   }
 
   async #allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
-    const tooOften = this.tooOften(caller, 'devices');
+    const tooOften = this.shares.tooOften(caller.uid, 'devices');
     if (tooOften !== undefined) return tooOften;
     const request = readRequest(typeof raw === 'function' ? raw() : raw);
     if ('code' in request) return { ok: false, refusal: request };
@@ -176,6 +182,7 @@ export class Allocations implements LeaseSource {
     const asked = JSON.stringify([request.wants, boundTo(owner), request.ttlMs]);
     const twin = this.#pending.join(name, asked, signal);
     if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
+    if (twin === 'crowded') return refused('QUEUE_FULL', `as many callers as may wait for key ${key} already`);
     if (twin !== undefined) return twin;
     const known = this.#ledger.ofKey(caller.uid, key);
     if (known !== undefined && !this.keeper.hasEnded(known)) return this.#again(known, request, owner);
@@ -194,7 +201,7 @@ export class Allocations implements LeaseSource {
     const answer = await this.#asking.ask(lease, this.#halt.signal);
     if ('code' in answer) return { ok: false, refusal: answer };
     if (this.#ledger.get(lease.id) !== entry) return hasEnded(entry);
-    const full = this.#shares.ofBytes({ ...entry.lease, answer });
+    const full = this.shares.ofBytes({ ...entry.lease, answer });
     entry.bytes = undefined;
     if (full !== undefined) return { ok: false, refusal: full };
     entry.lease = { ...entry.lease, answer };
@@ -218,10 +225,11 @@ export class Allocations implements LeaseSource {
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
+    const payer = this.shares.payerOf(caller.uid);
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, this.#shares.payerOf(caller.uid), both);
+      const better = await this.#asking.preferred(want, before, payer, both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -229,7 +237,7 @@ export class Allocations implements LeaseSource {
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);
-    const full = this.#shares.ofBytes({ ...entry.lease, state: 'active', answer });
+    const full = this.#time.spend(payer, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();
@@ -247,11 +255,11 @@ export class Allocations implements LeaseSource {
     signal: AbortSignal,
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
-    const payer = this.#shares.payerOf(caller.uid);
-    const wide = this.#shares.ofLists(caller.uid, resources);
+    const payer = this.shares.payerOf(caller.uid);
+    const wide = this.shares.ofLists(caller.uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
     const decide = (): Attempt<readonly Granted[]> => {
-      const full = this.#shares.ofLeases(caller.uid);
+      const full = this.shares.ofLeases(caller.uid);
       if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
       return available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
     };
@@ -272,13 +280,8 @@ export class Allocations implements LeaseSource {
       { resources, uid: this.#ports.userOf(caller.uid), isStranger: payer !== undefined },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
-      () => this.#shares.ofWaiting(caller.uid, this.#waiting.uids()),
+      () => this.shares.ofWaiting(caller.uid, this.#waiting.uids()),
     );
-  }
-
-  /** Counts a call, and says why it comes too soon; never of root or the own user about leases. */
-  tooOften({ uid }: AllocationCaller, about: AskedAbout): Refused | undefined {
-    return this.#shares.tooOften(uid, about);
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {

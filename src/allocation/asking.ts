@@ -1,7 +1,9 @@
 // Asking plugins for devices that are marked already: what the plugin prefers, then Allocate, each plugin's answer checked.
 import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
+import { isTrusted } from '../model/ids.js';
 import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
@@ -18,6 +20,9 @@ const AVOID_MS = 10_000;
 
 /** Devices that the plugin of an ordinary user is told of when it is asked what it prefers, and that any may name then. */
 const MOST_NAMED = 4096;
+
+/** Variables, mounts and whatever else the plugins of one lease answer together: each is told, written and read one by one. */
+const MOST_PARTS = 8192;
 
 /** Asks plugins. */
 export class Asking {
@@ -60,12 +65,13 @@ export class Asking {
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
     if (payer !== undefined && this.#time.waitMs(payer) > 0) return marked;
     const { plugin } = offer;
+    const counted: Counted = (work) => this.#time.spend(payer, work);
     try {
-      const answer = await this.#time.spend(payer, () => {
+      const answer = await counted(() => {
         const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
-        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal);
+        return plugin.preferred(question, this.#ports.timeouts.preferredMs, signal, counted);
       });
-      return this.#time.spend(payer, () => this.#fitting(answer, want, marked));
+      return counted(() => this.#fitting(answer, want, marked));
     } catch {
       return marked;
     }
@@ -125,7 +131,12 @@ export class Asking {
     // The one that failed by itself is the cause; the others were given up for it.
     const cause = refusals.find(({ code }) => code !== 'ALLOCATOR_STOPPING') ?? refusals[0];
     if (cause !== undefined) return cause;
-    const merged = mergeAnswers(good, this.#ports.settings.joinEnv);
+    const parts = good.reduce((sum, { answer }) => sum + partsOf(answer), 0);
+    if (parts > MOST_PARTS) {
+      const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
+      return { code: 'PLUGIN_FAILED', message };
+    }
+    const merged = this.#time.spend(this.#payerOf(uid), () => mergeAnswers(good, this.#ports.settings.joinEnv));
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }
@@ -160,9 +171,10 @@ export class Asking {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
     const ids = devices.map(({ id }) => id);
+    const counted: Counted = (work) => this.#time.spend(this.#payerOf(uid), work);
     let answer: PluginAnswer;
     try {
-      answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal);
+      answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal, counted);
     } catch (failure) {
       if (isOver(signal)) return givenUp(resource);
       if ((failure as Partial<FailedCall>).status === GRPC_STATUS.DEADLINE_EXCEEDED) this.#avoid(resource, ids, clock);
@@ -172,7 +184,9 @@ export class Asking {
       };
     }
     const { stranger } = offer;
-    const problem = answerProblem(answer) ?? (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
+    const problem =
+      counted(() => answerProblem(answer)) ??
+      (stranger === undefined ? undefined : reachProblem(answer, stranger, uid));
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',
@@ -185,6 +199,12 @@ export class Asking {
       ...[...this.#ports.policy(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
     ]);
     return { ...answer, envs };
+  }
+
+  /** In whose share of the time answers for leases of a uid are read; undefined: in none. */
+  #payerOf(uid: number): number | undefined {
+    const { ownUid, userOf } = this.#ports;
+    return isTrusted(uid, ownUid) ? undefined : userOf(uid);
   }
 
   #avoid(resource: string, ids: readonly string[], clock: Clock): void {
@@ -220,6 +240,10 @@ function turnIn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean>
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
   });
+}
+
+function partsOf({ envs, mounts, devices, annotations, cdiDevices }: PluginAnswer): number {
+  return envs.size + mounts.length + devices.length + annotations.size + cdiDevices.length;
 }
 
 function givenUp(resource: string): AllocationRefusal {

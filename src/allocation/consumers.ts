@@ -5,6 +5,9 @@ import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
 import type { Consumer } from '../model/settings.js';
 
+/** Resources of which it is remembered whose they were: of a name that comes back later the first look tells once more. */
+const MOST_SEEN = 4096;
+
 /** What is asked. */
 export interface ConsumerPorts {
   /** As the configuration says now. */
@@ -40,7 +43,12 @@ export class Consumers {
     for (const resource of resources) {
       const consumer = this.isForPods(resource) ? 'pods' : this.of(resource);
       if (this.#seen.get(resource) === consumer) continue;
+      this.#seen.delete(resource); // so that it comes last
       this.#seen.set(resource, consumer);
+      for (const oldest of this.#seen.keys()) {
+        if (this.#seen.size <= MOST_SEEN) break;
+        this.#seen.delete(oldest);
+      }
       this.moved.tell((told) => told(resource));
     }
   }

@@ -38,14 +38,16 @@ export class DecisionTime {
     return Math.max(0, (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK);
   }
 
-  /** Counts the time that `work` takes, which is done now, unless it is nobody's. Returns what it returns. */
+  /** Counts the time that `work` takes, which is done now and may fail, unless it is nobody's. Returns what it returns. */
   spend<T>(uid: number | undefined, work: () => T): T {
     if (uid === undefined) return work();
     const startedAt = this.#clock.mono();
-    const done = work();
-    const at = this.#clock.mono();
-    if (at > startedAt) this.#owe(uid, at - startedAt, at);
-    return done;
+    try {
+      return work();
+    } finally {
+      const at = this.#clock.mono();
+      if (at > startedAt) this.#owe(uid, at - startedAt, at);
+    }
   }
 
   #putOff(uid: number, waitMs: number): Attempt<never> {

@@ -147,7 +147,6 @@ export class Impairments {
     if (found !== undefined) {
       if (lease.state === 'impaired' && lease.reason === found.reason) return;
       entry.lease = { ...lease, state: 'impaired', reason: found.reason };
-      this.#telling.changed();
       this.#telling.tell(entry, { type: 'impaired', ...found });
     } else if (lease.state === 'impaired') {
       const isConfirmed = lease.bootId === this.#ports.bootId;
@@ -156,7 +155,6 @@ export class Impairments {
         state: isConfirmed ? 'active' : 'unconfirmed',
         reason: isConfirmed ? undefined : 'owner-unseen',
       };
-      this.#telling.changed();
       this.#telling.tell(entry, { type: entry.lease.state as 'active', reason: '', message: 'can be used again' });
     }
   }

@@ -24,6 +24,8 @@ export class Ledger {
   readonly #ofKeys = new Map<string, Entry>();
   /** How many each uid has, which no lease changes. */
   readonly #ofUids = new Map<number, number>();
+  /** Those that have devices of a resource, in the order in which they came: no lease comes to have others. */
+  readonly #ofResources = new Map<string, Set<Entry>>();
 
   /** Leases and marks. */
   get size(): number {
@@ -66,6 +68,10 @@ export class Ledger {
     if (!this.#entries.has(id)) this.#ofUids.set(uid, (this.#ofUids.get(uid) ?? 0) + 1);
     this.#entries.set(id, entry);
     if (key !== undefined) this.#ofKeys.set(keyOf(uid, key), entry);
+    for (const resource of resourcesOf(entry)) {
+      const all = this.#ofResources.get(resource) ?? new Set();
+      this.#ofResources.set(resource, all.add(entry));
+    }
   }
 
   /** Whether it was there. */
@@ -77,13 +83,27 @@ export class Ledger {
     const left = (this.#ofUids.get(uid) ?? 0) - 1;
     if (left > 0) this.#ofUids.set(uid, left);
     else this.#ofUids.delete(uid);
+    for (const resource of resourcesOf(entry)) {
+      const all = this.#ofResources.get(resource);
+      all?.delete(entry);
+      if (all?.size === 0) this.#ofResources.delete(resource);
+    }
     return this.#entries.delete(id);
+  }
+
+  /** Whether a lease, or a mark, has devices of a resource. */
+  hasSome(resource: string): boolean {
+    return this.#ofResources.has(resource);
   }
 
   /** Who has the devices of a resource, by device. */
   takenOf(resource: string): Map<string, Lease> {
     const taken = new Map<string, Lease>();
-    this.takenOfAll(new Map([[resource, taken]]));
+    for (const { lease } of this.#ofResources.get(resource) ?? []) {
+      for (const one of lease.granted) {
+        if (one.resource === resource) for (const { id } of one.devices) taken.set(id, lease);
+      }
+    }
     return taken;
   }
 

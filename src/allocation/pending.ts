@@ -1,6 +1,12 @@
 // Requests with a key that are under way: whoever asks with the same key meanwhile gets the same result.
 import { abortable } from '../kernel/clock.js';
 
+/**
+ * Callers of one request: all are answered in one turn of the loop, each with all that the lease has, and those who join have no
+ * place in line that would be counted.
+ */
+const MOST_CALLERS = 16;
+
 interface Twin<T> {
   readonly asked: string;
   readonly result: Promise<T>;
@@ -12,11 +18,15 @@ interface Twin<T> {
 export class Pending<T> {
   readonly #twins = new Map<string, Twin<T>>();
 
-  /** Joins what is under way: `other` when it is for something else, undefined when there is nothing. */
-  join(key: string, asked: string, signal: AbortSignal): Promise<T> | 'other' | undefined {
+  /**
+   * Joins what is under way: `other` when it is for something else, `crowded` when as many wait for it as may, undefined when
+   * there is nothing.
+   */
+  join(key: string, asked: string, signal: AbortSignal): Promise<T> | 'other' | 'crowded' | undefined {
     const twin = this.#twins.get(key);
     if (twin === undefined) return undefined;
-    return twin.asked === asked ? this.#follow(twin, signal) : 'other';
+    if (twin.asked !== asked) return 'other';
+    return twin.callers < MOST_CALLERS ? this.#follow(twin, signal) : 'crowded';
   }
 
   /** Begins work that others may join. */

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 import type { Device } from '../model/device.js';
-import type { PreferredQuestion } from '../model/device-use.js';
+import type { Counted, PreferredQuestion } from '../model/device-use.js';
 import type { UserOf } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { CgroupLife, GrantedDevice, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
@@ -61,8 +61,14 @@ export const noCdi: CdiFiles = {
 export interface AllocatingPlugin {
   /** What its options offered. */
   readonly isPreferredAvailable: boolean;
-  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
-  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
+  /** See DeviceCalls (model/device-use). */
+  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal, counted: Counted): Promise<PluginAnswer>;
+  preferred(
+    question: PreferredQuestion,
+    limitMs: number,
+    signal: AbortSignal,
+    counted: Counted,
+  ): Promise<readonly string[]>;
 }
 
 /** What a resource has to offer now. */

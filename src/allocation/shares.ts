@@ -3,6 +3,7 @@
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { isTrusted } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
+import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts, AskedAbout } from './ports.js';
 import type { Refused } from './result.js';
@@ -17,23 +18,37 @@ const STRANGERS_BYTES = 4 * 1024 * 1024;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
 const MOST_LISTED = 65_536;
 
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>;
+
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
-  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>;
+  readonly #ports: Needs;
   readonly #ledger: Ledger;
+  /** Of what it takes to tell of leases. */
+  readonly #time: DecisionTime;
 
-  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
+  constructor(ports: Needs, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
+    this.#time = new DecisionTime(ports.clock, () => undefined);
   }
 
   /** Counts a call, and says why it comes too soon. Of leases root and the own user speak as often as they like. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.isStranger(uid)) return undefined;
-    const retryAfterMs = this.#ports.flood(uid, about);
-    if (retryAfterMs === undefined) return undefined;
+    const payer = this.payerOf(uid);
+    const retryAfterMs = this.#ports.flood(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
+    if (retryAfterMs === 0) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
+  }
+
+  /**
+   * Makes what a caller is told of leases, which have as many variables as their plugins like, and counts the time that it takes:
+   * who has taken more than a tenth of it asks too often.
+   */
+  telling<T>(uid: number, work: () => T): T {
+    return this.#time.spend(this.payerOf(uid), work);
   }
 
   /** Why a request names too much to look through for a user. */

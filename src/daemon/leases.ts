@@ -77,7 +77,7 @@ export class Leases {
     this.consumers = new Consumers({
       wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, socketOf(resource)),
       strangerOf: (resource) => offers.strangerOf(resource),
-      hasLeases: (resource) => this.allocations.allocatedOf(resource).size > 0,
+      hasLeases: (resource) => this.allocations.hasLeasesOf(resource),
       heldByPods: (resource) => this.#pods.heldOf(resource),
     });
     this.allocations = new Allocations({
@@ -108,7 +108,7 @@ export class Leases {
 
   /** Serves alloc.sock, once no file of an earlier lease is left. A socket that cannot be made costs new leases, never the daemon. */
   async open(): Promise<void> {
-    const { broker, live, ownUid, log, clock, peers, degraded } = this.#parts;
+    const { broker, live, ownUid, userOf, log, clock, peers, degraded } = this.#parts;
     const { settings } = live.current;
     await this.allocations.keeper.removeLeftovers();
     if (!settings.allocator.enabled || this.#isStopping) return;
@@ -117,7 +117,7 @@ export class Leases {
       settings,
       clock,
       log,
-      ownUid,
+      ...{ ownUid, userOf },
       isExact: peers.isExact === true,
       allocations: this.allocations,
       pods: (resource) => this.#pods.pods(resource),

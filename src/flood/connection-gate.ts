@@ -48,6 +48,8 @@ export interface GuardedConnection<Border> {
   readonly slowDown: () => void;
   /** A call of it was refused, or accepted. */
   readonly answered: (isAccepted: boolean) => void;
+  /** Ends it at once, because of answers that its peer leaves unread; says why. */
+  readonly cutOff: (why: string) => void;
 }
 
 /** What is needed. */
@@ -202,7 +204,11 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       runs.refused(caller);
       if (run.refused()) slowDown();
     };
-    return { caller, stream: border, slowDown, answered };
+    const cutOff = (message: string): void => {
+      ended({ code: 'UNREAD_BYTES', message });
+      socket.destroy();
+    };
+    return { caller, stream: border, slowDown, answered, cutOff };
   }
 
   #refuse(caller: Caller | undefined, code: string, message: string, socket: Socket): void {

@@ -62,7 +62,7 @@ export const CONNECTION_ENDS = {
     'Look whether the peer is stopped.',
   ),
   UNREAD_BYTES: end(
-    'The peer did not read its answers within guard.unread.',
+    'The peer did not read its answers within guard.unread, or ordinary users left too much of what alloc.sock answered unread.',
     'Look whether the peer is stopped or hangs.',
   ),
   IDLE: end('No call was open for guard.idle.', 'Nothing to do: a gRPC client connects again when it needs to.'),

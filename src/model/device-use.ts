@@ -28,14 +28,30 @@ export interface PreferredQuestion {
   readonly size: number;
 }
 
+/** Does work now, and counts the time that it takes. Returns what it returns. */
+export type Counted = <T>(work: () => T) => T;
+
 /** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
 export interface DeviceCalls {
   /** Passes a request on as bytes, for whoever stands between a kubelet and the plugin. */
   call(method: DeviceMethod, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer>;
-  /** Allocate for one container. An answer for no container is a failure. */
-  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
-  /** What the plugin would choose; not checked, and empty where it has no opinion. */
-  preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Allocate for one container. An answer for no container is a failure.
+   *
+   * @param counted decodes the answer; absent: nobody counts that
+   */
+  allocate(ids: readonly string[], limitMs: number, signal: AbortSignal, counted?: Counted): Promise<PluginAnswer>;
+  /**
+   * What the plugin would choose; not checked, and empty where it has no opinion.
+   *
+   * @param counted decodes the answer; absent: nobody counts that
+   */
+  preferred(
+    question: PreferredQuestion,
+    limitMs: number,
+    signal: AbortSignal,
+    counted?: Counted,
+  ): Promise<readonly string[]>;
   preStart(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<void>;
 }
 

@@ -197,7 +197,8 @@ export type LeaseListener = (lease?: Lease) => void;
 
 /**
  * Where others read who holds what (PodResources, views). `leases` are those on the disk, oldest first: a lease is among
- * them before its owner is told, and is not any more once it was released. Listeners are called after each change.
+ * them before its owner is told, and is not any more once it was released. Listeners are called after each change of what
+ * leases there are and of what they have; not when devices of one cannot be used, or can again.
  */
 export interface LeaseSource {
   leases(): readonly Lease[];

@@ -80,12 +80,18 @@ export class UpstreamAnswers implements PodResourcesBackend {
     return theirs.length + own.length > MAX_ANSWER_BYTES ? own : Buffer.concat([theirs, own]);
   }
 
-  /** An owner of ours, else a pod. The kubelet has one limit for all its callers, and the front needs Get to confirm. */
+  /**
+   * A pod, else an owner of ours: owners choose their names, and one that is called as a pod must not stand for it. The kubelet
+   * has one limit for all its callers, and the front needs Get to confirm.
+   */
   async get(namespace: string, name: string): Promise<Buffer | undefined> {
     const own = await this.#own.get(namespace, name);
-    if (own !== undefined) return own;
-    if (!this.#rates.take(undefined)) throw new Error('the kubelet is asked for single pods too often; ask for all');
-    return this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal);
+    if (!this.#rates.take(undefined)) {
+      if (own !== undefined) return own;
+      throw new Error('the kubelet is asked for single pods too often; ask for all');
+    }
+    const pod = this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal);
+    return own === undefined ? pod : ((await pod.catch(() => undefined)) ?? own);
   }
 
   /** Gives up what is being asked. */

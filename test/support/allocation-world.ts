@@ -1,8 +1,9 @@
 import { Allocations } from '../../src/allocation/allocations.js';
-import { noCdi, type AllocationPorts, type Offer } from '../../src/allocation/ports.js';
+import { noCdi, type AllocatingPlugin, type AllocationPorts, type Offer } from '../../src/allocation/ports.js';
 import type { RawRequest } from '../../src/allocation/request.js';
 import { silentLog } from './silence.js';
 import { seededRandom } from './seeded-random.js';
+import type { Counted } from '../../src/model/device-use.js';
 import type { EventDraft } from '../../src/model/event.js';
 import type { LeaseRecord, LedgerState, PluginAnswer } from '../../src/model/lease.js';
 import { FakeClock } from './fake-clock.js';
@@ -12,8 +13,8 @@ import { NO_ANSWER } from './leases.js';
 export interface FakeResource {
   devices: { id: string; health: string; numaNodes: number[] }[];
   isReady: boolean;
-  allocate: (ids: readonly string[]) => Promise<PluginAnswer>;
-  preferred?: (available: readonly string[]) => Promise<readonly string[]>;
+  allocate: (ids: readonly string[], counted: Counted) => Promise<PluginAnswer>;
+  preferred?: (available: readonly string[], counted: Counted) => Promise<readonly string[]>;
   /** The uid of its plugin, where that is an ordinary user. */
   stranger?: number;
 }
@@ -51,8 +52,9 @@ export async function allocationWorld(
       const { isReady, devices, allocate, preferred } = found;
       const plugin = {
         isPreferredAvailable: preferred !== undefined,
-        allocate,
-        preferred: ({ available }: { available: readonly string[] }) => preferred?.(available) ?? Promise.resolve([]),
+        allocate: ((ids, _limitMs, _signal, counted) => allocate(ids, counted)) satisfies AllocatingPlugin['allocate'],
+        preferred: (({ available }, _limitMs, _signal, counted) =>
+          preferred?.(available, counted) ?? Promise.resolve([])) satisfies AllocatingPlugin['preferred'],
       };
       return {
         isReady,

@@ -33,12 +33,11 @@ import { GRPC_STATUS } from '../../model/reasons.js';
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
+import { sendPages } from './lease-pages.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
 
 /** Fields in one request: more than any that is not refused has. */
 const MOST_FIELDS = 4096;
-/** Leases of one page: each at most a hundred KiB, and a page far below what clients take. */
-const LEASES_A_PAGE = 16;
 
 type Bytes = Buffer;
 type Settle = (failure: unknown, bytes?: Bytes) => void;
@@ -57,6 +56,7 @@ export interface AllocBackend {
 /** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
 export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
   const { allocations, log } = backend;
+  const { shares } = allocations;
   const streams = new Set<() => void>();
   const callerOf = (metadata: Metadata): AllocationCaller => {
     const caller = door.connectionOf(metadata)?.caller;
@@ -77,7 +77,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     <Q, T>(
       decode: (bytes: Bytes) => Q,
       work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>,
-      encode: (value: T) => Bytes,
+      encode: (value: T, caller: AllocationCaller) => Bytes,
     ) =>
     (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
@@ -91,8 +91,10 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
         else reply(statusOf(failure));
       };
       const run = async (): Promise<void> => {
-        const result = await work(decode(call.request), callerOf(call.metadata), gone.signal);
-        settle(result.ok ? undefined : result.refusal, result.ok ? encode(result.value) : undefined);
+        const request = decode(call.request);
+        const caller = callerOf(call.metadata);
+        const result = await work(request, caller, gone.signal);
+        settle(result.ok ? undefined : result.refusal, result.ok ? encode(result.value, caller) : undefined);
       };
       run().catch((failure: unknown) => {
         if (gone.signal.aborted) settle({ code: 'ALLOCATOR_STOPPING', message: 'the caller went away' });
@@ -104,7 +106,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     try {
       const { resource } = ListRequest.decode(call.request, MOST_FIELDS);
       const caller = callerOf(call.metadata);
-      const tooOften = allocations.tooOften(caller, 'leases');
+      const tooOften = shares.tooOften(caller.uid, 'leases');
       door.connectionOf(call.metadata)?.answered(tooOften === undefined);
       if (tooOften !== undefined) {
         call.emit('error', statusOf(tooOften.refusal));
@@ -113,21 +115,9 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       const isOperator = isTrusted(caller.uid, backend.ownUid);
       const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
       const leases = [...allocations.list(caller, resource), ...pods];
-      let at = 0;
-      // A page is made when the one before has left: who does not read costs a page, not all leases.
-      const write = (): void => {
-        while (at < leases.length) {
-          const page = leases.slice(at, at + LEASES_A_PAGE);
-          at += LEASES_A_PAGE;
-          const bytes = LeasePage.encode({ leases: page.map((one) => ('answer' in one ? viewOf(one) : one)) });
-          if (!call.write(bytes)) {
-            call.once('drain', write);
-            return;
-          }
-        }
-        call.end();
-      };
-      write();
+      const pageOf = (one: (typeof leases)[number]): Bytes =>
+        shares.telling(caller.uid, () => LeasePage.encode({ leases: ['answer' in one ? viewOf(one) : one] }));
+      sendPages(call, leases, pageOf, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
     } catch (failure) {
       call.emit('error', statusOf(failureOf(failure, log)));
     }
@@ -145,7 +135,12 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     const stop = (): void =>
       end({ code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; attach to its successor' });
     const write = (news: LeaseNews, sent: () => void): void => {
-      if (!gone.signal.aborted) call.write(encodeNews(news), sent);
+      const { uid } = news.lease;
+      if (!gone.signal.aborted)
+        call.write(
+          shares.telling(uid, () => encodeNews(news)),
+          sent,
+        );
     };
     const stream = new LeaseStream({ write, end });
     streams.add(stop);
@@ -169,7 +164,8 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     });
   };
 
-  const encodeLease = (lease: Lease): Bytes => LeaseMessage.encode(viewOf(lease));
+  const encodeLease = (lease: Lease, { uid }: AllocationCaller): Bytes =>
+    shares.telling(uid, () => LeaseMessage.encode(viewOf(lease)));
   const handlers: UntypedServiceImplementation = {
     Allocate: unary(
       (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),

@@ -17,6 +17,7 @@ import type { Caller } from '../../model/ids.js';
 import { answersLeave, nextTurn } from '../time/next-turn.js';
 import { createForgivingServer } from './forgiving-server.js';
 import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
+import type { UnreadAnswers } from './unread-answers.js';
 
 /** Carries the number of the connection into a call; set here, whatever the client sent. */
 const CONNECTION_KEY = 'x-broker-connection';
@@ -33,6 +34,8 @@ export interface Connection {
   readonly slowDown: () => void;
   /** A call of it was refused, or accepted. */
   readonly answered: (isAccepted: boolean) => void;
+  /** Ends it at once, and says why. */
+  readonly cutOff?: ((why: string) => void) | undefined;
 }
 
 /**
@@ -49,6 +52,8 @@ export interface DoorOptions {
   /** The largest request taken, in bytes. */
   readonly maxRequestBytes: number;
   readonly clock: Clock;
+  /** Bounds what waits of long answers; absent: answers are short, or callers trusted. */
+  readonly unread?: UnreadAnswers;
 }
 
 /** A connection, and how many calls of it have come whole and are not answered yet. */
@@ -186,6 +191,7 @@ export class GrpcDoor {
     return (_method, call) => {
       const taken = this.#taking;
       unpackNothing(call);
+      const over = this.#options.unread?.follow(call, open.connection);
       let isUnderWay = false;
       const underWay = (is: boolean): void => {
         if (is !== isUnderWay) open.calls += is ? 1 : -1;
@@ -203,7 +209,10 @@ export class GrpcDoor {
               underWay(true);
               pass();
             },
-            onCancel: () => underWay(false),
+            onCancel: () => {
+              underWay(false);
+              over?.();
+            },
           }),
         sendStatus: (status, next) => {
           underWay(false);

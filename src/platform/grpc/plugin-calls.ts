@@ -44,28 +44,37 @@ export function deviceCalls(channel: PluginChannel): DeviceCalls {
     channel.unary(devicePluginService[method].path, request, limitMs, signal, MAX_BYTES[method]);
   return {
     call,
-    allocate: async (ids, limitMs, signal) => {
+    allocate: async (ids, limitMs, signal, counted = uncounted) => {
       // One container: some plugins refuse more, and the kubelet never sends more.
       const request = AllocateRequest.encode({ containerRequests: [{ devicesIds: ids }] });
       const bytes = await channel.unary(devicePluginService.Allocate.path, request, limitMs, signal, MAX_LEASE_BYTES);
-      const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_FIELDS)).containerResponses;
-      if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');
-      const { envs, mounts, devices, annotations, cdiDevices } = answer;
-      const names = [...cdiDevices.map(({ name }) => name), ...annotated(annotations)].filter((name) => name !== '');
-      return { envs, mounts, devices, annotations, cdiDevices: [...new Set(names)] } satisfies PluginAnswer;
+      return counted(() => answerIn(bytes));
     },
-    preferred: async ({ available, mustInclude, size }, limitMs, signal) => {
+    preferred: async ({ available, mustInclude, size }, limitMs, signal, counted = uncounted) => {
       const request = PreferredAllocationRequest.encode({
         containerRequests: [{ availableDeviceIds: available, mustIncludeDeviceIds: mustInclude, allocationSize: size }],
       });
       const bytes = await call('GetPreferredAllocation', request, limitMs, signal);
-      const [answer] = decoded(() => PreferredAllocationResponse.decode(bytes, MOST_IDS)).containerResponses;
-      return answer?.deviceIds ?? [];
+      const answered = counted(() => decoded(() => PreferredAllocationResponse.decode(bytes, MOST_IDS)));
+      return answered.containerResponses[0]?.deviceIds ?? [];
     },
     preStart: async (ids, limitMs, signal) => {
       await call('PreStartContainer', PreStartContainerRequest.encode({ devicesIds: ids }), limitMs, signal);
     },
   };
+}
+
+function uncounted<T>(work: () => T): T {
+  return work();
+}
+
+/** @throws CallFailed when it is none for a container */
+function answerIn(bytes: Buffer): PluginAnswer {
+  const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_FIELDS)).containerResponses;
+  if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');
+  const { envs, mounts, devices, annotations, cdiDevices } = answer;
+  const names = [...cdiDevices.map(({ name }) => name), ...annotated(annotations)].filter((name) => name !== '');
+  return { envs, mounts, devices, annotations, cdiDevices: [...new Set(names)] };
 }
 
 /** CDI names in annotations; empty ones are among them. */

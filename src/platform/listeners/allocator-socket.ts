@@ -3,10 +3,11 @@ import type { Socket } from 'node:net';
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import type { Caller } from '../../model/ids.js';
+import { isTrusted, type Caller, type UserOf } from '../../model/ids.js';
 import type { Settings } from '../../model/settings.js';
 import { serveAllocator, type AllocBackend } from '../grpc/alloc-service.js';
 import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
+import { UnreadAnswers } from '../grpc/unread-answers.js';
 import { groupId } from '../process/groups.js';
 import { KeptListener } from './kept-listener.js';
 
@@ -24,6 +25,8 @@ export interface AllocatorSocketPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly ownUid: number;
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
   /** Whether the kernel says who calls. */
   readonly isExact: boolean;
   readonly allocations: Allocations;
@@ -43,7 +46,8 @@ export class AllocatorSocket {
   readonly #endStreams: () => void;
 
   constructor(ports: AllocatorSocketPorts) {
-    const { settings, clock, log, ownUid, isExact, allocations, pods, accept, acceptFailed, degraded } = ports;
+    const { settings, clock, log, ownUid, userOf, isExact, allocations, pods } = ports;
+    const { accept, acceptFailed, degraded } = ports;
     const ended = (caller: Caller | undefined): void => {
       if (caller?.pid !== undefined) allocations.keeper.connectionEnded({ uid: caller.uid, pid: caller.pid });
     };
@@ -51,6 +55,7 @@ export class AllocatorSocket {
       clock,
       streams: STREAMS,
       maxRequestBytes: MAX_REQUEST_BYTES,
+      unread: new UnreadAnswers((uid) => (isTrusted(uid, ownUid) ? undefined : userOf(uid))),
       accept: (socket: Socket) => {
         const connection = accept(socket);
         if (connection !== undefined) socket.once('close', () => ended(connection.caller));

@@ -67,4 +67,22 @@ describe('for whom the devices of a resource are', () => {
     looked.look(['b']);
     assert.deepEqual([told, asked], [['b'], ['b', 'b']]);
   });
+
+  it('is remembered of the newest 4,096 resources: names that plugins make up take no memory for ever', () => {
+    const told: string[] = [];
+    const looked = new Consumers({
+      wanted: () => 'local',
+      strangerOf: () => undefined,
+      hasLeases: () => false,
+      heldByPods: () => 0,
+    });
+    looked.moved.follow((resource) => told.push(resource));
+    const names = Array.from({ length: 4097 }, (_, nth) => String(nth));
+    looked.look(names);
+    told.length = 0;
+    looked.look(names.slice(1));
+    assert.deepEqual(told, []);
+    looked.look(['0']);
+    assert.deepEqual(told, ['0']);
+  });
 });

@@ -12,7 +12,15 @@ import { NO_ANSWER } from '../../support/leases.js';
 /** A lease of one device of each of these resources. */
 function entryOf(id: string, resources: readonly string[]): Entry {
   const granted = resources.map((resource) => ({ resource, devices: [{ id: `${id} of ${resource}`, numaNodes: [] }] }));
-  const lease: Partial<Lease> = { id, state: 'active', reason: undefined, uid: 4001, granted, answer: NO_ANSWER };
+  const lease: Partial<Lease> = {
+    bootId: 'boot',
+    id,
+    state: 'active',
+    reason: undefined,
+    uid: 4001,
+    granted,
+    answer: NO_ANSWER,
+  };
   const owner = { bind: 'key', namespace: 'key', name: id, part: '' } as const;
   return {
     lease: { ...lease, owner } as Lease,
@@ -56,15 +64,17 @@ describe('a look at the devices of leases', () => {
       };
     };
     const ports: Partial<AllocationPorts> = {
-      ...{ clock, offer, prepare: () => undefined },
+      ...{ clock, offer, prepare: () => undefined, bootId: 'boot' },
       nextTurn: () => ((turns += 1), Promise.resolve()),
     };
     const followers = { tell: () => undefined, end: () => undefined };
     const telling = new Telling({ record: () => undefined }, followers as never);
+    const changes: (string | undefined)[] = [];
+    telling.onChange((lease) => changes.push(lease?.id));
     const impairments = new Impairments(ports as AllocationPorts, ledger, telling);
     const look = (): void => impairments.lookAtAll(new Set(['v/r0']), () => true);
     const seen = (): { offers: number; turns: number } => ({ offers, turns });
-    return { fake, ledger, impairments, health, look, seen };
+    return { fake, ledger, impairments, health, look, seen, changes };
   }
 
   it('is taken in slices, and comes again in a fifth of the time, with the newest lists', async () => {
@@ -82,6 +92,17 @@ describe('a look at the devices of leases', () => {
     assert.equal(seen().offers, 16);
     assert.equal(ledger.get('2')?.lease.state, 'impaired');
     assert.equal(ledger.get('1')?.lease.state, 'active');
+  });
+
+  it('is no change of who has which devices, at each of which all resources may be looked at', async () => {
+    const { fake, ledger, health, look, changes } = world();
+    for (const said of ['Unhealthy', 'Healthy']) {
+      health.set('2 of v/r0', said);
+      look();
+      await fake.advance(1_000);
+      assert.equal(ledger.get('2')?.lease.state, said === 'Healthy' ? 'active' : 'impaired');
+    }
+    assert.deepEqual(changes, []);
   });
 
   it('comes again five seconds later at most, also where the process was stopped meanwhile', async () => {
@@ -118,5 +139,22 @@ describe('the ledger', () => {
     ledger.remove('b');
     ledger.remove('c');
     assert.deepEqual([...ledger.countsOfUids()], []);
+  });
+
+  it('knows the leases of a resource without looking at others, also when a plugin preferred other devices', () => {
+    const ledger = new Ledger();
+    const [first, second] = [entryOf('a', ['v/r0', 'v/r1']), entryOf('b', ['v/r1'])];
+    for (const entry of [first, first, second]) ledger.add(entry);
+    const preferred = { resource: 'v/r1', devices: [{ id: 'better', numaNodes: [] }] };
+    first.lease = { ...first.lease, granted: first.lease.granted.with(1, preferred) };
+    second.lease = Object.defineProperty({ ...second.lease }, 'granted', { get: () => assert.fail('not asked for') });
+    assert.deepEqual([...ledger.takenOf('v/r0').keys()], ['a of v/r0']);
+    second.lease = entryOf('b', ['v/r1']).lease;
+    assert.deepEqual([...ledger.takenOf('v/r1').keys()], ['better', 'b of v/r1']);
+    ledger.remove('a');
+    const has = ['v/r0', 'v/r1'].map((resource) => ledger.hasSome(resource));
+    assert.deepEqual([...ledger.takenOf('v/r1').keys(), ...has], ['b of v/r1', false, true]);
+    ledger.remove('b');
+    assert.deepEqual([ledger.takenOf('v/r1').size, ledger.hasSome('v/r1')], [0, false]);
   });
 });

@@ -259,6 +259,21 @@ void describe('connections of a process that is cut off again and again', () => 
     assert.equal(world.places, 0);
   });
 
+  void it('are those of one that leaves its answers unread, too, each of which is told', async () => {
+    const world = new World();
+    for (let nth = 0; nth < 4; nth++) {
+      const { connection } = await world.connect(processOf(1));
+      connection?.cutOff?.('it left its answers unread');
+      await world.settle();
+      assert.equal(connection?.stream.destroyed, true);
+    }
+    assert.deepEqual(world.told, [
+      ...Array<string>(4).fill('connection.ended UNREAD_BYTES'),
+      'connection.slowed CUT_OFF_AGAIN',
+    ]);
+    assert.deepEqual([world.places, world.counted.filter((what) => what === 'ended').length], [0, 4]);
+  });
+
   void it('wait in small numbers: one too many is closed, and gives its place back', async () => {
     const world = new World();
     for (let nth = 0; nth < 4; nth++) await world.isEndedAtOnce(processOf(1));

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import http2, { type ClientHttp2Session } from 'node:http2';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
+import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
+import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
+import { framed } from '../../../src/platform/grpc/message-reader.js';
+import { UnreadAnswers } from '../../../src/platform/grpc/unread-answers.js';
+import { nextTurn } from '../../../src/platform/time/next-turn.js';
+import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { AllocClient, refusalOf } from '../../support/alloc-client.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { eventually } from '../../support/eventually.js';
+import { NO_ANSWER } from '../../support/leases.js';
+import { silentLog } from '../../support/silence.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+const GPU = 'v/gpu';
+const USER = 4001;
+/** What one user may leave unread. */
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** alloc.sock of a user that has leases with long answers. */
+class Bed {
+  readonly unread = new UnreadAnswers((uid) => (uid === 0 ? undefined : uid));
+  readonly cutOff: string[] = [];
+  readonly pass: (ms: number) => void;
+  /** Leases of which a message was made. */
+  made = 0;
+  /** How long that takes. */
+  makingMs = 0;
+  readonly socket = path.join(tempDir(), 'alloc.sock');
+  readonly #door: GrpcDoor;
+  readonly #server: Server;
+  readonly #sessions: ClientHttp2Session[] = [];
+
+  private constructor(allocations: Parameters<typeof serveAllocator>[1]['allocations'], pass: (ms: number) => void) {
+    this.pass = pass;
+    const caller = { uid: USER, gid: undefined, pid: undefined, startTime: undefined, source: 'peercred' } as const;
+    this.#door = new GrpcDoor({
+      clock: systemClock,
+      accept: (stream: Socket) => ({
+        ...{ caller, stream, slowDown: () => undefined, answered: () => undefined },
+        cutOff: (why: string) => {
+          this.cutOff.push(why);
+          stream.destroy();
+        },
+      }),
+      ...{ streams: 1000, maxRequestBytes: 65_536, unread: this.unread },
+    });
+    serveAllocator(this.#door, { allocations, pods: () => [], log: silentLog, ownUid: 0, isExact: true });
+    this.#server = createServer(this.#door.take);
+  }
+
+  /** @param bytes what the plugin answers for each lease */
+  static async open(leases: number, bytes = 60_000): Promise<Bed> {
+    const machine = new FakeMachine();
+    const long = { ...NO_ANSWER, envs: new Map([['LONG', 'x'.repeat(bytes)]]) };
+    const ids = Array.from({ length: leases }, (_, index) => `g${String(index)}`);
+    machine.offer(GPU, ...ids).allocate = () => Promise.resolve(long);
+    const { allocations } = await allocationWorld(machine);
+    for (const key of ids) {
+      const asked = request(GPU, { key });
+      const given = await allocations.allocate(asked, { uid: USER, process: undefined }, new AbortController().signal);
+      assert.ok(given.ok);
+    }
+    const bed = new Bed(allocations, (ms) => machine.clock.pass(ms));
+    allocations.cdiOf = () => {
+      bed.made += 1;
+      machine.clock.pass(bed.makingMs);
+      return undefined;
+    };
+    await new Promise<void>((resolve) => bed.#server.listen(bed.socket, resolve));
+    return bed;
+  }
+
+  /** A connection that never reads an answer. */
+  deaf(): ClientHttp2Session {
+    const session = http2.connect('http://localhost', {
+      createConnection: () => connect(this.socket),
+      settings: { initialWindowSize: 0 },
+    });
+    session.on('error', () => undefined);
+    this.#sessions.push(session);
+    return session;
+  }
+
+  close(): void {
+    for (const session of this.#sessions) session.destroy();
+    this.#door.destroy();
+    this.#server.close();
+  }
+}
+
+function call(session: ClientHttp2Session, method: string, message: Buffer): void {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': `/pluginbroker.v1.Allocator/${method}`,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  });
+  stream.on('error', () => undefined);
+  stream.end(framed(message));
+}
+
+describe('answers that nobody reads', () => {
+  it('end the connection on which most of them wait, once a user has too much of them, and no other one', async () => {
+    const bed = await Bed.open(1);
+    try {
+      const [many, one] = [bed.deaf(), bed.deaf()];
+      const renew = LeaseRef.encode({ key: 'g0' });
+      call(one, 'Renew', renew);
+      for (let count = 0; count < 100; count += 1) call(many, 'Renew', renew);
+      await eventually('the answers wait', () => bed.unread.held > 5_000_000);
+      assert.deepEqual([bed.cutOff, many.destroyed], [[], false]);
+      for (let count = 0; count < 50; count += 1) call(many, 'Renew', renew);
+      await eventually('the connection is cut off', () => many.destroyed);
+      assert.match(
+        bed.cutOff.join('\n'),
+        /^uid 4001 left more than 8388608 bytes of answers unread, and \d{7} of them waited here$/,
+      );
+      assert.equal(one.destroyed, false);
+      assert.ok(bed.unread.held < 100_000);
+      one.destroy();
+      await eventually('nothing waits', () => bed.unread.held === 0);
+    } finally {
+      bed.close();
+    }
+  });
+
+  it('are not those of somebody who reads, however many there are', async () => {
+    const bed = await Bed.open(1);
+    const client = new AllocClient(bed.socket);
+    try {
+      let bytes = 0;
+      while (bytes < 2 * MOST_BYTES) {
+        const renewed = await Promise.all(Array.from({ length: 20 }, () => client.renew({ key: 'g0' })));
+        for (const { envs } of renewed) bytes += envs.get('LONG')?.length ?? 0;
+      }
+      assert.deepEqual([bed.cutOff, bed.unread.held], [[], 0]);
+    } finally {
+      client.close();
+      bed.close();
+    }
+  });
+
+  it('of a list are one page, whose next one is made when it has left', async () => {
+    const bed = await Bed.open(40, 20_000);
+    const client = new AllocClient(bed.socket);
+    try {
+      assert.equal((await client.list()).length, 40);
+      bed.made = 0;
+      const session = bed.deaf();
+      call(session, 'List', LeasePage.encode({ leases: [] }));
+      await eventually('a page waits', () => bed.unread.held > 0);
+      await nextTurn();
+      assert.equal(bed.made, 4, '64 KiB are a page');
+      assert.ok(bed.unread.held < 17 * 21_000, String(bed.unread.held));
+    } finally {
+      client.close();
+      bed.close();
+    }
+  });
+});
+
+describe('what a user is told of its leases', () => {
+  const ASKING = {
+    List: (client: AllocClient) => client.list(),
+    Renew: (client: AllocClient) => client.renew({ key: 'g0' }),
+    Allocate: (client: AllocClient) => client.one(GPU, { key: 'g0' }),
+    Attach: async (client: AllocClient) => {
+      const { news, ended, cancel } = client.attach({ key: 'g0' });
+      await Promise.race([ended, eventually('it is attached', () => news.length > 0)]);
+      cancel();
+    },
+  };
+
+  for (const [method, ask] of Object.entries(ASKING)) {
+    it(`is told in a tenth of the time (${method}), as long as making it takes`, async () => {
+      const bed = await Bed.open(1);
+      const client = new AllocClient(bed.socket);
+      try {
+        bed.makingMs = 300;
+        await ask(client);
+        bed.makingMs = 0;
+        assert.equal(await refusalOf(client.renew({ key: 'g0' })), 'FLOOD_ALLOCATE');
+        bed.pass(1_100);
+        assert.equal(await refusalOf(client.renew({ key: 'g0' })), 'given');
+      } finally {
+        client.close();
+        bed.close();
+      }
+    });
+  }
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Counted } from '../../../src/model/device-use.js';
+import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { NO_ANSWER } from '../../support/leases.js';
+
+const GPU = 'v/gpu';
+const STRANGER = 4001;
+
+/** A plugin whose answers to Allocate, or about what it prefers, take so long to be decoded. */
+async function world(which: 'allocate' | 'preferred', ms: number, fails = false) {
+  const machine = new FakeMachine();
+  const gpu = machine.offer(GPU, ...Array.from({ length: 8 }, (_, nth) => `g${String(nth)}`));
+  const decoded = <T>(counted: Counted, answer: T): T =>
+    counted(() => {
+      machine.clock.pass(ms);
+      if (fails) throw new Error('it cannot be decoded');
+      return answer;
+    });
+  if (which === 'preferred') gpu.preferred = async (_, counted) => decoded(counted, await Promise.resolve(['g0']));
+  else gpu.allocate = async (_, counted) => decoded(counted, await Promise.resolve(NO_ANSWER));
+  const { allocations } = await allocationWorld(machine);
+  const give = async (uid: number): Promise<string> => {
+    const asked = request(GPU, { key: String(machine.clock.mono()) });
+    const result = await allocations.allocate(asked, { uid, process: undefined }, new AbortController().signal);
+    machine.clock.pass(1); // another key
+    return result.ok ? 'given' : result.refusal.code;
+  };
+  return { give };
+}
+
+describe('the time that decoding the answer of a plugin takes', () => {
+  for (const which of ['allocate', 'preferred'] as const) {
+    it(`to a call (${which}) is that of the ordinary user who wants devices`, async () => {
+      const { give } = await world(which, 300);
+      assert.deepEqual([await give(STRANGER), await give(STRANGER)], ['given', 'FLOOD_ALLOCATE']);
+      assert.deepEqual([await give(0), await give(0), await give(4002)], ['given', 'given', 'given']);
+    });
+
+    it(`to a call (${which}) counts where it fails, too`, async () => {
+      const { give } = await world(which, 300, true);
+      assert.equal(await give(STRANGER), which === 'allocate' ? 'PLUGIN_FAILED' : 'given');
+      assert.equal(await give(STRANGER), 'FLOOD_ALLOCATE');
+    });
+  }
+});
+
+describe('the answers of the plugins of one lease', () => {
+  /** Two plugins that answer so many variables together. */
+  async function given(variables: number): Promise<string> {
+    const machine = new FakeMachine();
+    for (const [resource, count] of [
+      ['v/a', 5000],
+      ['v/b', variables - 5000],
+    ] as const) {
+      const envs = new Map(Array.from({ length: count }, (_, nth) => [`${resource} ${String(nth)}`, '']));
+      machine.offer(resource, 'd').allocate = () => Promise.resolve({ ...NO_ANSWER, envs });
+    }
+    const { allocations } = await allocationWorld(machine);
+    const wants = ['v/a', 'v/b'].map((resource) => ({ resource, count: 1, ids: [], numa: '' }));
+    const caller = { uid: 0, process: undefined };
+    const result = await allocations.allocate({ ...request('v/a', { key: 'k' }), wants }, caller, new AbortController().signal);
+    return result.ok ? 'given' : `${result.refusal.code} ${result.refusal.message}`;
+  }
+
+  it('have 8,192 parts at most, because whoever is told of the lease is told each of them', async () => {
+    assert.equal(await given(8192), 'given');
+    assert.match(await given(8193), /^PLUGIN_FAILED its plugins answered 8193 variables, mounts and others together/);
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { sendPages } from '../../../../src/platform/grpc/lease-pages.js';
+
+/** A stream whose pages leave when a test says so. */
+function sink() {
+  const pages: number[] = [];
+  let sent: ((failure?: Error | null) => void) | undefined;
+  const state = { isEnded: false, failure: undefined as unknown };
+  return {
+    pages,
+    state,
+    leave: (failure?: Error) => sent?.(failure),
+    stream: {
+      write: (page: Buffer, then: (failure?: Error | null) => void) => {
+        pages.push(page.length);
+        sent = then;
+      },
+      end: () => void (state.isEnded = true),
+    },
+    failed: (failure: unknown) => void (state.failure = failure),
+  };
+}
+
+describe('pages of leases', () => {
+  it('have sixteen leases, or 64 KiB and the lease with which they have that, and are made one after the other', () => {
+    const { pages, state, leave, stream, failed } = sink();
+    const sizes = [...Array<number>(17).fill(1), 40_000, 40_000, 300_000, 2];
+    sendPages(stream, sizes, (size) => Buffer.alloc(size), failed);
+    const seen = [];
+    for (let nth = 0; nth < 6 && !state.isEnded; nth += 1) {
+      seen.push(pages.splice(0));
+      leave();
+    }
+    assert.deepEqual(seen, [[16], [80_001], [300_000], [2]]);
+    assert.deepEqual(state, { isEnded: true, failure: undefined });
+  });
+
+  it('are made no more when the stream fails, or when one cannot be made, which ends no process', () => {
+    const broken = sink();
+    sendPages(broken.stream, Array<number>(17).fill(1), (size) => Buffer.alloc(size), broken.failed);
+    broken.leave(new Error('gone'));
+    assert.deepEqual([broken.pages, broken.state.isEnded], [[16], false]);
+    const odd = sink();
+    const make = (nth: number): Buffer => {
+      if (nth === 20) throw new RangeError('no time');
+      return Buffer.alloc(1);
+    };
+    const all = Array.from({ length: 40 }, (_, nth) => nth);
+    sendPages(odd.stream, all, make, odd.failed);
+    odd.leave();
+    assert.deepEqual([odd.pages, odd.state.isEnded], [[16], false]);
+    assert.ok(odd.state.failure instanceof RangeError);
+  });
+});
