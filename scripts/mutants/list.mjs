@@ -324,8 +324,8 @@ export const MUTANTS = [
   },
   {
     title: 'lists of a predecessor that is let go count no more',
-    file: 'src/reconcile/lifecycle.ts',
-    search: '    this.#ports.lists.drop(instance.id);\n    instance.isServing = false;',
+    file: 'src/reconcile/endings.ts',
+    search: '    lists.drop(instance.id);\n    instance.isServing = false;',
     replace: '    instance.isServing = false;',
     test: 'unit/reconcile/lifecycle',
   },
@@ -476,8 +476,8 @@ export const MUTANTS = [
   {
     title: 'liveness that was reloaded holds at once',
     file: 'src/session/device-plugin-handler.ts',
-    search: '      get liveness() {\n        return settings().liveness;\n      },',
-    replace: '      liveness: settings().liveness,',
+    search: '      pacer: this.#ports.pacing.openPacer(enrolment),',
+    replace: '      pacer: this.#ports.pacing.openPacer(enrolment),\n      live: { ...this.#ports.live },',
     test: 'unit/session/session',
   },
   {

@@ -139,6 +139,12 @@ export class Admission implements Admitter {
     }
   }
 
+  /** As the plugin wrote it where that is no path. */
+  whereIs(request: RegistrationRequest): string {
+    const full = endpointPath(request, this.#ports.policy.settings.paths);
+    return typeof full === 'string' ? full : request.endpoint;
+  }
+
   #subject(request: RegistrationRequest, full: string | Refusal, invalid: Refusal | undefined): FloodSubject {
     // Rules match the real path, however it was spelled. One that cannot be resolved matches no rule by socket.
     const meant = request.socket?.path ?? full;

@@ -70,12 +70,6 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
   return path.join(base, clean);
 }
 
-/** Where the endpoint of a request is, or as the plugin wrote it where that is no path. */
-export function endpointPathOrText(request: RegistrationRequest, paths: Paths): string {
-  const found = endpointPath(request, paths);
-  return typeof found === 'string' ? found : request.endpoint;
-}
-
 /**
  * Whether a path is meant to lie in an allowed root. Asked before it is looked at: on the way elsewhere there are links of
  * anybody, which take time and lead to what the caller may not see. Of an ordinary user it lies not deep below it.

@@ -129,7 +129,7 @@ export class Broker {
         this.#reserve.hasRoom();
         lifecycle.checkPaths(names);
       },
-      settling: this.core.restart.settling,
+      settling: this.core.settling,
       degraded: parts.degraded,
     });
   }
@@ -191,7 +191,7 @@ export class Broker {
   /** After kubelet.sock was put in place: those who call by themselves, then everybody at once. */
   async open(): Promise<void> {
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
-    const begun = this.core.restart.begin(this.core.lifecycle);
+    const begun = this.core.restart.begin();
     this.#listeners.watch();
     await begun;
   }

@@ -40,8 +40,8 @@ export class Drivers {
   }
 
   /** Drivers of the checkpoint stay published until their sockets are known to be gone. */
-  restore({ roster, lifecycle }: Core): void {
-    this.#csi.restoreAll(roster.all(), lifecycle);
+  restore({ roster, reports }: Core): void {
+    this.#csi.restoreAll(roster.all(), reports);
   }
 
   /** Everything that was known at the start is known now: what is public beyond it is taken back. */

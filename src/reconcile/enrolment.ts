@@ -35,10 +35,8 @@ export interface EnrolmentPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Where the socket of a request is, as far as that can be said of what was refused. */
-  readonly whereIs: (request: RegistrationRequest) => string;
-  /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
-  readonly lifecycle: InstanceReports;
+  /** Takes what handlers say: the roster is changed by it, and what follows follows from that. */
+  readonly reports: InstanceReports;
   /** Knows whether the broker comes back to an instance by itself, at a time of its own. */
   readonly reconciler: Pick<Reconciler, 'has'>;
 }
@@ -140,7 +138,7 @@ export class Enrolments implements Enroller {
       roster.reject(instance, refusal, !hasVanished(request, refusal), wasFallback);
       return { ok: false, refusal, instanceId: id };
     }
-    if (instance.isServing) this.#ports.lifecycle.serving(id);
+    if (instance.isServing) this.#ports.reports.serving(id);
     const durable = await this.#ports.store.persist(instance);
     return { ok: true, instanceId: id, durable };
   }
@@ -171,7 +169,7 @@ export class Enrolments implements Enroller {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;
       const message = `${endpointPath} registered as ${name}`;
-      this.#ports.lifecycle.report(other.id, { state: 'gone', reason: 'path-taken', message });
+      this.#ports.reports.report(other.id, { state: 'gone', reason: 'path-taken', message });
     }
   }
 
@@ -212,9 +210,9 @@ export class Enrolments implements Enroller {
       id,
       report: (report) => {
         note(report);
-        this.#ports.lifecycle.report(id, report);
+        this.#ports.reports.report(id, report);
       },
-      serving: () => this.#ports.lifecycle.serving(id),
+      serving: () => this.#ports.reports.serving(id),
     };
   }
 
@@ -226,7 +224,7 @@ export class Enrolments implements Enroller {
 
   #about(request: RegistrationRequest): { readonly plugin: string; readonly socket: string } {
     const plugin = pluginKey({ type: cut(request.type, 64), name: cut(request.name, 128) });
-    return { plugin, socket: cut(request.socket?.path ?? this.#ports.whereIs(request), 160) };
+    return { plugin, socket: cut(request.socket?.path ?? this.#ports.admission.whereIs(request), 160) };
   }
 
   /** We came back to an incarnation that is there no more, as after a healthy restart: nobody was refused. */

@@ -214,7 +214,7 @@ export class CoreWorld {
   /** The start after a restart: bare connects, kubelet.sock, everybody at once. */
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
-    await this.core.restart.begin(this.core.lifecycle);
+    await this.core.restart.begin();
     this.discovery.start();
     await this.clock.settle();
   }

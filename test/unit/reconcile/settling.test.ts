@@ -64,7 +64,7 @@ describe('a plugin that was sent away', () => {
     await world.open();
     await world.register(one);
     await world.list(one, 2);
-    world.core.restart.settling.kubeletSocketRemade();
+    world.core.settling.kubeletSocketRemade();
     await world.clock.advance(5000);
     await world.kill(one);
     assert.equal(world.stateOf(one), 'restored settling');
@@ -81,7 +81,7 @@ describe('a plugin that was sent away', () => {
     const world = new CoreWorld();
     const one = await confirmed(world);
     await world.clock.advance(SETTLE_MS);
-    world.core.restart.settling.kubeletSocketRemade();
+    world.core.settling.kubeletSocketRemade();
     await world.kill(one);
     await world.clock.advance(SETTLE_MS - 1);
     assert.deepEqual(world.counts(), [2, 2]);
@@ -124,7 +124,7 @@ describe('a plugin that was sent away', () => {
     const next = world.start('a');
     await world.register(next);
     await world.list(next, 2);
-    await world.core.restart.begin(world.core.lifecycle);
+    await world.core.restart.begin();
     assert.deepEqual(world.settled, [{ confirmed: 1, settling: 0, total: 1 }]);
     await world.stop();
   });
