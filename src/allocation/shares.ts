@@ -19,10 +19,10 @@ const MOST_LISTED = 65_536;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
-  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>;
+  readonly #ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers'>;
   readonly #ledger: Ledger;
 
-  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>, ledger: Ledger) {
+  constructor(ports: Pick<AllocationPorts, 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers'>, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
   }
@@ -30,7 +30,7 @@ export class Shares {
   /** Counts a call, and says why it comes too soon. Of leases root and the own user speak as often as they like. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.isStranger(uid)) return undefined;
-    const retryAfterMs = this.#ports.flood(uid, about);
+    const retryAfterMs = this.#ports.flood.ask(uid, about);
     if (retryAfterMs === undefined) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
@@ -41,7 +41,7 @@ export class Shares {
     const names = new Set(resources);
     if (names.size < 2 || !this.isStranger(uid)) return undefined;
     let listed = 0;
-    for (const name of names) listed += this.#ports.offer(name)?.listed ?? 0;
+    for (const name of names) listed += this.#ports.offers.of(name)?.listed ?? 0;
     if (listed <= MOST_LISTED) return undefined;
     const message = `the ${String(names.size)} resources have ${String(listed)} devices together, and one request of an ordinary user looks through ${String(MOST_LISTED)}; ask for them in several requests`;
     return { code: 'WANT_INVALID', message };

@@ -146,10 +146,7 @@ export class Broker {
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const { live, log } = this.#parts;
-    // Held instances have asked for theirs already.
-    const isKnown = (key: string): boolean =>
-      [...this.core.roster.all()].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
-    void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown).then((why) => {
+    void this.#kept.adopt(live.settings.paths.devicePlugins, this.core.settling).then((why) => {
       if (why !== undefined) log.warn('broker.kept-sockets', why);
     });
   }

@@ -1,4 +1,5 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
+import { checkpointCondition } from '../checkpoint/condition.js';
 import { Persistence } from '../checkpoint/persistence.js';
 import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
@@ -29,6 +30,7 @@ import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
 import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
+import { wipesSockets } from '../reconcile/wiping.js';
 import { resourceUse } from '../admin/device-holders.js';
 import type { Drivers } from './drivers.js';
 import { Leases } from './leases.js';
@@ -195,8 +197,7 @@ export class Daemon {
     await this.broker.serveOperators(this.port, () => this.standing.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.frontLine?.open();
-    const isCold = opened.view.state === 'empty';
-    if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
+    if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     this.#storeChanged();
     await this.broker.publish();
@@ -255,10 +256,9 @@ export class Daemon {
   }
 
   #storeChanged(): void {
-    const { state, reason } = this.store.view();
-    const isWrong = state === 'not-writable' || state === 'newer-format';
-    this.conditions.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
-    if (isWrong) return;
+    const wrong = checkpointCondition(this.store.view());
+    this.conditions.set('checkpoint', wrong);
+    if (wrong !== undefined) return;
     this.#persistence.caughtUp();
     this.leases.allocations.keeper.caughtUp();
   }

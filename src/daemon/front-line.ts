@@ -68,7 +68,7 @@ export class FrontLine {
       resources: new KubeletResources({
         resources: core.offered,
         plugins: core.devicePlugins,
-        isTheirs: (resource) => live.current.isFronted(resource) && consumers.isForPods(resource),
+        ...{ live, consumers },
       }),
       owners: this.owners,
       wire: frontWire,

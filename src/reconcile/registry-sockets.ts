@@ -54,6 +54,10 @@ export class RegistrySockets implements RosterListener {
     if (!hasSuccessor) this.#closeReplaced(socket.path, key);
   };
 
+  /** Where registration sockets are expected: those of known instances, of the checkpoint at first. */
+  readonly expected = (): string[] =>
+    [...this.#ports.roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : []));
+
   /** Lets all sockets go. */
   dispose(): void {
     for (const socket of this.#present.values()) socket.release();

@@ -56,7 +56,8 @@ describe('a look at the devices of leases', () => {
       };
     };
     const ports: Partial<AllocationPorts> = {
-      ...{ clock, offer, prepare: () => undefined },
+      clock,
+      offers: { of: offer, prepare: () => undefined },
       nextTurn: () => ((turns += 1), Promise.resolve()),
     };
     const followers = { tell: () => undefined, end: () => undefined };

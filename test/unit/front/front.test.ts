@@ -72,6 +72,10 @@ void describe('resources before the kubelet', () => {
     await turn(() => undefined);
     assert.deepEqual([...open], ['b', 'c']);
     assert.equal(front.view('c')?.state, 'fronted');
+    assert.deepEqual(
+      ['c', 'unknown'].map((name) => front.isFronted(name)),
+      [true, false],
+    );
     await turn(() => known.delete('b'));
     await turn(() => known.set('a', READY));
     assert.deepEqual([...open], ['c', 'a']);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RestartSettings } from '../../../src/model/settings.js';
+import { mayAskFor } from '../../../src/reconcile/settling.js';
 import { CoreWorld, type FakeProcess } from '../../support/core-world.js';
 
 const SETTLE_MS = 30_000;
@@ -205,4 +206,15 @@ describe('a plugin whose socket is removed so that it registers afresh', () => {
     assert.equal(world.stateOf(one), 'held recycle-unanswered');
     await world.stop();
   });
+});
+
+it('a kept socket is asked for by instances of the checkpoint that are not held', () => {
+  const known = [
+    { endpointKey: 'a', state: 'restored' },
+    { endpointKey: 'b', state: 'held' },
+  ] as const;
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((key) => mayAskFor(key, known)),
+    [true, false, false],
+  );
 });
