@@ -169,8 +169,8 @@ export const MUTANTS = [
   {
     title: 'an incarnation is judged by the socket that registers',
     file: 'src/admission/admission.ts',
-    search: 'incarnationKey((request.socket ?? endpoint).incarnation)',
-    replace: 'incarnationKey(endpoint.incarnation)',
+    search: 'socketKey: incarnationKey(socket.incarnation)',
+    replace: 'socketKey: incarnationKey(reached.endpoint.incarnation)',
     test: 'unit/admission/admission',
   },
   {
@@ -225,8 +225,8 @@ export const MUTANTS = [
   {
     title: 'a quarantine that begins while a plugin is asked keeps it out',
     file: 'src/admission/admission.ts',
-    search: '        flood.quarantined(subject) ??\n        this.#checkIncarnation',
-    replace: '        this.#checkIncarnation',
+    search: '      this.#ports.flood.quarantined(subject) ??\n',
+    replace: '',
     test: 'unit/admission/admission',
   },
   // Restarts, and who is restarting.
