@@ -25,7 +25,7 @@ import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
 import { RegistrySockets } from '../reconcile/registry-sockets.js';
 import { Reports } from '../reconcile/reports.js';
-import { Restart, type RestartPorts } from '../reconcile/restart.js';
+import { Restart, type RestartListener } from '../reconcile/restart.js';
 import type { Roster } from '../reconcile/roster.js';
 import { Settling } from '../reconcile/settling.js';
 import { AskingTurns } from '../registration/asking-turns.js';
@@ -54,7 +54,7 @@ export interface CorePorts extends PluginSide, Surroundings {
   readonly store: RegistrationStore;
   /** Handlers of further types. */
   readonly handlers: readonly PluginHandler[];
-  readonly restartSettled: RestartPorts['settled'];
+  readonly restartListener: RestartListener;
 }
 
 /** The wired stages. */
@@ -126,7 +126,7 @@ export class Core {
       ...{ roster, reconciler, enrolments, clock, nextTurn, sockets, lifecycle },
       settings: restart,
       settling: this.settling,
-      settled: ports.restartSettled,
+      listener: ports.restartListener,
     });
     this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, reports, endings, enrolments });
     this.operatorActions = new OperatorActions(roster, endings);

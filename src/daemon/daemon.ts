@@ -25,7 +25,7 @@ import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
-import type { RestartOutcome } from '../reconcile/restart.js';
+import type { RestartListener, RestartOutcome } from '../reconcile/restart.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
 import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
@@ -67,7 +67,7 @@ export interface DaemonParts extends Surroundings {
 }
 
 /** A running broker with its store, policy and state. */
-export class Daemon {
+export class Daemon implements RestartListener {
   readonly broker: Broker;
   readonly flood: FloodGate;
   readonly store: CheckpointStore;
@@ -104,18 +104,15 @@ export class Daemon {
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({
       decode: decodeList,
-      settings: () => live.admission,
-      metrics,
+      ...{ live, metrics },
       strangerOf: (id) => strangerUserOf(roster.get(id), own),
     });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
       folder: live.current.settings.paths.state,
-      newestList: (key) => inventory.holding(key),
       settings: live.current.settings.checkpoint,
-      eventSeq: () => journal.seq,
-      ...{ bootId, clock, random, events: journal, log, metrics },
+      ...{ inventory, journal, bootId, clock, random, events: journal, log, metrics },
       onStateChange: () => this.#storeChanged(),
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
@@ -131,7 +128,7 @@ export class Daemon {
       ...{ roster, inventory, flood, connections: flood.connections },
       store: this.#persistence,
       handlers: parts.drivers.handlers,
-      restartSettled: (outcome) => this.#settled(outcome),
+      restartListener: this,
       degraded: (what, why) => this.conditions.set(what, why),
       userOf: parts.users.of,
       rescanned: () => {
@@ -247,7 +244,8 @@ export class Daemon {
     throw new Error(message);
   }
 
-  #settled({ confirmed, settling, total }: RestartOutcome): void {
+  /** What the checkpoint knew is confirmed, or the deadline has passed: readiness follows. */
+  settled({ confirmed, settling, total }: RestartOutcome): void {
     this.#parts.metrics.restored(this.#news.seconds);
     this.#parts.drivers.settle();
     this.leases.settled();

@@ -30,7 +30,7 @@ export function openDiscovery({ registrySockets, recorder }: Core, parts: Discov
       userOf,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
-    { appeared, gone, unusable: (path, refusal) => recorder.refusedAt(path, refusal), full, looked },
+    { appeared, gone, recorder, full, looked },
     clock,
     () => ({ ...settings.discovery, isTrusted: isOurs }),
   );

@@ -34,7 +34,7 @@ export class Drivers {
       openClient: csiNodeClients(connections),
       clock,
       random,
-      nodeGetInfoMs: () => settings.timeouts.nodeGetInfoMs,
+      nodeGetInfoMs: settings.timeouts.nodeGetInfoMs,
     });
     this.handlers = [this.#csi, new DraHandler({ openConnection: draConnections(connections), clock })];
   }

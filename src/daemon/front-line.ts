@@ -77,12 +77,12 @@ export class FrontLine {
         new KubeletPlace(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
       clock,
       random,
-      limits: () => ({
+      limits: {
         holdMs: front.holdMs,
         allocateMs: timeouts.allocateMs,
         preferredMs: timeouts.preferredMs,
         preStartMs: timeouts.preStartMs,
-      }),
+      },
       usesRegistry: front.doors === 'both',
       speculate: front.speculate,
       speculateForMs: front.speculateForMs,

@@ -25,6 +25,11 @@ export interface RestartOutcome {
   readonly total: number;
 }
 
+/** Who is told when all are confirmed, or the deadline has passed. Daemon (daemon/daemon) is, and readiness follows. */
+export interface RestartListener {
+  settled(outcome: RestartOutcome): void;
+}
+
 /** What the choreography needs. */
 export interface RestartPorts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
@@ -38,8 +43,7 @@ export interface RestartPorts {
     /** A bare connect: whether somebody accepts at a path. `pluginSide` (platform/peer/plugin-side) does. */
     answers(path: string): Promise<boolean>;
   };
-  /** All are confirmed, or the deadline has passed: Daemon (daemon/daemon) is told, and readiness follows. */
-  readonly settled: (outcome: RestartOutcome) => void;
+  readonly listener: RestartListener;
   /** Gives plugins time to register afresh. */
   readonly settling: Settling;
   readonly lifecycle: Pick<Lifecycle, 'pull'>;
@@ -172,6 +176,6 @@ export class Restart implements RosterListener {
   #check(): void {
     if (this.#isSettled || !this.#hasBegun || this.#open.size > 0) return;
     this.#isSettled = true;
-    this.#ports.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
+    this.#ports.listener.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
   }
 }

@@ -112,7 +112,7 @@ export class CoreWorld {
       {
         appeared: this.core.registrySockets.appeared,
         gone: this.core.registrySockets.gone,
-        unusable: (path, refusal) => this.core.recorder.refusedAt(path, refusal),
+        recorder: this.core.recorder,
         full: () => undefined,
         looked: () => this.core.lifecycle.checkPaths(),
       },
@@ -295,7 +295,7 @@ export class CoreWorld {
           const summary = { devices: devices.length, healthy: devices.length, duplicates: [] };
           return Promise.resolve({ ok: true, sha256: '', summary });
         },
-        settings: () => settings.admission,
+        live: settings,
         metrics: noMetrics,
       }),
       flood: {
@@ -337,7 +337,7 @@ export class CoreWorld {
         isKept: () => Promise.resolve(true),
         isDeregistered: (key) => this.tombstones.has(key),
       },
-      restartSettled: (outcome) => void this.settled.push(outcome),
+      restartListener: { settled: (outcome) => void this.settled.push(outcome) },
     };
   }
 

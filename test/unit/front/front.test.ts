@@ -48,7 +48,7 @@ function world() {
         close: () => void open.delete(name),
       };
     },
-    limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
+    limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
     usesRegistry: true,
     changed: () => undefined,
     called: () => undefined,
