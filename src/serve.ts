@@ -13,6 +13,7 @@ import { LET_GO_MS, Stopping } from './platform/process/stopping.js';
 import { asError, sleep } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
 import type { FaultOrder } from './model/fault-port.js';
+import { rootOfEnvironment } from './model/root.js';
 import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
 import { hostFacts } from './platform/config/host-facts.js';
@@ -67,8 +68,7 @@ function readArguments(): Arguments {
   });
   const { config, takeover, temporary: isTemporary } = values;
   // As for all other commands, so that they find this daemon.
-  const ofEnvironment = process.env['PLUGIN_BROKER_ROOT'] ?? '';
-  const root = values.root ?? (ofEnvironment === '' ? undefined : ofEnvironment);
+  const root = values.root ?? rootOfEnvironment(process.env);
   return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'], isTemporary };
 }
 

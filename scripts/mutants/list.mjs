@@ -169,8 +169,8 @@ export const MUTANTS = [
   {
     title: 'an incarnation is judged by the socket that registers',
     file: 'src/admission/admission.ts',
-    search: 'incarnationKey((request.socket ?? endpoint).incarnation)',
-    replace: 'incarnationKey(endpoint.incarnation)',
+    search: 'socketKey: incarnationKey(socket.incarnation)',
+    replace: 'socketKey: incarnationKey(reached.endpoint.incarnation)',
     test: 'unit/admission/admission',
   },
   {
@@ -225,8 +225,8 @@ export const MUTANTS = [
   {
     title: 'a quarantine that begins while a plugin is asked keeps it out',
     file: 'src/admission/admission.ts',
-    search: '        flood.quarantined(subject) ??\n        this.#checkIncarnation',
-    replace: '        this.#checkIncarnation',
+    search: '      this.#ports.flood.quarantined(subject) ??\n',
+    replace: '',
     test: 'unit/admission/admission',
   },
   // Restarts, and who is restarting.
@@ -324,8 +324,8 @@ export const MUTANTS = [
   },
   {
     title: 'lists of a predecessor that is let go count no more',
-    file: 'src/reconcile/lifecycle.ts',
-    search: '    this.#ports.lists.drop(instance.id);\n    instance.isServing = false;',
+    file: 'src/reconcile/endings.ts',
+    search: '    lists.drop(instance.id);\n    instance.isServing = false;',
     replace: '    instance.isServing = false;',
     test: 'unit/reconcile/lifecycle',
   },
@@ -476,8 +476,8 @@ export const MUTANTS = [
   {
     title: 'liveness that was reloaded holds at once',
     file: 'src/session/device-plugin-handler.ts',
-    search: '      get liveness() {\n        return settings().liveness;\n      },',
-    replace: '      liveness: settings().liveness,',
+    search: '      pacer: this.#ports.pacing.openPacer(enrolment),',
+    replace: '      pacer: this.#ports.pacing.openPacer(enrolment),\n      live: { ...this.#ports.live },',
     test: 'unit/session/session',
   },
   {

@@ -5,12 +5,13 @@ import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { checkCaller, checkOwner } from './caller.js';
-import { Duplicates } from './duplicates.js';
+import { checkCaps } from './caps.js';
+import { Duplicates, type Newcomer } from './duplicates.js';
 import { checkMeant, checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
 import type { AdmissionPolicy, SocketPort } from './ports.js';
 import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
 import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
-import type { AdmissionVerdict, Admitter, NameClaims } from '../model/registration.js';
+import type { Admitted, AdmissionVerdict, Admitter, NameClaims } from '../model/registration.js';
 
 /** Plugins that register a moment before they serve are given this long to do so. */
 const SERVE_WITHIN_MS = 1000;
@@ -43,6 +44,15 @@ interface Reached {
   readonly listener: Exclude<Listener, { error: string }>;
 }
 
+/** A request whose endpoint was reached, with what its checks look at. */
+interface Candidate extends Reached {
+  readonly request: RegistrationRequest;
+  /** The socket that registers. */
+  readonly socket: PinnedSocket;
+  readonly plugin: PluginPolicy;
+  readonly newcomer: Newcomer;
+}
+
 /** When it is worth asking again after the broker had no descriptor or memory left. */
 const SHORTAGE_PASSES_MS = 1000;
 
@@ -72,71 +82,93 @@ export class Admission implements Admitter {
     handler: PluginHandler | undefined,
     signal: AbortSignal,
   ): Promise<AdmissionVerdict> {
-    const { flood, policy } = this.#ports;
     const invalid = this.#checkName(request, handler);
-    const full = endpointPath(request, policy.settings.paths);
+    const full = endpointPath(request, this.#ports.policy.settings.paths);
     const subject = this.#subject(request, full, invalid);
+    const kept = await this.#takeTurn(subject, invalid, signal);
+    if (kept !== undefined) return refuse(kept);
+    if (typeof full !== 'string') return refuse(full);
+    const reached = await this.#endpoint(request, full, signal);
+    if ('code' in reached) return refuse(reached);
+    let verdict: AdmissionVerdict | undefined;
+    try {
+      const candidate = this.#candidate(request, handler, reached);
+      const wrong = await this.#check(candidate, signal);
+      // Whoever gave up has let its socket go.
+      signal.throwIfAborted();
+      verdict = wrong === undefined ? this.#admitted(candidate, subject) : refuse(wrong);
+      return verdict;
+    } finally {
+      if (verdict?.admitted !== true) reached.endpoint.release();
+    }
+  }
+
+  /** Counts a call, and waits for its turn. A wrong name is counted, but not made to wait; a wrong version is. */
+  async #takeTurn(
+    subject: FloodSubject,
+    invalid: Refusal | undefined,
+    signal: AbortSignal,
+  ): Promise<Refusal | undefined> {
+    const { flood } = this.#ports;
     const banned = flood.quarantined(subject);
-    if (banned !== undefined) return refuse(banned);
+    if (banned !== undefined) return banned;
     let turn = flood.registration(subject);
-    if (turn.kind === 'refuse') return refuse(turn.refusal);
-    // A wrong name is counted, but not made to wait for its turn.
-    if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return refuse(invalid);
+    if (turn.kind === 'refuse') return turn.refusal;
+    if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return invalid;
     while (turn.kind === 'delay') {
       turn = await turn.wait(signal);
       // Others who called meanwhile may have brought the plugin into quarantine.
       const bannedNow = flood.quarantined(subject);
-      if (bannedNow !== undefined) return refuse(bannedNow);
-      if (turn.kind === 'refuse') return refuse(turn.refusal);
+      if (bannedNow !== undefined) return bannedNow;
+      if (turn.kind === 'refuse') return turn.refusal;
     }
-    if (invalid !== undefined) return refuse(invalid);
+    return invalid;
+  }
 
-    if (typeof full !== 'string') return refuse(full);
-    const found = await this.#endpoint(request, full, signal);
-    if ('code' in found) return refuse(found);
-    const { endpoint, listener } = found;
-    let isTaken = false;
-    try {
-      const socket = request.socket ?? endpoint;
-      const plugin = policy.policyFor(request.type, request.name, socket.path);
-      const newcomer = {
-        type: request.type,
+  #candidate(request: RegistrationRequest, handler: PluginHandler | undefined, reached: Reached): Candidate {
+    const { type, name, caller } = request;
+    const socket = request.socket ?? reached.endpoint;
+    const plugin = this.#ports.policy.policyFor(type, name, socket.path);
+    const uid = (caller ?? reached.listener).uid;
+    const newcomer = { type, name, uid, socketKey: incarnationKey(socket.incarnation), plugin, handler };
+    return { ...reached, request, socket, plugin, newcomer };
+  }
+
+  async #check(candidate: Candidate, signal: AbortSignal): Promise<Refusal | undefined> {
+    const { request, listener, plugin, newcomer } = candidate;
+    return (
+      this.#checkIncarnation(candidate) ??
+      checkCaller({
         name: request.name,
-        uid: (request.caller ?? listener).uid,
-        socketKey: incarnationKey(socket.incarnation),
-        plugin,
-        handler,
-      };
-      const wrong =
-        this.#checkIncarnation(request, endpoint) ??
-        checkCaller({
-          name: request.name,
-          caller: request.caller,
-          listenerUid: listener.uid,
-          allowUids: policy.admission.allowUids,
-          ruleUids: plugin.uids,
-          ownUid: this.#ports.self.uid,
-        }) ??
-        this.#checkOwner(request, listener, plugin, socket) ??
-        (await this.#duplicates.check(newcomer, signal)) ??
-        this.#checkCaps(request, listener.uid);
-      // Whoever gave up has let its socket go.
-      signal.throwIfAborted();
-      if (wrong !== undefined) return refuse(wrong);
-      const serving = callerBehind(listener);
-      const caller = request.caller ?? serving;
-      const recheck = (): Refusal | undefined =>
-        flood.quarantined(subject) ??
-        this.#checkIncarnation(request, endpoint) ??
-        this.#checkOwner(request, listener, plugin, socket) ??
-        this.#duplicates.checkRejected(newcomer) ??
-        this.#checkCaps(request, listener.uid);
-      isTaken = true;
-      const held = { socket: socket.retain(), endpoint };
-      return { admitted: true, ...held, caller, listener: serving, policy: plugin, recheck };
-    } finally {
-      if (!isTaken) endpoint.release();
-    }
+        caller: request.caller,
+        listenerUid: listener.uid,
+        allowUids: this.#ports.policy.admission.allowUids,
+        ruleUids: plugin.uids,
+        ownUid: this.#ports.self.uid,
+      }) ??
+      this.#checkOwner(candidate) ??
+      (await this.#duplicates.check(newcomer, signal)) ??
+      this.#checkCaps(candidate)
+    );
+  }
+
+  #admitted(candidate: Candidate, subject: FloodSubject): Admitted {
+    const { request, endpoint, socket, plugin, newcomer } = candidate;
+    const listener = callerBehind(candidate.listener);
+    const recheck = (): Refusal | undefined =>
+      this.#ports.flood.quarantined(subject) ??
+      this.#checkIncarnation(candidate) ??
+      this.#checkOwner(candidate) ??
+      this.#duplicates.checkRejected(newcomer) ??
+      this.#checkCaps(candidate);
+    const sockets = { socket: socket.retain(), endpoint };
+    return { admitted: true, ...sockets, caller: request.caller ?? listener, listener, policy: plugin, recheck };
+  }
+
+  /** As the plugin wrote it where that is no path. */
+  whereIs(request: RegistrationRequest): string {
+    const full = endpointPath(request, this.#ports.policy.settings.paths);
+    return typeof full === 'string' ? full : request.endpoint;
   }
 
   #subject(request: RegistrationRequest, full: string | Refusal, invalid: Refusal | undefined): FloodSubject {
@@ -201,7 +233,7 @@ export class Admission implements Admitter {
   #reach(request: RegistrationRequest, full: string): Reached | Refusal {
     const { sockets, policy, self } = this.#ports;
     const { name } = request;
-    const astray = checkMeant(request, full, policy.settings.paths, sockets, self.uid);
+    const astray = checkMeant(request, full, { paths: policy.settings.paths, sockets, ownUid: self.uid });
     if (astray !== undefined) return astray;
     const endpoint = sockets.pin(full);
     if ('problem' in endpoint) return pinRefusal(name, full, endpoint, self.uid);
@@ -220,13 +252,12 @@ export class Admission implements Admitter {
       return { code: 'NO_ANSWER', message: `${name}: ${full} has a listener whose queue is full: it accepts nobody` };
     }
     if (found.error === 'EACCES' || found.error === 'EPERM')
-      return notPermitted(name, full, found.error, self.uid, endpoint.uid);
+      return notPermitted(name, full, found.error, { ownUid: self.uid, ownerUid: endpoint.uid });
     return { code: 'NO_LISTENER', message: `${name}: nobody listens on ${full} (${found.error})` };
   }
 
-  #checkIncarnation(request: RegistrationRequest, endpoint: PinnedSocket): Refusal | undefined {
+  #checkIncarnation({ request, endpoint, newcomer: { socketKey } }: Candidate): Refusal | undefined {
     const { roster } = this.#ports;
-    const socketKey = incarnationKey((request.socket ?? endpoint).incarnation);
     if (request.expected !== undefined && request.expected !== socketKey) {
       return {
         code: 'SOCKET_SWAPPED',
@@ -247,32 +278,15 @@ export class Admission implements Admitter {
     };
   }
 
-  #checkOwner(
-    { type, name, caller, pulled }: RegistrationRequest,
-    listener: Reached['listener'],
-    { uids }: PluginPolicy,
-    socket: PinnedSocket,
-  ): Refusal | undefined {
-    const newcomer = (caller ?? listener).uid;
+  #checkOwner({ request, newcomer, plugin }: Candidate): Refusal | undefined {
+    const { type, name, pulled } = request;
     // The broker coming back to the owner itself is no newcomer.
-    const except = pulled ? incarnationKey(socket.incarnation) : undefined;
-    return checkOwner({ name, newcomer, ruleUids: uids, owner: this.#ports.roster.owner(type, name, except) });
+    const owner = this.#ports.roster.owner(type, name, pulled ? newcomer.socketKey : undefined);
+    return checkOwner({ name, newcomer: newcomer.uid, ruleUids: plugin.uids, owner });
   }
 
-  /** Who is neither root nor the broker's user has a quarter of the room, and all of those together have three. */
-  #checkCaps({ type, name }: RegistrationRequest, uid: number): Refusal | undefined {
+  #checkCaps({ request: { type, name }, listener: { uid } }: Candidate): Refusal | undefined {
     const { roster, policy, self } = this.#ports;
-    const { maxPlugins } = policy.admission;
-    if (roster.isKnown(type, name)) return undefined;
-    const refuse = (who: string, has: number): Refusal => ({
-      code: 'CAP_PLUGINS',
-      message: `${name}: ${who} already ${who === 'the broker' ? 'holds' : 'has'} ${String(has)} plugins (admission.maxPlugins)`,
-    });
-    if (roster.livePlugins >= maxPlugins) return refuse('the broker', maxPlugins);
-    if (uid === 0 || uid === self.uid) return undefined;
-    const share = Math.max(1, Math.floor(maxPlugins / 4));
-    const { own, strangers } = roster.livePluginsOf(uid, self.uid);
-    if (own >= share) return refuse(`uid ${String(uid)}, which may have a quarter of the room,`, own);
-    return strangers < 3 * share ? undefined : refuse('users other than root and the broker together', strangers);
+    return checkCaps({ type, name, uid, ownUid: self.uid, maxPlugins: policy.admission.maxPlugins, roster });
   }
 }

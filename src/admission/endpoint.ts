@@ -70,25 +70,22 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
   return path.join(base, clean);
 }
 
-/** Where the endpoint of a request is, or as the plugin wrote it where that is no path. */
-export function endpointPathOrText(request: RegistrationRequest, paths: Paths): string {
-  const found = endpointPath(request, paths);
-  return typeof found === 'string' ? found : request.endpoint;
+/** What says where sockets may lie. */
+interface AllowedPlaces {
+  readonly paths: Paths;
+  readonly sockets: Pick<SocketPort, 'realDirectory'>;
+  /** Of the broker. */
+  readonly ownUid: number;
 }
 
 /**
  * Whether a path is meant to lie in an allowed root. Asked before it is looked at: on the way elsewhere there are links of
  * anybody, which take time and lead to what the caller may not see. Of an ordinary user it lies not deep below it.
  *
- * @param ownUid uid of the broker
+ * @param places where sockets may lie
  */
-export function checkMeant(
-  request: RegistrationRequest,
-  full: string,
-  paths: Paths,
-  sockets: Pick<SocketPort, 'realDirectory'>,
-  ownUid: number,
-): Refusal | undefined {
+export function checkMeant(request: RegistrationRequest, full: string, places: AllowedPlaces): Refusal | undefined {
+  const { paths, sockets, ownUid } = places;
   const roots = rootsFor(request, paths);
   const isBelow = (root: string | undefined): root is string => root !== undefined && isInside(full, root);
   const within = roots.flatMap((root) => [root, sockets.realDirectory(root)]).find(isBelow);
@@ -132,15 +129,13 @@ function outside({ name, endpoint }: RegistrationRequest, file: string, roots: r
 /**
  * Who would have to run as whom so that the broker may connect.
  *
- * @param ownUid uid of the broker
- * @param ownerUid uid that owns the socket file; undefined where not even that may be looked at
+ * @param uids of the broker, and of the owner of the socket file where that may be looked at
  */
 export function notPermitted(
   name: string,
   shownPath: string,
   error: string,
-  ownUid: number,
-  ownerUid?: number,
+  { ownUid, ownerUid }: { readonly ownUid: number; readonly ownerUid?: number },
 ): Refusal {
   const whose =
     ownerUid === undefined ? 'the user of the plugin' : `uid ${String(ownerUid)}, which the socket belongs to,`;
@@ -162,7 +157,7 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem,
       return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
         ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
         : problem.detail === 'EACCES' || problem.detail === 'EPERM'
-          ? notPermitted(name, shownPath, problem.detail, ownUid)
+          ? notPermitted(name, shownPath, problem.detail, { ownUid })
           : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
   }
 }

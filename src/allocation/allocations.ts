@@ -87,7 +87,7 @@ export class Allocations implements LeaseSource {
 
   /** Serves who waits, once the lists that they wait for are at hand. */
   #serve(changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
-    this.#waiting.look((names) => this.#ports.prepare(names), changed, hasLeaseEnded);
+    this.#waiting.look(this.#ports.offers, changed, hasLeaseEnded);
   }
 
   /**
@@ -271,7 +271,7 @@ export class Allocations implements LeaseSource {
       this.#ledger.add(entry);
       return { ok: true, value: entry };
     };
-    const ready = this.#ports.prepare(resources);
+    const ready = this.#ports.offers.prepare(resources);
     if (ready !== undefined) {
       await abortable(ready, signal).catch(() => undefined);
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };

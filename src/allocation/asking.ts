@@ -61,7 +61,7 @@ export class Asking {
    */
   async preferred(want: Want, marked: Granted, payer: number | undefined, signal: AbortSignal): Promise<Granted> {
     const { resource, count, ids } = want;
-    const offer = this.#ports.offer(resource);
+    const offer = this.#ports.offers.of(resource);
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
     if (payer !== undefined && this.#time.waitMs(payer) > 0) return marked;
     const { plugin } = offer;
@@ -98,7 +98,7 @@ export class Asking {
     const named = (id: string): boolean => names.has(id) && !this.isAvoided(resource, id);
     const found = new Map(marked.devices.filter(({ id }) => named(id)).map((one) => [one.id, one]));
     const taken = this.#ledger.takenOf(resource);
-    for (const device of this.#ports.offer(resource)?.devices ?? []) {
+    for (const device of this.#ports.offers.of(resource)?.devices ?? []) {
       if (found.size === count) break;
       if (named(device.id) && mayBeGiven(device, taken)) found.set(device.id, device);
     }
@@ -142,7 +142,7 @@ export class Asking {
   }
 
   async #inLine(granted: Granted, uid: number, signal: AbortSignal): Promise<PluginAnswer | AllocationRefusal> {
-    const instanceId = this.#ports.offer(granted.resource)?.instanceId ?? '';
+    const instanceId = this.#ports.offers.of(granted.resource)?.instanceId ?? '';
     const line = this.#lines.get(instanceId) ?? { running: 0, waiting: new Set<() => void>() };
     this.#lines.set(instanceId, line);
     if (line.running < AT_ONCE) line.running += 1;
@@ -166,7 +166,7 @@ export class Asking {
   ): Promise<PluginAnswer | AllocationRefusal> {
     const { timeouts, clock } = this.#ports;
     if (signal.aborted) return givenUp(resource);
-    const offer = this.#ports.offer(resource);
+    const offer = this.#ports.offers.of(resource);
     if (offer?.plugin === undefined) {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
@@ -196,7 +196,7 @@ export class Asking {
     // What an operator sets counts more than what the plugin says.
     const envs = new Map([
       ...answer.envs,
-      ...[...this.#ports.policy(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
+      ...[...this.#ports.rules.allocateOf(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
     ]);
     return { ...answer, envs };
   }

@@ -49,7 +49,7 @@ function chooseFor(
   const { resource, count, ids } = want;
   const denied = deniedBy(want, caller, ledger, ports);
   if (denied !== undefined) return denied;
-  const offer = ports.offer(resource);
+  const offer = ports.offers.of(resource);
   if (offer === undefined) return later('RESOURCE_UNKNOWN', `no plugin offers ${resource}`);
   const away = `the plugin of ${resource} is ${offer.state}`;
   if (offer.devices === undefined) return later('PLUGIN_NOT_READY', `${away} and has not said which devices it has`);
@@ -94,10 +94,10 @@ function deniedBy(
   ledger: Ledger,
   ports: AllocationPorts,
 ): Chosen | undefined {
-  if (ports.consumer(resource) === 'kubelet') {
+  if (ports.consumers.of(resource) === 'kubelet') {
     return never('CONSUMER_IS_KUBELET', `the devices of ${resource} are for the pods of the kubelet`);
   }
-  const { uids, max } = ports.policy(resource);
+  const { uids, max } = ports.rules.allocateOf(resource);
   if (uids !== undefined && uid !== 0 && !uids.includes(uid)) {
     return never('UID_NOT_ALLOWED', `uid ${String(uid)} may not have devices of ${resource}`);
   }

@@ -4,16 +4,18 @@
 import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
 import type { Consumer } from '../model/settings.js';
+import type { Offers } from './offers.js';
+import type { ResourceRules } from './resource-rules.js';
 
 /** Resources of which it is remembered whose they were: of a name that comes back later the first look tells once more. */
 const MOST_SEEN = 4096;
 
 /** What is asked. */
 export interface ConsumerPorts {
-  /** As the configuration says now. */
-  wanted(resource: string): Consumer;
-  /** The uid of its plugin, where that is an ordinary user whom no rule names: what it answers does not go to pods. */
-  strangerOf(resource: string): number | undefined;
+  /** What the configuration says now. */
+  readonly rules: Pick<ResourceRules, 'consumerOf'>;
+  /** Where the plugin is of an ordinary user whom no rule names, what it answers does not go to pods. */
+  readonly offers: Pick<Offers, 'strangerOf'>;
   /** Whether a lease, or a request that is being served, has a device of it. */
   hasLeases(resource: string): boolean;
   /** How many devices of it pods have, as far as it is known. */
@@ -33,7 +35,7 @@ export class Consumers {
 
   /** Whose the devices are now. */
   of(resource: string): Consumer {
-    const wanted = this.#ports.wanted(resource);
+    const wanted = this.#ports.rules.consumerOf(resource);
     if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
     return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
   }
@@ -55,14 +57,14 @@ export class Consumers {
 
   /** Whether pods may be given what its plugin answers: it is theirs, and the plugin is believed. */
   isForPods(resource: string): boolean {
-    return this.of(resource) === 'kubelet' && this.#ports.strangerOf(resource) === undefined;
+    return this.of(resource) === 'kubelet' && this.#ports.offers.strangerOf(resource) === undefined;
   }
 
   /** Why a resource is not with whom the configuration says; empty when it is. */
   why(resource: string): string {
-    const wanted = this.#ports.wanted(resource);
+    const wanted = this.#ports.rules.consumerOf(resource);
     const now = this.of(resource);
-    const stranger = now === 'kubelet' ? this.#ports.strangerOf(resource) : undefined;
+    const stranger = now === 'kubelet' ? this.#ports.offers.strangerOf(resource) : undefined;
     if (stranger !== undefined) {
       return `${STAYS_WITH} nobody until a rule names uid ${String(stranger)}, as which its plugin runs (rules[].uids)`;
     }

@@ -85,7 +85,7 @@ export class Impairments {
       const listed = new Map<string, ReturnType<Listed>>();
       for (const [resource, devices] of taken) {
         if (isLong()) await breathe();
-        const ready = this.#ports.prepare([resource]);
+        const ready = this.#ports.offers.prepare([resource]);
         if (ready !== undefined) {
           tookMs += clock.mono() - since;
           await ready;
@@ -93,7 +93,7 @@ export class Impairments {
         }
         listed.set(
           resource,
-          listedBy(this.#ports.offer(resource), () => devices),
+          listedBy(this.#ports.offers.of(resource), () => devices),
         );
       }
       const isNews = [...listed.values()].some((one) => one !== 'away');
@@ -138,7 +138,7 @@ export class Impairments {
   #listedFor({ lease: { granted } }: Entry): Listed {
     return (resource) => {
       const ids = granted.filter((one) => one.resource === resource).flatMap(({ devices }) => devices);
-      return listedBy(this.#ports.offer(resource), () => new Set(ids.map(({ id }) => id)));
+      return listedBy(this.#ports.offers.of(resource), () => new Set(ids.map(({ id }) => id)));
     };
   }
 

@@ -3,6 +3,7 @@ import type { Device } from '../model/device.js';
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import { strangerOf, type Instance } from '../model/instance.js';
 import type { Offer } from './ports.js';
+import type { ResourceRules } from './resource-rules.js';
 
 /** What is asked. */
 export interface OfferPorts {
@@ -10,8 +11,7 @@ export interface OfferPorts {
   readonly plugins: Pick<DevicePlugins, 'callsOf'>;
   /** The broker's own user. */
   readonly ownUid: number;
-  /** The uids that a rule names for the plugin of a resource. */
-  readonly ruleUids: (resource: string) => readonly number[] | undefined;
+  readonly rules: Pick<ResourceRules, 'uidsOf'>;
   /** The devices of the newest list of a resource. DecodedLists (inventory/decoded-lists) has them. */
   readonly decoded: {
     of(resource: string, list: Buffer): readonly Device[];
@@ -67,8 +67,8 @@ export class Offers {
   }
 
   #strangerOf(resource: string, instance: Instance | undefined): number | undefined {
-    const { ownUid, ruleUids } = this.#ports;
+    const { ownUid, rules } = this.#ports;
     const uid = strangerOf(instance, ownUid);
-    return uid === undefined || ruleUids(resource)?.includes(uid) === true ? undefined : uid;
+    return uid === undefined || rules.uidsOf(resource)?.includes(uid) === true ? undefined : uid;
   }
 }

@@ -115,16 +115,24 @@ export type AskedAbout = 'devices' | 'leases';
 
 /** Everything that giving out devices takes. */
 export interface AllocationPorts {
-  /** Undefined: nobody has ever offered it, or it is gone. */
-  offer(resource: string): Offer | undefined;
-  /** Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects. */
-  prepare(resources: Iterable<string>): Promise<unknown> | undefined;
-  policy(resource: string): AllocatePolicy;
-  consumer(resource: string): Consumer;
+  /** What resources have to offer: Offers (allocation/offers). */
+  readonly offers: {
+    /** Undefined: nobody has ever offered it, or it is gone. */
+    of(resource: string): Offer | undefined;
+    /** Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects. */
+    prepare(resources: Iterable<string>): Promise<unknown> | undefined;
+  };
+  /** What the configuration says of resources: ResourceRules (allocation/resource-rules). */
+  readonly rules: { allocateOf(resource: string): AllocatePolicy };
+  /** For whom the devices of resources are: Consumers (allocation/consumers). */
+  readonly consumers: { of(resource: string): Consumer };
   readonly settings: AllocatorSettings;
   readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
-  /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
-  flood(uid: number, about: AskedAbout): number | undefined;
+  /** How often users may ask: AllocateLimit (flood/allocate-limit). */
+  readonly flood: {
+    /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
+    ask(uid: number, about: AskedAbout): number | undefined;
+  };
   /** The broker's own user. */
   readonly ownUid: number;
   /** Who counts as one user where something is shared. */

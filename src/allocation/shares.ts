@@ -18,7 +18,7 @@ const STRANGERS_BYTES = 4 * 1024 * 1024;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
 const MOST_LISTED = 65_536;
 
-type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offer'>;
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers'>;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
 export class Shares {
@@ -37,7 +37,7 @@ export class Shares {
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.isStranger(uid)) return undefined;
     const payer = this.payerOf(uid);
-    const retryAfterMs = this.#ports.flood(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
+    const retryAfterMs = this.#ports.flood.ask(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
     if (retryAfterMs === 0) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
@@ -56,7 +56,7 @@ export class Shares {
     const names = new Set(resources);
     if (names.size < 2 || !this.isStranger(uid)) return undefined;
     let listed = 0;
-    for (const name of names) listed += this.#ports.offer(name)?.listed ?? 0;
+    for (const name of names) listed += this.#ports.offers.of(name)?.listed ?? 0;
     if (listed <= MOST_LISTED) return undefined;
     const message = `the ${String(names.size)} resources have ${String(listed)} devices together, and one request of an ordinary user looks through ${String(MOST_LISTED)}; ask for them in several requests`;
     return { code: 'WANT_INVALID', message };

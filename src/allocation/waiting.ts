@@ -3,6 +3,7 @@
 // what others cannot give back, or for something else, keeps only its own requests waiting.
 import type { Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import type { AllocationPorts } from './ports.js';
 
 /**
  * What an attempt came to. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
@@ -162,18 +163,14 @@ export class Waiting {
    * Something changed, of these resources if they are named: serves as `serve` does, but each resource when its list is at
    * hand, so that a long one keeps only those waiting who want it.
    *
-   * @param prepare see AllocationPorts
+   * @param offers has the lists of resources prepared
    * @param hasLeaseEnded there is room for another lease, too
    */
-  look(
-    prepare: (resources: readonly string[]) => Promise<unknown> | undefined,
-    changed?: ReadonlySet<string>,
-    hasLeaseEnded = false,
-  ): void {
+  look(offers: Pick<AllocationPorts['offers'], 'prepare'>, changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
     const atHand = new Set<string>();
     for (const resource of [...(changed ?? this.#wanted.keys())]) {
       if (!this.#wanted.has(resource)) continue;
-      const ready = prepare([resource]);
+      const ready = offers.prepare([resource]);
       if (ready === undefined) atHand.add(resource);
       else void ready.then(() => this.serve(new Set([resource])));
     }

@@ -5,8 +5,11 @@ import type { CheckpointDocument, PluginEntry, StoredList } from './document.js'
 import type { ReceivedList } from './draft.js';
 import type { ListFiles } from './ports.js';
 
-/** Gives the newest list of an entry as it is in memory, by entryKey; undefined when there is none. */
-export type NewestList = (key: string) => ReceivedList | undefined;
+/** The newest lists in memory. Inventory (inventory/inventory) has them. */
+export interface NewestLists {
+  /** By entryKey, which is the id of the instance; undefined when there is none. */
+  holding(key: string): ReceivedList | undefined;
+}
 
 /** Files removed after one commit: more would make the next one wait. */
 const REMOVALS_PER_COMMIT = 64;
@@ -98,9 +101,9 @@ export class DeviceLists {
    * which only leases are new says nothing new of lists.
    *
    * @param plugins the entries in memory
-   * @param newest the newest list of an entry that is in memory, by entryKey
+   * @param newest has the lists that are in memory
    */
-  async putBack(plugins: ReadonlyMap<string, PluginEntry>, newest: NewestList): Promise<void> {
+  async putBack(plugins: ReadonlyMap<string, PluginEntry>, newest: NewestLists): Promise<void> {
     const entries = [...plugins.values()];
     if (this.#whole?.length === entries.length && this.#whole.every((entry, at) => entry === entries[at])) return;
     const missing = await this.missing(plugins);
@@ -110,7 +113,7 @@ export class DeviceLists {
     }
     const lost = new Map<string, Buffer>();
     for (const key of plugins.keys()) {
-      const list = newest(key);
+      const list = newest.holding(key);
       if (list !== undefined && missing.has(list.sha256)) lost.set(list.sha256, list.raw);
     }
     for (const [sha256, bytesOf] of this.others) if (missing.has(sha256)) lost.set(sha256, bytesOf());

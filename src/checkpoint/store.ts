@@ -7,7 +7,7 @@ import type { Random } from '../kernel/random.js';
 import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { CheckpointView } from '../model/views.js';
-import { DeviceLists, type NewestList } from './device-lists.js';
+import { DeviceLists, type NewestLists } from './device-lists.js';
 import type { CheckpointDocument, PluginEntry, StoredAnswer, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
 import { judge, mayHaveLostLeases } from './findings.js';
@@ -25,11 +25,11 @@ export interface StorePorts {
   /** The state directory, where sentences name it. */
   readonly folder: string;
   /** Device lists in memory, for files that somebody removes while we run. */
-  readonly newestList: NewestList;
+  readonly inventory: NewestLists;
   readonly settings: CheckpointSettings;
   readonly bootId: string;
-  /** The highest event number given out so far. */
-  readonly eventSeq: () => number;
+  /** Has the highest event number given out so far: Journal (journal/journal). */
+  readonly journal: { readonly seq: number };
   readonly clock: Clock;
   readonly random: Random;
   readonly events: EventSink;
@@ -255,7 +255,7 @@ export class CheckpointStore {
   }
 
   async #writeLists(atMost: number): Promise<void> {
-    await this.#lists.putBack(this.#draft.plugins, this.#ports.newestList);
+    await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     await this.#answers.writeSome(atMost);
     for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
     if (this.#lists.areWaiting) this.#commit.touch();
@@ -281,13 +281,13 @@ export class CheckpointStore {
   }
 
   #nextGeneration(): CheckpointDocument {
-    const { file, clock, bootId, eventSeq } = this.#ports;
+    const { file, clock, bootId, journal } = this.#ports;
     const { data } = file;
     return {
       generation: data.generation + 1,
       bootId,
       writtenAt: new Date(clock.wall()).toISOString(),
-      eventSeq: Math.max(data.eventSeq, eventSeq()),
+      eventSeq: Math.max(data.eventSeq, journal.seq),
       plugins: [...this.#draft.plugins.values()],
       limits: this.#draft.limits,
       tombstones: [...this.#draft.tombstones.values()],

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { Option, InvalidArgumentError, type Command } from 'commander';
 import { durationMs } from '../kernel/duration.js';
-import { defaultRoot, LONGEST_SOCKET_PATH } from '../model/root.js';
+import { defaultRoot, LONGEST_SOCKET_PATH, rootOfEnvironment } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
@@ -73,15 +73,9 @@ export function showing(options: WatchOptions<string>): Showing {
   };
 }
 
-/** `PLUGIN_BROKER_ROOT`, which stands for `--root` where that is not given; undefined where it is not set. */
-export function rootOfEnvironment(): string | undefined {
-  const root = process.env['PLUGIN_BROKER_ROOT'];
-  return root === '' ? undefined : root;
-}
-
 /** The root directory that the options name. */
 export function rootOf(options: AddressOptions): string {
-  const given = options.root ?? rootOfEnvironment();
+  const given = options.root ?? rootOfEnvironment(process.env);
   if (given !== undefined) return path.resolve(given);
   const uid = process.geteuid?.() ?? -1;
   return defaultRoot({ uid, home: homedir(), xdgStateHome: process.env['XDG_STATE_HOME'] });

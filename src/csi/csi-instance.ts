@@ -15,7 +15,7 @@ export interface CsiInstancePorts {
   readonly clock: Clock;
   readonly random: Random;
   /** The budget of NodeGetInfo with its retries, in milliseconds. */
-  readonly nodeGetInfoMs: () => number;
+  readonly nodeGetInfoMs: number;
   /** What is known of the publishing of this driver. */
   readonly conditionOf: (driver: string) => PublishCondition | undefined;
   /** The driver came back from a restart of its own and says something else of the node. */
@@ -181,6 +181,6 @@ export class CsiInstance {
   }
 
   #ask(client: CsiNodeClient, signal: AbortSignal): Promise<NodeInfo> {
-    return askNodeInfo(this.driver, client, this.#ports.nodeGetInfoMs(), this.#ports, signal);
+    return askNodeInfo(this.driver, client, this.#ports.nodeGetInfoMs, this.#ports, signal);
   }
 }

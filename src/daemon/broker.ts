@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { sleep } from '../kernel/clock.js';
-import { isTrusted, mayListen } from '../model/ids.js';
+import { mayListen } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
@@ -96,7 +96,7 @@ export class Broker {
         budget: parts.connections,
         openBorder: (socket, onEnd, turns) =>
           createBorder(socket, { guard: settings.guard, clock, onEnd, turns, halfRequestBytes: HALF_REQUEST_BYTES }),
-        isTrusted: (uid) => isTrusted(uid, parts.self.uid),
+        ownUid: parts.self.uid,
         userOf: parts.userOf,
         count,
       });
@@ -111,8 +111,8 @@ export class Broker {
       log,
       events,
       paths,
-      acceptPlugin: this.#plugins.take,
-      acceptAdmin: this.#operators.take,
+      plugins: this.#plugins,
+      operators: this.#operators,
       acceptFailed: this.#reserve.acceptFailed,
       openDiscovery: ({ looked, follow }) =>
         openDiscovery(this.core, {
@@ -129,7 +129,7 @@ export class Broker {
         this.#reserve.hasRoom();
         lifecycle.checkPaths(names);
       },
-      settling: this.core.restart.settling,
+      settling: this.core.settling,
       degraded: parts.degraded,
     });
   }
@@ -146,10 +146,7 @@ export class Broker {
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const { live, log } = this.#parts;
-    // Held instances have asked for theirs already.
-    const isKnown = (key: string): boolean =>
-      [...this.core.roster.all()].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
-    void this.#kept.adopt(live.settings.paths.devicePlugins, isKnown).then((why) => {
+    void this.#kept.adopt(live.settings.paths.devicePlugins, this.core.settling).then((why) => {
       if (why !== undefined) log.warn('broker.kept-sockets', why);
     });
   }
@@ -191,7 +188,7 @@ export class Broker {
   /** After kubelet.sock was put in place: those who call by themselves, then everybody at once. */
   async open(): Promise<void> {
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
-    const begun = this.core.restart.begin(this.core.lifecycle);
+    const begun = this.core.restart.begin();
     this.#listeners.watch();
     await begun;
   }

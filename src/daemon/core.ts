@@ -1,7 +1,6 @@
 // Wires the stages on the way of a registration: doors → enrolment → admission → handler → roster. Everything that touches
 // disk, sockets or packages is handed in. Who hears of changes is in subscriptions.ts.
 import { Admission } from '../admission/admission.js';
-import { endpointPathOrText } from '../admission/endpoint.js';
 import type { AdmissionPolicy } from '../admission/ports.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import { KeyedLane } from '../kernel/keyed-lane.js';
@@ -16,6 +15,7 @@ import type { PluginHandler } from '../model/plugin.js';
 import type { RegistrationStore } from '../model/registration.js';
 import type { LivenessSettings, Settings } from '../model/settings.js';
 import { Claims } from '../reconcile/claims.js';
+import { Endings } from '../reconcile/endings.js';
 import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
@@ -24,8 +24,10 @@ import { OperatorActions } from '../reconcile/operator-actions.js';
 import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
 import { RegistrySockets } from '../reconcile/registry-sockets.js';
-import { Restart, type RestartPorts } from '../reconcile/restart.js';
+import { Reports } from '../reconcile/reports.js';
+import { Restart, type RestartListener } from '../reconcile/restart.js';
 import type { Roster } from '../reconcile/roster.js';
+import { Settling } from '../reconcile/settling.js';
 import { AskingTurns } from '../registration/asking-turns.js';
 import { RegisterDoor } from '../registration/register-door.js';
 import { WatcherDoor } from '../registration/watcher-door.js';
@@ -52,7 +54,7 @@ export interface CorePorts extends PluginSide, Surroundings {
   readonly store: RegistrationStore;
   /** Handlers of further types. */
   readonly handlers: readonly PluginHandler[];
-  readonly restartSettled: RestartPorts['settled'];
+  readonly restartListener: RestartListener;
 }
 
 /** The wired stages. */
@@ -67,7 +69,11 @@ export class Core {
   readonly devicePlugins: DevicePlugins;
   readonly reconciler: Reconciler;
   readonly enrolments: Enrolments;
+  /** Takes what handlers say of instances. */
+  readonly reports: Reports;
   readonly lifecycle: Lifecycle;
+  /** Who is given time to register afresh. */
+  readonly settling: Settling;
   readonly restart: Restart;
   readonly quarantineResponse: QuarantineResponse;
   readonly operatorActions: OperatorActions;
@@ -76,102 +82,63 @@ export class Core {
   readonly registrySockets: RegistrySockets;
 
   constructor(ports: CorePorts) {
-    const { live, clock, random, log, metrics, events, roster, inventory, flood, store, sockets } = ports;
-    const { timeouts, discovery, paths } = live.settings;
+    const { live, clock, random, log, metrics, events, roster, inventory, flood, store, sockets, self } = ports;
+    const { userOf, nextTurn, kept } = ports;
+    const { timeouts, discovery, restart } = live.settings;
     this.roster = roster;
     this.inventory = inventory;
     this.offered = new OfferedResources(inventory, roster);
     this.recorder = new EventRecorder({ roster, events, log, metrics });
-    const endpoints = new Endpoints(sockets);
+    const endpoints = new Endpoints(sockets, roster);
     const device = new DevicePluginHandler({
+      ...{ clock, random, nextTurn, live, endpoints },
       dialler: ports.dialler,
       lists: inventory,
-      remover: ports.kept,
-      endpointOf: (id) => endpoints.forAsking(roster.get(id)),
-      clock,
-      random,
-      nextTurn: ports.nextTurn,
+      remover: kept,
       pacing: flood,
-      settings: () => ({ timeouts, liveness: live.liveness }),
       recorder: this.recorder,
     });
     this.devicePlugins = device;
     // The table of handlers: a further plugin type is a further row.
     const handlers = new Map([device, ...ports.handlers].map((handler) => [handler.type, handler]));
     this.handlers = handlers;
-    const reconciler = new Reconciler({
-      clock,
-      random,
-      log,
-      backoff: () => ({ firstMs: discovery.retryFirstMs, maxMs: discovery.retryMaxMs }),
-    });
+    const backoff = { firstMs: discovery.retryFirstMs, maxMs: discovery.retryMaxMs };
+    const reconciler = new Reconciler({ clock, random, log, backoff });
     this.reconciler = reconciler;
-    const admission = new Admission({
-      flood,
-      sockets,
-      roster: new Claims(roster, store, ports.userOf),
-      policy: live,
-      clock,
-      self: ports.self,
-    });
-    this.enrolments = new Enrolments({
-      admission,
-      handlers,
-      roster,
+    this.settling = new Settling({ roster, clock, settings: restart, kept });
+    const endings = new Endings({ roster, reconciler, handlers, lists: inventory, endpoints });
+    const reports = new Reports({ roster, handlers, endings, endpoints, sockets, settling: this.settling });
+    this.reports = reports;
+    const claims = new Claims(roster, store, userOf);
+    const admission = new Admission({ flood, sockets, roster: claims, policy: live, clock, self });
+    const enrolments = new Enrolments({
+      ...{ admission, handlers, roster, store, events, log, metrics, clock, reports, reconciler },
       lane: new KeyedLane(),
-      store,
-      events,
-      log,
-      metrics,
-      clock,
-      whereIs: (request) => endpointPathOrText(request, paths),
-      reconciler,
-      // It needs the enrolments for its pulls, so that it is made after them.
-      lifecycle: {
-        report: (id, report) => this.lifecycle.report(id, report),
-        serving: (id) => this.lifecycle.serving(id),
-      },
     });
-    const { enrolments } = this;
-    this.restart = new Restart({
-      roster,
-      reconciler,
-      enrolments,
-      clock,
-      nextTurn: ports.nextTurn,
-      settings: live.settings.restart,
-      sockets,
-      settled: ports.restartSettled,
-      kept: ports.kept,
-    });
+    this.enrolments = enrolments;
     const lifecycle = new Lifecycle({
-      roster,
-      reconciler,
-      handlers,
-      enrolments,
-      clock,
-      self: ports.self,
-      userOf: ports.userOf,
+      ...{ roster, reconciler, handlers, enrolments, clock, self, userOf, endpoints, sockets, reports, endings },
       policies: live,
       lists: inventory,
-      endpoints,
-      sockets,
-      settling: this.restart.settling,
     });
     this.lifecycle = lifecycle;
-    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, handlers, enrolments });
-    this.operatorActions = new OperatorActions(roster, lifecycle);
+    this.restart = new Restart({
+      ...{ roster, reconciler, enrolments, clock, nextTurn, sockets, lifecycle },
+      settings: restart,
+      settling: this.settling,
+      listener: ports.restartListener,
+    });
+    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, reports, endings, enrolments });
+    this.operatorActions = new OperatorActions(roster, endings);
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({
-      turns: new AskingTurns(clock, ports.self.uid, ports.userOf),
-      enrolments,
+      ...{ enrolments, clock, timeouts },
+      turns: new AskingTurns(clock, self.uid, userOf),
       client: ports.registrationClient,
-      clock,
-      timeouts,
       recorder: this.recorder,
-      notices: new Notices(roster, lifecycle),
+      notices: new Notices(roster, reports),
     });
-    this.registrySockets = new RegistrySockets({ roster, reconciler, lifecycle, handlers, door });
+    this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, door });
   }
 
   /** Stops working on pending registrations and closes sessions. The roster stays as it is, for those who look. */

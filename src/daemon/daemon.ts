@@ -1,4 +1,5 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
+import { checkpointCondition } from '../checkpoint/condition.js';
 import { Persistence } from '../checkpoint/persistence.js';
 import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
@@ -24,11 +25,12 @@ import type { BrokerView, ReloadView } from '../model/views.js';
 import type { DocumentFile, ListFiles } from '../checkpoint/ports.js';
 import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
-import type { RestartOutcome } from '../reconcile/restart.js';
+import type { RestartListener, RestartOutcome } from '../reconcile/restart.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
 import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
+import { wipesSockets } from '../reconcile/wiping.js';
 import { resourceUse } from '../admin/device-holders.js';
 import type { Drivers } from './drivers.js';
 import { Leases } from './leases.js';
@@ -65,7 +67,7 @@ export interface DaemonParts extends Surroundings {
 }
 
 /** A running broker with its store, policy and state. */
-export class Daemon {
+export class Daemon implements RestartListener {
   readonly broker: Broker;
   readonly flood: FloodGate;
   readonly store: CheckpointStore;
@@ -102,18 +104,15 @@ export class Daemon {
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({
       decode: decodeList,
-      settings: () => live.admission,
-      metrics,
+      ...{ live, metrics },
       strangerOf: (id) => strangerUserOf(roster.get(id), own),
     });
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
       folder: live.current.settings.paths.state,
-      newestList: (key) => inventory.holding(key),
       settings: live.current.settings.checkpoint,
-      eventSeq: () => journal.seq,
-      ...{ bootId, clock, random, events: journal, log, metrics },
+      ...{ inventory, journal, bootId, clock, random, events: journal, log, metrics },
       onStateChange: () => this.#storeChanged(),
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
@@ -129,7 +128,7 @@ export class Daemon {
       ...{ roster, inventory, flood, connections: flood.connections },
       store: this.#persistence,
       handlers: parts.drivers.handlers,
-      restartSettled: (outcome) => this.#settled(outcome),
+      restartListener: this,
       degraded: (what, why) => this.conditions.set(what, why),
       userOf: parts.users.of,
       rescanned: () => {
@@ -195,8 +194,7 @@ export class Daemon {
     await this.broker.serveOperators(this.port, () => this.standing.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
     this.frontLine?.open();
-    const isCold = opened.view.state === 'empty';
-    if (restart.wipeSockets === 'always' || (restart.wipeSockets === 'on-cold-start' && isCold))
+    if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     this.#storeChanged();
     await this.broker.publish();
@@ -246,7 +244,8 @@ export class Daemon {
     throw new Error(message);
   }
 
-  #settled({ confirmed, settling, total }: RestartOutcome): void {
+  /** What the checkpoint knew is confirmed, or the deadline has passed: readiness follows. */
+  settled({ confirmed, settling, total }: RestartOutcome): void {
     this.#parts.metrics.restored(this.#news.seconds);
     this.#parts.drivers.settle();
     this.leases.settled();
@@ -255,10 +254,9 @@ export class Daemon {
   }
 
   #storeChanged(): void {
-    const { state, reason } = this.store.view();
-    const isWrong = state === 'not-writable' || state === 'newer-format';
-    this.conditions.set('checkpoint', isWrong ? `the checkpoint is ${state}: ${reason}` : undefined);
-    if (isWrong) return;
+    const wrong = checkpointCondition(this.store.view());
+    this.conditions.set('checkpoint', wrong);
+    if (wrong !== undefined) return;
     this.#persistence.caughtUp();
     this.leases.allocations.keeper.caughtUp();
   }

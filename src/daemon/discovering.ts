@@ -17,20 +17,20 @@ export interface DiscoveringParts
 }
 
 /** Discovery on the real directory; its sockets go to the watcher door. */
-export function openDiscovery({ registrySockets, recorder, roster }: Core, parts: DiscoveringParts): Discovery {
+export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
   const { settings, clock, paths, ownUid, follow, userOf, looked, full } = parts;
-  const { appeared, gone } = registrySockets;
+  const { appeared, gone, expected } = registrySockets;
   const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
   return new Discovery(
     registryDirectory({
       directory: settings.paths.pluginsRegistry,
       paths,
-      expected: () => [...roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : [])),
+      expected,
       follow,
       userOf,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
-    { appeared, gone, unusable: (path, refusal) => recorder.refusedAt(path, refusal), full, looked },
+    { appeared, gone, recorder, full, looked },
     clock,
     () => ({ ...settings.discovery, isTrusted: isOurs }),
   );

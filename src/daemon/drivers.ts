@@ -34,14 +34,14 @@ export class Drivers {
       openClient: csiNodeClients(connections),
       clock,
       random,
-      nodeGetInfoMs: () => settings.timeouts.nodeGetInfoMs,
+      nodeGetInfoMs: settings.timeouts.nodeGetInfoMs,
     });
     this.handlers = [this.#csi, new DraHandler({ openConnection: draConnections(connections), clock })];
   }
 
   /** Drivers of the checkpoint stay published until their sockets are known to be gone. */
-  restore({ roster, lifecycle }: Core): void {
-    this.#csi.restoreAll(roster.all(), lifecycle);
+  restore({ roster, reports }: Core): void {
+    this.#csi.restoreAll(roster.all(), reports);
   }
 
   /** Everything that was known at the start is known now: what is public beyond it is taken back. */

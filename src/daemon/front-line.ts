@@ -68,7 +68,7 @@ export class FrontLine {
       resources: new KubeletResources({
         resources: core.offered,
         plugins: core.devicePlugins,
-        isTheirs: (resource) => live.current.isFronted(resource) && consumers.isForPods(resource),
+        ...{ live, consumers },
       }),
       owners: this.owners,
       wire: frontWire,
@@ -77,12 +77,12 @@ export class FrontLine {
         new KubeletPlace(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
       clock,
       random,
-      limits: () => ({
+      limits: {
         holdMs: front.holdMs,
         allocateMs: timeouts.allocateMs,
         preferredMs: timeouts.preferredMs,
         preStartMs: timeouts.preStartMs,
-      }),
+      },
       usesRegistry: front.doors === 'both',
       speculate: front.speculate,
       speculateForMs: front.speculateForMs,

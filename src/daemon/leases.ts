@@ -4,6 +4,7 @@ import { Allocations } from '../allocation/allocations.js';
 import { Changes } from '../allocation/changes.js';
 import { Offers } from '../allocation/offers.js';
 import type { AllocationMetrics, AllocationPorts, CdiFiles } from '../allocation/ports.js';
+import { ResourceRules } from '../allocation/resource-rules.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { LeaseRecords } from '../checkpoint/lease-records.js';
 import type { OpenedCheckpoint } from '../checkpoint/ports.js';
@@ -12,8 +13,7 @@ import type { FloodGate } from '../flood/flood-gate.js';
 import { DecodedLists } from '../inventory/decoded-lists.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
-import { DEVICE_PLUGIN } from '../model/ids.js';
-import type { PluginPolicy, Settings } from '../model/settings.js';
+import type { Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { Owners } from '../front/owners.js';
 import { isThere } from '../platform/fs/directories.js';
@@ -63,31 +63,23 @@ export class Leases {
     const { live, store, clock, random, metrics, ownUid, userOf, cdi, bootId, bootMs, events, log } = parts;
     const { settings } = live.current;
     const { core } = parts.broker;
-    // Rules may go by the socket of the plugin. Where none speaks for a resource, nothing of it is given: who waits is judged
-    // when one does.
-    const socketOf = (resource: string): string => core.offered.of(resource)?.instance.socketPath ?? '';
-    const rule = (resource: string): PluginPolicy => live.policyFor(DEVICE_PLUGIN, resource, socketOf(resource));
+    const rules = new ResourceRules(core.offered, live);
     const offers = new Offers({
-      ownUid,
-      ruleUids: (resource) => rule(resource).uids,
+      ...{ ownUid, rules },
       resources: core.offered,
       plugins: core.devicePlugins,
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
     this.consumers = new Consumers({
-      wanted: (resource) => live.consumerOf(DEVICE_PLUGIN, resource, socketOf(resource)),
-      strangerOf: (resource) => offers.strangerOf(resource),
+      ...{ rules, offers },
       hasLeases: (resource) => this.allocations.hasLeasesOf(resource),
       heldByPods: (resource) => this.#pods.heldOf(resource),
     });
     this.allocations = new Allocations({
-      offer: (resource) => offers.of(resource),
-      prepare: (resources) => offers.prepare(resources),
-      policy: (resource) => rule(resource).allocate,
-      consumer: (resource) => this.consumers.of(resource),
+      ...{ offers, rules, consumers: this.consumers },
       settings: settings.allocator,
       timeouts: settings.timeouts,
-      flood: (uid, about) => parts.flood.allocations.ask(uid, about),
+      flood: parts.flood.allocations,
       store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
       ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },

@@ -29,7 +29,8 @@ export interface PodResourcesParts
   /** What connections to a kubelet are guarded with. */
   readonly guarding: Guarding;
   /** What stands towards a kubelet. */
-  readonly kubelet?: { readonly front: Pick<Front, 'view'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
+  readonly kubelet?:
+    { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */
@@ -37,8 +38,7 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
   // What the front has given to the kubelet is in the kubelet's answer.
-  const isTheirs = (name: string): boolean =>
-    kubelet !== undefined && parts.kubelet?.front.view(name)?.state === 'fronted';
+  const isTheirs = (name: string): boolean => kubelet !== undefined && parts.kubelet?.front.isFronted(name) === true;
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,

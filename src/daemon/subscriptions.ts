@@ -20,13 +20,13 @@ export interface Subscribers {
 
 /** Subscribes everybody, once, before anything is opened. */
 export function subscribe({ core, flood, persistence, leases, front, faults }: Subscribers): void {
-  const { roster, inventory, restart, recorder, lifecycle, registrySockets, quarantineResponse } = core;
+  const { roster, inventory, restart, recorder, settling, lifecycle, registrySockets, quarantineResponse } = core;
   const isThere = <T>(one: T | undefined): one is T => one !== undefined;
   const users = [leases, front, faults].filter(isThere);
   const store = [persistence].filter(isThere);
   // Told before it is acted upon; on disk after that.
   // What was kept of a removed socket is put back before anybody asks who listens at its path.
-  roster.listeners.follow(restart, recorder, restart.settling, lifecycle, registrySockets, ...store, ...users);
+  roster.listeners.follow(restart, recorder, settling, lifecycle, registrySockets, ...store, ...users);
   inventory.listeners.follow(...store, recorder, ...users);
   flood?.listeners.follow(quarantineResponse, ...store);
 }

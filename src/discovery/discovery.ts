@@ -3,7 +3,8 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
-import { isTransient, type Refusal } from '../model/reasons.js';
+import { isTransient } from '../model/reasons.js';
+import type { RefusedSockets } from '../model/registration.js';
 import type { RegistryPort } from './ports.js';
 
 /** What is told. RegistrySockets (reconcile/registry-sockets) hears what appears and goes. */
@@ -12,8 +13,8 @@ export interface DiscoveryEvents {
   readonly appeared: (socket: PinnedSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
-  /** A socket is there and cannot be used; told once for each. */
-  readonly unusable: (path: string, refusal: Refusal) => void;
+  /** Told once of each socket that is there and cannot be used. */
+  readonly recorder: RefusedSockets;
   /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
   readonly full: (why: string | undefined) => void;
   /** Everything was looked at on time; others who lost events may look now, too. */
@@ -137,7 +138,7 @@ export class Discovery {
   #pin(path: string, key: string): PinnedSocket | undefined {
     const found = this.#port.pin(path);
     if (found === undefined || !('refusal' in found)) return found;
-    this.#events.unusable(path, found.refusal);
+    this.#events.recorder.refusedAt(path, found.refusal);
     // What is only a matter of time is looked at again.
     if (!isTransient(found.refusal) && this.#unusable.size < this.#space().maxSockets) this.#unusable.set(path, key);
     return undefined;

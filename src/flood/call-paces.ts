@@ -2,7 +2,7 @@
 // answered before anybody looks at it costs the broker time too, and further connections and processes buy none of it.
 import { Pace } from '../kernel/pace.js';
 import type { CallTurns } from '../model/call-turns.js';
-import { processKey, type Caller, type UserOf } from '../model/ids.js';
+import { isTrusted, processKey, type Caller, type UserOf } from '../model/ids.js';
 import { entryOf } from './make-room.js';
 
 /** Processes, and users, that are followed at most of each kind; newcomers past that share one pace. */
@@ -81,8 +81,8 @@ class Kind {
 export interface CallPacePorts {
   /** Milliseconds on the monotonic scale. */
   readonly now: () => number;
-  /** Whether a uid is root's or the broker's own: those are counted by process alone, and after refusals alone. */
-  readonly isTrusted: (uid: number) => boolean;
+  /** The broker's own user: it and root are counted by process alone, and after refusals alone. */
+  readonly ownUid: number;
   /** Who counts as one user. */
   readonly userOf: UserOf;
   /** Whether the flood policy enforces: one that observes paces nobody. */
@@ -112,14 +112,15 @@ export class CallPaces {
 
   /** The turns of any other; undefined of root and the broker's own user. */
   usual(caller: Caller | undefined): CallTurns | undefined {
-    return caller === undefined || this.#ports.isTrusted(caller.uid) ? undefined : this.#turns(this.#usual, caller);
+    const { ownUid } = this.#ports;
+    return caller === undefined || isTrusted(caller.uid, ownUid) ? undefined : this.#turns(this.#usual, caller);
   }
 
   #turns({ processes, users }: Kind, caller: Caller | undefined): CallTurns | undefined {
-    const { now, isTrusted, userOf, isEnforced } = this.#ports;
+    const { now, ownUid, userOf, isEnforced } = this.#ports;
     if (caller === undefined || !isEnforced()) return undefined;
     const process = processKey(caller);
-    const user = isTrusted(caller.uid) ? undefined : (): string => String(userOf(caller.uid));
+    const user = isTrusted(caller.uid, ownUid) ? undefined : (): string => String(userOf(caller.uid));
     const waitMs = (at: number): number =>
       Math.max(processes.waitMs(process, at), user === undefined ? 0 : users.waitMs(user(), at));
     const take = (at: number): void => {

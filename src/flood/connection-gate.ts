@@ -79,8 +79,8 @@ export interface ConnectionGatePorts<Socket, Border> {
   };
   /** Puts a border before a connection; `ended` is told when that ends it. */
   readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined) => Border;
-  /** Whether a uid is root's or the broker's own. */
-  readonly isTrusted: (uid: number) => boolean;
+  /** The broker's own user. */
+  readonly ownUid: number;
   /** Who counts as one user. */
   readonly userOf: UserOf;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */

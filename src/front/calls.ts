@@ -31,7 +31,7 @@ export interface FrontCallsPorts {
   readonly owners: FrontOwners;
   readonly wire: FrontWire;
   readonly clock: Clock;
-  readonly limits: () => FrontLimits;
+  readonly limits: FrontLimits;
   readonly speculation: () => Speculation;
   readonly gateWaited: (seconds: number) => void;
 }
@@ -84,7 +84,7 @@ export class FrontCalls {
       return wire.noPreference;
     }
     try {
-      const limitMs = limits().preferredMs;
+      const limitMs = limits.preferredMs;
       return (
         (await resources.call(now.instanceId, 'GetPreferredAllocation', request, limitMs, signal)) ?? wire.noPreference
       );
@@ -95,7 +95,7 @@ export class FrontCalls {
 
   async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { owners, resource, clock, limits } = this.#ports;
-    const until = clock.mono() + limits().holdMs;
+    const until = clock.mono() + limits.holdMs;
     owners.allocating(resource, 1);
     try {
       const taken = await owners.takenBy(resource, ids, signal);
@@ -104,7 +104,7 @@ export class FrontCalls {
         const instanceId = await this.#whenOpen('allocate', until, signal);
         try {
           owners.giving(resource, ids);
-          const answer = await this.#pass(instanceId, 'Allocate', request, limits().allocateMs, signal);
+          const answer = await this.#pass(instanceId, 'Allocate', request, limits.allocateMs, signal);
           owners.giving(resource, ids);
           return answer;
         } catch (failure) {
@@ -132,7 +132,7 @@ export class FrontCalls {
       throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
     }
     if (now?.options.preStartRequired !== true) return wire.started;
-    const limitMs = Math.max(1, Math.min(limits().preStartMs, until - clock.mono()));
+    const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
     return this.#pass(instanceId, 'PreStartContainer', request, limitMs, signal);
   }
 

@@ -105,6 +105,11 @@ export class Front implements RosterListener, ListListener {
     return this.#resources.get(name)?.view;
   }
 
+  /** Whether the kubelet has a resource of ours, so that its own answers tell of it. */
+  isFronted(name: string): boolean {
+    return this.view(name)?.state === 'fronted';
+  }
+
   /** Resources by state. */
   states(): Map<FrontState, number> {
     const states = new Map<FrontState, number>();

@@ -36,7 +36,7 @@ export interface FrontedResourcePorts {
   readonly openPlace: OpenPlace;
   readonly clock: Clock;
   readonly random: Random;
-  readonly limits: () => FrontLimits;
+  readonly limits: FrontLimits;
   readonly speculation: () => Speculation;
   readonly usesRegistry: boolean;
   /** Shared by all resources. */

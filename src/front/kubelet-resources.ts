@@ -6,8 +6,10 @@ import type { FrontedResources, ResourceNow } from './ports.js';
 export interface KubeletResourcesPorts {
   readonly resources: ServedResources;
   readonly plugins: DevicePlugins;
-  /** Whether the settings offer it to the kubelet, and its devices are for pods now. */
-  readonly isTheirs: (resource: string) => boolean;
+  /** Whether the settings offer it to the kubelet: LiveConfig (config/live-config). */
+  readonly live: { readonly current: { isFronted(name: string): boolean } };
+  /** Whether its devices are for pods now: Consumers (allocation/consumers). */
+  readonly consumers: { isForPods(resource: string): boolean };
 }
 
 /** What the front works with. */
@@ -19,12 +21,11 @@ export class KubeletResources implements FrontedResources {
   }
 
   names(): string[] {
-    const { resources, isTheirs } = this.#ports;
-    return [...resources.names()].filter(isTheirs);
+    return [...this.#ports.resources.names()].filter((resource) => this.#isTheirs(resource));
   }
 
   now(resource: string): ResourceNow | undefined {
-    if (!this.#ports.isTheirs(resource)) return undefined;
+    if (!this.#isTheirs(resource)) return undefined;
     const served = this.#ports.resources.of(resource);
     if (served?.list === undefined) return undefined;
     const { id, state, reason, isHint, isConfirmed, facts } = served.instance;
@@ -49,5 +50,10 @@ export class KubeletResources implements FrontedResources {
 
   isAlive(instanceId: string, signal: AbortSignal): Promise<boolean> {
     return this.#ports.plugins.isAlive(instanceId, signal);
+  }
+
+  #isTheirs(resource: string): boolean {
+    const { live, consumers } = this.#ports;
+    return live.current.isFronted(resource) && consumers.isForPods(resource);
   }
 }

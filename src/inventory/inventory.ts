@@ -16,7 +16,8 @@ export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal)
 /** What the inventory needs. */
 export interface InventoryPorts {
   readonly decode: ListDecoder;
-  readonly settings: () => AdmissionSettings;
+  /** Asked for each list, because it can be reloaded: LiveConfig (config/live-config). */
+  readonly live: { readonly admission: AdmissionSettings };
   readonly metrics: Metrics;
   /** Whose an instance is, where that is neither root nor the broker's user. */
   readonly strangerOf?: (instanceId: string) => number | undefined;
@@ -63,7 +64,7 @@ export class Inventory {
       this.#ports.metrics.update(resource, 'equal');
       return { kind: 'equal', devices: before.devices };
     }
-    const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.settings();
+    const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.live.admission;
     const tooMuch = this.#checkRoom(resource, raw.length, before?.raw.length ?? 0, maxMessageBytes, maxListBytesTotal);
     if (tooMuch !== undefined) return this.#refuse(instanceId, resource, tooMuch.code, tooMuch.sentence);
     const unfair = this.#checkShare(instanceId, resource, raw.length, maxListBytesTotal);

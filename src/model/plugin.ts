@@ -101,7 +101,13 @@ export interface InstanceHandle {
   serving(): void;
 }
 
-/** Where what handlers say of instances goes. Lifecycle (reconcile/lifecycle) takes it. */
+/** Endpoints of known instances. Endpoints (reconcile/endpoints) has them. */
+export interface EndpointSource {
+  /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
+  forAsking(instanceId: string): PinnedSocket | undefined;
+}
+
+/** Where what handlers say of instances goes. Reports (reconcile/reports) takes it. */
 export interface InstanceReports {
   report(instanceId: string, report: InstanceReport): void;
   serving(instanceId: string): void;

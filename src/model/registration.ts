@@ -66,6 +66,8 @@ export interface Admitter {
     handler: PluginHandler | undefined,
     signal: AbortSignal,
   ): Promise<AdmissionVerdict>;
+  /** Where the endpoint of a request is, as far as that can be said of what was refused. */
+  whereIs(request: RegistrationRequest): string;
 }
 
 /** An instance that has a name. */

@@ -15,5 +15,11 @@ export function defaultRoot(facts: RootFacts): string {
   return `${stateHome.replace(/\/+$/, '')}/plugin-broker`;
 }
 
+/** `PLUGIN_BROKER_ROOT`, which stands for `--root` where that is not given; undefined where it is not set, or to nothing. */
+export function rootOfEnvironment(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const root = environment['PLUGIN_BROKER_ROOT'];
+  return root === '' ? undefined : root;
+}
+
 /** The longest path that fits a unix socket address, in bytes of UTF-8 (sockaddr_un without its closing NUL). */
 export const LONGEST_SOCKET_PATH = 107;

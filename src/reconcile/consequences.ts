@@ -2,20 +2,17 @@
 // `lifecycle.ts` gathers the facts and carries out the actions.
 import { isConnected, isLive, isReplaced, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
-import { isWorthPulling } from './pull.js';
+import type { Action } from './actions.js';
+import { isWorthPulling, waitMs } from './pull.js';
 
 /** Predecessors of one plugin that are kept as fallback. */
-export const MAX_FALLBACKS = 2;
+const MAX_FALLBACKS = 2;
 /** Incarnations of one plugin that are connected and have not delivered a list. */
 const MAX_WAITING = 4;
 /** While a lost plugin's socket still listens it is given this long to come back before its predecessor is asked. */
 const FALLBACK_AFTER_MS = 2000;
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
 const PROVEN_AFTER_MS = 10_000;
-/** After a session was closed for flooding, this many update intervals pass before it is opened again. */
-const FLOOD_PAUSE_INTERVALS = 10;
-const FIRST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 30_000;
 
 /** What is known beside the instance. */
 export interface Facts {
@@ -23,7 +20,7 @@ export interface Facts {
   readonly siblings: readonly Instance[];
   /** Incarnations of its type serve side by side. */
   readonly coexist: boolean;
-  /** Whether somebody listens on its very endpoint. Asked of the kernel, so only where it decides something. */
+  /** Whether somebody listens on its very endpoint. Asked of the kernel, so only of those that are lost; false of others. */
   readonly isListening: boolean;
   /** How long its last session has lasted; undefined: it has not been ready since it was lost before. */
   readonly servedForMs: number | undefined;
@@ -32,23 +29,6 @@ export interface Facts {
   /** `flood.updates.interval` of its policy. */
   readonly updateIntervalMs: number;
 }
-
-/** What is to be done. */
-export type Action =
-  | { readonly do: 'note-ready' }
-  | { readonly do: 'note-lost'; readonly failures: number }
-  /** Its session is closed; nothing is reported by it any more. */
-  | { readonly do: 'end-session' }
-  | { readonly do: 'drop-lists' }
-  /** It came true by itself; a pull that runs is what made it true, and ends by itself. */
-  | { readonly do: 'cancel-sleeping-pull' }
-  /** Nobody comes back to it. */
-  | { readonly do: 'cancel-pull' }
-  | { readonly do: 'pull'; readonly delayMs: number }
-  /** A predecessor is asked, if nobody is connected by then. */
-  | { readonly do: 'fall-back'; readonly to: Instance; readonly delayMs: number }
-  /** It is replaced: kept as fallback while it listens. */
-  | { readonly do: 'retire'; readonly whom: Instance };
 
 /**
  * What follows from a change.
@@ -68,11 +48,8 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
   }
   const failures = provenAnew(instance, facts) ? 0 : facts.failures;
   const noted: Action[] = isConnected(instance) ? [] : [{ do: 'note-lost', failures }];
+  if (isLost(instance)) return [...noted, ...lost(instance, { ...facts, failures })];
   switch (instance.state) {
-    case 'restored':
-      return instance.reason === 'settling' ? [...noted, ...lost(instance, { ...seen(facts), failures })] : noted;
-    case 'held':
-      return isReplaced(instance) ? noted : [...noted, ...lost(instance, { ...seen(facts), failures })];
     case 'quarantined':
       return [...noted, ...fallBack(facts.siblings, 0)];
     case 'gone':
@@ -82,44 +59,39 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
   }
 }
 
-/** What follows when an instance took over: what it replaces is let go only now (make before break). */
-export function afterServing(instance: Instance, { siblings, coexist }: Pick<Facts, 'siblings' | 'coexist'>): Action[] {
+/** Whether an instance is lost and may come back: what follows depends on whether somebody listens on its endpoint still. */
+export function isLost(instance: Instance): boolean {
+  if (instance.state === 'restored') return instance.reason === 'settling';
+  return instance.state === 'held' && !isReplaced(instance);
+}
+
+/** Who is let go when an instance took over: those that it replaces, only now (make before break), or itself if it is late. */
+export function afterServing(
+  instance: Instance,
+  { siblings, coexist }: Pick<Facts, 'siblings' | 'coexist'>,
+): readonly Instance[] {
   if (instance.state === 'connecting' || coexist) return [];
   const isLate = siblings.some((one) => one.seq > instance.seq && one.isServing && isConnected(one));
-  if (isLate) return [{ do: 'retire', whom: instance }];
-  return siblings
-    .filter((one) => one !== instance && one.seq < instance.seq && isLive(one) && one.state !== 'connecting')
-    .map((whom) => ({ do: 'retire', whom }));
+  if (isLate) return [instance];
+  return siblings.filter(
+    (one) => one !== instance && one.seq < instance.seq && isLive(one) && one.state !== 'connecting',
+  );
 }
 
-/**
- * What stands while the socket of a connected plugin is not at its path: it goes on serving, and says so.
- * A plugin of the watcher door is `orphaned` until its newcomer was asked, whatever becomes of the path meanwhile.
- *
- * @param key the incarnation at its path now; undefined: none
- * @returns undefined while the path is its own
- */
-export function lostPath({ door, socketKey }: Instance, key: string | undefined): InstanceReport | undefined {
-  if (key === socketKey) return undefined;
-  if (key === undefined && door === 'register') {
-    return { state: 'ready', reason: 'path-missing', message: 'its socket file vanished; it goes on serving' };
-  }
-  return { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' };
+/** Whether a replaced instance is kept as fallback if it listens: without its registration socket nobody is asked there any more. */
+export function mayFallBackTo({ reason }: Instance): boolean {
+  return reason !== 'socket-removed';
 }
 
-/** What a look at the path of a connected plugin comes to. @param key as for `lostPath` @returns undefined: nothing new */
-export function afterLook(instance: Instance, key: string | undefined): InstanceReport | undefined {
-  const lost = lostPath(instance, key);
-  if (lost !== undefined) return instance.reason === 'recycled' ? undefined : lost;
-  if (instance.reason !== 'path-missing' && instance.reason !== 'path-taken') return undefined;
-  return { state: 'ready', reason: 'registered', message: 'its socket is back in place' };
+/** What becomes of an instance that is replaced. @param isKept as fallback, because it listens */
+export function afterReplacement(isKept: boolean): InstanceReport {
+  const message = isKept ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
+  return { state: isKept ? 'held' : 'gone', reason: 'replaced', message };
 }
 
-/** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */
-export function waitMs({ reason }: Instance, failures: number, updateIntervalMs: number): number {
-  const pause = reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * updateIntervalMs : 0;
-  const growing = failures === 0 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 8));
-  return Math.max(pause, growing);
+/** Fallbacks of one plugin that are too many. @param fallbacks newest registration first */
+export function surplusFallbacks(fallbacks: readonly Instance[]): readonly Instance[] {
+  return fallbacks.slice(MAX_FALLBACKS);
 }
 
 /** Whether nobody speaks for a plugin, so that a predecessor has to. */
@@ -129,12 +101,6 @@ export function needsFallback(siblings: readonly Instance[]): boolean {
 
 function provenAnew(instance: Instance, { servedForMs }: Facts): boolean {
   return !isConnected(instance) && servedForMs !== undefined && servedForMs >= PROVEN_AFTER_MS;
-}
-
-/** The facts with the kernel asked once. */
-function seen(facts: Facts): Facts {
-  const { siblings, coexist, isListening, servedForMs, failures, updateIntervalMs } = facts;
-  return { siblings, coexist, isListening, servedForMs, failures, updateIntervalMs };
 }
 
 function lost(instance: Instance, { siblings, isListening, failures, updateIntervalMs }: Facts): Action[] {

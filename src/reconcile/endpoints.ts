@@ -1,7 +1,8 @@
 // Where known instances are now: whether the very socket that registered is still at its path, and whether it listens.
 import { incarnationKey, mayListen, type Listener } from '../model/ids.js';
 import type { Instance } from '../model/instance.js';
-import type { PinnedSocket } from '../model/plugin.js';
+import type { EndpointSource, PinnedSocket } from '../model/plugin.js';
+import type { Roster } from './roster.js';
 
 /** The sockets on disk: `pluginSide` (platform/peer/plugin-side). */
 export interface EndpointPorts {
@@ -12,32 +13,35 @@ export interface EndpointPorts {
 }
 
 /** Looks at the endpoints of instances. */
-export class Endpoints {
+export class Endpoints implements EndpointSource {
   readonly #ports: EndpointPorts;
+  readonly #roster: Pick<Roster, 'get'>;
 
-  constructor(ports: EndpointPorts) {
+  constructor(ports: EndpointPorts, roster: Pick<Roster, 'get'>) {
     this.#ports = ports;
+    this.#roster = roster;
   }
 
   /** Whether somebody listens on the very endpoint of an instance. */
-  readonly isListening = (instance: Instance): boolean => {
+  isListening(instance: Instance): boolean {
     const pinned = this.#pinAgain(instance);
     if (pinned === undefined) return false;
     const found = this.#ports.listenerOf(pinned);
     pinned.release();
     return mayListen(found);
-  };
+  }
 
   /**
    * For asking an incumbent without a session; whoever asks releases it. What a quarantine or its removed socket keeps out
    * is no incumbent.
    */
-  readonly forAsking = (instance: Instance | undefined): PinnedSocket | undefined => {
+  forAsking(instanceId: string): PinnedSocket | undefined {
+    const instance = this.#roster.get(instanceId);
     if (instance === undefined || instance.state === 'quarantined' || instance.reason === 'socket-removed') {
       return undefined;
     }
     return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
-  };
+  }
 
   /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
   #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {

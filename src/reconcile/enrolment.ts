@@ -35,12 +35,20 @@ export interface EnrolmentPorts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Where the socket of a request is, as far as that can be said of what was refused. */
-  readonly whereIs: (request: RegistrationRequest) => string;
-  /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
-  readonly lifecycle: InstanceReports;
+  /** Takes what handlers say: the roster is changed by it, and what follows follows from that. */
+  readonly reports: InstanceReports;
   /** Knows whether the broker comes back to an instance by itself, at a time of its own. */
   readonly reconciler: Pick<Reconciler, 'has'>;
+}
+
+/** A registration that was admitted, and whose turn it is. */
+interface Entering {
+  readonly request: RegistrationRequest;
+  readonly verdict: Admitted;
+  readonly handler: PluginHandler;
+  readonly id: string;
+  /** Its place in the order of registrations. */
+  readonly seq: number;
 }
 
 /** The mechanism behind Register, the watcher door, restart and pulls. */
@@ -87,30 +95,21 @@ export class Enrolments implements Enroller {
       if (handler === undefined) throw new Error(`admission let in the type ${request.type} that no handler serves`);
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
       const key = handler.serialBy === 'plugin' ? pluginKey(request) : id;
+      const entering = { request, verdict, handler, id, seq };
       // Whoever gave up while others of its name were registering is not taken in when its turn comes.
-      const register = (): Promise<Outcome> => this.#register(request, verdict, handler, id, seq, signal);
-      return await this.#ports.lane.run(key, register, signal);
+      return await this.#ports.lane.run(key, () => this.#register(entering, signal), signal);
     } finally {
       socket.release();
       endpoint.release();
     }
   }
 
-  async #register(
-    request: RegistrationRequest,
-    verdict: Admitted,
-    handler: PluginHandler,
-    id: string,
-    seq: number,
-    signal: AbortSignal,
-  ): Promise<Outcome> {
-    const { roster } = this.#ports;
+  async #register(entering: Entering, signal: AbortSignal): Promise<Outcome> {
+    const { request, verdict, id, seq } = entering;
+    const { roster, reports, store } = this.#ports;
     const known = roster.get(id);
-    // The same incarnation again while it serves: nothing to do, nothing leaks.
     if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
-      if (!request.pulled) known.counters.registrations += 1;
-      if (known.isPresumed && !request.pulled) await this.#ownWord(known);
-      return { ok: true, instanceId: id, durable: known.isDurable && (await this.#ports.store.isKept()) };
+      return this.#again(known, request);
     }
     const wasFallback = request.pulled && known !== undefined && isReplaced(known);
     const refusedNow = verdict.recheck();
@@ -118,31 +117,49 @@ export class Enrolments implements Enroller {
     // A pull is no new registration: it does not overtake those who registered meanwhile.
     const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
     const { state } = instance;
-    const told: InstanceReport[] = [];
     try {
-      const handle = this.#handle(id, (report) => void told.splice(0, 1, report));
-      const answer = handler.register(this.#held(instance), handle, signal);
-      this.#ports.store.expect();
-      const accepted = await answer;
-      const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
-      if (over !== undefined) {
-        void handler.deregister(id, instance.reason).catch(() => undefined);
-        throw new Refused(overRefusal(instance, over));
-      }
-      instance.counters.registrations += request.pulled ? 0 : 1;
-      const isKnown = request.pulled || request.door === 'watcher';
-      const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;
-      roster.confirm(instance, accepted, isBack ? 'confirmed' : 'registered');
-      if (!request.pulled) this.#correct(instance);
+      await this.#handOver(instance, entering, signal);
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
       roster.reject(instance, refusal, !hasVanished(request, refusal), wasFallback);
       return { ok: false, refusal, instanceId: id };
     }
-    if (instance.isServing) this.#ports.lifecycle.serving(id);
-    const durable = await this.#ports.store.persist(instance);
+    if (instance.isServing) reports.serving(id);
+    const durable = await store.persist(instance);
     return { ok: true, instanceId: id, durable };
+  }
+
+  /** The same incarnation again while it serves: nothing to do, nothing leaks. */
+  async #again(known: Instance, { pulled }: RegistrationRequest): Promise<Outcome> {
+    if (!pulled) known.counters.registrations += 1;
+    if (known.isPresumed && !pulled) await this.#ownWord(known);
+    return { ok: true, instanceId: known.id, durable: known.isDurable && (await this.#ports.store.isKept()) };
+  }
+
+  /**
+   * Has the handler take a plugin in, and enters that it did.
+   *
+   * @throws what the handler throws, and Refused when the instance ended while its plugin was being asked
+   */
+  async #handOver(instance: Instance, { request, handler, id }: Entering, signal: AbortSignal): Promise<void> {
+    const { roster, store } = this.#ports;
+    const { state } = instance;
+    const told: InstanceReport[] = [];
+    const handle = this.#handle(id, (report) => void told.splice(0, 1, report));
+    const answer = handler.register(this.#held(instance), handle, signal);
+    store.expect();
+    const accepted = await answer;
+    const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
+    if (over !== undefined) {
+      void handler.deregister(id, instance.reason).catch(() => undefined);
+      throw new Refused(overRefusal(instance, over));
+    }
+    instance.counters.registrations += request.pulled ? 0 : 1;
+    const isKnown = request.pulled || request.door === 'watcher';
+    const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;
+    roster.confirm(instance, accepted, isBack ? 'confirmed' : 'registered');
+    if (!request.pulled) this.#correct(instance);
   }
 
   #hasItsSession(known: Instance): boolean {
@@ -171,7 +188,7 @@ export class Enrolments implements Enroller {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;
       const message = `${endpointPath} registered as ${name}`;
-      this.#ports.lifecycle.report(other.id, { state: 'gone', reason: 'path-taken', message });
+      this.#ports.reports.report(other.id, { state: 'gone', reason: 'path-taken', message });
     }
   }
 
@@ -212,9 +229,9 @@ export class Enrolments implements Enroller {
       id,
       report: (report) => {
         note(report);
-        this.#ports.lifecycle.report(id, report);
+        this.#ports.reports.report(id, report);
       },
-      serving: () => this.#ports.lifecycle.serving(id),
+      serving: () => this.#ports.reports.serving(id),
     };
   }
 
@@ -226,7 +243,7 @@ export class Enrolments implements Enroller {
 
   #about(request: RegistrationRequest): { readonly plugin: string; readonly socket: string } {
     const plugin = pluginKey({ type: cut(request.type, 64), name: cut(request.name, 128) });
-    return { plugin, socket: cut(request.socket?.path ?? this.#ports.whereIs(request), 160) };
+    return { plugin, socket: cut(request.socket?.path ?? this.#ports.admission.whereIs(request), 160) };
   }
 
   /** We came back to an incarnation that is there no more, as after a healthy restart: nobody was refused. */

@@ -1,28 +1,21 @@
-// Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts), and does that.
+// Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts, pull.ts, after-look.ts),
+// and does that.
 import type { Clock } from '../kernel/clock.js';
-import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
-import { isTransient, type Reason, type StateReason } from '../model/reasons.js';
+import type { PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
-import { isConnected, isReplaced, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import type { Change, Instance, RosterListener } from '../model/instance.js';
 import type { Attempt, Enroller } from '../model/registration.js';
-import {
-  afterChange,
-  afterLook,
-  afterServing,
-  lostPath,
-  MAX_FALLBACKS,
-  needsFallback,
-  waitMs,
-  type Action,
-  type Facts,
-} from './consequences.js';
+import type { Action } from './actions.js';
+import { afterListenerLook, lookFor } from './after-look.js';
+import { afterChange, isLost, needsFallback, type Facts } from './consequences.js';
+import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
 import { PathLooks, type PathLookPorts } from './path-looks.js';
-import { afterRefusal, isFinal, isVanished, isWorthPulling, mayReturn, pullRequest } from './pull.js';
+import { afterPull, isAsked, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
+import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
-import type { Settling } from './settling.js';
 
 /** What lifecycle needs. */
 export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
@@ -37,12 +30,12 @@ export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
   readonly lists: { drop(instanceId: string): void };
   readonly endpoints: Pick<Endpoints, 'isListening'>;
   readonly sockets: Pick<EndpointPorts, 'keyAt'>;
-  /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
-  readonly settling: Pick<Settling, 'lossOf'>;
+  readonly reports: Reports;
+  readonly endings: Endings;
 }
 
 /** Follows the roster and acts. */
-export class Lifecycle implements RosterListener, InstanceReports {
+export class Lifecycle implements RosterListener {
   readonly #ports: LifecyclePorts;
   readonly #graces: Graces;
   readonly #readySince = new Map<string, number>();
@@ -59,128 +52,9 @@ export class Lifecycle implements RosterListener, InstanceReports {
       sockets: ports.sockets,
       over: (instance) => {
         const message = `did not come back within its grace (${instance.message})`;
-        ports.roster.report(instance.id, { state: 'gone', reason: 'grace-over', message });
+        ports.endings.close(instance, 'grace-over', message);
       },
     });
-  }
-
-  /** A report of a handler. A loss may mean that the plugin restarts itself, because we gave it a reason. */
-  report(id: string, report: InstanceReport): void {
-    const { roster, settling } = this.#ports;
-    const instance = roster.get(id);
-    if (instance === undefined || this.#stopped) return;
-    const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
-    const wasHeld = instance.state === 'held';
-    roster.report(id, loss ?? this.#honest(instance, report));
-    // One that answers again may have lost its path while it did not.
-    if (wasHeld && isConnected(instance) && instance.door === 'register') this.#checkPath(instance);
-  }
-
-  /** What a handler cannot know: whether somebody listens still, and whose the plugin's path is. */
-  #honest(instance: Instance, report: InstanceReport): InstanceReport {
-    if (report.state === 'ready' && report.reason !== 'recycled' && isConnected(instance)) {
-      // At the watcher door a vanished socket is a de-registration, which is not told here.
-      const isLookedAt = instance.door === 'register' || instance.state === 'orphaned';
-      return (isLookedAt ? lostPath(instance, this.#ports.sockets.keyAt(instance.socketPath)) : undefined) ?? report;
-    }
-    // A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left.
-    if (report.reason !== 'reopening' || this.#ports.endpoints.isListening(instance)) return report;
-    return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };
-  }
-
-  /** An instance took over: what it replaces is let go only now (make before break). */
-  serving(id: string): void {
-    const instance = this.#ports.roster.get(id);
-    if (instance === undefined) return;
-    instance.isServing = true;
-    instance.wasWatched = true;
-    this.#carryOut(instance, afterServing(instance, this.#facts(instance)));
-  }
-
-  /** Closes an instance for good, with a reason. */
-  close(instance: Instance, reason: StateReason, message: string): void {
-    this.#ports.roster.report(instance.id, { state: 'gone', reason, message });
-  }
-
-  /** Wants an instance back, through the whole of admission. */
-  pull(instance: Instance, delayMs: number, onlyWhenNeeded: () => boolean = () => true): void {
-    const { id } = instance;
-    this.#ports.reconciler.want(
-      {
-        key: id,
-        incarnation: instance.socketKey,
-        attempt: async (signal) => (onlyWhenNeeded() ? this.#pullOnce(id, signal) : { done: true }),
-      },
-      delayMs,
-      this.#failures.get(id) ?? 0,
-    );
-  }
-
-  /**
-   * Looks where plugins' socket files are now, a few in a turn; called on file events and by the rescan.
-   *
-   * @param names in the device-plugin directory that changed; undefined: each plugin is looked at
-   */
-  checkPaths(names?: ReadonlySet<string>): void {
-    this.#pathLooks.begin(names);
-  }
-
-  #look(instance: Instance): void {
-    if (isReplaced(instance) && !this.#ports.endpoints.isListening(instance)) {
-      this.close(instance, 'replaced', 'a newer incarnation took over');
-    } else if (isConnected(instance) && instance.door === 'register') {
-      this.#checkPath(instance);
-    } else if (mayReturn(instance) && !this.#ports.reconciler.has(instance.id, instance.socketKey)) {
-      if (this.#ports.endpoints.isListening(instance)) this.pull(instance, 0);
-    }
-  }
-
-  /** Cancels all alarms. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#pathLooks.stop();
-    this.#graces.stop();
-    const { roster, handlers } = this.#ports;
-    for (const { id, type } of [...roster.all()]) {
-      await handlers
-        .get(type)
-        ?.deregister(id, 'broker-stopping')
-        .catch(() => undefined);
-    }
-  }
-
-  async #pullOnce(id: string, signal: AbortSignal): Promise<Attempt> {
-    const { roster } = this.#ports;
-    const instance = roster.get(id);
-    if (instance === undefined || !(isWorthPulling(instance) || isReplaced(instance))) {
-      // Its quarantine is over and there is no socket to ask: only discovery may find one. Its grace runs.
-      const message = 'its quarantine is over, and its registration socket is not there';
-      if (instance?.state === 'quarantined') roster.report(id, { state: 'held', reason: 'connection-lost', message });
-      return { done: true };
-    }
-    const outcome = await this.#ports.enrolments.enrol(pullRequest(instance), signal);
-    if (outcome.ok) {
-      // Lost again before the registration was on disk: the pending registration goes on, or nobody would come back to it.
-      const isLost = this.#ports.roster.get(id) === instance && isWorthPulling(instance);
-      return isLost ? { done: false, atLeastMs: this.#waitMs(instance) } : { done: true };
-    }
-    const { refusal } = outcome;
-    if (isFinal(refusal)) {
-      if (isReplaced(instance)) this.close(instance, 'replaced', refusal.message);
-      else {
-        const lost: InstanceReport = { state: 'held', reason: 'connection-lost', message: refusal.message };
-        // A plugin that may not register again cannot be restarting itself, so it is not settling.
-        if (isVanished(refusal)) this.report(id, lost);
-        else this.#ports.roster.report(id, lost);
-      }
-      return { done: true };
-    }
-    this.#failures.set(id, (this.#failures.get(id) ?? 0) + 1);
-    // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
-    if (instance.state === 'quarantined' && !isTransient(refusal)) {
-      roster.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
-    }
-    return afterRefusal(instance, refusal);
   }
 
   /** An instance changed. */
@@ -188,89 +62,6 @@ export class Lifecycle implements RosterListener, InstanceReports {
     if (this.#stopped) return;
     this.#graces.follow(instance);
     this.#carryOut(instance, afterChange(instance, before, this.#facts(instance)));
-  }
-
-  #waitMs(instance: Instance): number {
-    const { failures, updateIntervalMs } = this.#facts(instance);
-    return waitMs(instance, failures, updateIntervalMs);
-  }
-
-  #facts(instance: Instance): Facts {
-    const { roster, clock, endpoints } = this.#ports;
-    const since = this.#readySince.get(instance.id);
-    return {
-      siblings: roster.ofPlugin(instance.type, instance.name),
-      coexist: this.#handler(instance)?.coexist === true,
-      get isListening() {
-        return endpoints.isListening(instance);
-      },
-      servedForMs: since === undefined ? undefined : clock.mono() - since,
-      failures: this.#failures.get(instance.id) ?? 0,
-      updateIntervalMs: this.#policyOf(instance).flood.updates.intervalMs,
-    };
-  }
-
-  #carryOut(instance: Instance, actions: readonly Action[]): void {
-    for (const action of actions) this.#act(instance, action);
-  }
-
-  #act(instance: Instance, action: Action): void {
-    const { reconciler, clock, lists } = this.#ports;
-    const { id } = instance;
-    switch (action.do) {
-      case 'note-ready':
-        this.#readySince.set(id, clock.mono());
-        return;
-      case 'note-lost':
-        this.#readySince.delete(id);
-        this.#failures.set(id, action.failures);
-        return;
-      case 'end-session':
-        this.#endSession(instance, instance.reason);
-        return;
-      case 'drop-lists':
-        lists.drop(id);
-        return;
-      case 'cancel-sleeping-pull':
-        reconciler.unwantAsleep(id);
-        return;
-      case 'cancel-pull':
-        reconciler.unwant(id);
-        return;
-      case 'pull':
-        this.pull(instance, action.delayMs);
-        return;
-      case 'fall-back':
-        this.pull(action.to, action.delayMs, () => needsFallback(this.#facts(action.to).siblings));
-        return;
-      case 'retire':
-        this.#retire(action.whom);
-    }
-  }
-
-  #endSession(instance: Instance, reason: Reason): void {
-    void this.#handler(instance)
-      ?.deregister(instance.id, reason)
-      .catch(() => undefined);
-  }
-
-  #retire(instance: Instance): void {
-    const { roster, reconciler } = this.#ports;
-    this.#endSession(instance, 'replaced');
-    reconciler.unwant(instance.id);
-    this.#ports.lists.drop(instance.id);
-    instance.isServing = false;
-    // A driver's service listens on when its registration socket is removed; nobody is asked there any more.
-    const listens = instance.reason !== 'socket-removed' && this.#ports.endpoints.isListening(instance);
-    const message = listens ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
-    roster.report(instance.id, { state: listens ? 'held' : 'gone', reason: 'replaced', message });
-    const fallbacks = roster.ofPlugin(instance.type, instance.name).filter(isReplaced);
-    for (const surplus of fallbacks.slice(MAX_FALLBACKS)) this.close(surplus, 'replaced', message);
-  }
-
-  #checkPath(instance: Instance): void {
-    const report = afterLook(instance, this.#ports.sockets.keyAt(instance.socketPath));
-    if (report !== undefined) this.#ports.roster.report(instance.id, report);
   }
 
   /** An entry was dropped for good. */
@@ -282,6 +73,20 @@ export class Lifecycle implements RosterListener, InstanceReports {
     this.#ports.lists.drop(instance.id);
   }
 
+  /** Wants an instance back, through the whole of admission. */
+  pull(instance: Instance, delayMs: number): void {
+    this.#want(instance, delayMs, (signal) => this.#pullOnce(instance.id, signal));
+  }
+
+  /**
+   * Looks where plugins' socket files are now, a few in a turn; called on file events and by the rescan.
+   *
+   * @param names in the device-plugin directory that changed; undefined: each plugin is looked at
+   */
+  checkPaths(names?: ReadonlySet<string>): void {
+    this.#pathLooks.begin(names);
+  }
+
   /** When a held instance of a socket is given up, epoch milliseconds; undefined where no clock runs for it. */
   keptUntil(type: string, name: string, socket: string): number | undefined {
     const held = this.#ports.roster
@@ -290,11 +95,114 @@ export class Lifecycle implements RosterListener, InstanceReports {
     return held === undefined ? undefined : this.#graces.endsAt(held.id);
   }
 
-  #policyOf({ type, name, socketPath }: Instance): PluginPolicy {
-    return this.#ports.policies.policyFor(type, name, socketPath);
+  /** Cancels all alarms, and lets go of all instances. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#ports.reports.stop();
+    this.#pathLooks.stop();
+    this.#graces.stop();
+    const { roster, handlers } = this.#ports;
+    for (const { id, type } of [...roster.all()]) {
+      await handlers
+        .get(type)
+        ?.deregister(id, 'broker-stopping')
+        .catch(() => undefined);
+    }
   }
 
-  #handler(instance: Instance): PluginHandler | undefined {
-    return this.#ports.handlers.get(instance.type);
+  #look(instance: Instance): void {
+    const { reconciler, endpoints, reports } = this.#ports;
+    const look = lookFor(instance, reconciler.has(instance.id, instance.socketKey));
+    if (look === 'path') reports.checkPath(instance);
+    if (look === 'listener') this.#carryOut(instance, afterListenerLook(instance, endpoints.isListening(instance)));
+  }
+
+  #want({ id, socketKey }: Instance, delayMs: number, attempt: (signal: AbortSignal) => Promise<Attempt>): void {
+    const failures = this.#failures.get(id) ?? 0;
+    this.#ports.reconciler.want({ key: id, incarnation: socketKey, attempt }, delayMs, failures);
+  }
+
+  async #pullOnce(id: string, signal: AbortSignal): Promise<Attempt> {
+    const instance = this.#ports.roster.get(id);
+    const { attempt, actions } = isAsked(instance) ? await this.#ask(instance, signal) : withoutAsking(instance);
+    if (instance !== undefined) this.#carryOut(instance, actions);
+    return attempt;
+  }
+
+  async #ask(instance: Instance, signal: AbortSignal): Promise<Pulled> {
+    const outcome = await this.#ports.enrolments.enrol(pullRequest(instance), signal);
+    const isKnown = this.#ports.roster.get(instance.id) === instance;
+    return afterPull(instance, outcome, { isKnown, ...this.#pace(instance) });
+  }
+
+  #facts(instance: Instance): Facts {
+    const { clock, endpoints } = this.#ports;
+    const since = this.#readySince.get(instance.id);
+    return {
+      siblings: this.#siblings(instance),
+      coexist: this.#ports.handlers.get(instance.type)?.coexist === true,
+      isListening: isLost(instance) && endpoints.isListening(instance),
+      servedForMs: since === undefined ? undefined : clock.mono() - since,
+      ...this.#pace(instance),
+    };
+  }
+
+  /** What says how soon the broker may come back to an instance. */
+  #pace(instance: Instance): Pick<Facts, 'failures' | 'updateIntervalMs'> {
+    const failures = this.#failures.get(instance.id) ?? 0;
+    return { failures, updateIntervalMs: this.#policyOf(instance).flood.updates.intervalMs };
+  }
+
+  #siblings({ type, name }: Instance): readonly Instance[] {
+    return this.#ports.roster.ofPlugin(type, name);
+  }
+
+  #carryOut(instance: Instance, actions: readonly Action[]): void {
+    for (const action of actions) this.#act(instance, action);
+  }
+
+  #act(instance: Instance, action: Action): void {
+    const { roster, reconciler, clock, lists, reports, endings } = this.#ports;
+    const { id } = instance;
+    switch (action.do) {
+      case 'note-ready':
+        return void this.#readySince.set(id, clock.mono());
+      case 'note-lost':
+        this.#readySince.delete(id);
+        return void this.#failures.set(id, action.failures);
+      case 'note-failed':
+        return void this.#failures.set(id, action.failures);
+      case 'end-session':
+        return endings.endSession(instance, instance.reason);
+      case 'drop-lists':
+        return lists.drop(id);
+      case 'cancel-sleeping-pull':
+        return reconciler.unwantAsleep(id);
+      case 'cancel-pull':
+        return reconciler.unwant(id);
+      case 'pull':
+        return this.pull(instance, action.delayMs);
+      case 'fall-back':
+        return this.#fallBack(action.to, action.delayMs);
+      case 'retire':
+        return endings.retire(action.whom);
+      case 'close-replaced':
+        return endings.close(instance, 'replaced', action.message);
+      case 'report':
+        return roster.report(id, action.report);
+      case 'report-loss':
+        return reports.report(id, action.report);
+    }
+  }
+
+  /** Asks a predecessor, unless somebody speaks for its plugin by then. */
+  #fallBack(instance: Instance, delayMs: number): void {
+    this.#want(instance, delayMs, (signal) =>
+      needsFallback(this.#siblings(instance)) ? this.#pullOnce(instance.id, signal) : Promise.resolve({ done: true }),
+    );
+  }
+
+  #policyOf({ type, name, socketPath }: Instance): PluginPolicy {
+    return this.#ports.policies.policyFor(type, name, socketPath);
   }
 }

@@ -1,16 +1,16 @@
 // What it means that a plugin of the watcher door serves but could not be told so yet.
 import type { NoticeBoard } from '../model/registration.js';
-import type { Lifecycle } from './lifecycle.js';
+import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
 /** Shows on an instance whether its plugin knows that it is registered. */
 export class Notices implements NoticeBoard {
   readonly #roster: Roster;
-  readonly #lifecycle: Lifecycle;
+  readonly #reports: Reports;
 
-  constructor(roster: Roster, lifecycle: Lifecycle) {
+  constructor(roster: Roster, reports: Reports) {
     this.#roster = roster;
-    this.#lifecycle = lifecycle;
+    this.#reports = reports;
   }
 
   isRegistered(id: string): boolean {
@@ -19,6 +19,6 @@ export class Notices implements NoticeBoard {
 
   notifyPending(id: string, isPending: boolean, message: string): void {
     if (this.#roster.get(id)?.state !== 'ready') return;
-    this.#lifecycle.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
+    this.#reports.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
   }
 }

@@ -1,22 +1,22 @@
 // What an operator orders about plugins: close their incarnations, or drop what is known of them.
 import { isConnected, type Instance } from '../model/instance.js';
-import type { Lifecycle } from './lifecycle.js';
+import type { Endings } from './endings.js';
 import type { Roster } from './roster.js';
 
 /** Acts on the roster for operators. */
 export class OperatorActions {
   readonly #roster: Roster;
-  readonly #lifecycle: Lifecycle;
+  readonly #endings: Endings;
 
-  constructor(roster: Roster, lifecycle: Lifecycle) {
+  constructor(roster: Roster, endings: Endings) {
     this.#roster = roster;
-    this.#lifecycle = lifecycle;
+    this.#endings = endings;
   }
 
   /** Closes every incarnation of a plugin that may be back. Returns them: the caller keeps them out. */
   closeAll(type: string, name: string): Instance[] {
     const closed = this.#roster.ofPlugin(type, name).filter(mayBeBack);
-    for (const instance of closed) this.#lifecycle.close(instance, 'deregistered', 'was closed by an operator');
+    for (const instance of closed) this.#endings.close(instance, 'deregistered', 'was closed by an operator');
     return closed;
   }
 
@@ -24,7 +24,7 @@ export class OperatorActions {
   forget(type: string, name: string): number {
     const instances = this.#roster.ofPlugin(type, name).filter((one) => !isConnected(one));
     for (const instance of instances) {
-      if (isNotOver(instance)) this.#lifecycle.close(instance, 'deregistered', 'was forgotten by an operator');
+      if (isNotOver(instance)) this.#endings.close(instance, 'deregistered', 'was forgotten by an operator');
       this.#roster.remove(instance);
     }
     return instances.length;

@@ -1,9 +1,15 @@
-// When the broker comes back to a plugin by itself, and when it is pointless. Pure.
+// When the broker comes back to a plugin by itself, when it is pointless, and what comes of it. Pure.
 import { pluginKey, type PluginId } from '../model/ids.js';
-import type { Instance } from '../model/instance.js';
+import { isReplaced, type Instance } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
-import type { RegistrationRequest } from '../model/plugin.js';
-import type { Refusal, RefusalCode } from '../model/reasons.js';
+import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
+import { isTransient, type Refusal, type RefusalCode } from '../model/reasons.js';
+import type { Action } from './actions.js';
+
+/** After a session was closed for flooding, this many update intervals pass before it is opened again. */
+const FLOOD_PAUSE_INTERVALS = 10;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 30_000;
 
 /** Reasons of `held` after which the incarnation may still live, so that its stream is opened again. */
 const REOPENED = new Set(['connection-lost', 'reopening', 'stream-failed', 'update-flood']);
@@ -48,6 +54,70 @@ export function isFinal(refusal: Refusal): boolean {
 /** Whether a refusal says no more than that the incarnation is no longer there. */
 export function isVanished(refusal: Refusal): boolean {
   return VANISHED.has(refusal.code);
+}
+
+/** The first loss of a proven session is taken up at once; one that keeps ending waits longer and longer. */
+export function waitMs({ reason }: Instance, failures: number, updateIntervalMs: number): number {
+  const pause = reason === 'update-flood' ? FLOOD_PAUSE_INTERVALS * updateIntervalMs : 0;
+  const growing = failures === 0 ? 0 : Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(failures, 8));
+  return Math.max(pause, growing);
+}
+
+/** What a pull came to. */
+export interface Pulled {
+  readonly attempt: Attempt;
+  readonly actions: readonly Action[];
+}
+
+/** What is known beside the instance when its pull is over. */
+export interface PullFacts {
+  /** Its record is still in the roster. */
+  readonly isKnown: boolean;
+  /** Losses and refusals in a row. */
+  readonly failures: number;
+  /** `flood.updates.interval` of its policy. */
+  readonly updateIntervalMs: number;
+}
+
+/** Whether a pull asks its plugin: it was lost and may come back, or stands by as fallback. */
+export function isAsked(instance: Instance | undefined): instance is Instance {
+  return instance !== undefined && (isWorthPulling(instance) || isReplaced(instance));
+}
+
+/** What a pull comes to that asks nobody. */
+export function withoutAsking(instance: Instance | undefined): Pulled {
+  // Its quarantine is over and there is no socket to ask: only discovery may find one. Its grace runs.
+  const message = 'its quarantine is over, and its registration socket is not there';
+  const actions = instance?.state === 'quarantined' ? [{ do: 'report', report: held(message) } as const] : [];
+  return { attempt: { done: true }, actions };
+}
+
+/** What a pull comes to whose plugin was asked. @param instance as it is now */
+export function afterPull(instance: Instance, outcome: Outcome, facts: PullFacts): Pulled {
+  if (outcome.ok) {
+    // Lost again before the registration was on disk: the pending registration goes on, or nobody would come back to it.
+    const isLost = facts.isKnown && isWorthPulling(instance);
+    const atLeastMs = waitMs(instance, facts.failures, facts.updateIntervalMs);
+    return { attempt: isLost ? { done: false, atLeastMs } : { done: true }, actions: [] };
+  }
+  const { refusal } = outcome;
+  const attempt = afterRefusal(instance, refusal);
+  if (isFinal(refusal)) return { attempt, actions: [afterFinal(instance, refusal)] };
+  const failed: Action = { do: 'note-failed', failures: facts.failures + 1 };
+  // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
+  const isHeld = instance.state === 'quarantined' && !isTransient(refusal);
+  return { attempt, actions: isHeld ? [failed, { do: 'report', report: held(refusal.message) }] : [failed] };
+}
+
+/** A plugin that may not register again cannot be restarting itself, so it is not settling; one that has gone may be. */
+function afterFinal(instance: Instance, refusal: Refusal): Action {
+  const { message } = refusal;
+  if (isReplaced(instance)) return { do: 'close-replaced', message };
+  return { do: isVanished(refusal) ? 'report-loss' : 'report', report: held(message) };
+}
+
+function held(message: string): InstanceReport {
+  return { state: 'held', reason: 'connection-lost', message };
 }
 
 /** What a refused attempt to bring a plugin back comes to: none more, or another when the refusal allows it. */

@@ -2,11 +2,12 @@
 import type { FloodListener, Quarantine } from '../model/flood.js';
 import { DEVICE_PLUGIN, pluginKey, sameProcess } from '../model/ids.js';
 import { isConnected, isReplaced, type Instance } from '../model/instance.js';
-import type { PluginHandler } from '../model/plugin.js';
 import type { Enroller } from '../model/registration.js';
+import type { Endings } from './endings.js';
 import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal } from './pull.js';
 import type { Reconciler } from './reconciler.js';
+import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
 /** What is acted on. */
@@ -15,7 +16,8 @@ export interface QuarantineResponsePorts {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly lifecycle: Lifecycle;
-  readonly handlers: ReadonlyMap<string, PluginHandler>;
+  readonly reports: Reports;
+  readonly endings: Endings;
 }
 
 /** Closes sessions when a quarantine begins, and pulls their plugins when it ends. */
@@ -32,15 +34,12 @@ export class QuarantineResponse implements FloodListener {
    * offending calls goes on serving, whoever calls in its name.
    */
   quarantineBegan({ type, name, uid, offenders }: Quarantine): void {
-    const { roster, handlers, reconciler, lifecycle } = this.#ports;
+    const { roster, endings, reconciler, reports } = this.#ports;
     for (const instance of roster.ofPlugin(type, name)) {
       if (!mayServe(instance) || !isOffender(instance, uid, offenders)) continue;
-      void handlers
-        .get(type)
-        ?.deregister(instance.id, 'quarantine')
-        .catch(() => undefined);
+      endings.endSession(instance, 'quarantine');
       reconciler.unwant(instance.id);
-      lifecycle.report(instance.id, {
+      reports.report(instance.id, {
         state: 'quarantined',
         reason: 'quarantine',
         message: 'its process exceeded its limits too often; it has no session and its resource is held',

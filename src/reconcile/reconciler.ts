@@ -38,7 +38,7 @@ export interface ReconcilerPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly backoff: () => BackoffBounds;
+  readonly backoff: BackoffBounds;
 }
 
 /** Works on pending registrations: one attempt at a time per key. */
@@ -174,7 +174,7 @@ export class Reconciler {
     }
     entry.failures += 1;
     entry.keptOut = result.keptOut;
-    const waitMs = Math.min(backoffMs(entry.failures, backoff(), random.next()), askedInMs ?? Infinity);
+    const waitMs = Math.min(backoffMs(entry.failures, backoff, random.next()), askedInMs ?? Infinity);
     this.#sleep(entry, Math.max(waitMs, result.atLeastMs ?? 0));
   }
 

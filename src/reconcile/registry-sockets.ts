@@ -1,20 +1,21 @@
 // What registration sockets that come and go mean: a socket that appears is a pending registration, one that goes a de-registration.
 import { incarnationKey } from '../model/ids.js';
-import type { PinnedSocket, PluginHandler } from '../model/plugin.js';
+import type { PinnedSocket } from '../model/plugin.js';
 import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
-import type { Lifecycle } from './lifecycle.js';
+import type { Endings } from './endings.js';
 import type { Reconciler } from './reconciler.js';
+import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
 /** What is acted on. */
 export interface RegistrySocketPorts {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
-  readonly lifecycle: Lifecycle;
+  readonly reports: Reports;
+  readonly endings: Endings;
   /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
   readonly door: { attempt(socket: PinnedSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
-  readonly handlers: ReadonlyMap<string, PluginHandler>;
 }
 
 /** Turns sockets of the registry directory into pending registrations, and their removal into de-registrations. */
@@ -35,7 +36,7 @@ export class RegistrySockets implements RosterListener {
 
   /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
   readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
-    const { roster, reconciler, lifecycle } = this.#ports;
+    const { roster, reconciler, reports } = this.#ports;
     const key = incarnationKey(socket.incarnation);
     reconciler.unwant(`socket:${socket.path}`, key);
     this.#present.get(key)?.release();
@@ -44,7 +45,7 @@ export class RegistrySockets implements RosterListener {
       if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
       if (hasSuccessor && isConnected(instance)) {
         const message = 'its registration socket was replaced; the newcomer is being asked';
-        lifecycle.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
+        reports.report(instance.id, { state: 'orphaned', reason: 'path-taken', message });
       } else {
         this.#deregister(instance);
       }
@@ -52,6 +53,10 @@ export class RegistrySockets implements RosterListener {
     // It was to replace whoever was at its path before. Removed before it answered, it leaves that one without a path.
     if (!hasSuccessor) this.#closeReplaced(socket.path, key);
   };
+
+  /** Where registration sockets are expected: those of known instances, of the checkpoint at first. */
+  readonly expected = (): string[] =>
+    [...this.#ports.roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : []));
 
   /** Lets all sockets go. */
   dispose(): void {
@@ -90,14 +95,11 @@ export class RegistrySockets implements RosterListener {
   }
 
   #deregister(instance: Instance): void {
-    const { handlers, lifecycle } = this.#ports;
+    const { endings, reports } = this.#ports;
     if (instance.state === 'rejected') return;
-    void handlers
-      .get(instance.type)
-      ?.deregister(instance.id, 'socket-removed')
-      .catch(() => undefined);
+    endings.endSession(instance, 'socket-removed');
     // What never served is not held.
     const state = instance.state === 'connecting' ? 'gone' : 'held';
-    lifecycle.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
+    reports.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
   }
 }

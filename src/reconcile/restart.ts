@@ -11,7 +11,7 @@ import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
-import { Settling, type KeptSockets } from './settling.js';
+import type { Settling } from './settling.js';
 
 /** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
 const DIALLED_A_TURN = 4;
@@ -23,6 +23,11 @@ export interface RestartOutcome {
   /** Those that are restarting themselves. */
   readonly settling: number;
   readonly total: number;
+}
+
+/** Who is told when all are confirmed, or the deadline has passed. Daemon (daemon/daemon) is, and readiness follows. */
+export interface RestartListener {
+  settled(outcome: RestartOutcome): void;
 }
 
 /** What the choreography needs. */
@@ -38,15 +43,14 @@ export interface RestartPorts {
     /** A bare connect: whether somebody accepts at a path. `pluginSide` (platform/peer/plugin-side) does. */
     answers(path: string): Promise<boolean>;
   };
-  /** All are confirmed, or the deadline has passed: Daemon (daemon/daemon) is told, and readiness follows. */
-  readonly settled: (outcome: RestartOutcome) => void;
-  readonly kept: KeptSockets;
+  readonly listener: RestartListener;
+  /** Gives plugins time to register afresh. */
+  readonly settling: Settling;
+  readonly lifecycle: Pick<Lifecycle, 'pull'>;
 }
 
 /** Follows the instances that came from the checkpoint. */
 export class Restart implements RosterListener {
-  /** Who is given time to register afresh. */
-  readonly settling: Settling;
   readonly #ports: RestartPorts;
   /** Restored instances that have not been confirmed or lost yet. */
   readonly #open = new Set<string>();
@@ -61,7 +65,6 @@ export class Restart implements RosterListener {
 
   constructor(ports: RestartPorts) {
     this.#ports = ports;
-    this.settling = new Settling(ports);
   }
 
   /** Counts who is confirmed, until nobody is waited for. */
@@ -96,10 +99,10 @@ export class Restart implements RosterListener {
   }
 
   /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials everybody of the Register door, nobody waiting for another. */
-  async begin(lifecycle: Lifecycle): Promise<void> {
-    const { clock, roster } = this.#ports;
+  async begin(): Promise<void> {
+    const { clock, roster, lifecycle } = this.#ports;
     this.#hasBegun = true;
-    this.settling.sendAway(this.#answered);
+    this.#ports.settling.sendAway(this.#answered);
     this.#alarm = clock.alarm(this.#ports.settings.deadlineMs, () => this.#deadline());
     this.#check();
     let dialled = 0;
@@ -120,7 +123,7 @@ export class Restart implements RosterListener {
   /** Cancels the clocks. */
   stop(): void {
     this.#alarm?.cancel();
-    this.settling.stop();
+    this.#ports.settling.stop();
   }
 
   /** Another incarnation is at the path of a restored one: a plugin that restarted while we were away. */
@@ -173,6 +176,6 @@ export class Restart implements RosterListener {
   #check(): void {
     if (this.#isSettled || !this.#hasBegun || this.#open.size > 0) return;
     this.#isSettled = true;
-    this.#ports.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
+    this.#ports.listener.settled({ confirmed: this.#confirmed, settling: this.#settling, total: this.#total });
   }
 }

@@ -78,6 +78,11 @@ export class Settling implements RosterListener {
     };
   };
 
+  /** Whether the kept socket with this key will be asked for by somebody whom the checkpoint knows. */
+  isAwaited(endpointKey: string): boolean {
+    return mayAskFor(endpointKey, this.#ports.roster.all());
+  }
+
   /** Cancels the clocks. */
   stop(): void {
     for (const { alarm } of this.#away.values()) alarm?.cancel();
@@ -140,6 +145,11 @@ export class Settling implements RosterListener {
     group.ids.delete(id);
     if (group.ids.size === 0) group.alarm?.cancel();
   }
+}
+
+/** Whether one of these instances will ask for the kept socket with this key: held ones have asked for theirs already. */
+export function mayAskFor(key: string, instances: Iterable<Pick<Instance, 'endpointKey' | 'state'>>): boolean {
+  return [...instances].some(({ endpointKey, state }) => endpointKey === key && state !== 'held');
 }
 
 /** Only device plugins that call Register watch kubelet.sock; drivers and sockets of the registry do not. */

@@ -1,12 +1,10 @@
 // The handler of type DevicePlugin: one session per instance.
-import type { Alarm, Clock } from '../kernel/clock.js';
-import type { Random } from '../kernel/random.js';
+import type { Alarm } from '../kernel/clock.js';
 import type { DeviceCalls, DevicePlugins } from '../model/device-use.js';
 import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../model/ids.js';
-import type { Accepted, Enrolment, InstanceHandle, PinnedSocket, PluginHandler } from '../model/plugin.js';
+import type { Accepted, EndpointSource, Enrolment, InstanceHandle, PluginHandler } from '../model/plugin.js';
 import { Refused, type Reason, type Refusal } from '../model/reasons.js';
-import type { LivenessSettings, Timeouts } from '../model/settings.js';
-import type { ListSink, PluginDialler, SocketRemover } from './ports.js';
+import type { SocketRemover } from './ports.js';
 import { Recycling } from './recycling.js';
 import { checkResourceName } from './resource-name.js';
 import { Session, type SessionPorts } from './session.js';
@@ -19,19 +17,10 @@ const SUPPORTED_VERSIONS = [DEVICE_PLUGIN_VERSION] as const;
 const ALIVE_WITHIN_MS = 1000;
 
 /** What the handler is given. */
-export interface DevicePluginPorts {
-  readonly dialler: PluginDialler;
-  readonly lists: ListSink;
+export interface DevicePluginPorts extends Omit<SessionPorts, 'pacer'> {
   readonly remover: SocketRemover;
-  /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
-  readonly endpointOf: (instanceId: string) => PinnedSocket | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly nextTurn: () => Promise<void>;
+  readonly endpoints: EndpointSource;
   readonly pacing: ListPacing;
-  readonly settings: () => { readonly timeouts: Timeouts; readonly liveness: LivenessSettings };
-  /** Counts for views. EventRecorder (journal/event-recorder) does. */
-  readonly recorder: { counted(instanceId: string, what: 'updates' | 'coalesced' | 'disconnects', by: number): void };
 }
 
 /** Validate → Register → DeRegister for device plugins. */
@@ -67,7 +56,10 @@ export class DevicePluginHandler implements PluginHandler, DevicePlugins {
   }
 
   async register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted> {
-    const session = new Session(enrolment, instance, this.#sessionPorts(enrolment, instance.id));
+    const session = new Session(enrolment, instance, {
+      ...this.#ports,
+      pacer: this.#ports.pacing.openPacer(enrolment),
+    });
     this.#opening.set(instance.id, session);
     let options;
     try {
@@ -120,7 +112,7 @@ export class DevicePluginHandler implements PluginHandler, DevicePlugins {
   }
 
   async #answersAfresh(instanceId: string, limitMs: number, signal: AbortSignal): Promise<boolean> {
-    const endpoint = this.#ports.endpointOf(instanceId);
+    const endpoint = this.#ports.endpoints.forAsking(instanceId);
     if (endpoint === undefined) return false;
     const connection = this.#ports.dialler.dial(endpoint);
     try {
@@ -166,22 +158,5 @@ export class DevicePluginHandler implements PluginHandler, DevicePlugins {
     this.#recycledLater.get(instanceId)?.cancel();
     this.#recycledLater.delete(instanceId);
     this.#sessions.get(instanceId)?.close();
-  }
-
-  #sessionPorts(enrolment: Enrolment, instanceId: string): SessionPorts {
-    const { dialler, lists, clock, random, nextTurn, settings } = this.#ports;
-    return {
-      dialler,
-      lists,
-      clock,
-      random,
-      nextTurn,
-      pacer: this.#ports.pacing.openPacer(enrolment),
-      timeouts: settings().timeouts,
-      get liveness() {
-        return settings().liveness;
-      },
-      count: (what, by) => this.#ports.recorder.counted(instanceId, what, by),
-    };
   }
 }

@@ -24,10 +24,10 @@ export interface SessionPorts {
   readonly nextTurn: () => Promise<void>;
   /** The pace of this session's lists. */
   readonly pacer: ListPacer;
-  readonly timeouts: Timeouts;
-  readonly liveness: LivenessSettings;
-  /** Counted for views. */
-  readonly count: (what: 'updates' | 'coalesced' | 'disconnects', by: number) => void;
+  /** Asked each time, because `liveness` can be reloaded. LiveConfig (config/live-config) has both. */
+  readonly live: { readonly settings: { readonly timeouts: Timeouts }; readonly liveness: LivenessSettings };
+  /** Counts for views. EventRecorder (journal/event-recorder) does. */
+  readonly recorder: { counted(instanceId: string, what: 'updates' | 'coalesced' | 'disconnects', by: number): void };
 }
 
 /** A session; `closed` is final, and late completions of a closed session change nothing. */
@@ -65,7 +65,7 @@ export class Session {
     const { name, endpointAsSent } = this.#enrolment;
     try {
       const both = AbortSignal.any([signal, this.#halt.signal]);
-      return await this.#connection.options(this.#ports.timeouts.optionsMs, both);
+      return await this.#connection.options(this.#ports.live.settings.timeouts.optionsMs, both);
     } catch (failure) {
       this.close();
       if (signal.aborted && signal.reason instanceof Refused) throw signal.reason;
@@ -137,18 +137,22 @@ export class Session {
     for (;;) {
       const turn = await abortable(turns.next(halt), halt);
       if (turn === undefined) break;
-      this.#ports.count('updates', turn.taken);
-      if (turn.taken > 1) this.#ports.count('coalesced', turn.taken - 1);
+      this.#count('updates', turn.taken);
+      if (turn.taken > 1) this.#count('coalesced', turn.taken - 1);
       await this.#take(turn.newest);
       stream.done(turn.taken);
       if (turn.exceeded) {
-        this.#ports.count('disconnects', 1);
+        this.#count('disconnects', 1);
         this.#end('update-flood', 'sent lists faster than its limit allows');
         return;
       }
     }
     if (this.isClosed) return;
     this.#ended(stream.end ?? { status: GRPC_STATUS.UNKNOWN, details: 'ended' });
+  }
+
+  #count(what: 'updates' | 'coalesced' | 'disconnects', by: number): void {
+    this.#ports.recorder.counted(this.#instance.id, what, by);
   }
 
   async #take(raw: Buffer): Promise<void> {
@@ -189,10 +193,11 @@ export class Session {
 
   /** A plugin that is alive but frozen accepts connections and answers nothing: only a call finds it. */
   #ask(): void {
-    const { clock, liveness, random } = this.#ports;
+    const { clock, live, random } = this.#ports;
+    const { intervalMs } = live.liveness;
     const now = clock.mono();
-    const latest = now + liveness.intervalMs * (0.75 + random.next() / 4);
-    const slot = liveness.intervalMs / SLOTS;
+    const latest = now + intervalMs * (0.75 + random.next() / 4);
+    const slot = intervalMs / SLOTS;
     this.#liveness = clock.alarm(Math.floor(latest / slot) * slot - now, () => {
       void this.#probeOnce().then(() => {
         if (!this.isClosed) this.#ask();
@@ -202,7 +207,7 @@ export class Session {
 
   async #probeOnce(): Promise<void> {
     try {
-      await this.#connection.options(this.#ports.liveness.timeoutMs, this.#halt.signal);
+      await this.#connection.options(this.#ports.live.liveness.timeoutMs, this.#halt.signal);
     } catch (failure) {
       if (this.isClosed) return;
       const { fault, message } = failure as FailedCall;
@@ -212,7 +217,7 @@ export class Session {
         return;
       }
       this.#silentProbes += 1;
-      if (this.#silentProbes < this.#ports.liveness.failures || this.#silent) return;
+      if (this.#silentProbes < this.#ports.live.liveness.failures || this.#silent) return;
       this.#silent = true;
       this.#instance.report({ state: 'held', reason: 'not-answering', message: `does not answer: ${message}` });
       return;

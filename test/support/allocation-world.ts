@@ -37,41 +37,47 @@ export class FakeMachine {
   }
 }
 
+/** What a test has otherwise; `prepare` alone of offers. */
+export type MorePorts = Partial<AllocationPorts> & Partial<Pick<AllocationPorts['offers'], 'prepare'>>;
+
 /** An allocator on a machine; a second one on the same machine is a restart. */
 export async function allocationWorld(
   machine: FakeMachine,
-  more: Partial<AllocationPorts> = {},
+  { prepare = () => undefined, ...more }: MorePorts = {},
   ledger: LedgerState | 'unread' = 'ok',
 ): Promise<{ readonly allocations: Allocations; readonly events: EventDraft[]; crash: () => void }> {
   const events: EventDraft[] = [];
   let isAlive = true;
   const allocations = new Allocations({
-    offer: (name): Offer | undefined => {
-      const found = machine.resources.get(name);
-      if (found === undefined) return undefined;
-      const { isReady, devices, allocate, preferred } = found;
-      const plugin = {
-        isPreferredAvailable: preferred !== undefined,
-        allocate: ((ids, _limitMs, _signal, counted) => allocate(ids, counted)) satisfies AllocatingPlugin['allocate'],
-        preferred: (({ available }, _limitMs, _signal, counted) =>
-          preferred?.(available, counted) ?? Promise.resolve([])) satisfies AllocatingPlugin['preferred'],
-      };
-      return {
-        isReady,
-        state: isReady ? 'ready' : 'held',
-        instanceId: name,
-        stranger: found.stranger,
-        listed: devices.length,
-        devices,
-        plugin: isReady ? plugin : undefined,
-      };
+    offers: {
+      of: (name): Offer | undefined => {
+        const found = machine.resources.get(name);
+        if (found === undefined) return undefined;
+        const { isReady, devices, allocate, preferred } = found;
+        const plugin = {
+          isPreferredAvailable: preferred !== undefined,
+          allocate: ((ids, _limitMs, _signal, counted) =>
+            allocate(ids, counted)) satisfies AllocatingPlugin['allocate'],
+          preferred: (({ available }, _limitMs, _signal, counted) =>
+            preferred?.(available, counted) ?? Promise.resolve([])) satisfies AllocatingPlugin['preferred'],
+        };
+        return {
+          isReady,
+          state: isReady ? 'ready' : 'held',
+          instanceId: name,
+          stranger: found.stranger,
+          listed: devices.length,
+          devices,
+          plugin: isReady ? plugin : undefined,
+        };
+      },
+      prepare,
     },
-    prepare: () => undefined,
-    policy: () => ({ uids: undefined, max: undefined, consumer: undefined, env: new Map() }),
-    consumer: () => 'local',
+    rules: { allocateOf: () => ({ uids: undefined, max: undefined, consumer: undefined, env: new Map() }) },
+    consumers: { of: () => 'local' },
     settings: { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 1024 },
     timeouts: { allocateMs: 10_000, preferredMs: 1000 },
-    flood: () => undefined,
+    flood: { ask: () => undefined },
     ownUid: 1000,
     userOf: (uid) => uid,
     store: {

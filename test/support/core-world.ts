@@ -112,7 +112,7 @@ export class CoreWorld {
       {
         appeared: this.core.registrySockets.appeared,
         gone: this.core.registrySockets.gone,
-        unusable: (path, refusal) => this.core.recorder.refusedAt(path, refusal),
+        recorder: this.core.recorder,
         full: () => undefined,
         looked: () => this.core.lifecycle.checkPaths(),
       },
@@ -214,7 +214,7 @@ export class CoreWorld {
   /** The start after a restart: bare connects, kubelet.sock, everybody at once. */
   async open(): Promise<void> {
     await this.core.restart.noteAnswering();
-    await this.core.restart.begin(this.core.lifecycle);
+    await this.core.restart.begin();
     this.discovery.start();
     await this.clock.settle();
   }
@@ -295,7 +295,7 @@ export class CoreWorld {
           const summary = { devices: devices.length, healthy: devices.length, duplicates: [] };
           return Promise.resolve({ ok: true, sha256: '', summary });
         },
-        settings: () => settings.admission,
+        live: settings,
         metrics: noMetrics,
       }),
       flood: {
@@ -337,7 +337,7 @@ export class CoreWorld {
         isKept: () => Promise.resolve(true),
         isDeregistered: (key) => this.tombstones.has(key),
       },
-      restartSettled: (outcome) => void this.settled.push(outcome),
+      restartListener: { settled: (outcome) => void this.settled.push(outcome) },
     };
   }
 

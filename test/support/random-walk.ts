@@ -35,7 +35,7 @@ const STEPS: Readonly<Record<string, Step>> = {
   quarantine: (world, one) => world.quarantine(one, true),
   pardon: (world, one) => world.quarantine(one, false),
   close: (world, one) => world.deregister(one.name),
-  'kubelet.sock is made anew': (world) => world.core.restart.settling.kubeletSocketRemade(),
+  'kubelet.sock is made anew': (world) => world.core.settling.kubeletSocketRemade(),
   reload: (world, _, pick) => (world.policy = { ...world.policy, reattach: pick(REATTACH) }),
 };
 

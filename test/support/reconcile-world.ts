@@ -3,8 +3,10 @@ import type { EnrolmentPorts } from '../../src/reconcile/enrolment.js';
 import { Enrolments } from '../../src/reconcile/enrolment.js';
 import type { Change, Instance } from '../../src/model/instance.js';
 import type { Holding } from '../../src/model/device-list.js';
+import { Endings } from '../../src/reconcile/endings.js';
 import { Lifecycle } from '../../src/reconcile/lifecycle.js';
 import { Reconciler } from '../../src/reconcile/reconciler.js';
+import { Reports } from '../../src/reconcile/reports.js';
 import { Roster } from '../../src/reconcile/roster.js';
 import { resourcesOf } from '../../src/inventory/resources.js';
 import type { Resource } from '../../src/model/device-list.js';
@@ -91,7 +93,11 @@ export class ReconcileWorld {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly enrolments: Enrolments;
+  readonly reports: Reports;
+  readonly endings: Endings;
   readonly lifecycle: Lifecycle;
+  /** Instances of which the kernel was asked who listens, in order. */
+  readonly askedOf: string[] = [];
   readonly holdings = new Map<string, Holding>();
   readonly policy = { ...loadDefaults('/r').policyFor(DEVICE_PLUGIN, 'example.com/x', '') };
   readonly #never = new AbortController().signal;
@@ -107,10 +113,25 @@ export class ReconcileWorld {
       clock,
       random: seededRandom(7),
       log: silentLog,
-      backoff: () => ({ firstMs: 500, maxMs: 30_000 }),
+      backoff: { firstMs: 500, maxMs: 30_000 },
     });
+    const lists = { drop: (id: string) => void this.holdings.delete(id) };
+    const endpoints = {
+      isListening: ({ id, endpointPath, endpointKey }: Instance) => {
+        this.askedOf.push(id);
+        const socket = sockets.at(endpointPath);
+        return socket?.key === endpointKey && socket.listener !== undefined;
+      },
+    };
+    const { roster, reconciler } = this;
+    this.endings = new Endings({ roster, reconciler, handlers, lists, endpoints });
+    const settling = { lossOf: options.lossOf ?? (() => undefined) };
+    this.reports = new Reports({ roster, handlers, endings: this.endings, endpoints, sockets, settling });
     this.enrolments = new Enrolments({
-      admission: { admit: options.admit ?? ((request) => Promise.resolve(this.admit(request))) },
+      admission: {
+        admit: options.admit ?? ((request) => Promise.resolve(this.admit(request))),
+        whereIs: ({ endpoint }) => endpoint,
+      },
       handlers,
       roster: this.roster,
       lane: new KeyedLane(),
@@ -127,11 +148,7 @@ export class ReconcileWorld {
       },
       metrics: noMetrics,
       clock,
-      whereIs: ({ endpoint }) => endpoint,
-      lifecycle: {
-        report: (id, report) => this.lifecycle.report(id, report),
-        serving: (id) => this.lifecycle.serving(id),
-      },
+      reports: this.reports,
       reconciler: this.reconciler,
     });
     this.lifecycle = new Lifecycle({
@@ -143,15 +160,11 @@ export class ReconcileWorld {
       self: { uid: 0 },
       userOf: (uid) => uid,
       policies: { policyFor: () => policy },
-      lists: { drop: (id) => void this.holdings.delete(id) },
-      endpoints: {
-        isListening: ({ endpointPath, endpointKey }) => {
-          const socket = sockets.at(endpointPath);
-          return socket?.key === endpointKey && socket.listener !== undefined;
-        },
-      },
+      lists,
+      endpoints,
       sockets,
-      settling: { lossOf: options.lossOf ?? (() => undefined) },
+      reports: this.reports,
+      endings: this.endings,
     });
     this.roster.listeners.follow({ changed: (change) => this.#note(change) }, this.lifecycle);
   }

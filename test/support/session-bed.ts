@@ -2,7 +2,7 @@
 import { seededRandom } from './seeded-random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
 import type { Enrolment, InstanceReport } from '../../src/model/plugin.js';
-import type { ReattachPolicy } from '../../src/model/settings.js';
+import type { LivenessSettings, ReattachPolicy, Settings } from '../../src/model/settings.js';
 import { ListAndWatchResponse } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { DevicePluginHandler } from '../../src/session/device-plugin-handler.js';
 import type { ListVerdict } from '../../src/model/device-list.js';
@@ -36,7 +36,8 @@ export class SessionBed {
   readonly reports: InstanceReport[] = [];
   readonly offers: Buffer[] = [];
   readonly counted = new Map<string, number>();
-  liveness = loadDefaults('/r').settings.liveness;
+  /** What a test reloads. */
+  readonly live: { readonly settings: Settings; liveness: LivenessSettings };
   readonly handler: DevicePluginHandler;
   readonly pacer: PacedBy;
   served = 0;
@@ -48,6 +49,7 @@ export class SessionBed {
 
   constructor({ reattach = 'stream', resumed = false, movable = true, pacer }: BedOptions = {}) {
     const { settings, policyFor } = loadDefaults('/r');
+    this.live = { settings, liveness: settings.liveness };
     const sockets = new FakeSockets();
     sockets.put('/r/device-plugins/x.sock');
     const pin = sockets.open('/r/device-plugins/x.sock');
@@ -84,12 +86,12 @@ export class SessionBed {
           return undefined;
         },
       },
-      endpointOf: () => undefined,
+      endpoints: { forAsking: () => undefined },
       clock: this.clock,
       random: seededRandom(1),
       nextTurn: () => Promise.resolve(),
       pacing: { openPacer: () => this.pacer },
-      settings: () => ({ timeouts: settings.timeouts, liveness: this.liveness }),
+      live: this.live,
       recorder: { counted: (_id, what, by) => void this.counted.set(what, (this.counted.get(what) ?? 0) + by) },
     });
   }

@@ -74,7 +74,7 @@ export async function startTestBroker(
       admit: () => ({ ok: true, release: () => undefined }),
     },
     roster: new Roster(systemClock),
-    inventory: new Inventory({ decode: decodeList, settings: () => settings.admission, metrics: noMetrics }),
+    inventory: new Inventory({ decode: decodeList, live: settings, metrics: noMetrics }),
     peers: {
       peerOf: () => ({
         uid: process.getuid?.() ?? 0,
@@ -100,7 +100,7 @@ export async function startTestBroker(
     handlers: [],
     guarding,
     countConnection: () => undefined,
-    restartSettled: () => undefined,
+    restartListener: { settled: () => undefined },
     degraded: () => undefined,
     ...parts,
   });

@@ -6,7 +6,7 @@ import type { PolicySource } from '../../model/settings.js';
 import type { ConfigReader } from '../config-reader.js';
 import { CliError, EXIT } from '../exit.js';
 import { counted, duration } from '../output/amounts.js';
-import { rootOfEnvironment } from '../options.js';
+import { rootOfEnvironment } from '../../model/root.js';
 import type { Terminal } from '../terminal.js';
 
 interface CheckOptions {
@@ -30,7 +30,7 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     .option('--type <type>', 'type of that plugin', DEVICE_PLUGIN)
     .option('--socket <path>', 'socket of that plugin', '')
     .action(async (file: string, options: CheckOptions) => {
-      const read = await readConfig(file, options.root ?? rootOfEnvironment());
+      const read = await readConfig(file, options.root ?? rootOfEnvironment(process.env));
       if (!read.ok) {
         for (const problem of read.problems) terminal.complain(problem);
         throw new CliError(EXIT.config, `${file} cannot be used: it has ${counted(read.problems.length, 'problem')}`);

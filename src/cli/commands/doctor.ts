@@ -22,7 +22,8 @@ import { CliError, EXIT } from '../exit.js';
 import { counted } from '../output/amounts.js';
 import { visibleJson } from '../output/text.js';
 import { painter, type Paint, type Tone } from '../output/tones.js';
-import { clientOf, rootOfEnvironment, withOutput, type OutputOptions } from '../options.js';
+import { rootOfEnvironment } from '../../model/root.js';
+import { clientOf, withOutput, type OutputOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 const TONES: Readonly<Record<Verdict, Tone>> = { ok: 'good', warn: 'warn', fail: 'bad' };
@@ -56,7 +57,7 @@ async function examine(
   readConfig: ConfigReader,
 ): Promise<readonly Finding[]> {
   const name = options.config ?? 'the defaults';
-  const root = options.root ?? rootOfEnvironment();
+  const root = options.root ?? rootOfEnvironment(process.env);
   const read = await readConfig(options.config, root);
   const defaults = await readConfig(undefined, root);
   const usable = read.ok ? read : defaults;

@@ -4,6 +4,7 @@
 import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
+import type { Settling } from '../../reconcile/settling.js';
 import { slices } from '../time/slices.js';
 import { realDirectory } from './directories.js';
 import { PinnedDirectory } from './pinned-directory.js';
@@ -115,12 +116,12 @@ export class KeptSockets {
    * nobody that is known any more, sockets on which somebody listens get their names back. A directory that somebody has
    * filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
-   * @param isKnown whether somebody will ask for the incarnation with this key
+   * @param settling knows whether somebody will ask for a socket
    * @returns why what is kept there stays as it is: the directory cannot be read or written
    */
-  async adopt(directory: string, isKnown: (key: string) => boolean): Promise<string | undefined> {
+  async adopt(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<string | undefined> {
     try {
-      await this.#adoptAll(directory, isKnown);
+      await this.#adoptAll(directory, settling);
       return undefined;
     } catch (failure) {
       return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
@@ -136,7 +137,7 @@ export class KeptSockets {
     this.#places.clear();
   }
 
-  async #adoptAll(directory: string, isKnown: (key: string) => boolean): Promise<void> {
+  async #adoptAll(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<void> {
     const real = realDirectory(directory);
     if (real === undefined) return;
     const pinned = PinnedDirectory.open(real);
@@ -146,7 +147,7 @@ export class KeptSockets {
       for (const entry of pinned.entries()) {
         if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);
         const folder = leftFolder(pinned, entry, 'kept');
-        if (folder !== undefined) this.#adoptFolder(real, folder, isKnown);
+        if (folder !== undefined) this.#adoptFolder(real, folder, settling);
         atOnce -= 1;
         const wait = atOnce > 0 ? undefined : rest();
         if (wait !== undefined) await wait;
@@ -158,9 +159,9 @@ export class KeptSockets {
   }
 
   /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
-  #adoptFolder(directory: string, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
+  #adoptFolder(directory: string, folder: PrivateFolder, settling: Pick<Settling, 'isAwaited'>): void {
     try {
-      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#placeOf(directory), folder, name, isKnown);
+      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#placeOf(directory), folder, name, settling);
       folder.removeIfEmpty();
     } catch {
       // the next start tries again
@@ -171,7 +172,7 @@ export class KeptSockets {
     }
   }
 
-  #adopt(place: Place, folder: PrivateFolder, keptName: string, isKnown: (key: string) => boolean): void {
+  #adopt(place: Place, folder: PrivateFolder, keptName: string, settling: Pick<Settling, 'isAwaited'>): void {
     const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
     const incarnation = folder.inside.incarnation(keptName);
     if (incarnation === undefined || incarnation.ino !== ino) return;
@@ -180,7 +181,7 @@ export class KeptSockets {
     const key = incarnationKey(incarnation);
     this.#kept.set(key, { place, keptName, name });
     if (place.directory.has(name, incarnation)) this.discard(key);
-    else if (!isKnown(key)) this.putBack(key);
+    else if (!settling.isAwaited(key)) this.putBack(key);
   }
 
   #putBack({ place, keptName, name }: Kept): boolean {

@@ -1,13 +1,14 @@
 // pluginbroker.v1.Allocator on the wire: decoding is ours, so that a request that cannot be decoded is a refusal with a
 // code like any other, and who calls is what the kernel says of the connection, whatever the request says.
-import {
+import type {
+  handleUnaryCall,
   Metadata,
-  type sendUnaryData,
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
+  sendUnaryData,
+  ServerDuplexStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  ServiceDefinition,
+  UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Result } from '../../allocation/result.js';
@@ -24,14 +25,12 @@ import {
   ReleaseReply,
   allocatorService,
 } from '../../generated/proto/pluginbroker/v1/allocator.js';
-import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import { ALLOCATION_REFUSALS, type AllocationRefusal } from '../../model/allocation-reasons.js';
+import type { AllocationRefusal } from '../../model/allocation-reasons.js';
 import { isTrusted } from '../../model/ids.js';
-import { leaseEnvs, type Lease } from '../../model/lease.js';
-import { GRPC_STATUS } from '../../model/reasons.js';
-import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
-import { WireError } from '../wire/wire-error.js';
+import type { Lease } from '../../model/lease.js';
+import { leaseMessage, podMessage, type LeaseFields } from './alloc-messages.js';
+import { failureOf, statusOf, UnknownCaller } from './alloc-status.js';
 import type { GrpcDoor } from './grpc-door.js';
 import { sendPages } from './lease-pages.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
@@ -40,7 +39,6 @@ import { LeaseStream, onceForAll } from './lease-stream.js';
 const MOST_FIELDS = 4096;
 
 type Bytes = Buffer;
-type Settle = (failure: unknown, bytes?: Bytes) => void;
 
 /** What stands behind the service. */
 export interface AllocBackend {
@@ -53,81 +51,139 @@ export interface AllocBackend {
   readonly isExact: boolean;
 }
 
+/** A method with one answer: what its request says, what is done, and what is answered. */
+interface Method<Q, T> {
+  readonly decode: (bytes: Bytes) => Q;
+  readonly work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>;
+  readonly encode: (value: T, caller: AllocationCaller) => Bytes;
+}
+
 /** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
 export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
-  const { allocations, log } = backend;
-  const { shares } = allocations;
-  const streams = new Set<() => void>();
-  const callerOf = (metadata: Metadata): AllocationCaller => {
-    const caller = door.connectionOf(metadata)?.caller;
-    const uid = caller?.uid ?? (backend.isExact ? undefined : backend.ownUid);
+  const calls = new AllocatorCalls(door, backend);
+  door.serve(rawDefinition(), calls.handlers());
+  return { endStreams: () => calls.endStreams() };
+}
+
+/** Every method of the service, with bytes in and out. */
+function rawDefinition(): ServiceDefinition {
+  const raw = (bytes: Bytes): Bytes => bytes;
+  const codec = { requestSerialize: raw, requestDeserialize: raw, responseSerialize: raw, responseDeserialize: raw };
+  return Object.fromEntries(
+    Object.entries(allocatorService).map(([name, { path, requestStream, responseStream }]) => [
+      name,
+      { path, requestStream, responseStream, ...codec },
+    ]),
+  );
+}
+
+/** Answers the calls of one door. */
+class AllocatorCalls {
+  readonly #door: GrpcDoor;
+  readonly #backend: AllocBackend;
+  /** Ends each stream of those who follow a lease. */
+  readonly #streams = new Set<() => void>();
+  readonly #encodeNews = onceForAll(({ type, reason, message, lease }) =>
+    LeaseEventMessage.encode({ type, reason, message, lease: this.#fieldsOf(lease) }),
+  );
+
+  constructor(door: GrpcDoor, backend: AllocBackend) {
+    this.#door = door;
+    this.#backend = backend;
+  }
+
+  handlers(): UntypedServiceImplementation {
+    const { allocations } = this.#backend;
+    const encode = (lease: Lease, { uid }: AllocationCaller): Bytes =>
+      allocations.shares.telling(uid, () => LeaseMessage.encode(this.#fieldsOf(lease)));
+    const refOf = (bytes: Bytes): ReturnType<typeof LeaseRef.decode> => LeaseRef.decode(bytes, MOST_FIELDS);
+    return {
+      Allocate: this.#unary({
+        decode: (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
+        work: (request, caller, signal) => allocations.allocate(request, caller, signal),
+        encode,
+      }),
+      Renew: this.#unary({ decode: refOf, work: (ref, caller) => allocations.renew(ref, caller), encode }),
+      Release: this.#unary({
+        decode: refOf,
+        work: (ref, caller) => allocations.release(ref, caller),
+        encode: (wasHeld) => ReleaseReply.encode({ wasHeld }),
+      }),
+      List: (call: ServerWritableStream<Bytes, Bytes>) => this.#list(call),
+      Attach: (call: ServerDuplexStream<Bytes, Bytes>) => this.#attach(call),
+    };
+  }
+
+  endStreams(): void {
+    for (const stop of [...this.#streams]) stop();
+  }
+
+  /** @throws UnknownCaller */
+  #callerOf(metadata: Metadata): AllocationCaller {
+    const { isExact, ownUid } = this.#backend;
+    const caller = this.#door.connectionOf(metadata)?.caller;
+    const uid = caller?.uid ?? (isExact ? undefined : ownUid);
     if (uid === undefined) throw new UnknownCaller();
     const { pid, startTime } = caller ?? {};
     const process = pid === undefined || startTime === undefined ? undefined : { pid, startTime };
     return { uid, process };
-  };
-  const viewOf = (lease: Lease): Parameters<typeof LeaseMessage.encode>[0] =>
-    leaseMessage(lease, allocations.cdiOf(lease.id));
-  const encodeNews = onceForAll(({ type, reason, message, lease }) =>
-    LeaseEventMessage.encode({ type, reason, message, lease: viewOf(lease) }),
-  );
+  }
 
-  /** A method with one answer. */
-  const unary =
-    <Q, T>(
-      decode: (bytes: Bytes) => Q,
-      work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>,
-      encode: (value: T, caller: AllocationCaller) => Bytes,
-    ) =>
-    (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
+  #fieldsOf(lease: Lease): LeaseFields {
+    return leaseMessage(lease, this.#backend.allocations.cdiOf(lease.id));
+  }
+
+  #unary<Q, T>({ decode, work, encode }: Method<Q, T>): handleUnaryCall<Bytes, Bytes> {
+    return (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
       const left = (): void => gone.abort(new Error('the caller went away'));
       call.on('cancelled', left);
-      const settle: Settle = (failure, bytes) => {
+      const settle = (failure: unknown, bytes?: Bytes): void => {
         call.off('cancelled', left); // the library says it of every call that is over
-        const connection = door.connectionOf(call.metadata);
-        connection?.answered(failure === undefined);
+        this.#door.connectionOf(call.metadata)?.answered(failure === undefined);
         if (failure === undefined) reply(null, bytes);
         else reply(statusOf(failure));
       };
       const run = async (): Promise<void> => {
         const request = decode(call.request);
-        const caller = callerOf(call.metadata);
+        const caller = this.#callerOf(call.metadata);
         const result = await work(request, caller, gone.signal);
         settle(result.ok ? undefined : result.refusal, result.ok ? encode(result.value, caller) : undefined);
       };
       run().catch((failure: unknown) => {
         if (gone.signal.aborted) settle({ code: 'ALLOCATOR_STOPPING', message: 'the caller went away' });
-        else settle(failureOf(failure, log));
+        else settle(failureOf(failure, this.#backend.log));
       });
     };
+  }
 
-  const list = (call: ServerWritableStream<Bytes, Bytes>): void => {
+  #list(call: ServerWritableStream<Bytes, Bytes>): void {
+    const { allocations, ownUid, pods, log } = this.#backend;
+    const { shares } = allocations;
     try {
       const { resource } = ListRequest.decode(call.request, MOST_FIELDS);
-      const caller = callerOf(call.metadata);
+      const caller = this.#callerOf(call.metadata);
       const tooOften = shares.tooOften(caller.uid, 'leases');
-      door.connectionOf(call.metadata)?.answered(tooOften === undefined);
+      this.#door.connectionOf(call.metadata)?.answered(tooOften === undefined);
       if (tooOften !== undefined) {
         call.emit('error', statusOf(tooOften.refusal));
         return;
       }
-      const isOperator = isTrusted(caller.uid, backend.ownUid);
-      const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
-      const leases = [...allocations.list(caller, resource), ...pods];
-      const pageOf = (one: (typeof leases)[number]): Bytes =>
-        shares.telling(caller.uid, () => LeasePage.encode({ leases: ['answer' in one ? viewOf(one) : one] }));
+      const ofPods = isTrusted(caller.uid, ownUid) ? pods(resource).map(podMessage) : [];
+      const leases = [...allocations.list(caller, resource), ...ofPods];
+      const pageOf = (one: Lease | LeaseFields): Bytes =>
+        shares.telling(caller.uid, () => LeasePage.encode({ leases: ['answer' in one ? this.#fieldsOf(one) : one] }));
       sendPages(call, leases, pageOf, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
     } catch (failure) {
       call.emit('error', statusOf(failureOf(failure, log)));
     }
-  };
+  }
 
-  const attach = (call: ServerDuplexStream<Bytes, Bytes>): void => {
+  #attach(call: ServerDuplexStream<Bytes, Bytes>): void {
     const gone = new AbortController();
     const end = (failure?: AllocationRefusal): void => {
       if (gone.signal.aborted) return;
-      streams.delete(stop);
+      this.#streams.delete(stop);
       gone.abort(new Error('the stream ended'));
       if (failure === undefined) call.end();
       else call.emit('error', statusOf(failure));
@@ -135,153 +191,36 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     const stop = (): void =>
       end({ code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; attach to its successor' });
     const write = (news: LeaseNews, sent: () => void): void => {
-      const { uid } = news.lease;
-      if (!gone.signal.aborted)
-        call.write(
-          shares.telling(uid, () => encodeNews(news)),
-          sent,
-        );
+      if (gone.signal.aborted) return;
+      const bytes = this.#backend.allocations.shares.telling(news.lease.uid, () => this.#encodeNews(news));
+      call.write(bytes, sent);
     };
     const stream = new LeaseStream({ write, end });
-    streams.add(stop);
+    this.#streams.add(stop);
     call.on('cancelled', () => end());
     call.on('error', () => end());
     let hasBegun = false;
     call.on('data', (bytes: Bytes) => {
       if (hasBegun) return;
       hasBegun = true;
-      try {
-        const { lease } = AttachRequest.decode(bytes, MOST_FIELDS);
-        const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
-        const result = allocations.attach(ref, callerOf(call.metadata), stream.tell, gone.signal);
-        if (!result.ok) end(result.refusal);
-      } catch (failure) {
-        end(failureOf(failure, log) as AllocationRefusal);
-      }
+      const refusal = this.#follow(bytes, call.metadata, stream, gone.signal);
+      if (refusal !== undefined) end(refusal);
     });
     call.on('end', () => {
       if (!hasBegun) end({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
     });
-  };
-
-  const encodeLease = (lease: Lease, { uid }: AllocationCaller): Bytes =>
-    shares.telling(uid, () => LeaseMessage.encode(viewOf(lease)));
-  const handlers: UntypedServiceImplementation = {
-    Allocate: unary(
-      (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
-      (request, caller, signal) => allocations.allocate(request, caller, signal),
-      encodeLease,
-    ),
-    Renew: unary(
-      (bytes) => LeaseRef.decode(bytes, MOST_FIELDS),
-      (ref, caller) => allocations.renew(ref, caller),
-      encodeLease,
-    ),
-    Release: unary(
-      (bytes) => LeaseRef.decode(bytes, MOST_FIELDS),
-      (ref, caller) => allocations.release(ref, caller),
-      (wasHeld) => ReleaseReply.encode({ wasHeld }),
-    ),
-    List: list,
-    Attach: attach,
-  };
-  const raw = (bytes: Bytes): Bytes => bytes;
-  const definition: ServiceDefinition = Object.fromEntries(
-    Object.entries(allocatorService).map(([name, { path, requestStream, responseStream }]) => [
-      name,
-      {
-        path,
-        requestStream,
-        responseStream,
-        requestSerialize: raw,
-        requestDeserialize: raw,
-        responseSerialize: raw,
-        responseDeserialize: raw,
-      },
-    ]),
-  );
-  door.serve(definition, handlers);
-  return {
-    endStreams: () => {
-      for (const stop of [...streams]) stop();
-    },
-  };
-}
-
-/** A lease as its owner sees it. */
-function leaseMessage(lease: Lease, cdi: ReturnType<Allocations['cdiOf']>): Parameters<typeof LeaseMessage.encode>[0] {
-  const { id, owner, answer, expiresAt, reason } = lease;
-  const ours = cdi !== undefined && 'name' in cdi ? [cdi.name] : [];
-  const warnings = cdi !== undefined && 'problem' in cdi ? [cdi.problem] : [];
-  return {
-    id,
-    granted: lease.granted.map(({ resource, devices }) => ({
-      resource,
-      ids: devices.map((device) => device.id),
-      numaNodes: [...new Set(devices.flatMap(({ numaNodes }) => numaNodes))].sort((a, b) => a - b),
-    })),
-    envs: leaseEnvs(lease),
-    mounts: answer.mounts,
-    devices: answer.devices,
-    annotations: answer.annotations,
-    cdiDevices: [...ours, ...answer.cdiDevices],
-    state: lease.state,
-    expiresAt: expiresAt === undefined ? '' : new Date(expiresAt).toISOString(),
-    reason: reason ?? '',
-    createdAt: new Date(lease.createdAt).toISOString(),
-    owner: { bind: owner.bind, namespace: owner.namespace, name: owner.name, part: owner.part },
-    uid: lease.uid,
-    pid: owner.process?.pid ?? 0,
-    key: lease.key ?? '',
-    warnings,
-  };
-}
-
-/** A pod in the place of a lease: what the kubelet gave it is not ours to release. */
-function podMessage({
-  namespace,
-  pod,
-  container,
-  since,
-  devices,
-}: PodOwner): Parameters<typeof LeaseMessage.encode>[0] {
-  return {
-    granted: [...devices].map(([resource, ids]) => ({ resource, ids })),
-    state: 'active',
-    createdAt: new Date(since).toISOString(),
-    owner: { bind: 'pod', namespace, name: pod, part: container },
-    uid: -1,
-  };
-}
-
-/** Its connection was closed before the kernel could be asked, or the kernel does not say. */
-class UnknownCaller extends Error {
-  override readonly message = 'the kernel does not say who calls';
-}
-
-/** Whatever was thrown, as a refusal; what nobody expected is logged and answered INTERNAL. */
-function failureOf(failure: unknown, log: Log): unknown {
-  if (failure instanceof WireError) {
-    return { code: 'WANT_INVALID', message: `the request cannot be decoded: ${failure.message}` };
   }
-  if (failure instanceof UnknownCaller) return failure;
-  log.error('allocation.call-failed', `a call at alloc.sock failed: ${asError(failure).message}`);
-  return failure;
-}
 
-function statusOf(failure: unknown): { code: number; details: string; metadata: Metadata } {
-  const metadata = new Metadata();
-  if (failure instanceof UnknownCaller) {
-    return { code: GRPC_STATUS.UNAUTHENTICATED, details: failure.message, metadata };
+  /** Has a stream follow the lease that its first message names, until `signal`. Why not, where it may not. */
+  #follow(first: Bytes, metadata: Metadata, stream: LeaseStream, signal: AbortSignal): AllocationRefusal | undefined {
+    const { allocations, log } = this.#backend;
+    try {
+      const { lease } = AttachRequest.decode(first, MOST_FIELDS);
+      const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
+      const result = allocations.attach(ref, this.#callerOf(metadata), stream.tell, signal);
+      return result.ok ? undefined : result.refusal;
+    } catch (failure) {
+      return failureOf(failure, log) as AllocationRefusal;
+    }
   }
-  const refusal = failure as Partial<AllocationRefusal>;
-  const spec = refusal.code === undefined ? undefined : ALLOCATION_REFUSALS[refusal.code];
-  if (spec === undefined) return { code: GRPC_STATUS.INTERNAL, details: asError(failure).message, metadata };
-  const code = GRPC_STATUS[spec.status];
-  const details = `${refusal.code ?? ''}: ${refusal.message ?? ''}`;
-  if (refusal.retryAfterMs !== undefined) {
-    metadata.set(STATUS_DETAILS_KEY, encodeRetryInfo(code, details, refusal.retryAfterMs));
-    metadata.set('grpc-retry-pushback-ms', String(Math.ceil(refusal.retryAfterMs)));
-  }
-  return { code, details, metadata };
 }

@@ -1,6 +1,5 @@
 // The broker's sockets and directories: kubelet.sock, the registry, the device-plugin directory, broker.sock.
 import { existsSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import path from 'node:path';
 import type { Discovery, DiscoveryEvents } from '../../discovery/discovery.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
@@ -12,6 +11,7 @@ import { DirectoryWatch } from '../fs/directory-watch.js';
 import { FlatWatch } from '../fs/flat-watch.js';
 import type { SocketPaths } from '../fs/socket-paths.js';
 import { groupId } from '../process/groups.js';
+import type { GrpcDoor } from '../grpc/grpc-door.js';
 import { PathTaken, UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
 
 /** The name that plugins know. */
@@ -32,9 +32,9 @@ export interface SocketListenerPorts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
-  /** Take connections of kubelet.sock and of broker.sock: `GrpcDoor.take` (platform/grpc/grpc-door). */
-  readonly acceptPlugin: (socket: Socket) => void;
-  readonly acceptAdmin: SocketListenerPorts['acceptPlugin'];
+  /** Take connections of kubelet.sock and of broker.sock. */
+  readonly plugins: Pick<GrpcDoor, 'take'>;
+  readonly operators: Pick<GrpcDoor, 'take'>;
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
@@ -255,17 +255,17 @@ export class SocketListeners {
   };
 
   #bindAdmin(): Promise<UnixListener> {
-    const { settings, acceptAdmin } = this.#ports;
+    const { settings, operators } = this.#ports;
     const access = { mode: BROKER_SOCKET_MODE };
-    return this.#bind({ path: settings.paths.brokerSocket, access, replaces: true, onConnection: acceptAdmin });
+    return this.#bind({ path: settings.paths.brokerSocket, access, replaces: true, onConnection: operators.take });
   }
 
   #bindKubelet(): Promise<UnixListener> {
-    const { settings, acceptPlugin } = this.#ports;
+    const { settings, plugins } = this.#ports;
     const { mode, group } = settings.socket;
     const access = { mode, gid: gidOf(group), keepsAcl: true };
     const file = path.join(settings.paths.devicePlugins, KUBELET_SOCKET);
-    return this.#bind({ path: file, access, replaces: false, onConnection: acceptPlugin });
+    return this.#bind({ path: file, access, replaces: false, onConnection: plugins.take });
   }
 
   #bind(own: Pick<ListenerOptions, 'path' | 'access' | 'replaces' | 'onConnection'>): Promise<UnixListener> {

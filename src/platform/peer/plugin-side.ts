@@ -2,7 +2,7 @@
 import type { SocketPort } from '../../admission/ports.js';
 import type { Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
-import type { RestartPorts } from '../../reconcile/restart.js';
+import type { KeptSockets } from '../../reconcile/settling.js';
 import type { RegistrationClient } from '../../registration/ports.js';
 import type { PluginDialler, SocketRemover } from '../../session/ports.js';
 import { realDirectory } from '../fs/directories.js';
@@ -24,7 +24,7 @@ export interface PluginSide {
   readonly dialler: PluginDialler;
   readonly registrationClient: RegistrationClient;
   /** Removes plugins' sockets and puts them back. */
-  readonly kept: SocketRemover & RestartPorts['kept'];
+  readonly kept: SocketRemover & KeptSockets;
   /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
 }

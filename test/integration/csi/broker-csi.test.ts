@@ -49,7 +49,7 @@ describe('CSI and DRA drivers at a broker', () => {
     const target = new FileTarget({ file, nodeName: 'worker-1', clock: systemClock });
     publisher = new NodeInfoPublisher({ ...ports, target, log: silentLog });
     const openClient = csiNodeClients({ ...ports, pin: pinSocket, guarding });
-    csi = new CsiHandler({ ...ports, publisher, openClient, nodeGetInfoMs: () => NODE_GET_INFO_MS });
+    csi = new CsiHandler({ ...ports, publisher, openClient, nodeGetInfoMs: NODE_GET_INFO_MS });
     dra = new DraHandler({
       clock: systemClock,
       openConnection: draConnections({ ...ports, pin: pinSocket, guarding }),

@@ -96,7 +96,7 @@ void describe('a directory that somebody has filled with names of our form', () 
       return rests % 1000 === 0 ? Promise.resolve() : undefined;
     };
     const second = new KeptSockets({ isListening: () => true, paths, rest });
-    assert.equal(await second.adopt(directory, () => false), undefined);
+    assert.equal(await second.adopt(directory, { isAwaited: () => false }), undefined);
     assert.ok(rests >= FILES / 2, `${String(rests)} of ${String(FILES)}`);
     assert.equal(existsSync(file), true);
     second.close();

@@ -78,7 +78,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     assert.deepEqual([first.remove(known), first.remove(unknown)], [undefined, undefined]);
     first.close();
     const second = open();
-    await second.adopt(directory, (key) => key === incarnationKey(known.incarnation));
+    await second.adopt(directory, { isAwaited: (key) => key === incarnationKey(known.incarnation) });
     assert.deepEqual([existsSync(known.path), existsSync(unknown.path)], [false, true]);
     assert.equal(second.putBack(incarnationKey(known.incarnation)), true);
     assert.equal(existsSync(known.path), true);
@@ -96,7 +96,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     writeFileSync(path.join(inside, '2-file'), '');
     linkSync(path.join(inside, `${pins[0]?.incarnation.ino ?? ''}-a.sock`), path.join(inside, '3-other.sock'));
     first.close();
-    assert.equal(await open().adopt(directory, () => false), undefined);
+    assert.equal(await open().adopt(directory, { isAwaited: () => false }), undefined);
     assert.deepEqual(readdirSync(directory), [folder, 'a.sock', 'b.sock', 'c.sock']);
     assert.deepEqual(readdirSync(inside).sort(), ['.pb-kept', '1-directory', '2-file', '3-other.sock']);
   });
@@ -105,7 +105,7 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     const directory = tempDir();
     await listen(path.join(directory, '.pb-aside-4711'));
     writeFileSync(path.join(directory, '.pb-aside-17'), 'no socket');
-    await open().adopt(directory, () => false);
+    await open().adopt(directory, { isAwaited: () => false });
     assert.deepEqual(readdirSync(directory), ['.pb-aside-17']);
   });
 

@@ -134,7 +134,11 @@ describe('where a pinned endpoint may lie', () => {
 
   it('is asked before it is looked at, of the path as it is written and of the root where it really is', () => {
     const meant = (full: string, door: Door = 'register') =>
-      checkMeant(request('x', door), full, PATHS, { realDirectory: (directory) => real.get(directory) }, 0)?.code;
+      checkMeant(request('x', door), full, {
+        paths: PATHS,
+        sockets: { realDirectory: (directory) => real.get(directory) },
+        ownUid: 0,
+      })?.code;
     for (const full of ['/r/device-plugins/a.sock', '/mnt/dp/a.sock']) assert.equal(meant(full), undefined, full);
     assert.equal(meant('/r/plugins_registry/a.sock', 'watcher'), undefined);
     for (const full of ['/tmp/a.sock', '/mnt/dp', '/r/plugins/a.sock'])
@@ -146,7 +150,7 @@ describe('where a pinned endpoint may lie', () => {
     const deep = (full: string, uid: number, ownUid = 0): string | undefined => {
       const caller = { uid, gid: uid, pid: 7, startTime: '1', source: 'peercred' } as const;
       const port = { realDirectory: (directory: string) => real.get(directory) };
-      return checkMeant({ ...request('x'), caller }, full, PATHS, port, ownUid)?.code;
+      return checkMeant({ ...request('x'), caller }, full, { paths: PATHS, sockets: port, ownUid })?.code;
     };
     for (const root of ['/r/device-plugins', '/mnt/dp']) {
       assert.equal(deep(`${root}/a/a/a/a/p.sock`, 4001), undefined);

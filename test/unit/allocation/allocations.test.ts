@@ -51,10 +51,16 @@ describe('a request for devices', () => {
     assert.equal(await codeOf({ count: 3 }), 'NO_DEVICES');
     assert.equal(await codeOf({ key: '' }), 'OWNER_NOT_SEEN');
     assert.equal(await codeOf({}, { ledger: 'unknown' }), 'LEDGER_UNKNOWN');
-    assert.equal(await codeOf({}, { ports: { flood: () => 50 } }), 'FLOOD_ALLOCATE');
-    assert.equal(await codeOf({}, { ports: { consumer: () => 'kubelet' } }), 'CONSUMER_IS_KUBELET');
-    assert.equal(await codeOf({}, { ports: { policy: () => ({ ...policy, uids: [8] }) } }), 'UID_NOT_ALLOWED');
-    assert.equal(await codeOf({ count: 2 }, { ports: { policy: () => ({ ...policy, max: 1 }) } }), 'UID_LIMIT');
+    assert.equal(await codeOf({}, { ports: { flood: { ask: () => 50 } } }), 'FLOOD_ALLOCATE');
+    assert.equal(await codeOf({}, { ports: { consumers: { of: () => 'kubelet' } } }), 'CONSUMER_IS_KUBELET');
+    assert.equal(
+      await codeOf({}, { ports: { rules: { allocateOf: () => ({ ...policy, uids: [8] }) } } }),
+      'UID_NOT_ALLOWED',
+    );
+    assert.equal(
+      await codeOf({ count: 2 }, { ports: { rules: { allocateOf: () => ({ ...policy, max: 1 }) } } }),
+      'UID_LIMIT',
+    );
     const full = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 0 };
     assert.equal(await codeOf({}, { ports: { settings: full } }), 'LEASES_FULL');
   });

@@ -14,7 +14,7 @@ it('devices of a call that was not answered are remembered for 10 s and no longe
     clock,
     timeouts: { allocateMs: 1, preferredMs: 1 },
     store: { expect: () => undefined },
-    offer: (name: string) => ({ instanceId: name, plugin: { allocate: () => Promise.reject(late) } }),
+    offers: { of: (name: string) => ({ instanceId: name, plugin: { allocate: () => Promise.reject(late) } }) },
   } as unknown as AllocationPorts;
   const again: string[] = [];
   const asking = new Asking(ports, new Ledger(), new DecisionTime(clock, () => 0), (resource) => again.push(resource));

@@ -6,8 +6,8 @@ import type { Consumer } from '../../../src/model/settings.js';
 describe('for whom the devices of a resource are', () => {
   const state = { wanted: 'local' as Consumer, leases: false, pods: 0, stranger: undefined as number | undefined };
   const consumers = new Consumers({
-    wanted: () => state.wanted,
-    strangerOf: () => state.stranger,
+    rules: { consumerOf: () => state.wanted },
+    offers: { strangerOf: () => state.stranger },
     hasLeases: () => state.leases,
     heldByPods: () => state.pods,
   });
@@ -50,11 +50,13 @@ describe('for whom the devices of a resource are', () => {
     const told: string[] = [];
     const wanted = new Map<string, Consumer>();
     const looked = new Consumers({
-      wanted: (resource) => {
-        asked.push(resource);
-        return wanted.get(resource) ?? 'local';
+      rules: {
+        consumerOf: (resource) => {
+          asked.push(resource);
+          return wanted.get(resource) ?? 'local';
+        },
       },
-      strangerOf: () => undefined,
+      offers: { strangerOf: () => undefined },
       hasLeases: () => false,
       heldByPods: () => 0,
     });
@@ -71,8 +73,8 @@ describe('for whom the devices of a resource are', () => {
   it('is remembered of the newest 4,096 resources: names that plugins make up take no memory for ever', () => {
     const told: string[] = [];
     const looked = new Consumers({
-      wanted: () => 'local',
-      strangerOf: () => undefined,
+      rules: { consumerOf: () => 'local' },
+      offers: { strangerOf: () => undefined },
       hasLeases: () => false,
       heldByPods: () => 0,
     });

@@ -19,8 +19,8 @@ describe('a request that comes to nothing', () => {
     let wanted: Consumer = 'local';
     const { allocations } = await allocationWorld(machine);
     const consumers = new Consumers({
-      wanted: () => wanted,
-      strangerOf: () => undefined,
+      rules: { consumerOf: () => wanted },
+      offers: { strangerOf: () => undefined },
       hasLeases: (resource) => allocations.allocatedOf(resource).size > 0,
       heldByPods: () => 0,
     });

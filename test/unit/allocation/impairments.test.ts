@@ -64,7 +64,8 @@ describe('a look at the devices of leases', () => {
       };
     };
     const ports: Partial<AllocationPorts> = {
-      ...{ clock, offer, prepare: () => undefined, bootId: 'boot' },
+      ...{ clock, bootId: 'boot' },
+      offers: { of: offer, prepare: () => undefined },
       nextTurn: () => ((turns += 1), Promise.resolve()),
     };
     const followers = { tell: () => undefined, end: () => undefined };

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Clock } from '../../../src/kernel/clock.js';
 import type { Allocations } from '../../../src/allocation/allocations.js';
-import type { AllocationPorts } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
 import { DEVICES_ENV, leaseEnvs } from '../../../src/model/lease.js';
-import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { allocationWorld, type MorePorts, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
 
 const GPU = 'v/gpu';
@@ -25,7 +24,7 @@ async function askMany(allocations: Allocations, uid: number, count: number, res
   return codes;
 }
 
-function world(devices: number, more: Partial<AllocationPorts> = {}) {
+function world(devices: number, more: MorePorts = {}) {
   const machine = new FakeMachine();
   machine.offer(GPU, ...Array.from({ length: devices }, (_, nth) => `g${String(nth)}`));
   machine.offer(EVIL, 'e0');
@@ -49,7 +48,7 @@ describe('what one ordinary user may have of what all share', () => {
   it('is that of one for all uids of its range', async () => {
     const userOf = (uid: number): number => (uid >= 100_000 ? STRANGER : uid);
     const policy = () => ({ uids: undefined, max: 3, consumer: undefined, env: new Map<string, 'ids'>() });
-    const { allocations } = await world(64, { settings, userOf, policy }).opened;
+    const { allocations } = await world(64, { settings, userOf, rules: { allocateOf: policy } }).opened;
     assert.deepEqual([...(await askMany(allocations, 100_000, 4))], ['given', 'UID_LIMIT']);
     assert.deepEqual([...(await askMany(allocations, 100_001, 1))], ['UID_LIMIT']);
     assert.equal(await ask(allocations, request(EVIL, { key: 'e' }), 100_002), 'given');
@@ -121,7 +120,7 @@ describe('an ordinary user who waits', () => {
 
   it('for an end of its own limit keeps nobody waiting', async () => {
     const policy = () => ({ uids: undefined, max: 1, consumer: undefined, env: new Map<string, 'ids'>() });
-    const { allocations } = await world(4, { policy }).opened;
+    const { allocations } = await world(4, { rules: { allocateOf: policy } }).opened;
     await ask(allocations, request(GPU, { key: 'has' }), STRANGER);
     const waiting = ask(allocations, request(GPU, { key: 'more', waitMs: 60_000 }), STRANGER);
     assert.equal(await ask(allocations, request(GPU, { key: 'k' }), OTHER), 'given');
@@ -232,7 +231,7 @@ describe('a change', () => {
 
 describe('a request for devices', () => {
   it('is not decoded where its user asks too often', async () => {
-    const { allocations } = await world(4, { flood: () => 50 }).opened;
+    const { allocations } = await world(4, { flood: { ask: () => 50 } }).opened;
     const decode = (): never => assert.fail('it was decoded');
     const result = await allocations.allocate(
       decode,
@@ -250,7 +249,7 @@ describe('calls about leases', () => {
       asked.push(`${String(uid)} ${about}`);
       return about === 'leases' ? 50 : undefined;
     };
-    const { allocations } = await world(4, { flood }).opened;
+    const { allocations } = await world(4, { flood: { ask: flood } }).opened;
     const none = { id: '', key: 'none' };
     for (const call of ['renew', 'release'] as const) {
       const refused = await allocations[call](none, { uid: STRANGER, process: undefined });

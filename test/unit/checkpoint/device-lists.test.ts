@@ -76,7 +76,7 @@ describe('device lists', () => {
     files.set = () => {
       throw new Error('the disk is full');
     };
-    const newest = (key: string): typeof first => (key === entryKey(gpu) ? first : second);
+    const newest = { holding: (key: string): typeof first => (key === entryKey(gpu) ? first : second) };
     await assert.rejects(lists.putBack(plugins, newest), /the disk is full/);
     const writes: string[] = [];
     files.set = (sha256, bytes) => {
@@ -94,7 +94,7 @@ describe('device lists', () => {
     lists.offer(entryKey(gpu), list(100, 1));
     const stored = await lists.writeSome(9, named([gpu, undefined]));
     files.clear();
-    await lists.putBack(named([gpu, stored.get(entryKey(gpu))]), () => undefined);
+    await lists.putBack(named([gpu, stored.get(entryKey(gpu))]), { holding: () => undefined });
     assert.equal(lists.offer(entryKey(gpu), list(100, 1)), undefined);
     assert.equal(lists.areWaiting, true);
   });

@@ -17,7 +17,7 @@ const large = list(3000, 7);
 async function usedDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  const { store } = checkpointRig(disk, STATE, new FakeClock(), { eventSeq: () => 12 });
+  const { store } = checkpointRig(disk, STATE, new FakeClock(), { journal: { seq: 12 } });
   await store.open();
   await store.update((draft) => {
     draft.put(gpu);

@@ -269,13 +269,13 @@ describe('changing the checkpoint', () => {
 
   it('keeps the highest event number there was', async () => {
     const disk = await newDisk();
-    let seq = 41;
-    const rig = checkpointRig(disk, STATE, new FakeClock(), { eventSeq: () => seq });
+    const journal = { seq: 41 };
+    const rig = checkpointRig(disk, STATE, new FakeClock(), { journal });
     await rig.store.open();
     await rig.store.update((draft) => draft.put(gpu));
     assert.equal(written(disk).eventSeq, 41);
-    seq = 0;
-    const next = checkpointRig(disk, STATE, new FakeClock(), { eventSeq: () => seq });
+    journal.seq = 0;
+    const next = checkpointRig(disk, STATE, new FakeClock(), { journal });
     assert.equal((await next.store.open()).eventSeq, 41);
     await next.store.update((draft) => draft.put(nic));
     assert.equal(written(disk).eventSeq, 41);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { pathText } from '../../../src/config/problem.js';
 import { completeForm } from '../../../src/platform/config/compiled-form.js';
 import { resolveSettings } from '../../../src/config/resolve.js';
-import { defaultRoot } from '../../../src/model/root.js';
+import { defaultRoot, rootOfEnvironment } from '../../../src/model/root.js';
 import { STANDARD_PENALTY } from '../../../src/model/standard-penalty.js';
 import type { ConfigForm } from '../../../src/config/file-form.js';
 import { formWith, somewhere } from '../../support/config.js';
@@ -88,6 +88,14 @@ describe('the root', () => {
     assert.equal(defaultRoot({ ...user, xdgStateHome: '/x/' }), '/x/plugin-broker');
     assert.equal(defaultRoot({ ...user, xdgStateHome: 'relative' }), '/of/ann/.local/state/plugin-broker');
     assert.equal(defaultRoot({ ...user, xdgStateHome: undefined }), '/of/ann/.local/state/plugin-broker');
+  });
+
+  it('is named by PLUGIN_BROKER_ROOT where no flag is given, unless that is empty', () => {
+    assert.deepEqual([{}, { PLUGIN_BROKER_ROOT: '' }, { PLUGIN_BROKER_ROOT: '/x' }].map(rootOfEnvironment), [
+      undefined,
+      undefined,
+      '/x',
+    ]);
   });
 
   it('of the command line counts more than that of the file, and relative paths are below it', () => {

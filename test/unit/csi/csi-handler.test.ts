@@ -28,7 +28,7 @@ describe('the CSI handler', () => {
       publisher,
       clock,
       random: seededRandom(2),
-      nodeGetInfoMs: () => 15_000,
+      nodeGetInfoMs: 15_000,
       openClient: (endpoint, listener) => driver.client(endpoint, listener),
     });
   });
@@ -239,7 +239,7 @@ describe('the CSI handler', () => {
       publisher,
       clock,
       random: seededRandom(2),
-      nodeGetInfoMs: () => 15_000,
+      nodeGetInfoMs: 15_000,
       openClient: driver.client,
     });
     handler.restore(NAME, accepted, new FakeHandle('i1'));

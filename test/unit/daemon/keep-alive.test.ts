@@ -76,7 +76,7 @@ describe('duplicates: keep-alive while the incumbent has no open session', () =>
       'lost its registration socket',
       (world, one) => {
         const report = { state: 'held', reason: 'socket-removed', message: 'removed' } as const;
-        world.core.lifecycle.report(world.of(one)?.id ?? '', report);
+        world.core.reports.report(world.of(one)?.id ?? '', report);
       },
     ],
   ] satisfies [why: string, keepOut: (world: CoreWorld, one: FakeProcess) => void][]) {

@@ -72,7 +72,7 @@ const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<
       asked(world, (one) => {
         const id = world.of(one)?.id ?? '';
         // As a handler says it whose plugin hangs up before it is registered.
-        world.core.lifecycle.report(id, { state: 'held', reason: 'connection-lost', message: 'it hung up' });
+        world.core.reports.report(id, { state: 'held', reason: 'connection-lost', message: 'it hung up' });
       }),
   ],
   [

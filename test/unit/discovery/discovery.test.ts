@@ -44,7 +44,7 @@ class Bed {
       {
         appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
-        unusable: (path, { code }) => void told.push(`!${path} ${code}`),
+        recorder: { refusedAt: (path, { code }) => void told.push(`!${path} ${code}`) },
         full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
       },

@@ -33,7 +33,7 @@ function world() {
     },
     owners: { ...NO_OWNERS, giving: (_resource, ids) => void facts.given.push(...ids) },
     wire: { ...WIRE, idsOf: () => ['d'] },
-    limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
+    limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
     speculation: () => 'off',
     gateWaited: () => undefined,
   });

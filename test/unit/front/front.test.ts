@@ -48,7 +48,7 @@ function world() {
         close: () => void open.delete(name),
       };
     },
-    limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
+    limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
     usesRegistry: true,
     changed: () => undefined,
     called: () => undefined,
@@ -72,6 +72,10 @@ void describe('resources before the kubelet', () => {
     await turn(() => undefined);
     assert.deepEqual([...open], ['b', 'c']);
     assert.equal(front.view('c')?.state, 'fronted');
+    assert.deepEqual(
+      ['c', 'unknown'].map((name) => front.isFronted(name)),
+      [true, false],
+    );
     await turn(() => known.delete('b'));
     await turn(() => known.set('a', READY));
     assert.deepEqual([...open], ['c', 'a']);

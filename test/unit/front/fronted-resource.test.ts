@@ -54,7 +54,7 @@ function world() {
         close: () => undefined,
       };
     },
-    limits: () => ({ holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 }),
+    limits: { holdMs: 2000, allocateMs: 1000, preferredMs: 1000, preStartMs: 1000 },
     speculation: () => 'off',
     usesRegistry: true,
     registrations: new Registrations(clock),

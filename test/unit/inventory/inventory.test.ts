@@ -18,7 +18,7 @@ class Bed {
   readonly applied: [devices: number, before: number | undefined][] = [];
   readonly refused: string[] = [];
   readonly updates: string[] = [];
-  settings = loadDefaults('/r').settings.admission;
+  readonly live = { admission: loadDefaults('/r').settings.admission };
   /** Users by instance. */
   strangers: ReadonlyMap<string, number> = new Map();
   readonly inventory: Inventory;
@@ -29,7 +29,7 @@ class Bed {
         this.decodes += 1;
         return this.decode(raw, maxDevices, signal);
       },
-      settings: () => this.settings,
+      live: this.live,
       strangerOf: (id) => this.strangers.get(id),
       metrics: { ...noMetrics, update: (resource, result) => void this.updates.push(`${resource} ${result}`) },
     };
@@ -48,7 +48,7 @@ class Bed {
 describe('lists of a user who is neither root nor the broker', () => {
   it('have a quarter of the room, and such users together three', async () => {
     const bed = new Bed();
-    bed.settings = { ...bed.settings, maxListBytesTotal: 4 * list(10).length };
+    bed.live.admission = { ...bed.live.admission, maxListBytesTotal: 4 * list(10).length };
     bed.strangers = new Map([
       ['a', 1],
       ['b', 1],
@@ -97,10 +97,10 @@ describe('a list that is offered', () => {
 
   it('beyond a cap is refused undecoded, and the sentence names the setting', async () => {
     const bed = new Bed();
-    bed.settings = { ...bed.settings, maxMessageBytes: 10 };
+    bed.live.admission = { ...bed.live.admission, maxMessageBytes: 10 };
     const large = await bed.offer(list(20));
     assert.match(large.kind === 'refused' ? large.sentence : '', /admission\.maxMessageBytes allows 10$/);
-    bed.settings = { ...bed.settings, maxMessageBytes: 1000, maxListBytesTotal: list(20).length + 1 };
+    bed.live.admission = { ...bed.live.admission, maxMessageBytes: 1000, maxListBytesTotal: list(20).length + 1 };
     await bed.offer(list(20), 'a');
     const total = await bed.offer(list(20), 'b');
     assert.match(total.kind === 'refused' ? total.sentence : '', /admission\.maxListBytesTotal allows/);
@@ -111,14 +111,14 @@ describe('a list that is offered', () => {
 
   it('while others are being decoded counts with them: together they keep the cap', async () => {
     const bed = new Bed();
-    bed.settings = { ...bed.settings, maxListBytesTotal: list(20).length * 3 };
+    bed.live.admission = { ...bed.live.admission, maxListBytesTotal: list(20).length * 3 };
     const opened: (() => void)[] = [];
     bed.decode = () => new Promise((resolve) => void opened.push(() => resolve(decoded(20))));
     const offers = Array.from({ length: 10 }, (_, at) => bed.offer(list(20), String(at)));
     for (const open of opened) open();
     const kinds = (await Promise.all(offers)).map(({ kind }) => kind);
     assert.equal(kinds.filter((kind) => kind === 'applied').length, 3);
-    assert.ok(bed.inventory.bytes <= bed.settings.maxListBytesTotal);
+    assert.ok(bed.inventory.bytes <= bed.live.admission.maxListBytesTotal);
     bed.inventory.drop('0');
     const again = bed.offer(list(20), '9');
     opened.at(-1)?.();

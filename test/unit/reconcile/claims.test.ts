@@ -35,7 +35,7 @@ describe('whose a name is', () => {
     assert.deepEqual(ownerOf(world), { uid: 0, endpointPath: '/d/a', isHeld: false });
     world.lose(socket, { reason: 'not-answering' });
     assert.equal(ownerOf(world)?.isHeld, true);
-    world.lifecycle.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
+    world.reports.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
     assert.equal(ownerOf(world), undefined);
   });
 

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Instance } from '../../../src/model/instance.js';
-import { afterChange, afterServing, type Action, type Facts } from '../../../src/reconcile/consequences.js';
+import type { Action } from '../../../src/reconcile/actions.js';
+import {
+  afterChange,
+  afterReplacement,
+  afterServing,
+  isLost,
+  mayFallBackTo,
+  surplusFallbacks,
+  type Facts,
+} from '../../../src/reconcile/consequences.js';
 import { CoreWorld } from '../../support/core-world.js';
 
 let made = 0;
@@ -32,8 +41,8 @@ function facts(instance: Instance, over: Partial<Facts> = {}): Facts {
 const did = (actions: readonly Action[]): string[] => actions.map((action) => action.do);
 
 describe('what follows from a change', () => {
-  it('asks the kernel who listens only of those that are lost', () => {
-    for (const [state, reason, asked] of [
+  it('depends on who listens only for those that are lost, so that the kernel is asked of nobody else', () => {
+    for (const [state, reason, isAsked] of [
       ['ready', 'registered', false],
       ['quarantined', 'quarantine', false],
       ['gone', 'deregistered', false],
@@ -43,12 +52,10 @@ describe('what follows from a change', () => {
       ['held', 'replaced', false],
     ] as const) {
       const instance = one({ state, reason });
-      let isAsked = false;
-      const given = Object.defineProperty(facts(instance), 'isListening', {
-        get: () => (isAsked = true),
-      });
-      afterChange(instance, 'ready', given);
-      assert.equal(isAsked, asked, `${state} ${reason}`);
+      const after = (isListening: boolean): Action[] =>
+        afterChange(instance, 'ready', facts(instance, { isListening }));
+      assert.equal(isLost(instance), isAsked, `${state} ${reason}`);
+      if (!isAsked) assert.deepEqual(after(true), after(false), `${state} ${reason}`);
     }
   });
 
@@ -110,11 +117,16 @@ describe('what follows from a change', () => {
     const now = one({ state: 'ready', reason: 'registered' });
     const later = one({ state: 'ready', reason: 'registered' });
     const siblings = [later, now, asked, old];
-    assert.deepEqual(afterServing(later, { siblings, coexist: false }), [
-      { do: 'retire', whom: now },
-      { do: 'retire', whom: old },
-    ]);
-    assert.deepEqual(afterServing(now, { siblings, coexist: false }), [{ do: 'retire', whom: now }]);
+    assert.deepEqual(afterServing(later, { siblings, coexist: false }), [now, old]);
+    assert.deepEqual(afterServing(now, { siblings, coexist: false }), [now]);
     assert.deepEqual(afterServing(later, { siblings, coexist: true }), []);
+  });
+
+  it('of being replaced is a place as fallback while it listens, for two of a plugin and none without its socket', () => {
+    assert.deepEqual([afterReplacement(true).state, afterReplacement(false).state], ['held', 'gone']);
+    assert.equal(mayFallBackTo(one({ state: 'held', reason: 'connection-lost' })), true);
+    assert.equal(mayFallBackTo(one({ state: 'held', reason: 'socket-removed' })), false);
+    const fallbacks = Array.from({ length: 4 }, () => one({ state: 'held', reason: 'replaced' })).reverse();
+    assert.deepEqual(surplusFallbacks(fallbacks), fallbacks.slice(2));
   });
 });

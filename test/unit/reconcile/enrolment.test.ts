@@ -173,7 +173,7 @@ describe('what happens while a plugin is being asked', () => {
     const { world, socket, outcome, answer } = await asking();
     const instance = world.of(socket);
     assert.ok(instance);
-    world.lifecycle.close(instance, 'deregistered', 'was closed by an operator');
+    world.endings.close(instance, 'deregistered', 'was closed by an operator');
     answer();
     const said = await outcome;
     assert.equal(!said.ok && said.refusal.code, 'DEREGISTERED');
@@ -194,7 +194,7 @@ describe('what happens while a plugin is being asked', () => {
 
   it('a quarantine of its process keeps it out, and the answer is only a matter of time', async () => {
     const { world, socket, outcome, answer } = await asking();
-    world.lifecycle.report(world.idOf(socket), { state: 'quarantined', reason: 'quarantine', message: 'offended' });
+    world.reports.report(world.idOf(socket), { state: 'quarantined', reason: 'quarantine', message: 'offended' });
     answer();
     const said = await outcome;
     assert.equal(!said.ok && said.refusal.code, 'QUARANTINED');

@@ -20,13 +20,28 @@ describe('a plugin that is lost', () => {
     assert.deepEqual([world.sockets.openPins, world.clock.pending, world.reconciler.size], [0, 0, 0]);
   });
 
+  it('is the only one of which the kernel is asked who listens', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const [lost, serving] = [world.sockets.put('/d/a'), world.sockets.put('/d/b')];
+    for (const [socket, name] of [
+      [lost, 'example.com/x'],
+      [serving, 'example.com/y'],
+    ] as const) {
+      await world.register(socket, { name });
+      world.list(socket, 4, name);
+    }
+    assert.deepEqual(world.askedOf, []);
+    world.lose(lost);
+    assert.deepEqual(world.askedOf, [world.idOf(lost)]);
+  });
+
   it('is held once, however often it is reported lost: its grace does not begin again', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
     await world.register(socket);
     world.kill(socket);
     await world.clock.advance(20_000);
-    world.lifecycle.report(world.idOf(socket), { state: 'held', reason: 'socket-removed', message: 'removed' });
+    world.reports.report(world.idOf(socket), { state: 'held', reason: 'socket-removed', message: 'removed' });
     await world.clock.advance(10_000);
     assert.equal(world.of(socket)?.state, 'gone');
   });
@@ -331,7 +346,7 @@ describe('looking at paths', () => {
     const states: string[] = [];
     world.roster.listeners.follow({ changed: () => void states.push(world.stateOf(socket)) });
     const say = (reason: 'list-refused' | 'registered'): void =>
-      world.lifecycle.report(world.idOf(socket), { state: 'ready', reason, message: 'said the session' });
+      world.reports.report(world.idOf(socket), { state: 'ready', reason, message: 'said the session' });
     world.sockets.remove('/d/a');
     world.lifecycle.checkPaths();
     say('list-refused');
@@ -352,9 +367,9 @@ describe('looking at paths', () => {
     await world.register(socket);
     world.list(socket);
     const id = world.idOf(socket);
-    world.lifecycle.report(id, { state: 'held', reason: 'not-answering', message: 'silent' });
+    world.reports.report(id, { state: 'held', reason: 'not-answering', message: 'silent' });
     world.sockets.put('/d/a');
-    world.lifecycle.report(id, { state: 'ready', reason: 'registered', message: 'serves' });
+    world.reports.report(id, { state: 'ready', reason: 'registered', message: 'serves' });
     assert.equal(world.stateOf(socket), 'orphaned path-taken');
   });
 
@@ -365,10 +380,10 @@ describe('looking at paths', () => {
     world.list(socket);
     const id = world.idOf(socket);
     world.sockets.put('/d/a');
-    world.lifecycle.report(id, { state: 'orphaned', reason: 'path-taken', message: 'the newcomer is being asked' });
-    world.lifecycle.report(id, { state: 'ready', reason: 'list-refused', message: 'said the session' });
+    world.reports.report(id, { state: 'orphaned', reason: 'path-taken', message: 'the newcomer is being asked' });
+    world.reports.report(id, { state: 'ready', reason: 'list-refused', message: 'said the session' });
     world.sockets.remove('/d/a');
-    world.lifecycle.report(id, { state: 'ready', reason: 'registered', message: 'said the session' });
+    world.reports.report(id, { state: 'ready', reason: 'registered', message: 'said the session' });
     assert.equal(world.stateOf(socket), 'orphaned path-taken');
     assert.equal(world.of(socket)?.message, 'the newcomer is being asked');
   });

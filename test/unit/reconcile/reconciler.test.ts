@@ -17,7 +17,7 @@ class Bed {
     clock: this.clock,
     random: full,
     log: silentLog,
-    backoff: () => ({ firstMs: 100, maxMs: 1000 }),
+    backoff: { firstMs: 100, maxMs: 1000 },
   });
   readonly attempts: number[] = [];
   dropped = 0;

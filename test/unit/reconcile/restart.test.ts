@@ -105,7 +105,7 @@ describe('after a restart', () => {
     world.restore(one);
     await world.core.restart.noteAnswering();
     const registering = world.register(one);
-    await world.core.restart.begin(world.core.lifecycle);
+    await world.core.restart.begin();
     await world.clock.settle();
     assert.equal((await registering).ok, true);
     assert.equal(one.connections.filter(({ isClosed }) => !isClosed).length, 1);

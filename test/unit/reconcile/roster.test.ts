@@ -11,9 +11,9 @@ describe('the roster', () => {
     const socket = world.sockets.put('/d/a');
     await world.register(socket);
     assert.equal(world.sockets.openPins, 1);
-    world.lifecycle.report(world.idOf(socket), { state: 'held', reason: 'not-answering', message: 'frozen' });
+    world.reports.report(world.idOf(socket), { state: 'held', reason: 'not-answering', message: 'frozen' });
     assert.equal(world.sockets.openPins, 1, 'who may come back keeps its inode');
-    world.lifecycle.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
+    world.reports.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
     assert.equal(world.sockets.openPins, 0);
     await world.register(socket);
     assert.equal(world.sockets.openPins, 1);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RestartSettings } from '../../../src/model/settings.js';
+import { mayAskFor } from '../../../src/reconcile/settling.js';
 import { CoreWorld, type FakeProcess } from '../../support/core-world.js';
 
 const SETTLE_MS = 30_000;
@@ -64,7 +65,7 @@ describe('a plugin that was sent away', () => {
     await world.open();
     await world.register(one);
     await world.list(one, 2);
-    world.core.restart.settling.kubeletSocketRemade();
+    world.core.settling.kubeletSocketRemade();
     await world.clock.advance(5000);
     await world.kill(one);
     assert.equal(world.stateOf(one), 'restored settling');
@@ -81,7 +82,7 @@ describe('a plugin that was sent away', () => {
     const world = new CoreWorld();
     const one = await confirmed(world);
     await world.clock.advance(SETTLE_MS);
-    world.core.restart.settling.kubeletSocketRemade();
+    world.core.settling.kubeletSocketRemade();
     await world.kill(one);
     await world.clock.advance(SETTLE_MS - 1);
     assert.deepEqual(world.counts(), [2, 2]);
@@ -124,7 +125,7 @@ describe('a plugin that was sent away', () => {
     const next = world.start('a');
     await world.register(next);
     await world.list(next, 2);
-    await world.core.restart.begin(world.core.lifecycle);
+    await world.core.restart.begin();
     assert.deepEqual(world.settled, [{ confirmed: 1, settling: 0, total: 1 }]);
     await world.stop();
   });
@@ -205,4 +206,15 @@ describe('a plugin whose socket is removed so that it registers afresh', () => {
     assert.equal(world.stateOf(one), 'held recycle-unanswered');
     await world.stop();
   });
+});
+
+it('a kept socket is asked for by instances of the checkpoint that are not held', () => {
+  const known = [
+    { endpointKey: 'a', state: 'restored' },
+    { endpointKey: 'b', state: 'held' },
+  ] as const;
+  assert.deepEqual(
+    ['a', 'b', 'c'].map((key) => mayAskFor(key, known)),
+    [true, false, false],
+  );
 });

@@ -136,7 +136,7 @@ describe('a plugin that hangs', () => {
     await bed.clock.settle();
     const { answer } = bed.connection;
     bed.connection.answer = () => Promise.reject(SILENT);
-    const { intervalMs, failures } = bed.liveness;
+    const { intervalMs, failures } = bed.live.liveness;
     await bed.clock.advance(intervalMs * (failures - 1));
     assert.equal(bed.reported(), 'ready registered');
     await bed.clock.advance(intervalMs);
@@ -158,7 +158,7 @@ describe('a plugin that hangs', () => {
       asked.push(bed.clock.mono());
       return answer(...question);
     };
-    const { intervalMs } = bed.liveness;
+    const { intervalMs } = bed.live.liveness;
     await bed.clock.advance(20 * intervalMs);
     const [, ...moments] = asked;
     assert.ok(moments.length >= 20, String(moments.length));
@@ -173,14 +173,14 @@ describe('a plugin that hangs', () => {
     const bed = await SessionBed.registered();
     bed.stream.push(list(2));
     await bed.clock.settle();
-    bed.liveness = { ...bed.liveness, failures: 3 };
+    bed.live.liveness = { ...bed.live.liveness, failures: 3 };
     const { answer } = bed.connection;
     let asked = 0;
     bed.connection.answer = (...question) => {
       asked += 1;
       return asked % 3 === 0 ? answer(...question) : Promise.reject(SILENT);
     };
-    await bed.clock.advance(bed.liveness.intervalMs * 12);
+    await bed.clock.advance(bed.live.liveness.intervalMs * 12);
     assert.ok(asked >= 12, String(asked));
     assert.deepEqual(
       bed.reports.filter(({ state }) => state === 'held'),
@@ -193,14 +193,14 @@ describe('a plugin that hangs', () => {
     const bed = await SessionBed.registered();
     bed.stream.push(list(2));
     await bed.clock.settle();
-    const { intervalMs } = bed.liveness;
+    const { intervalMs } = bed.live.liveness;
     const { answer } = bed.connection;
     let asked = 0;
     bed.connection.answer = (...question) => {
       asked += 1;
       return answer(...question);
     };
-    bed.liveness = { ...bed.liveness, intervalMs: intervalMs * 100 };
+    bed.live.liveness = { ...bed.live.liveness, intervalMs: intervalMs * 100 };
     await bed.clock.advance(intervalMs * 10);
     assert.equal(asked, 1, 'the call that was due already, and none after it');
     await bed.handler.deregister(ID, 'replaced');
@@ -209,7 +209,7 @@ describe('a plugin that hangs', () => {
   it('is not one that answers with an error', async () => {
     const bed = await SessionBed.registered();
     bed.connection.answer = () => Promise.reject(new FakeFailure(GRPC_STATUS.INTERNAL, 'no'));
-    await bed.clock.advance(bed.liveness.intervalMs * 10);
+    await bed.clock.advance(bed.live.liveness.intervalMs * 10);
     assert.equal(bed.reports.length, 0);
     await bed.handler.deregister(ID, 'replaced');
   });
@@ -219,7 +219,7 @@ describe('a plugin that hangs', () => {
     bed.stream.push(list(2));
     await bed.clock.settle();
     bed.connection.answer = () => Promise.reject(SILENT);
-    await bed.clock.advance(bed.liveness.intervalMs * (bed.liveness.failures + 1));
+    await bed.clock.advance(bed.live.liveness.intervalMs * (bed.live.liveness.failures + 1));
     assert.equal(bed.reported(), 'held not-answering');
     bed.stream.push(list(3));
     await bed.clock.settle();

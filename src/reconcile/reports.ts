@@ -1,0 +1,77 @@
+// Takes what handlers say of instances, and enters it as it is: a loss may be a restart, a path may belong to somebody else.
+import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
+import type { Instance } from '../model/instance.js';
+import { afterPathLook, lookBefore, mayHaveLostPath, withListener, withPath } from './after-look.js';
+import { afterServing } from './consequences.js';
+import type { EndpointPorts, Endpoints } from './endpoints.js';
+import type { Endings } from './endings.js';
+import type { Roster } from './roster.js';
+import type { Settling } from './settling.js';
+
+/** What reports need. */
+export interface ReportPorts {
+  readonly roster: Roster;
+  readonly handlers: ReadonlyMap<string, Pick<PluginHandler, 'coexist'>>;
+  readonly endings: Endings;
+  readonly endpoints: Pick<Endpoints, 'isListening'>;
+  readonly sockets: Pick<EndpointPorts, 'keyAt'>;
+  /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
+  readonly settling: Pick<Settling, 'lossOf'>;
+}
+
+/** Enters reports into the roster. What follows from a change is for Lifecycle (reconcile/lifecycle), which hears of it. */
+export class Reports implements InstanceReports {
+  readonly #ports: ReportPorts;
+  #stopped = false;
+
+  constructor(ports: ReportPorts) {
+    this.#ports = ports;
+  }
+
+  /** A report of a handler. A loss may mean that the plugin restarts itself, because we gave it a reason. */
+  report(id: string, report: InstanceReport): void {
+    const { roster, settling } = this.#ports;
+    const instance = roster.get(id);
+    if (instance === undefined || this.#stopped) return;
+    const { state: before } = instance;
+    const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
+    roster.report(id, loss ?? this.#looked(instance, report));
+    if (mayHaveLostPath(instance, before)) this.checkPath(instance);
+  }
+
+  /** An instance took over: what it replaces is let go only now (make before break). */
+  serving(id: string): void {
+    const { roster, handlers, endings } = this.#ports;
+    const instance = roster.get(id);
+    if (instance === undefined) return;
+    instance.isServing = true;
+    instance.wasWatched = true;
+    const siblings = roster.ofPlugin(instance.type, instance.name);
+    const coexist = handlers.get(instance.type)?.coexist === true;
+    for (const whom of afterServing(instance, { siblings, coexist })) endings.retire(whom);
+  }
+
+  /** Looks which socket is at the path of a connected plugin, and enters what that means. */
+  checkPath(instance: Instance): void {
+    const { roster, sockets } = this.#ports;
+    const report = afterPathLook(instance, sockets.keyAt(instance.socketPath));
+    if (report !== undefined) roster.report(instance.id, report);
+  }
+
+  /** Takes no more reports: what is closed from now on is no fact about plugins. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #looked(instance: Instance, report: InstanceReport): InstanceReport {
+    const { sockets, endpoints } = this.#ports;
+    switch (lookBefore(instance, report)) {
+      case 'path':
+        return withPath(instance, report, sockets.keyAt(instance.socketPath));
+      case 'listener':
+        return withListener(report, endpoints.isListening(instance));
+      case undefined:
+        return report;
+    }
+  }
+}
