@@ -14,12 +14,12 @@ import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { operatorsDoor } from '../platform/grpc/operators-door.js';
 import { MAX_REGISTER_BYTES, serveRegister } from '../platform/grpc/register-service.js';
 import { StandardServices } from '../platform/grpc/standard-services.js';
-import { descriptorOf, Descriptors } from '../platform/process/descriptors.js';
+import { Descriptors } from '../platform/process/descriptors.js';
 import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
-import { createBorder, type Border } from '../platform/http2/border.js';
-import { HALF_REQUEST_BYTES } from '../platform/http2/calls.js';
+import type { Border } from '../platform/http2/border.js';
+import { Borders } from '../platform/http2/borders.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { Interference } from './interference.js';
@@ -61,10 +61,8 @@ export class Broker {
   readonly #listeners: SocketListeners;
   readonly #plugins: GrpcDoor;
   readonly #operators: GrpcDoor;
-  readonly #reserve: DescriptorReserve;
+  readonly #reserve: DescriptorReserve<Socket>;
   readonly #kept: KeptSockets;
-  /** Guards the connections to one socket. */
-  readonly newGate: (count?: BrokerParts['countConnection']) => ConnectionGate<Socket, Border>;
   #podResources: ReturnType<typeof podResources> | undefined;
   #standard: StandardServices | undefined;
   #isStopping = false;
@@ -81,25 +79,11 @@ export class Broker {
     };
     this.core = new Core(faults?.disturb(ports) ?? ports);
     const { registerDoor, recorder, lifecycle } = this.core;
-    this.#reserve = new DescriptorReserve({
+    this.#reserve = new DescriptorReserve<Socket>({
       descriptors: new Descriptors(),
       clock,
       degraded: (why) => parts.degraded('descriptors', why),
     });
-    this.newGate = (count = parts.countConnection) =>
-      new ConnectionGate({
-        clock,
-        log,
-        events,
-        peers,
-        hasRoom: (socket) => this.#reserve.hasRoom(descriptorOf(socket)),
-        budget: parts.connections,
-        openBorder: (socket, onEnd, turns) =>
-          createBorder(socket, { guard: settings.guard, clock, onEnd, turns, halfRequestBytes: HALF_REQUEST_BYTES }),
-        ownUid: parts.self.uid,
-        userOf: parts.userOf,
-        count,
-      });
     const gate = this.newGate();
     const { streams } = settings.flood.connections;
     this.#plugins = new GrpcDoor({ accept: gate.accept, streams, maxRequestBytes: MAX_REGISTER_BYTES, clock });
@@ -132,6 +116,14 @@ export class Broker {
       settling: this.core.settling,
       degraded: parts.degraded,
     });
+  }
+
+  /** Guards the connections to one socket. */
+  newGate(count = this.#parts.countConnection): ConnectionGate<Socket, Border> {
+    const { live, clock, log, events, peers, userOf, self, connections: budget } = this.#parts;
+    const borders = new Borders(live.settings.guard, clock);
+    const reserve = this.#reserve;
+    return new ConnectionGate({ clock, log, events, peers, reserve, budget, borders, ownUid: self.uid, userOf, count });
   }
 
   /** Connections of plugins open now. */

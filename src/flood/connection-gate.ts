@@ -7,6 +7,7 @@ import type { EventSink } from '../model/event.js';
 import type { Caller, UserOf } from '../model/ids.js';
 import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
+import type { DescriptorReserve } from './descriptor-reserve.js';
 import type { Yielding } from './giving-way.js';
 import { ConnectionRun, RefusalRuns } from './refusal-runs.js';
 
@@ -66,7 +67,7 @@ export interface ConnectionGatePorts<Socket, Border> {
     turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined, pid: number | undefined) => boolean): void;
   };
   /** Whether the process has file descriptors to spare beside this connection's. */
-  readonly hasRoom: (connection: Socket) => boolean;
+  readonly reserve: Pick<DescriptorReserve<Socket>, 'hasRoom'>;
   /** May it connect? ConnectionBudget (flood/connection-budget) decides. */
   readonly budget: {
     /** Whether the policy enforces. */
@@ -77,8 +78,8 @@ export interface ConnectionGatePorts<Socket, Border> {
     /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
-  /** Puts a border before a connection; `ended` is told when that ends it. */
-  readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined) => Border;
+  /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
+  readonly borders: { open(socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined): Border };
   /** The broker's own user. */
   readonly ownUid: number;
   /** Who counts as one user. */
@@ -104,14 +105,14 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
 
   /** Takes an accepted connection; undefined: it was refused and closed. */
   readonly accept = (socket: Socket): GuardedConnection<Border> | undefined => {
-    const { hasRoom, peers, budget, count } = this.#ports;
+    const { reserve, peers, budget, count } = this.#ports;
     if (this.#isTurnedAway(peers.uidOf(socket))) {
       socket.destroy();
       this.#turnAwayMore(socket);
       return undefined;
     }
     const caller = peers.peerOf(socket);
-    if (!hasRoom(socket) && !budget.makeRoom(caller)) {
+    if (!reserve.hasRoom(socket) && !budget.makeRoom(caller)) {
       count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
       socket.destroy();
       return undefined;
@@ -177,7 +178,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller));
+    const border = this.#ports.borders.open(socket, ended, this.#paces.usual(caller));
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

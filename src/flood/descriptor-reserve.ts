@@ -6,10 +6,11 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 const CALM_MS = 3000;
 
 /** What is needed. */
-export interface ReserveParts {
+export interface ReserveParts<Connection> {
+  /** Descriptors (platform/process/descriptors). */
   readonly descriptors: {
     readonly limit: number;
-    areScarce(newest?: number): boolean;
+    areScarce(newest?: Connection): boolean;
   };
   readonly clock: Clock;
   /** Told once when only the reserve is left, and once when it is over (undefined). */
@@ -17,27 +18,27 @@ export interface ReserveParts {
 }
 
 /** Knows whether another connection may be taken. */
-export class DescriptorReserve {
-  readonly #parts: ReserveParts;
+export class DescriptorReserve<Connection> {
+  readonly #parts: ReserveParts<Connection>;
   /** When to look whether it is over; undefined while all is well. */
   #calm: Alarm | undefined;
   #isClosed = false;
 
-  constructor(parts: ReserveParts) {
+  constructor(parts: ReserveParts<Connection>) {
     this.#parts = parts;
   }
 
   /**
    * Looks, and returns whether there is room beside the reserve.
    *
-   * @param newest the descriptor that was opened last, if it is known
+   * @param newest the connection that was accepted last, if one was just now
    */
-  readonly hasRoom = (newest?: number): boolean => {
+  hasRoom(newest?: Connection): boolean {
     const { descriptors } = this.#parts;
     if (!descriptors.areScarce(newest)) return true;
     this.#begin(`file descriptors run out (${String(descriptors.limit)} may be open)`);
     return false;
-  };
+  }
 
   /** Accepting a connection failed: with EMFILE where not even libuv's spare descriptor helped, or with ENFILE. */
   readonly acceptFailed = (failure: Error): void => {

@@ -18,10 +18,11 @@ export class Descriptors {
   /**
    * Whether only the reserve is left. The kernel gives the lowest free number, so one that was opened last tells.
    *
-   * @param newest the number of what was opened just now, such as an accepted connection; without it one is opened for that
+   * @param newest what was opened just now, such as an accepted connection; without it one is opened for that
    */
-  areScarce(newest: number | undefined = lowestFree()): boolean {
-    return newest === undefined || newest >= this.#enough;
+  areScarce(newest?: Socket): boolean {
+    const fd = (newest === undefined ? undefined : descriptorOf(newest)) ?? lowestFree();
+    return fd === undefined || fd >= this.#enough;
   }
 }
 

@@ -22,8 +22,8 @@ describe('one process that connects in a loop', { skip: loadLibc() === undefined
     const counted: string[] = [];
     const gate = new ConnectionGate<Socket, never>({
       ...{ clock, log, events, budget, peers: new Peers() },
-      ...{ hasRoom: () => true, ownUid: 0, userOf: (uid) => uid },
-      openBorder: () => assert.fail('it was let in'),
+      ...{ reserve: { hasRoom: () => true }, ownUid: 0, userOf: (uid) => uid },
+      borders: { open: () => assert.fail('it was let in') },
       count: (what) => void counted.push(what),
     });
     const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];

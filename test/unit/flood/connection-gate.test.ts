@@ -48,10 +48,12 @@ class World {
       debug: () => undefined,
     },
     events: { record: () => undefined },
-    openBorder: (socket, onEnd, turns) => {
-      this.borders += 1;
-      const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
-      return createBorder(socket, { guard, clock: this.clock, onEnd, turns });
+    borders: {
+      open: (socket, onEnd, turns) => {
+        this.borders += 1;
+        const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
+        return createBorder(socket, { guard, clock: this.clock, onEnd, turns });
+      },
     },
     ownUid: 0,
     userOf: (uid) => uid,
@@ -68,7 +70,7 @@ class World {
         }
       },
     },
-    hasRoom: () => true,
+    reserve: { hasRoom: () => true },
     budget: {
       isEnforced: true,
       turnsAway: () => this.turnedAway,
