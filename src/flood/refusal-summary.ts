@@ -9,8 +9,14 @@ const FIRST_WINDOW_MS = 10_000;
 const LONGEST_WINDOW_MS = 300_000;
 /** Subjects counted apart; further ones are counted together. */
 const MAX_SUBJECTS = 512;
+/** Of one uid; its further ones are counted together, so that names it invents hide no refusals of others. */
+const MAX_OF_UID = 128;
+
+/** As the fields of a line have it: a number, or nothing where nobody knows who it is. */
+type Uid = LogFields[string];
 
 interface Repeats {
+  readonly uid: Uid;
   count: number;
   windowMs: number;
   alarm: Alarm;
@@ -27,6 +33,8 @@ export class RefusalSummary implements Log {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #repeats = new Map<string, Repeats>();
+  /** How many subjects of each uid are counted. */
+  readonly #ofUid = new Map<Uid, number>();
 
   constructor(log: Log, clock: Clock) {
     this.#log = log;
@@ -48,7 +56,7 @@ export class RefusalSummary implements Log {
       const summary = `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`;
       this.#log.warn(event, summary, fields);
     };
-    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), tell)) return;
+    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), uid, tell)) return;
     this.#log.warn(event, message, fields);
   }
 
@@ -67,21 +75,24 @@ export class RefusalSummary implements Log {
       if (count > 0) tell(count, windowMs);
     }
     this.#repeats.clear();
+    this.#ofUid.clear();
   }
 
   /**
    * Whether this one is to be told in full. Otherwise it is counted, and `tell` is called at the end of the window with
    * the number of those that were not told.
    */
-  #isFirst(subject: string, tell: Repeats['tell']): boolean {
-    const key = this.#repeats.has(subject) || this.#repeats.size < MAX_SUBJECTS ? subject : '';
+  #isFirst(subject: string, uid: Uid, tell: Repeats['tell']): boolean {
+    const key = this.#keyOf(subject, uid);
     const known = this.#repeats.get(key);
     if (known !== undefined) {
       known.count += 1;
       known.tell = tell;
       return false;
     }
+    this.#ofUid.set(uid, (this.#ofUid.get(uid) ?? 0) + 1);
     this.#repeats.set(key, {
+      uid,
       count: 0,
       windowMs: FIRST_WINDOW_MS,
       alarm: this.#windowEnds(key, FIRST_WINDOW_MS),
@@ -90,12 +101,26 @@ export class RefusalSummary implements Log {
     return true;
   }
 
+  /** Under which it is counted. */
+  #keyOf(subject: string, uid: Uid): string {
+    if (this.#repeats.has(subject)) return subject;
+    const own = (this.#ofUid.get(uid) ?? 0) < MAX_OF_UID ? subject : JSON.stringify([uid]);
+    return this.#repeats.size < MAX_SUBJECTS || this.#repeats.has(own) ? own : '';
+  }
+
+  #forget(key: string, { uid }: Repeats): void {
+    this.#repeats.delete(key);
+    const left = (this.#ofUid.get(uid) ?? 1) - 1;
+    if (left > 0) this.#ofUid.set(uid, left);
+    else this.#ofUid.delete(uid);
+  }
+
   #windowEnds(key: string, windowMs: number): Alarm {
     return this.#clock.alarm(windowMs, () => {
       const repeats = this.#repeats.get(key);
       if (repeats === undefined) return;
       if (repeats.count === 0) {
-        this.#repeats.delete(key);
+        this.#forget(key, repeats);
         return;
       }
       repeats.tell(repeats.count, repeats.windowMs);

@@ -77,7 +77,7 @@ const guard = section({
   windowUpdates: PERMITS.default(1000).describe('WINDOW_UPDATE frames, beside four for each answered call'),
   priorities: PERMITS.default(100).describe('PRIORITY frames'),
   informational: PERMITS.default(100).describe(
-    'Header blocks beyond those of calls: two of an answer, one of a request',
+    'Header blocks beyond those of calls: two of a request, two of an answer',
   ),
   frames: PERMITS.default(5000).describe('Frames of all kinds, beside sixteen for each answered call'),
   headerBytes: size.default('16KiB').describe('Bytes of one header block'),

@@ -17,6 +17,7 @@ interface Call {
   /** Of the request. */
   readonly meter: MessageMeter;
   hasMessage: boolean;
+  hasTrailers: boolean;
   /** Octets of DATA the peer still takes for this call. */
   window: number;
   starvedSince: number | undefined;
@@ -96,6 +97,7 @@ export class Calls {
       halfBytes: 0,
       meter: new MessageMeter(),
       hasMessage: false,
+      hasTrailers: false,
       window,
       starvedSince,
     });
@@ -127,6 +129,14 @@ export class Calls {
     const further = call.hasMessage ? begun : begun - 1;
     call.hasMessage = true;
     return further;
+  }
+
+  /** A header block came that opens no call. Returns whether it is the one with which a request may end. */
+  trailers(id: number): boolean {
+    const call = this.#calls.get(id);
+    if (call === undefined || call.isRequested || call.hasTrailers) return false;
+    call.hasTrailers = true;
+    return true;
   }
 
   /** The request is complete. Returns whether that completed the call. */

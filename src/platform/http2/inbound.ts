@@ -187,8 +187,9 @@ export class Inbound extends FrameCutter {
   #headers(head: FrameHead, frame: Buffer, now: number): readonly Buffer[] | undefined {
     if (head.length === 0) this.#guard.count('emptyFrames');
     const opensCall = head.type === FRAME.HEADERS && this.#calls.opens(head.stream);
-    // Decoding a full block takes half a millisecond, and only those that open calls take turns; gRPC has no others.
-    if (head.type === FRAME.HEADERS && !opensCall) this.#guard.count('informational');
+    // Decoding a full block takes half a millisecond, and only those that open calls take turns.
+    if (head.type === FRAME.HEADERS && !opensCall && !this.#calls.trailers(head.stream))
+      this.#guard.count('informational');
     const block = this.#blocks.take(head, frame, opensCall);
     if (block === undefined) return [];
     this.#blockSince = undefined;

@@ -82,6 +82,21 @@ describe('refusal summary', () => {
     assert.equal(world.clock.pending, 0);
   });
 
+  it('tells refusals of others in full, however many names one user invents', async () => {
+    const world = new World();
+    const invented = (): void => {
+      for (let name = 0; name < 10_000; name += 1) world.refuse('no', `DevicePlugin/a/${String(name)}`, 4001);
+    };
+    invented();
+    await world.clock.advance(10_000);
+    invented();
+    const before = world.told.length;
+    for (let plugin = 0; plugin < 100; plugin += 1)
+      world.refuse(`of root ${String(plugin)}`, `DevicePlugin/r/${String(plugin)}`);
+    assert.equal(world.told.length, before + 100);
+    world.log.close();
+  });
+
   it('tells what it has counted when it is closed, and leaves no timer', () => {
     const world = new World();
     world.refuse('one');

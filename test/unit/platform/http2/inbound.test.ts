@@ -179,6 +179,23 @@ void describe('what a client sends', () => {
     );
   });
 
+  void it('may end each request with trailers, and has no more of them for a call', () => {
+    const { inbound } = bed();
+    inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+    const block = (stream: number, flags: number): Buffer =>
+      encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS | flags, stream, requestBlock('a'));
+    for (let stream = 1; stream < 2 * 240; stream += 2)
+      inbound.take(Buffer.concat([block(stream, 0), block(stream, FLAG.END_STREAM)]), 0);
+    inbound.take(block(601, 0), 0);
+    inbound.take(block(601, 0), 0);
+    assert.throws(
+      () => {
+        for (let times = 0; times <= guardSettings.informational; times++) inbound.take(block(601, 0), 0);
+      },
+      (thrown: unknown) => thrown instanceof PeerFault && thrown.code === 'HEADERS_FLOOD',
+    );
+  });
+
   void it('has its windows changed once by one SETTINGS frame, however often that says so', () => {
     const { inbound, calls } = bed();
     const changes: number[] = [];
