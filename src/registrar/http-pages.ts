@@ -36,7 +36,8 @@ const LONGEST_PROFILE_S = 300;
  * @throws Exit when it cannot listen
  */
 export async function servePages(address: string, parts: PagesParts): Promise<Server> {
-  const server = createServer((request, response) => void respond(request, response, parts));
+  const health = shared(() => healthPage(parts));
+  const server = createServer((request, response) => void respond(request, response, parts, health));
   try {
     const { host, port } = parseAddress(address);
     server.listen(host === '' ? { port } : { port, host });
@@ -55,10 +56,21 @@ function parseAddress(address: string): { readonly host: string; readonly port: 
   return { host: bracketed ?? plain, port };
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, parts: PagesParts): Promise<void> {
+/** One answer is for all who ask while it is made: each opens a connection, and any user of the machine may ask. */
+function shared(make: () => Promise<Page>): () => Promise<Page> {
+  let running: Promise<Page> | undefined;
+  return () => (running ??= make().finally(() => (running = undefined)));
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  parts: PagesParts,
+  health: () => Promise<Page>,
+): Promise<void> {
   let page: Page;
   try {
-    page = await pageFor(new URL(request.url ?? '/', 'http://registrar'), parts);
+    page = await pageFor(new URL(request.url ?? '/', 'http://registrar'), parts, health);
   } catch (failure) {
     page = { status: 500, body: asError(failure).message };
   }
@@ -69,9 +81,9 @@ async function respond(request: IncomingMessage, response: ServerResponse, parts
   response.end(page.body);
 }
 
-async function pageFor({ pathname, searchParams }: URL, parts: PagesParts): Promise<Page> {
+async function pageFor({ pathname, searchParams }: URL, parts: PagesParts, health: () => Promise<Page>): Promise<Page> {
   const { options, registrations } = parts;
-  if (pathname === '/healthz') return healthPage(parts);
+  if (pathname === '/healthz') return health();
   if (pathname === '/readyz' && options.readyz) return readyPage(registrations);
   if (pathname === '/metrics' && options.metrics) return metricsPage(registrations);
   if (!options.enablePprof) return NOT_FOUND;

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@grpc/grpc-js';
 import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
+import { eventually } from '../../support/eventually.js';
 import { callRegistrar, DRIVER, Rig, type RunningRegistrar } from './rig.js';
 
 interface Answer {
@@ -44,6 +45,31 @@ describe('the HTTP server of the registrar', () => {
   it('is not there without a flag, or with a port that is not above 0', async () => {
     const running = rig.start(...rig.flags, '--health-port=-1');
     await running.says('Skipping the HTTP server');
+  });
+
+  it('looks once for all who ask for /healthz at one time', async () => {
+    await start(`--http-endpoint=localhost:${String(port)}`, '--timeout=10s');
+    let calls = 0;
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const service = {
+      GetInfo: (_call: unknown, answer: (failure: null, value: object) => void): void => {
+        calls += 1;
+        void released.then(() => answer(null, { name: DRIVER }));
+      },
+    };
+    const other = await PluginServer.listen(rig.socket, (server) =>
+      server.addService({ GetInfo: pluginRegistrationService.GetInfo }, service),
+    );
+    const first = get('/healthz');
+    await eventually('it is asked', () => calls === 1);
+    const others = Array.from({ length: 20 }, () => get('/healthz'));
+    await get('/other');
+    release();
+    assert.deepEqual(new Set((await Promise.all([first, ...others])).map(({ status }) => status)), new Set([200]));
+    // Whoever came a moment too late was looked for again.
+    assert.ok(calls <= 3, `${String(calls)} looks`);
+    await other.close();
   });
 
   it('answers /healthz with 404 while the socket is missing', async () => {
