@@ -168,6 +168,7 @@ export class Asking {
       if ((failure as Partial<FailedCall>).status === GRPC_STATUS.DEADLINE_EXCEEDED) this.#avoid(resource, ids, clock);
       return {
         code: 'PLUGIN_FAILED',
+        resource,
         message: `the plugin of ${resource} refused ${named(ids)}: ${asError(failure).message}`,
       };
     }
@@ -176,6 +177,7 @@ export class Asking {
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',
+        resource,
         message: `the answer of the plugin of ${resource} for ${named(ids)} cannot be used: ${problem}`,
       };
     }
