@@ -99,7 +99,9 @@ export class Allocations implements LeaseSource {
     const startedAt = this.#ports.clock.mono();
     const result = await this.#allocate(raw, caller, signal);
     const { metrics, clock } = this.#ports;
-    const resources = result.ok ? result.value.granted.map(({ resource }) => resource) : [''];
+    const resources = result.ok
+      ? result.value.granted.map(({ resource }) => resource)
+      : [result.refusal.resource ?? ''];
     for (const resource of resources) metrics.allocation(resource, result.ok ? 'given' : result.refusal.code);
     if (result.ok) metrics.allocateSeconds('all', (clock.mono() - startedAt) / 1000);
     return result;

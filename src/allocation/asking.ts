@@ -180,6 +180,7 @@ export class Asking {
       if ((failure as Partial<FailedCall>).status === GRPC_STATUS.DEADLINE_EXCEEDED) this.#avoid(resource, ids, clock);
       return {
         code: 'PLUGIN_FAILED',
+        resource,
         message: `the plugin of ${resource} refused ${named(ids)}: ${asError(failure).message}`,
       };
     }
@@ -190,6 +191,7 @@ export class Asking {
     if (problem !== undefined) {
       return {
         code: 'PLUGIN_FAILED',
+        resource,
         message: `the answer of the plugin of ${resource} for ${named(ids)} cannot be used: ${problem}`,
       };
     }

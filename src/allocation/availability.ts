@@ -12,6 +12,14 @@ export type Avoided = (resource: string, id: string) => boolean;
 
 type Chosen = Attempt<Granted>;
 
+/** What is said only of a resource that a plugin offers. */
+const OF_OFFERED: ReadonlySet<AllocationCode> = new Set([
+  'PLUGIN_NOT_READY',
+  'DEVICE_UNKNOWN',
+  'DEVICE_TAKEN',
+  'NO_DEVICES',
+]);
+
 /** Chooses devices for every want of a request, or says why not. */
 export function available(
   wants: readonly Want[],
@@ -23,7 +31,10 @@ export function available(
   const granted: Granted[] = [];
   for (const want of wants) {
     const chosen = chooseFor(want, caller, ledger, ports, isAvoided);
-    if (!chosen.ok) return chosen;
+    if (!chosen.ok) {
+      const { refusal } = chosen;
+      return OF_OFFERED.has(refusal.code) ? { ...chosen, refusal: { ...refusal, resource: want.resource } } : chosen;
+    }
     granted.push(chosen.value);
   }
   return { ok: true, value: granted };

@@ -141,6 +141,8 @@ export interface AllocationRefusal {
   readonly code: AllocationCode;
   /** One sentence with names and figures. No trailing period. */
   readonly message: string;
+  /** The resource that it is about, where a plugin offers it: its names are bounded in number, those of requests are not. */
+  readonly resource?: string;
   /** Milliseconds until it is worth trying again, where that is known. */
   readonly retryAfterMs?: number;
 }

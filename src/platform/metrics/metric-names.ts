@@ -78,7 +78,7 @@ export const METRICS = {
     name: `${P}_allocations_total`,
     kind: 'counter',
     labels: ['resource', 'result'],
-    help: 'Allocations that ended: given, or the code with which they were refused (those without a resource)',
+    help: 'Allocations that ended: given, or the code of the refusal (without a resource where no plugin is known to offer it)',
   },
   allocateSeconds: {
     name: `${P}_allocate_seconds`,

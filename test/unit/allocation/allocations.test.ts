@@ -65,6 +65,31 @@ describe('a request for devices', () => {
     assert.equal(await codeOf({}, { ports: { settings: full } }), 'LEASES_FULL');
   });
 
+  it('is counted under its resource, whatever came of it, where a plugin offers that', async () => {
+    const counted: string[] = [];
+    const metrics = {
+      allocation: (resource: string, result: string) => void counted.push(`${resource} ${result}`),
+      allocateSeconds: () => undefined,
+    };
+    await codeOf({}, { ports: { metrics } });
+    await codeOf({ count: 3 }, { ports: { metrics } });
+    await codeOf({ ids: ['x'] }, { ports: { metrics } });
+    // A label that anybody could choose would grow without bound.
+    await codeOf({}, { ports: { metrics }, resource: 'no.body/has' });
+    await codeOf({ count: -1 }, { ports: { metrics } });
+    const failing = plain();
+    failing.offer(GPU, 'a').allocate = () => Promise.reject(new Error('no'));
+    await codeOf({}, { ports: { metrics }, machine: failing });
+    assert.deepEqual(counted, [
+      `${GPU} given`,
+      `${GPU} NO_DEVICES`,
+      `${GPU} DEVICE_UNKNOWN`,
+      ' RESOURCE_UNKNOWN',
+      ' WANT_INVALID',
+      `${GPU} PLUGIN_FAILED`,
+    ]);
+  });
+
   it('is refused when its plugin is away, and as NO_DEVICES when nothing would be free anyway', async () => {
     const machine = plain();
     const gpu = machine.offer(GPU, 'a');
