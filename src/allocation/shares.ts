@@ -15,6 +15,11 @@ const MOST_BYTES = 32 * 1024 * 1024;
 /** Of one user that is neither root nor the broker's, and of all of them: what everybody's registration then writes with it. */
 const OWN_BYTES = 1024 * 1024;
 const STRANGERS_BYTES = 4 * 1024 * 1024;
+/**
+ * What a device counts as beside its bytes, for each NUMA node: PodResources tells each with its id and its resource, all of them
+ * in one turn of the loop. A user has fewer than 4,096 of them.
+ */
+const DEVICE_BYTES = 256;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
 const MOST_LISTED = 65_536;
 
@@ -161,10 +166,12 @@ function weigh(entry: Entry): number {
 function bytesOf({ answer, wants, granted, owner, key }: Lease): number {
   const { envs, mounts, devices, annotations, cdiDevices } = answer;
   const parts = [wants, granted, owner, key, [...envs], mounts, devices, [...annotations], cdiDevices];
-  return Buffer.byteLength(JSON.stringify(parts));
+  let told = 0;
+  for (const { devices: given } of granted) for (const { numaNodes } of given) told += Math.max(1, numaNodes.length);
+  return Buffer.byteLength(JSON.stringify(parts)) + DEVICE_BYTES * told;
 }
 
 function full(whose: string, bytes: number, most: number): AllocationRefusal {
-  const message = `${whose} would have ${String(bytes)} bytes with the answers of plugins, and the checkpoint takes ${String(most)} of them`;
+  const message = `${whose} would take ${String(bytes)} bytes with the answers of plugins, each device counting as ${String(DEVICE_BYTES)}, and ${String(most)} are taken`;
   return { code: 'LEASES_FULL', message };
 }

@@ -31,14 +31,19 @@ export function podOwners(
   byResource: ReadonlyMap<string, ReadonlyMap<string, DeviceOwner>>,
   resource: string,
 ): readonly PodOwner[] {
-  const found = new Map<string, PodOwner & { since: number; readonly devices: Map<string, string[]> }>();
+  const found = new Map<
+    string,
+    Omit<PodOwner, 'devices'> & { since: number; readonly devices: Map<string, string[]> }
+  >();
   for (const [name, owners] of byResource) {
     for (const [id, { namespace, pod, container, since }] of owners) {
       const key = `${namespace}/${pod}/${container}`;
       const known = found.get(key) ?? { namespace, pod, container, since, devices: new Map<string, string[]>() };
       found.set(key, known);
       known.since = Math.min(known.since, since);
-      known.devices.set(name, [...(known.devices.get(name) ?? []), id]);
+      const ids = known.devices.get(name);
+      if (ids === undefined) known.devices.set(name, [id]);
+      else ids.push(id);
     }
   }
   return [...found.values()]

@@ -174,7 +174,9 @@ export function devicesOfEnv(text: string): ReadonlyMap<string, readonly string[
     const id = entry
       .slice(at + 1)
       .replaceAll(ESCAPED, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-    devices.set(resource, [...(devices.get(resource) ?? []), id]);
+    const ids = devices.get(resource);
+    if (ids === undefined) devices.set(resource, [id]);
+    else ids.push(id);
   }
   return devices;
 }

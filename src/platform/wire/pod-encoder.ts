@@ -44,7 +44,9 @@ function alphaPod({ name, namespace, containers }: Pod) {
     containers: containers.map((container) => {
       const byResource = new Map<string, string[]>();
       for (const { resource, id } of container.devices) {
-        byResource.set(resource, [...(byResource.get(resource) ?? []), id]);
+        const ids = byResource.get(resource);
+        if (ids === undefined) byResource.set(resource, [id]);
+        else ids.push(id);
       }
       const devices = [...byResource].map(([resourceName, deviceIds]) => ({ resourceName, deviceIds }));
       return { name: container.name, devices };

@@ -59,7 +59,11 @@ describe('the answers of the plugins of one lease', () => {
     const { allocations } = await allocationWorld(machine);
     const wants = ['v/a', 'v/b'].map((resource) => ({ resource, count: 1, ids: [], numa: '' }));
     const caller = { uid: 0, process: undefined };
-    const result = await allocations.allocate({ ...request('v/a', { key: 'k' }), wants }, caller, new AbortController().signal);
+    const result = await allocations.allocate(
+      { ...request('v/a', { key: 'k' }), wants },
+      caller,
+      new AbortController().signal,
+    );
     return result.ok ? 'given' : `${result.refusal.code} ${result.refusal.message}`;
   }
 

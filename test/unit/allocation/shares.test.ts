@@ -56,6 +56,24 @@ describe('what one ordinary user may have of what all share', () => {
     assert.deepEqual([...(await askMany(allocations, OTHER, 3))], ['given']);
   });
 
+  it('is fewer than 4,096 devices, each counted for every NUMA node: all of them are told in one turn', async () => {
+    const { machine, opened } = world(8 * 1024);
+    const { allocations } = await opened;
+    const four = async (uid: number): Promise<string[]> => {
+      const codes = [];
+      for (const key of ['a', 'b', 'c', 'd'])
+        codes.push(await ask(allocations, request(GPU, { key, count: 1024 }), uid));
+      return codes;
+    };
+    assert.deepEqual(await four(STRANGER), ['given', 'given', 'given', 'LEASES_FULL']);
+    assert.deepEqual(new Set(await four(0)), new Set(['given']));
+    const numaNodes = Array.from({ length: 64 }, (_, node) => node);
+    for (const device of machine.offer(EVIL, ...Array.from({ length: 64 }, (_, nth) => String(nth))).devices)
+      device.numaNodes = numaNodes;
+    assert.equal(await ask(allocations, request(EVIL, { key: 'e', count: 64 }), OTHER), 'LEASES_FULL');
+    assert.equal(await ask(allocations, request(EVIL, { key: 'e', count: 32 }), OTHER), 'given');
+  });
+
   it('is a quarter of the places in line', async () => {
     const { allocations } = await world(0).opened;
     const waits = (uid: number, nth: number): Promise<string> =>
