@@ -3,6 +3,7 @@
 import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
+import { strangerUser } from '../model/ids.js';
 import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { available } from './availability.js';
@@ -221,7 +222,7 @@ export class Allocations implements LeaseSource {
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, this.#shares.payerOf(caller.uid), both);
+      const better = await this.#asking.preferred(want, before, strangerUser(caller.uid, this.#ports), both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -247,7 +248,7 @@ export class Allocations implements LeaseSource {
     signal: AbortSignal,
   ): Promise<Result<Entry>> {
     const resources = request.wants.map(({ resource }) => resource);
-    const payer = this.#shares.payerOf(caller.uid);
+    const stranger = strangerUser(caller.uid, this.#ports);
     const wide = this.#shares.ofLists(caller.uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
     const decide = (): Attempt<readonly Granted[]> => {
@@ -256,7 +257,7 @@ export class Allocations implements LeaseSource {
       return available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
     };
     const attempt = (): Attempt<Entry> => {
-      const found = payer === undefined ? decide() : this.#time.decide(payer, decide);
+      const found = stranger === undefined ? decide() : this.#time.decide(stranger, decide);
       if (!found.ok) return found;
       const of = { owner, uid: caller.uid, createdAt: this.#ports.clock.wall(), bootId: this.#ports.bootId };
       const entry = markOf(request, found.value, { ...of, id: this.#ids.next() });
@@ -269,7 +270,7 @@ export class Allocations implements LeaseSource {
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
     }
     return this.#waiting.inTurn(
-      { resources, uid: this.#ports.userOf(caller.uid), isStranger: payer !== undefined },
+      { resources, uid: this.#ports.userOf(caller.uid), isStranger: stranger !== undefined },
       attempt,
       { clock: this.#ports.clock, waitMs: request.waitMs, signal },
       () => this.#shares.ofWaiting(caller.uid, this.#waiting.uids()),

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { sleep } from '../kernel/clock.js';
-import { isTrusted, mayListen } from '../model/ids.js';
+import { mayListen } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
 import type { LeaseSource } from '../model/lease.js';
@@ -96,7 +96,7 @@ export class Broker {
         budget: parts.connections,
         openBorder: (socket, onEnd, turns) =>
           createBorder(socket, { guard: settings.guard, clock, onEnd, turns, halfRequestBytes: HALF_REQUEST_BYTES }),
-        isTrusted: (uid) => isTrusted(uid, parts.self.uid),
+        ownUid: parts.self.uid,
         userOf: parts.userOf,
         count,
       });

@@ -4,7 +4,7 @@ import type { Log } from '../kernel/log.js';
 import type { CallTurns } from '../model/call-turns.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
-import type { Caller, UserOf } from '../model/ids.js';
+import type { Caller, UserFacts } from '../model/ids.js';
 import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
 import type { Yielding } from './giving-way.js';
@@ -51,7 +51,7 @@ export interface GuardedConnection<Border> {
 }
 
 /** What is needed. */
-export interface ConnectionGatePorts<Socket, Border> {
+export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
@@ -77,10 +77,6 @@ export interface ConnectionGatePorts<Socket, Border> {
   };
   /** Puts a border before a connection; `ended` is told when that ends it. */
   readonly openBorder: (socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined) => Border;
-  /** Whether a uid is root's or the broker's own. */
-  readonly isTrusted: (uid: number) => boolean;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }

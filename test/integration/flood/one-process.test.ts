@@ -22,7 +22,7 @@ describe('one process that connects in a loop', { skip: loadLibc() === undefined
     const counted: string[] = [];
     const gate = new ConnectionGate<Socket, never>({
       ...{ clock, log, events, budget, peers: new Peers() },
-      ...{ hasRoom: () => true, isTrusted: () => false, userOf: (uid) => uid },
+      ...{ hasRoom: () => true, ownUid: -1, userOf: (uid) => uid },
       openBorder: () => assert.fail('it was let in'),
       count: (what) => void counted.push(what),
     });

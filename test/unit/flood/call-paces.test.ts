@@ -8,7 +8,7 @@ describe('the paces of calls', () => {
     for (const isEnforced of [true, false]) {
       const paces = new CallPaces({
         now: () => 0,
-        isTrusted: (uid) => uid === 0,
+        ownUid: 0,
         userOf: (uid) => uid,
         isEnforced: () => isEnforced,
       });

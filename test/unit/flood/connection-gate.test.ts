@@ -53,7 +53,7 @@ class World {
       const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
       return createBorder(socket, { guard, clock: this.clock, onEnd, turns });
     },
-    isTrusted: (uid) => uid === 0,
+    ownUid: 0,
     userOf: (uid) => uid,
     peers: {
       peerOf: () => {
