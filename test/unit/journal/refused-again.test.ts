@@ -13,7 +13,10 @@ const refusal = (given: Partial<EventDraft> = {}): EventDraft => ({
 class Bed {
   readonly clock = new FakeClock();
   readonly passed: EventDraft[] = [];
-  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock, 500);
+  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock, {
+    ownUid: 500,
+    userOf: (uid) => (uid >= 100_000 ? 4001 : uid),
+  });
 
   refuse(times: number, given: Partial<EventDraft> = {}): void {
     for (let at = 0; at < times; at += 1) this.refused.record(refusal(given));
@@ -84,6 +87,16 @@ describe('a plugin that is refused', () => {
     assert.deepEqual([evil.length, bed.shown.length, evil[0]], [25, 100, 'evil.com/1999 3']);
     for (let at = 0; at < 50; at += 1) bed.refuse(3, { plugin: `own.com/${String(at)}`, uid: 500 });
     assert.equal(bed.shown.filter((row) => row.startsWith('own')).length, 50);
+  });
+
+  it('by many uids of one ordinary user has no more of either', () => {
+    const bed = new Bed();
+    for (let at = 0; at < 500; at += 1) bed.refuse(3, { plugin: `other.com/${String(at)}`, uid: 4002 });
+    for (let at = 0; at < 2000; at += 1) bed.refuse(3, { plugin: `evil.com/${String(at)}`, uid: 100_000 + at });
+    assert.deepEqual(
+      ['evil', 'other'].map((who) => bed.shown.filter((row) => row.startsWith(who)).length),
+      [25, 25],
+    );
   });
 
   it('stays on the screen when somebody else calls in its name and then invents more', () => {
