@@ -183,8 +183,7 @@ export class Journal implements EventSink {
   }
 
   #tell(draft: EventDraft, wall: number): void {
-    // Who tells of repeats adds how many there were.
-    const { type, reason = '', plugin = '', socket = '', message, facts } = cutDraft(draft);
+    const { type, reason = '', plugin = '', socket = '', message, facts } = draft;
     if (this.#seq === undefined) {
       if (this.#early.length < MAX_EARLY) this.#early.push([draft, wall]);
       return;

@@ -43,8 +43,8 @@ export class RefusedAgain implements EventSink {
   }
 
   record(draft: EventDraft): void {
+    this.#sink.record(draft);
     const event = cutDraft(draft);
-    this.#sink.record(event);
     const { plugin = '', socket = '' } = event;
     const key = plugin === '' ? socket : plugin;
     // It came in, whoever was refused before.

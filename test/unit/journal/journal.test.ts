@@ -375,4 +375,11 @@ describe('the journal', () => {
     journal.record({ type: 'refused', reason: 'x', plugin: controls, socket: controls, message: controls });
     assert.ok(Buffer.byteLength(JSON.stringify((await kept(journal))[1])) < 1024 + 2 * 256 + 200);
   });
+
+  it('cuts nothing of how often something happened', async () => {
+    const { journal } = await live(await newDisk());
+    for (let nth = 0; nth < 5; nth += 1) journal.record({ type: 'refused', message: 'm'.repeat(5000) });
+    await journal.close(1000);
+    assert.match((await kept(journal)).at(-1)?.message ?? '', /^m{1024} \(2 more in 1 s, the last at \S+\)$/);
+  });
 });
