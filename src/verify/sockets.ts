@@ -6,6 +6,7 @@ import { ifPossible, isDone } from '../kernel/if-possible.js';
 import type { PluginPicture } from '../model/fault-port.js';
 import { PinnedDirectory } from '../platform/fs/pinned-directory.js';
 import { pluginSockets } from '../platform/fs/socket-paths.js';
+import { ownUid } from '../platform/process/own-uid.js';
 import type { Directories } from './directories.js';
 
 /** Of the kubelet's directory. */
@@ -21,7 +22,7 @@ export function unlinkSockets(
   { devicePlugins, registry, plugins }: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>,
   registered: readonly Pick<PluginPicture, 'socket' | 'incarnation'>[],
 ): string[] {
-  const ways = pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, process.geteuid?.() ?? -1);
+  const ways = pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, ownUid());
   return registered.flatMap(({ socket, incarnation }) => {
     const directory = path.dirname(socket);
     const name = path.basename(socket);
