@@ -2,7 +2,7 @@
 // decision takes long, and everybody else waits for it: what matters is the time, whatever it was spent on.
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
-import type { Attempt } from './waiting.js';
+import type { Decision } from './waiting.js';
 
 /** A millisecond of decisions costs so many of the time: a user has a tenth of it. */
 const COST = 10;
@@ -30,7 +30,7 @@ export class DecisionTime {
   }
 
   /** Decides and counts, or puts off: a refusal that is not final, with a time. */
-  decide<T>(uid: number, decide: () => Attempt<T>): Attempt<T> {
+  decide<T>(uid: number, decide: () => Decision<T>): Decision<T> {
     const waitMs = this.waitMs(uid);
     return waitMs > 0 ? this.#putOff(uid, waitMs) : this.spend(uid, decide);
   }
@@ -50,7 +50,7 @@ export class DecisionTime {
     return done;
   }
 
-  #putOff(uid: number, waitMs: number): Attempt<never> {
+  #putOff(uid: number, waitMs: number): Decision<never> {
     if (!this.#alarmed.has(uid)) {
       this.#alarmed.add(uid);
       this.#clock.alarm(Math.max(AGAIN_MS, Math.ceil(waitMs)), () => {
