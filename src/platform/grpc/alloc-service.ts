@@ -129,6 +129,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       };
       write();
     } catch (failure) {
+      door.connectionOf(call.metadata)?.answered(false);
       call.emit('error', statusOf(failureOf(failure, log)));
     }
   };
@@ -151,6 +152,10 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
     streams.add(stop);
     call.on('cancelled', () => end());
     call.on('error', () => end());
+    const answered = (failure?: AllocationRefusal): void => {
+      door.connectionOf(call.metadata)?.answered(failure === undefined);
+      if (failure !== undefined) end(failure);
+    };
     let hasBegun = false;
     call.on('data', (bytes: Bytes) => {
       if (hasBegun) return;
@@ -159,13 +164,13 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
         const { lease } = AttachRequest.decode(bytes, MOST_FIELDS);
         const ref = { id: lease?.id ?? '', key: lease?.key ?? '' };
         const result = allocations.attach(ref, callerOf(call.metadata), stream.tell, gone.signal);
-        if (!result.ok) end(result.refusal);
+        answered(result.ok ? undefined : result.refusal);
       } catch (failure) {
-        end(failureOf(failure, log) as AllocationRefusal);
+        answered(failureOf(failure, log) as AllocationRefusal);
       }
     });
     call.on('end', () => {
-      if (!hasBegun) end({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
+      if (!hasBegun) answered({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
     });
   };
 
