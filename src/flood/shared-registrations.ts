@@ -4,7 +4,7 @@ import { processKey, strangerUser } from '../model/ids.js';
 import type { FloodSubject } from '../model/flood.js';
 import type { FloodSettings, RegisterLimit } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
-import { FairTurns, type Line } from './fair-turns.js';
+import { FairTurns, type TurnTaker } from './fair-turns.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { entryOf } from './make-room.js';
@@ -116,7 +116,7 @@ export class SharedRegistrations {
     told: Pick<RegistrationLimit, 'settings' | 'doing' | 'source'>,
   ): RegistrationLimit {
     const stranger = strangerUser(uid, this.#ports);
-    const line: Line = {
+    const taker: TurnTaker = {
       isStranger: stranger !== undefined,
       user: String(stranger ?? uid),
       process: caller === undefined ? '' : processKey(caller),
@@ -125,7 +125,7 @@ export class SharedRegistrations {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: of.limiter,
-      join: (longestMs) => of.turns.join(line, longestMs),
+      join: (longestMs) => of.turns.join(taker, longestMs),
       noted: () => (of.exceeded += 1),
       mode: this.#settings.mode,
       ...told,

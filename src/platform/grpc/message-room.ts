@@ -85,8 +85,8 @@ export class MessageRoom {
   }
 
   #fits({ held }: User, bytes: number): boolean {
-    const isFirst = held === 0 || held + bytes <= USER_BYTES;
-    return isFirst && (this.#held === 0 || this.#held + bytes <= ALL_BYTES);
+    const fitsInOwn = held === 0 || held + bytes <= USER_BYTES;
+    return fitsInOwn && (this.#held === 0 || this.#held + bytes <= ALL_BYTES);
   }
 
   #grant(user: User, waiter: Waiter): void {

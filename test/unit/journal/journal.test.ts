@@ -286,9 +286,9 @@ describe('the journal', () => {
     }
     await clock.advance(100);
     assert.ok(largest > 4 * 1024 * 1024 && largest < 5 * 1024 * 1024, String(largest));
-    assert.equal(journal.of(quiet).length, 50);
+    assert.equal(journal.lastOf(quiet).length, 50);
     const second = await live(disk, journal.seq);
-    assert.deepEqual(second.journal.of(quiet), journal.of(quiet));
+    assert.deepEqual(second.journal.lastOf(quiet), journal.lastOf(quiet));
     assert.equal(clock.pending, 0);
   });
 
