@@ -185,13 +185,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     const over: Quarantine[] = [];
     const { clock, bootMs } = this.#ports;
     const nowMs = clock.mono();
-    const now = { bootMs: bootMs(), wallMs: clock.wall() };
+    const at = { nowMs, stamp: { bootMs: bootMs(), wallMs: clock.wall() }, isSameBoot };
     for (const record of records) {
       const restored = fromRecord(
         record,
-        nowMs,
-        now,
-        isSameBoot,
+        at,
         ({ type, name, last }) => this.#policy.policyFor(type, name, last?.socket ?? '').flood.penalty,
       );
       if (restored === undefined) continue;
