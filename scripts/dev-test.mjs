@@ -1,9 +1,10 @@
 // Runs tests from a private build folder, so that several people can work in one tree: PB_BUILD=/tmp/x node scripts/dev-test.mjs unit/kernel
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, symlinkSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, symlinkSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from './child-environment.mjs';
+import { testFiles } from './test-files.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const target = process.env.PB_BUILD;
@@ -32,15 +33,7 @@ const built = spawnSync(process.execPath, [path.join(root, 'scripts', 'build.mjs
 });
 if (built.status !== 0) process.exit(1);
 const base = path.join(target, 'build', 'test');
-const files = process.argv.slice(2).flatMap((name) => {
-  const single = path.join(base, `${name}.test.js`);
-  if (existsSync(single)) return [single];
-  const folder = path.join(base, name);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
-  return readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.test.js'))
-    .map((file) => path.join(folder, file));
-});
+const files = process.argv.slice(2).flatMap((name) => testFiles(base, name));
 if (files.length === 0) {
   console.error('no tests found');
   process.exit(1);

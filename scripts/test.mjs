@@ -1,42 +1,25 @@
 // Runs the compiled tests of the named folders below test/ with node's own runner: node scripts/test.mjs unit contract
 // A single file may be named too: node scripts/test.mjs unit/kernel/backoff
 import { spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { childEnvironment } from './child-environment.mjs';
+import { testFiles } from './test-files.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const base = path.join(root, 'build', 'test');
-
-/** The .test.js files at or below a name; node 20 expands no globs and would run every .js file of a folder. */
-function testFiles(name) {
-  const single = path.join(base, `${name}.test.js`);
-  if (existsSync(single)) return [single];
-  const folder = path.join(base, name);
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) return [];
-  return readdirSync(folder, { recursive: true })
-    .filter((file) => file.endsWith('.test.js'))
-    .map((file) => path.join(folder, file))
-    .sort();
-}
 
 /** Whether all their files are done within minutes. */
 const isQuick = process.argv.slice(2).every((name) => /^(unit|contract|integration|scenarios)/.test(name));
 /** Files at a time: those of `npm test` wait for processes, disks and clocks half of the time. */
 const AT_ONCE = isQuick ? 4 : 2;
 // The longest suites are named last: begun first, they leave no core idle at the end.
-const files = process.argv.slice(2).flatMap(testFiles).reverse();
+const files = process.argv
+  .slice(2)
+  .flatMap((name) => testFiles(base, name))
+  .reverse();
 if (files.length === 0) {
   console.error(`no tests found for: ${process.argv.slice(2).join(' ')}`);
   process.exit(1);

@@ -25,6 +25,7 @@ import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
 import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
+import { ownUid } from './platform/process/own-uid.js';
 import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, type LockPorts } from './platform/store/instance-lock.js';
@@ -121,7 +122,7 @@ async function run(
   const daemon = assemble({
     version: versionOfProgram(),
     live,
-    self: { uid: process.getuid?.() ?? 0, pid: process.pid },
+    self: { uid: ownUid(), pid: process.pid },
     bootId: args.bootId ?? bootIdOfMachine(),
     clock,
     random,

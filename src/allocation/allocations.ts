@@ -3,24 +3,22 @@
 import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import type { Granted, Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
+import { strangerUser } from '../model/ids.js';
+import type { Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
-import { available } from './availability.js';
 import { DecisionTime } from './decision-time.js';
 import { LeaseIds } from './ids.js';
 import { Keeper } from './keeper.js';
 import { Ledger, type Entry } from './ledger.js';
-import { markOf } from './mark.js';
+import { Marking } from './marking.js';
 import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type Asked } from './request.js';
-import { refused, type LeaseRef, type Refused, type Result } from './result.js';
+import { GIVEN_UP, refused, type LeaseRef, type Refused, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
-import { Waiting, type Attempt } from './waiting.js';
-
-const GIVEN_UP = { code: 'ALLOCATOR_STOPPING', message: 'the caller went away, or the broker is stopping' } as const;
+import { Waiting } from './waiting.js';
 
 /** The allocator. */
 export class Allocations implements LeaseSource {
@@ -33,8 +31,8 @@ export class Allocations implements LeaseSource {
   readonly #asking: Asking;
   /** What one user may have of what is shared, and how often it may ask. */
   readonly shares: Shares;
+  readonly #marking: Marking;
   readonly #time: DecisionTime;
-  readonly #ids: LeaseIds;
   readonly #halt = new AbortController();
   readonly #untilHalt = new Until(this.#halt.signal);
 
@@ -43,8 +41,12 @@ export class Allocations implements LeaseSource {
     this.shares = new Shares(ports, this.#ledger);
     this.#time = new DecisionTime(ports.clock, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
-    this.#ids = new LeaseIds(() => ports.clock.wall(), ports.random);
-    this.keeper = new Keeper(ports, this.#ledger, this.#ids, (resources) => this.#serve(resources, true));
+    const ids = new LeaseIds(() => ports.clock.wall(), ports.random);
+    this.#marking = new Marking(ports, {
+      ...{ ledger: this.#ledger, waiting: this.#waiting, shares: this.shares, time: this.#time, ids },
+      isAvoided: this.#asking.isAvoided,
+    });
+    this.keeper = new Keeper(ports, this.#ledger, ids, (resources) => this.#serve(resources, true));
   }
 
   /** Requests that wait for devices. */
@@ -177,30 +179,51 @@ export class Allocations implements LeaseSource {
     const owner = ownerOf(request, caller, this.#ports.owners);
     if ('code' in owner) return { ok: false, refusal: owner };
     const { key } = request;
-    const give = (until: AbortSignal): Promise<Result<Lease>> =>
-      this.#untilHalt.or(until, (both) => this.#give(request, owner, caller, both));
-    if (key === undefined) return give(signal);
+    if (key !== undefined) return this.#ofKey({ ...request, key }, owner, caller, signal);
+    return this.#untilHalt.or(signal, (both) => this.#give(request, owner, caller, both));
+  }
+
+  /** The lease of a key: whoever asks meanwhile gets the same answer. */
+  async #ofKey(
+    request: AllocationRequest & { readonly key: string },
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    signal: AbortSignal,
+  ): Promise<Result<Lease>> {
+    const { key, wants, ttlMs } = request;
     const name = `${String(caller.uid)} ${key}`;
-    const asked = JSON.stringify([request.wants, boundTo(owner), request.ttlMs]);
+    for (let over = this.#pending.givenUp(name); over !== undefined; over = this.#pending.givenUp(name)) {
+      await abortable(over, signal);
+    }
+    const asked = JSON.stringify([wants, boundTo(owner), ttlMs]);
     const twin = this.#pending.join(name, asked, signal);
     if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
     if (twin === 'crowded') return refused('QUEUE_FULL', `as many callers as may wait for key ${key} already`);
     if (twin !== undefined) return twin;
     const known = this.#ledger.ofKey(caller.uid, key);
-    if (known !== undefined && !this.keeper.hasEnded(known)) return this.#again(known, request, owner);
-    if (known !== undefined) void this.keeper.end(known, 'owner-ended');
-    return this.#pending.run(name, asked, signal, give);
+    const lives = known !== undefined && !this.keeper.hasEnded(known);
+    if (known !== undefined && !lives) void this.keeper.end(known, 'owner-ended');
+    return this.#pending.run(name, asked, signal, (until) =>
+      this.#untilHalt.or(until, (both) =>
+        lives ? this.#again(known, request, owner, both) : this.#give(request, owner, caller, both),
+      ),
+    );
   }
 
   /** The same key again: the same lease, if the request is the same. */
-  async #again(entry: Entry, { wants, key, ttlMs }: AllocationRequest, owner: LeaseOwner): Promise<Result<Lease>> {
+  async #again(
+    entry: Entry,
+    { wants, key, ttlMs }: AllocationRequest,
+    owner: LeaseOwner,
+    signal: AbortSignal,
+  ): Promise<Result<Lease>> {
     const { lease } = entry;
     const differs = differenceOf(lease, { wants, ttlMs }, owner);
     if (differs !== undefined)
       return refused('KEY_IN_USE', `key ${key ?? ''} names lease ${lease.id}, which was ${differs}`);
     if (lease.answer.isLost !== true) return this.#confirmed(entry);
     // Its plugins are asked once more for the same devices.
-    const answer = await this.#asking.ask(lease, this.#halt.signal);
+    const answer = await this.#asking.ask(lease, signal);
     if ('code' in answer) return { ok: false, refusal: answer };
     if (this.#ledger.get(lease.id) !== entry) return hasEnded(entry);
     const full = this.shares.ofBytes({ ...entry.lease, answer });
@@ -222,12 +245,12 @@ export class Allocations implements LeaseSource {
   ): Promise<Result<Lease>> {
     const { clock, metrics } = this.#ports;
     const startedAt = clock.mono();
-    const marked = await this.#mark(request, owner, caller, both);
+    const marked = await this.#marking.mark(request, owner, caller, both);
     if (!marked.ok) return marked;
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
-    const payer = this.shares.payerOf(caller.uid);
+    const payer = strangerUser(caller.uid, this.#ports);
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
@@ -247,43 +270,6 @@ export class Allocations implements LeaseSource {
     if (problem !== undefined) return this.#undo(entry, problem);
     metrics.allocateSeconds('disk', (clock.mono() - recordedAt) / 1000);
     return { ok: true, value: entry.lease };
-  }
-
-  /** Chooses and marks in one step, at once or when it is this request's turn. */
-  async #mark(
-    request: AllocationRequest,
-    owner: LeaseOwner,
-    caller: AllocationCaller,
-    signal: AbortSignal,
-  ): Promise<Result<Entry>> {
-    const resources = request.wants.map(({ resource }) => resource);
-    const payer = this.shares.payerOf(caller.uid);
-    const wide = this.shares.ofLists(caller.uid, resources);
-    if (wide !== undefined) return { ok: false, refusal: wide };
-    const decide = (): Attempt<readonly Granted[]> => {
-      const full = this.shares.ofLeases(caller.uid);
-      if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
-      return available(request.wants, caller, this.#ledger, this.#ports, this.#asking.isAvoided);
-    };
-    const attempt = (): Attempt<Entry> => {
-      const found = payer === undefined ? decide() : this.#time.decide(payer, decide);
-      if (!found.ok) return found;
-      const of = { owner, uid: caller.uid, createdAt: this.#ports.clock.wall(), bootId: this.#ports.bootId };
-      const entry = markOf(request, found.value, { ...of, id: this.#ids.next() });
-      this.#ledger.add(entry);
-      return { ok: true, value: entry };
-    };
-    const ready = this.#ports.offers.prepare(resources);
-    if (ready !== undefined) {
-      await abortable(ready, signal).catch(() => undefined);
-      if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
-    }
-    return this.#waiting.inTurn(
-      { resources, uid: this.#ports.userOf(caller.uid), isStranger: payer !== undefined },
-      attempt,
-      { clock: this.#ports.clock, waitMs: request.waitMs, signal },
-      () => this.shares.ofWaiting(caller.uid, this.#waiting.uids()),
-    );
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {

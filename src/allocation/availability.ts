@@ -1,16 +1,22 @@
 // Whether a request can be served now, and with which devices: all that it wants or nothing, decided in one step.
 import { HEALTHY, type Device } from '../model/device.js';
 import type { AllocationCode } from '../model/allocation-reasons.js';
-import { ownerText, type Granted, type GrantedDevice, type Lease, type Want } from '../model/lease.js';
+import { ownerText, type Granted, type Lease, type Want } from '../model/lease.js';
 import { choose } from './choose.js';
 import type { Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts, Offer } from './ports.js';
-import type { Attempt } from './waiting.js';
+import type { Decision } from './waiting.js';
 
-/** Devices that are better not given now, by resource. */
-export type Avoided = (resource: string, id: string) => boolean;
+/** What a request is decided by. */
+export interface Situation {
+  readonly caller: AllocationCaller;
+  readonly ledger: Ledger;
+  readonly ports: Pick<AllocationPorts, 'offers' | 'consumers' | 'rules' | 'userOf'>;
+  /** Whether a device of a resource is better not given now. */
+  readonly isAvoided: (resource: string, id: string) => boolean;
+}
 
-type Chosen = Attempt<Granted>;
+type Chosen = Decision<Granted>;
 
 /** What is said only of a resource that a plugin offers. */
 const OF_OFFERED: ReadonlySet<AllocationCode> = new Set([
@@ -21,16 +27,10 @@ const OF_OFFERED: ReadonlySet<AllocationCode> = new Set([
 ]);
 
 /** Chooses devices for every want of a request, or says why not. */
-export function available(
-  wants: readonly Want[],
-  caller: AllocationCaller,
-  ledger: Ledger,
-  ports: AllocationPorts,
-  isAvoided: Avoided,
-): Attempt<readonly Granted[]> {
+export function available(wants: readonly Want[], situation: Situation): Decision<readonly Granted[]> {
   const granted: Granted[] = [];
   for (const want of wants) {
-    const chosen = chooseFor(want, caller, ledger, ports, isAvoided);
+    const chosen = chooseFor(want, situation);
     if (!chosen.ok) {
       const { refusal } = chosen;
       return OF_OFFERED.has(refusal.code) ? { ...chosen, refusal: { ...refusal, resource: want.resource } } : chosen;
@@ -40,35 +40,33 @@ export function available(
   return { ok: true, value: granted };
 }
 
-/** The devices of a resource that may be given out now, in the order of its list. `taken`: those in leases, from the ledger. */
-function freeOf(offer: Offer, taken: ReadonlyMap<string, Lease>): readonly GrantedDevice[] {
-  return (offer.devices ?? []).filter((device) => mayBeGiven(device, taken));
-}
-
 /** Whether a device is healthy and in no lease. */
-export function mayBeGiven({ id, health }: Device, taken: ReadonlyMap<string, Lease>): boolean {
+export function mayBeGiven({ id, health }: Device, taken: Taken): boolean {
   return health === HEALTHY && !taken.has(id);
 }
 
-function chooseFor(
-  want: Want,
-  caller: AllocationCaller,
-  ledger: Ledger,
-  ports: AllocationPorts,
-  isAvoided: Avoided,
-): Chosen {
-  const { resource, count, ids } = want;
-  const denied = deniedBy(want, caller, ledger, ports);
+function chooseFor(want: Want, situation: Situation): Chosen {
+  const { resource } = want;
+  const denied = deniedBy(want, situation);
   if (denied !== undefined) return denied;
-  const offer = ports.offers.of(resource);
+  const offer = situation.ports.offers.of(resource);
   if (offer === undefined) return later('RESOURCE_UNKNOWN', `no plugin offers ${resource}`);
-  const away = `the plugin of ${resource} is ${offer.state}`;
-  if (offer.devices === undefined) return later('PLUGIN_NOT_READY', `${away} and has not said which devices it has`);
-  const taken = ledger.takenOf(resource);
+  const { devices } = offer;
+  if (devices === undefined)
+    return later('PLUGIN_NOT_READY', `${away(offer, want)} and has not said which devices it has`);
+  const listed = { ...offer, devices };
+  const taken = situation.ledger.takenOf(resource);
+  return ofNamed(want, listed, taken, situation) ?? ofFree(want, listed, taken, situation);
+}
+
+type Listed = Offer & { readonly devices: readonly Device[] };
+type Taken = ReadonlyMap<string, Lease>;
+
+/** Why a device that is wanted by name cannot be had. */
+function ofNamed({ resource, ids }: Want, offer: Listed, taken: Taken, { caller }: Situation): Chosen | undefined {
+  if (ids.length === 0) return undefined;
   const wanted = new Set(ids);
-  const named = new Map(
-    ids.length === 0 ? [] : offer.devices.flatMap((one) => (wanted.has(one.id) ? [[one.id, one] as const] : [])),
-  );
+  const named = new Map(offer.devices.flatMap((one) => (wanted.has(one.id) ? [[one.id, one] as const] : [])));
   for (const id of ids) {
     const device = named.get(id);
     const holder = taken.get(id);
@@ -78,19 +76,27 @@ function chooseFor(
       return later('NO_DEVICES', `${id} of ${resource} is ${device.health}`);
     }
   }
-  const free = freeOf(offer, taken);
+  return undefined;
+}
+
+/** Devices of those that are free, or why there are too few. */
+function ofFree(want: Want, offer: Listed, taken: Taken, { isAvoided }: Situation): Chosen {
+  const { resource, count, ids } = want;
+  const free = offer.devices.filter((device) => mayBeGiven(device, taken));
   const listed = offer.devices.length;
   const figures = `${String(count)} of ${resource} are wanted, and ${String(free.length)} of ${String(listed)} are free`;
   if (!offer.isReady) {
-    return free.length < count ? later('NO_DEVICES', `${figures}; ${away}`) : later('PLUGIN_NOT_READY', away);
+    return free.length < count
+      ? later('NO_DEVICES', `${figures}; ${away(offer, want)}`)
+      : later('PLUGIN_NOT_READY', away(offer, want));
   }
+  if (offer.plugin === undefined) return later('PLUGIN_NOT_READY', `${away(offer, want)}, and cannot be called now`);
+  const wanted = new Set(ids);
   const usable = free.filter(({ id }) => !isAvoided(resource, id) || wanted.has(id));
-  const devices = offer.plugin === undefined ? undefined : choose(want, usable);
+  const devices = choose(want, usable);
   if (devices !== undefined) {
-    const plain = devices.map(({ id, numaNodes }) => ({ id, numaNodes }));
-    return { ok: true, value: { resource, devices: plain } };
+    return { ok: true, value: { resource, devices: devices.map(({ id, numaNodes }) => ({ id, numaNodes })) } };
   }
-  if (offer.plugin === undefined) return later('PLUGIN_NOT_READY', `${away}, and cannot be called now`);
   if (free.length >= count && usable.length < count) {
     return later('NO_DEVICES', `${figures}, but its plugin has just not answered for some of them`);
   }
@@ -98,13 +104,13 @@ function chooseFor(
   return { ...later('NO_DEVICES', figures), ...(count <= listed ? { lacks: resource } : {}) };
 }
 
+function away({ state }: Offer, { resource }: Want): string {
+  return `the plugin of ${resource} is ${state}`;
+}
+
 /** What rules say. */
-function deniedBy(
-  { resource, count }: Want,
-  { uid }: AllocationCaller,
-  ledger: Ledger,
-  ports: AllocationPorts,
-): Chosen | undefined {
+function deniedBy({ resource, count }: Want, { caller, ledger, ports }: Situation): Chosen | undefined {
+  const { uid } = caller;
   if (ports.consumers.of(resource) === 'kubelet') {
     return never('CONSUMER_IS_KUBELET', `the devices of ${resource} are for the pods of the kubelet`);
   }

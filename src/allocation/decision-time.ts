@@ -1,12 +1,13 @@
 // How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each
 // decision takes long, and everybody else waits for it: what matters is the time, whatever it was spent on.
 import type { Clock } from '../kernel/clock.js';
-import type { Attempt } from './waiting.js';
+import { Pace } from '../kernel/pace.js';
+import type { Decision } from './waiting.js';
 
-/** Milliseconds that one user may owe before its next decision is put off: many ordinary ones, or a few long ones. */
-const MOST_OWED_MS = 200;
-/** The part of the time that pays back. */
-const PAID_BACK = 0.1;
+/** A millisecond of decisions costs so many of the time: a user has a tenth of it. */
+const COST = 10;
+/** Decisions that a user has at once after a pause, in milliseconds: many ordinary ones, or a few long ones. */
+const BURST_MS = 200;
 /** No decision takes longer: the process was stopped meanwhile (see MOST_REST_MS in kernel/pace), and nobody owes that. */
 const LONGEST_MS = 2000;
 /** A user that was put off is tried again after this long: each try goes through all waiting requests, at nobody's charge. */
@@ -18,7 +19,8 @@ const MOST_USERS = 1024;
 export class DecisionTime {
   readonly #clock: Clock;
   readonly #again: () => void;
-  readonly #owed = new Map<number, { ms: number; at: number }>();
+  /** Who decided last is last. */
+  readonly #paces = new Map<number, Pace>();
   readonly #alarmed = new Set<number>();
 
   /** @param again a user whose decision was put off may have one now */
@@ -28,14 +30,14 @@ export class DecisionTime {
   }
 
   /** Decides and counts, or puts off: a refusal that is not final, with a time. */
-  decide<T>(uid: number, decide: () => Attempt<T>): Attempt<T> {
+  decide<T>(uid: number, decide: () => Decision<T>): Decision<T> {
     const waitMs = this.waitMs(uid);
     return waitMs > 0 ? this.#putOff(uid, waitMs) : this.spend(uid, decide);
   }
 
   /** Milliseconds until a user may have its next decision; 0: it may now. */
   waitMs(uid: number): number {
-    return Math.max(0, (this.#owedBy(uid) - MOST_OWED_MS) / PAID_BACK);
+    return this.#paces.get(uid)?.waitMs(0, this.#clock.mono()) ?? 0;
   }
 
   /** Counts the time that `work` takes, which is done now and may fail, unless it is nobody's. Returns what it returns. */
@@ -46,11 +48,11 @@ export class DecisionTime {
       return work();
     } finally {
       const at = this.#clock.mono();
-      if (at > startedAt) this.#owe(uid, at - startedAt, at);
+      if (at > startedAt) this.#book(uid, at - startedAt, at);
     }
   }
 
-  #putOff(uid: number, waitMs: number): Attempt<never> {
+  #putOff(uid: number, waitMs: number): Decision<never> {
     if (!this.#alarmed.has(uid)) {
       this.#alarmed.add(uid);
       this.#clock.alarm(Math.max(AGAIN_MS, Math.ceil(waitMs)), () => {
@@ -62,19 +64,15 @@ export class DecisionTime {
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: waitMs }, isFinal: false };
   }
 
-  #owe(uid: number, ms: number, at: number): void {
-    const owed = this.#owedBy(uid) + Math.min(LONGEST_MS, ms);
-    this.#owed.delete(uid);
-    this.#owed.set(uid, { ms: owed, at });
-    if (this.#owed.size <= MOST_USERS) return;
-    for (const oldest of this.#owed.keys()) {
-      this.#owed.delete(oldest);
+  #book(uid: number, ms: number, now: number): void {
+    const pace = this.#paces.get(uid) ?? new Pace(BURST_MS * COST);
+    pace.book(Math.min(LONGEST_MS, ms) * COST, now);
+    this.#paces.delete(uid);
+    this.#paces.set(uid, pace);
+    if (this.#paces.size <= MOST_USERS) return;
+    for (const oldest of this.#paces.keys()) {
+      this.#paces.delete(oldest);
       break;
     }
-  }
-
-  #owedBy(uid: number): number {
-    const owed = this.#owed.get(uid);
-    return owed === undefined ? 0 : Math.max(0, owed.ms - (this.#clock.mono() - owed.at) * PAID_BACK);
   }
 }

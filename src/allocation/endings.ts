@@ -53,8 +53,7 @@ export class Endings {
 
   /**
    * Tells that leases are over, which are in memory no more, and takes them from the disk: all with one write, since a start
-   * after a reboot may have as many as there can be. Resolves when that is on the disk, or cannot be. Their files go one
-   * after the other: where the directory hangs, each removal that has begun holds a thread.
+   * after a reboot may have as many as there can be. Resolves when that is on the disk, or cannot be.
    */
   async forget(ended: readonly Ended[]): Promise<void> {
     const gone = await Promise.all(
@@ -71,12 +70,18 @@ export class Endings {
         return undefined;
       }),
     );
-    for (const id of gone) if (id !== undefined) await this.#ports.cdi.remove(id);
+    await this.#removeFiles(gone.filter((id) => id !== undefined));
   }
 
   /** Writes reach the disk again: so does the end of every lease. */
   caughtUp(): void {
-    for (const id of this.#toRemove) void this.#ports.cdi.remove(id);
+    const ids = [...this.#toRemove];
     this.#toRemove.clear();
+    void this.#removeFiles(ids);
+  }
+
+  /** One after the other: where the directory hangs, each removal that has begun holds a thread. */
+  async #removeFiles(ids: readonly string[]): Promise<void> {
+    for (const id of ids) await this.#ports.cdi.remove(id);
   }
 }

@@ -2,7 +2,7 @@
 // lease has, and to everybody who follows it: news of one lease come some time apart, the newest in the place of those
 // before, in turns with everything else, and those of one ordinary user's leases in a share of the time.
 import { isDone } from '../kernel/if-possible.js';
-import { isTrusted } from '../model/ids.js';
+import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
@@ -136,7 +136,7 @@ export class Followers {
       this.#line.delete(followed);
       const news = followed.next;
       if (news === undefined) continue;
-      const payer = this.#payerOf(news.lease);
+      const payer = strangerUser(news.lease.uid, this.#ports);
       const owes = payer === undefined ? 0 : this.#time.waitMs(payer);
       if (owes > 0) {
         this.#await(followed, Math.ceil(owes));
@@ -155,12 +155,6 @@ export class Followers {
       }
     }
     this.#isTelling = false;
-  }
-
-  /** Whose time it takes to tell of a lease; undefined: nobody's. */
-  #payerOf({ uid }: Lease): number | undefined {
-    const { ownUid, userOf } = this.#ports;
-    return isTrusted(uid, ownUid) ? undefined : userOf(uid);
   }
 }
 

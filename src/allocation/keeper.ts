@@ -208,6 +208,7 @@ export class Keeper {
       this.#looks.soon(entry);
     };
     signal.addEventListener('abort', ended, { once: true });
+    if (signal.aborted) ended();
   }
 
   /** A connection of a process ended: leases may have ended with it. */

@@ -1,7 +1,7 @@
 // Looks at owners soon after something ended that may have been their last sign, beside the looks at everybody now and then.
 // Whoever connects decides how often that is, and a look reads files: all leases of an owner are looked at together, an owner
 // not more often than the end of a process takes, and the owners of one ordinary user in a share of the time.
-import { isTrusted } from '../model/ids.js';
+import { strangerUser } from '../model/ids.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -93,7 +93,7 @@ export class OwnerLooks {
       this.#await(due, now + PUT_OFF_MS);
       return;
     }
-    const isOver = this.#time.spend(this.#ports.userOf(uid), () => this.#endIfEnded(entries));
+    const isOver = this.#time.spend(strangerUser(uid, this.#ports), () => this.#endIfEnded(entries));
     const again = LOOK_AGAIN_MS.find((ms) => endedAt + ms > now);
     if (isOver || again === undefined) this.#due.delete(name);
     else this.#await(due, Math.max(endedAt + again, now + APART_MS));
@@ -113,8 +113,8 @@ export class OwnerLooks {
   }
 
   #hasToWait(uid: number): boolean {
-    const { ownUid, userOf } = this.#ports;
-    return !isTrusted(uid, ownUid) && this.#time.waitMs(userOf(uid)) > 0;
+    const stranger = strangerUser(uid, this.#ports);
+    return stranger !== undefined && this.#time.waitMs(stranger) > 0;
   }
 }
 

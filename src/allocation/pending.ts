@@ -29,6 +29,12 @@ export class Pending<T> {
     return twin.callers < MOST_CALLERS ? this.#follow(twin, signal) : 'crowded';
   }
 
+  /** Resolves when work that everybody has left is over, so that nobody joins what is being undone; undefined: there is none. */
+  givenUp(key: string): Promise<unknown> | undefined {
+    const twin = this.#twins.get(key);
+    return twin?.gone.signal.aborted === true ? twin.result.catch(() => undefined) : undefined;
+  }
+
   /** Begins work that others may join. */
   run(key: string, asked: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const gone = new AbortController();

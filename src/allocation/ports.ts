@@ -5,7 +5,7 @@ import type { Log } from '../kernel/log.js';
 import type { Random } from '../kernel/random.js';
 import type { Device } from '../model/device.js';
 import type { Counted, PreferredQuestion } from '../model/device-use.js';
-import type { UserOf } from '../model/ids.js';
+import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { CgroupLife, GrantedDevice, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
@@ -114,7 +114,7 @@ export interface AllocationMetrics {
 export type AskedAbout = 'devices' | 'leases';
 
 /** Everything that giving out devices takes. */
-export interface AllocationPorts {
+export interface AllocationPorts extends UserFacts {
   /** What resources have to offer: Offers (allocation/offers). */
   readonly offers: {
     /** Undefined: nobody has ever offered it, or it is gone. */
@@ -133,10 +133,6 @@ export interface AllocationPorts {
     /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
     ask(uid: number, about: AskedAbout): number | undefined;
   };
-  /** The broker's own user. */
-  readonly ownUid: number;
-  /** Who counts as one user where something is shared. */
-  readonly userOf: UserOf;
   readonly store: LedgerStore;
   readonly owners: OwnerPort;
   readonly cdi: CdiFiles;

@@ -2,7 +2,7 @@
 import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { EventDraft } from '../model/event.js';
-import type { Granted, Lease, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { Granted, GrantedDevice, Lease, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
 import type { Entry, Ledger } from './ledger.js';
 import type { AllocationPorts, CdiClaim, OwnerPort } from './ports.js';
@@ -84,18 +84,9 @@ export function recoveredLeases(
   ids: LeaseIds,
   { clock, bootId }: Needs,
 ): readonly Entry[] {
-  const devices = new Map<string, Map<string, Granted['devices'][number]>>();
-  for (const { leaseId, devices: claimed } of claims) {
-    ids.seen(leaseId);
-    for (const [resource, named] of claimed) {
-      const taken = ledger.takenOf(resource);
-      const lost = devices.get(resource) ?? new Map<string, Granted['devices'][number]>();
-      for (const device of named) if (!taken.has(device.id)) lost.set(device.id, device);
-      if (lost.size > 0) devices.set(resource, lost);
-    }
-  }
-  if (devices.size === 0) return [];
-  const granted = [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
+  for (const { leaseId } of claims) ids.seen(leaseId);
+  const granted = lostDevices(claims, ledger);
+  if (granted.length === 0) return [];
   let key = 'recovered';
   for (let more = 2; ledger.ofKey(0, key) !== undefined; more += 1) key = `recovered-${String(more)}`;
   const lease: Lease = {
@@ -119,6 +110,19 @@ export function recoveredLeases(
     bootId,
   };
   return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined }];
+}
+
+function lostDevices(claims: readonly CdiClaim[], ledger: Ledger): readonly Granted[] {
+  const devices = new Map<string, Map<string, GrantedDevice>>();
+  for (const { devices: claimed } of claims) {
+    for (const [resource, named] of claimed) {
+      const taken = ledger.takenOf(resource);
+      const lost = devices.get(resource) ?? new Map<string, GrantedDevice>();
+      for (const device of named) if (!taken.has(device.id)) lost.set(device.id, device);
+      if (lost.size > 0) devices.set(resource, lost);
+    }
+  }
+  return [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
 }
 
 /** What operators are told when leases were lost with a checkpoint. */

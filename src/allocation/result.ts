@@ -16,6 +16,12 @@ export interface LeaseRef {
   readonly key: string;
 }
 
+/** Nobody waits for the result any more. */
+export const GIVEN_UP: AllocationRefusal = {
+  code: 'ALLOCATOR_STOPPING',
+  message: 'the caller went away, or the broker is stopping',
+};
+
 /** A refusal as a result. */
 export function refused(code: AllocationCode, message: string): Refused {
   return { ok: false, refusal: { code, message } };

@@ -1,7 +1,7 @@
 // What of all leases together one user may have, as far as it is shared: places, places in line, and room in the checkpoint,
 // which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import { isTrusted } from '../model/ids.js';
+import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
 import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -40,8 +40,8 @@ export class Shares {
 
   /** Counts a call, and says why it comes too soon. Of leases root and the own user speak as often as they like. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
-    if (about === 'leases' && !this.isStranger(uid)) return undefined;
-    const payer = this.payerOf(uid);
+    if (about === 'leases' && !this.#isStranger(uid)) return undefined;
+    const payer = strangerUser(uid, this.#ports);
     const retryAfterMs = this.#ports.flood.ask(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
     if (retryAfterMs === 0) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
@@ -53,13 +53,13 @@ export class Shares {
    * who has taken more than a tenth of it asks too often.
    */
   telling<T>(uid: number, work: () => T): T {
-    return this.#time.spend(this.payerOf(uid), work);
+    return this.#time.spend(strangerUser(uid, this.#ports), work);
   }
 
   /** Why a request names too much to look through for a user. */
   ofLists(uid: number, resources: readonly string[]): AllocationRefusal | undefined {
     const names = new Set(resources);
-    if (names.size < 2 || !this.isStranger(uid)) return undefined;
+    if (names.size < 2 || !this.#isStranger(uid)) return undefined;
     let listed = 0;
     for (const name of names) listed += this.#ports.offers.of(name)?.listed ?? 0;
     if (listed <= MOST_LISTED) return undefined;
@@ -74,7 +74,7 @@ export class Shares {
       const message = `there are ${String(this.#ledger.size)} leases, and allocator.maxLeases is ${String(maxLeases)}`;
       return { code: 'LEASES_FULL', message };
     }
-    if (!this.isStranger(uid)) return undefined;
+    if (!this.#isStranger(uid)) return undefined;
     const unfair = this.#ofPlaces(uid, this.#ledger.countsOfUids(), maxLeases);
     return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
   }
@@ -105,10 +105,10 @@ export class Shares {
    * @param taken uids with how many they have
    */
   #ofPlaces(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
-    if (!this.isStranger(uid)) return undefined;
+    if (!this.#isStranger(uid)) return undefined;
     let [own, all] = [0, 0];
     for (const [one, count] of taken) {
-      if (!this.isStranger(one)) continue;
+      if (!this.#isStranger(one)) continue;
       all += count;
       if (this.#isSame(one, uid)) own += count;
     }
@@ -131,11 +131,11 @@ export class Shares {
       if (id === lease.id) continue;
       const taken = entry.bytes ?? weigh(entry);
       all += taken;
-      if (this.isStranger(uid)) strangers += taken;
+      if (this.#isStranger(uid)) strangers += taken;
       if (this.#isSame(uid, lease.uid)) own += taken;
     }
     if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
-    if (!this.isStranger(lease.uid)) return undefined;
+    if (!this.#isStranger(lease.uid)) return undefined;
     if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES);
     if (strangers <= STRANGERS_BYTES) return undefined;
     return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES);
@@ -145,14 +145,8 @@ export class Shares {
     return this.#ports.userOf(uid) === this.#ports.userOf(other);
   }
 
-  /** The user in whose share of the time its requests are decided; undefined: in none. */
-  payerOf(uid: number): number | undefined {
-    return this.isStranger(uid) ? this.#ports.userOf(uid) : undefined;
-  }
-
-  /** Whether a user is neither root nor the broker's own. */
-  isStranger(uid: number): boolean {
-    return !isTrusted(uid, this.#ports.ownUid);
+  #isStranger(uid: number): boolean {
+    return strangerUser(uid, this.#ports) !== undefined;
   }
 }
 

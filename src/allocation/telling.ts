@@ -1,7 +1,7 @@
 // Who hears of leases: operators by events, those who follow one lease, and those who show all of them.
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import type { EventSink, EventType } from '../model/event.js';
-import { ownerText, type LeaseListener } from '../model/lease.js';
+import { isLast, ownerText, type LeaseListener } from '../model/lease.js';
 import type { Followers } from './followers.js';
 import type { Entry } from './ledger.js';
 import type { LeaseNews } from './ports.js';
@@ -50,7 +50,7 @@ export class Telling {
         facts: { lease: lease.id, kind: lease.owner.bind, resource, devices: devices.length },
       });
     }
-    if (news.type === 'released' || news.type === 'expired') this.#followers.end({ ...news, lease });
+    if (isLast(news.type)) this.#followers.end({ ...news, lease });
     else this.#followers.tell({ ...news, lease });
   }
 }

@@ -6,10 +6,10 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { AllocationPorts } from './ports.js';
 
 /**
- * What an attempt came to. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
+ * What was decided about a request. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
  * moment, and enough of them in all.
  */
-export type Attempt<T> =
+export type Decision<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean; readonly lacks?: string };
 
@@ -92,15 +92,15 @@ export class Waiting {
    */
   async inTurn<T>(
     wanting: Wanting,
-    attempt: () => Attempt<T>,
+    attempt: () => Decision<T>,
     { clock, waitMs, signal }: { readonly clock: Clock; readonly waitMs: number; readonly signal: AbortSignal },
     full: () => string | undefined,
-  ): Promise<Attempt<T>> {
+  ): Promise<Decision<T>> {
     const others = {
       code: 'NO_DEVICES',
       message: `others wait for ${wanting.resources.join(' and ')} already`,
     } as const;
-    const first: Attempt<T> = this.isBlocked(wanting) ? { ok: false, refusal: others, isFinal: false } : attempt();
+    const first: Decision<T> = this.isBlocked(wanting) ? { ok: false, refusal: others, isFinal: false } : attempt();
     if (first.ok || first.isFinal || waitMs === 0) return first;
     const problem = full();
     if (problem !== undefined) {
@@ -128,12 +128,12 @@ export class Waiting {
    */
   wait<T>(
     wanting: Wanting,
-    attempt: () => Attempt<T>,
-    first: Attempt<T> & { readonly ok: false },
-  ): { readonly result: Promise<Attempt<T>>; readonly leave: () => void } {
+    attempt: () => Decision<T>,
+    first: Decision<T> & { readonly ok: false },
+  ): { readonly result: Promise<Decision<T>>; readonly leave: () => void } {
     let last = first;
-    let settle: (result: Attempt<T>) => void = () => undefined;
-    const result = new Promise<Attempt<T>>((resolve) => (settle = resolve));
+    let settle: (result: Decision<T>) => void = () => undefined;
+    const result = new Promise<Decision<T>>((resolve) => (settle = resolve));
     const waiter: Waiter = {
       ...wanting,
       lacks: () => last.lacks,

@@ -30,10 +30,18 @@ interface CdiDocument {
   readonly containerEdits: Edits;
 }
 
+/** Why there can be no file. */
+interface Unwritable {
+  readonly ok: false;
+  readonly problem: string;
+  readonly reason?: 'device-node-missing';
+}
+
 /** The text of a file, or why there can be none. */
-export type Written =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly problem: string; readonly reason?: 'device-node-missing' };
+export type Written = { readonly ok: true; readonly text: string } | Unwritable;
+
+/** What a lease edits of one kind. */
+type Part<Kind extends keyof Edits> = { readonly ok: true; readonly value: NonNullable<Edits[Kind]> } | Unwritable;
 
 /** The paths of the host that `cdiText` must know about. */
 export function hostPathsOf({ answer }: Lease): string[] {
@@ -52,14 +60,39 @@ export function hostPathsOf({ answer }: Lease): string[] {
  */
 export function cdiText(lease: Lease, kind: string, origin: Origin, found: ReadonlyMap<string, HostNode>): Written {
   if (lease.answer.isLost === true) return no('what its plugins answered is lost');
+  const env = envOf(lease);
+  if (!env.ok) return env;
+  const nodes = nodesOf(lease, found);
+  if (!nodes.ok) return nodes;
+  const mounts = mountsOf(lease);
+  if (!mounts.ok) return mounts;
+  const containerEdits: Edits = {
+    env: env.value,
+    ...(nodes.value.length > 0 ? { deviceNodes: nodes.value } : {}),
+    ...(mounts.value.length > 0 ? { mounts: mounts.value } : {}),
+  };
+  const document: CdiDocument = {
+    cdiVersion: VERSION,
+    kind,
+    devices: [{ name: lease.id, containerEdits }],
+    containerEdits: { env: [`${ORIGIN_ENV}=${originText(origin)}`] },
+  };
+  return { ok: true, text: `${JSON.stringify(document)}\n` };
+}
+
+function envOf(lease: Lease): Part<'env'> {
   const env: string[] = [];
   for (const [name, value] of leaseEnvs(lease)) {
     if (!isEnv(name, value)) return no(`the plugin's variable ${JSON.stringify(name)} cannot stand in an environment`);
     env.push(`${name}=${value}`);
   }
+  return { ok: true, value: env };
+}
+
+function nodesOf({ answer }: Lease, found: ReadonlyMap<string, HostNode>): Part<'deviceNodes'> {
   let size = 0;
   const nodes = new Map<string, { path: string; hostPath: string; permissions: string }>();
-  for (const device of lease.answer.devices) {
+  for (const device of answer.devices) {
     const { containerPath, permissions } = device;
     const hostPath = hostPathOf(device);
     if (!isPath(hostPath) || !isPath(containerPath)) {
@@ -81,39 +114,25 @@ export function cdiText(lease: Lease, kind: string, origin: Origin, found: Reado
         for (const { below, path } of node.nodes) put(`${containerPath.replace(/\/+$/, '')}/${below}`, path);
         break;
       case 'missing':
-        return {
-          ok: false,
-          problem: `the device node ${hostPath} does not exist on this machine`,
-          reason: 'device-node-missing',
-        };
+        return { ...no(`the device node ${hostPath} does not exist on this machine`), reason: 'device-node-missing' };
       case 'unusable':
         return no(`${hostPath} is no device node but ${node.what}`);
     }
     if (size > MAX_NODES_SIZE) return no('the device nodes that its plugin answered do not fit in one CDI file');
   }
-  const mounts = lease.answer.mounts.map(({ hostPath, containerPath, readOnly }) => ({
+  return { ok: true, value: [...nodes.values()] };
+}
+
+function mountsOf({ answer }: Lease): Part<'mounts'> {
+  const mounts = answer.mounts.map(({ hostPath, containerPath, readOnly }) => ({
     hostPath,
     containerPath,
     options: ['rbind', readOnly ? 'ro' : 'rw'],
   }));
   const unsound = mounts.find((mount) => !isPath(mount.hostPath) || !isPath(mount.containerPath));
-  if (unsound !== undefined) {
-    return no(
-      `the plugin's mount ${JSON.stringify(unsound.hostPath)} at ${JSON.stringify(unsound.containerPath)} is no absolute path`,
-    );
-  }
-  const containerEdits: Edits = {
-    env,
-    ...(nodes.size > 0 ? { deviceNodes: [...nodes.values()] } : {}),
-    ...(mounts.length > 0 ? { mounts } : {}),
-  };
-  const document: CdiDocument = {
-    cdiVersion: VERSION,
-    kind,
-    devices: [{ name: lease.id, containerEdits }],
-    containerEdits: { env: [`${ORIGIN_ENV}=${originText(origin)}`] },
-  };
-  return { ok: true, text: `${JSON.stringify(document)}\n` };
+  if (unsound === undefined) return { ok: true, value: mounts };
+  const { hostPath, containerPath } = unsound;
+  return no(`the plugin's mount ${JSON.stringify(hostPath)} at ${JSON.stringify(containerPath)} is no absolute path`);
 }
 
 /** What a file of ours says: who wrote it, and which devices it gives. Undefined for what is no file of ours. */
@@ -160,6 +179,6 @@ function isPath(text: string): boolean {
   return text.startsWith('/') && !text.includes('\u0000');
 }
 
-function no(problem: string): Written {
+function no(problem: string): Unwritable {
   return { ok: false, problem };
 }

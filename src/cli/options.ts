@@ -5,6 +5,7 @@ import { Option, InvalidArgumentError, type Command } from 'commander';
 import { durationMs } from '../kernel/duration.js';
 import { defaultRoot, LONGEST_SOCKET_PATH, rootOfEnvironment } from '../model/root.js';
 import { AdminClient } from '../platform/grpc/admin-client.js';
+import { ownUid } from '../platform/process/own-uid.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import { CliError, EXIT } from './exit.js';
 import { isForPrograms, type OutputFormat } from './output/format.js';
@@ -77,8 +78,7 @@ export function showing(options: WatchOptions<string>): Showing {
 export function rootOf(options: AddressOptions): string {
   const given = options.root ?? rootOfEnvironment(process.env);
   if (given !== undefined) return path.resolve(given);
-  const uid = process.geteuid?.() ?? -1;
-  return defaultRoot({ uid, home: homedir(), xdgStateHome: process.env['XDG_STATE_HOME'] });
+  return defaultRoot({ uid: ownUid(), home: homedir(), xdgStateHome: process.env['XDG_STATE_HOME'] });
 }
 
 /**

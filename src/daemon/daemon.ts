@@ -99,7 +99,7 @@ export class Daemon implements RestartListener {
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
     this.#refusals = parts.refusals;
-    this.#refusedAgain = new RefusedAgain(journal, clock, ownUid);
+    this.#refusedAgain = new RefusedAgain(journal, clock, own);
     this.conditions = new Conditions(log, journal, () => this.#told());
     const roster = new Roster(clock, (message) => log.error('broker.bug', message));
     const inventory = new Inventory({

@@ -50,7 +50,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     devices: (resource) => devices.of(resource),
     limits: (only) => daemon.flood.eachLimit(only),
     leases: () => daemon.leases.allocations.leases().map(leaseRow),
-    timeline: (plugin) => journal.of(plugin),
+    timeline: (plugin) => journal.lastOf(plugin),
     recent: () => journal.recent(),
     lives: () => journal.lives(),
     events: (query, signal) => service.events(query, signal),

@@ -1,6 +1,6 @@
 // All buckets of `register`, bounded: only full, strike-less ones are evicted, newcomers past the cap share one per uid,
 // and plugins of the checkpoint keep theirs.
-import { isTrusted } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { Bucket, type BucketKind } from './bucket.js';
 import { makeRoom } from './make-room.js';
@@ -13,11 +13,9 @@ const MAX_SHARING_UIDS = 256;
 const ANY_UID = -1;
 
 /** What buckets need. */
-export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'> {
-  /** The most there may be, shared and pinned ones aside. */
+export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'>, UserFacts {
+  /** The most there may be, shared and pinned ones aside. An ordinary user has a quarter of them, all such users three. */
   readonly most: () => number;
-  /** Uid of the broker. Who is neither it nor root has a quarter of them, and all of those together three. */
-  readonly ownUid: number;
 }
 
 /** Finds the bucket of a plugin and uid, and makes it when there is none. */
@@ -25,9 +23,9 @@ export class Buckets {
   readonly #ports: BucketsPorts;
   readonly #own = new Map<string, Bucket>();
   readonly #shared = new Map<string, Bucket>();
-  /** How many each user has that is neither root nor the broker's, and all of them. */
-  readonly #ofUid = new Map<number, number>();
-  #strangers = 0;
+  /** The ordinary user of each that has one, as it was when the bucket was made, and how many each of them has. */
+  readonly #strangers = new Map<Bucket, number>();
+  readonly #ofUser = new Map<number, number>();
   /** How many incarnations of a plugin are in the checkpoint. */
   readonly #pinned = new Map<string, number>();
 
@@ -51,10 +49,11 @@ export class Buckets {
     const text = keyOf(key);
     const known = this.#own.get(text);
     if (known !== undefined) return known;
-    if (!this.#pinned.has(text) && !this.#hasRoom(key.uid)) return this.#share('others', key.uid, policy);
+    const stranger = strangerUser(key.uid, this.#ports);
+    if (!this.#pinned.has(text) && !this.#hasRoom(stranger)) return this.#share('others', key.uid, policy);
     const made = new Bucket('plugin', key, policy, this.#ports);
     this.#own.set(text, made);
-    this.#count(key.uid, 1);
+    if (stranger !== undefined) this.#enter(made, stranger);
     return made;
   }
 
@@ -83,6 +82,8 @@ export class Buckets {
     for (const bucket of this.all()) bucket.close();
     this.#own.clear();
     this.#shared.clear();
+    this.#strangers.clear();
+    this.#ofUser.clear();
   }
 
   #share(kind: BucketKind, uid: number, policy: PluginPolicy): Bucket {
@@ -98,12 +99,13 @@ export class Buckets {
   }
 
   /** A user whose share is full makes room by its own buckets alone, and so do all such users together. */
-  #hasRoom(uid: number): boolean {
+  #hasRoom(stranger: number | undefined): boolean {
     const most = this.#ports.most();
-    if (!isTrusted(uid, this.#ports.ownUid)) {
+    if (stranger !== undefined) {
       const share = Math.max(1, Math.floor(most / 4));
-      if ((this.#ofUid.get(uid) ?? 0) >= share) return this.#evict(this.#own, (one) => one.uid === uid);
-      if (this.#strangers >= 3 * share) return this.#evict(this.#own, (one) => !isTrusted(one.uid, this.#ports.ownUid));
+      if ((this.#ofUser.get(stranger) ?? 0) >= share)
+        return this.#evict(this.#own, (one) => this.#strangers.get(one) === stranger);
+      if (this.#strangers.size >= 3 * share) return this.#evict(this.#own, (one) => this.#strangers.has(one));
     }
     return this.#own.size < most || this.#evict(this.#own);
   }
@@ -113,17 +115,24 @@ export class Buckets {
     const mayGo = (bucket: Bucket, text: string): boolean =>
       isMeant(bucket) && !this.#pinned.has(text) && bucket.isForgettable(nowMs);
     const evicted = makeRoom(buckets, mayGo);
-    if (evicted?.kind === 'plugin') this.#count(evicted.uid, -1);
-    evicted?.close();
-    return evicted !== undefined;
+    if (evicted === undefined) return false;
+    this.#leave(evicted);
+    evicted.close();
+    return true;
   }
 
-  #count(uid: number, by: 1 | -1): void {
-    if (isTrusted(uid, this.#ports.ownUid)) return;
-    const now = (this.#ofUid.get(uid) ?? 0) + by;
-    if (now > 0) this.#ofUid.set(uid, now);
-    else this.#ofUid.delete(uid);
-    this.#strangers += by;
+  #enter(bucket: Bucket, stranger: number): void {
+    this.#strangers.set(bucket, stranger);
+    this.#ofUser.set(stranger, (this.#ofUser.get(stranger) ?? 0) + 1);
+  }
+
+  #leave(bucket: Bucket): void {
+    const stranger = this.#strangers.get(bucket);
+    if (stranger === undefined) return;
+    this.#strangers.delete(bucket);
+    const left = (this.#ofUser.get(stranger) ?? 1) - 1;
+    if (left > 0) this.#ofUser.set(stranger, left);
+    else this.#ofUser.delete(stranger);
   }
 }
 

@@ -2,7 +2,7 @@
 // answered before anybody looks at it costs the broker time too, and further connections and processes buy none of it.
 import { Pace } from '../kernel/pace.js';
 import type { CallTurns } from '../model/call-turns.js';
-import { isTrusted, processKey, type Caller, type UserOf } from '../model/ids.js';
+import { processKey, strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { entryOf } from './make-room.js';
 
 /** Processes, and users, that are followed at most of each kind; newcomers past that share one pace. */
@@ -77,14 +77,10 @@ class Kind {
   }
 }
 
-/** What is needed. */
-export interface CallPacePorts {
+/** What is needed. Root and the broker's own user are counted by process alone, and after refusals alone. */
+export interface CallPacePorts extends UserFacts {
   /** Milliseconds on the monotonic scale. */
   readonly now: () => number;
-  /** The broker's own user: it and root are counted by process alone, and after refusals alone. */
-  readonly ownUid: number;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
   /** Whether the flood policy enforces: one that observes paces nobody. */
   readonly isEnforced: () => boolean;
 }
@@ -112,20 +108,23 @@ export class CallPaces {
 
   /** The turns of any other; undefined of root and the broker's own user. */
   usual(caller: Caller | undefined): CallTurns | undefined {
-    const { ownUid } = this.#ports;
-    return caller === undefined || isTrusted(caller.uid, ownUid) ? undefined : this.#turns(this.#usual, caller);
+    const isStranger = caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
+    return isStranger ? this.#turns(this.#usual, caller) : undefined;
   }
 
   #turns({ processes, users }: Kind, caller: Caller | undefined): CallTurns | undefined {
-    const { now, ownUid, userOf, isEnforced } = this.#ports;
+    const { now, isEnforced } = this.#ports;
     if (caller === undefined || !isEnforced()) return undefined;
     const process = processKey(caller);
-    const user = isTrusted(caller.uid, ownUid) ? undefined : (): string => String(userOf(caller.uid));
-    const waitMs = (at: number): number =>
-      Math.max(processes.waitMs(process, at), user === undefined ? 0 : users.waitMs(user(), at));
+    const stranger = (): number | undefined => strangerUser(caller.uid, this.#ports);
+    const waitMs = (at: number): number => {
+      const user = stranger();
+      return Math.max(processes.waitMs(process, at), user === undefined ? 0 : users.waitMs(String(user), at));
+    };
     const take = (at: number): void => {
       processes.take(process, at);
-      if (user !== undefined) users.take(user(), at);
+      const user = stranger();
+      if (user !== undefined) users.take(String(user), at);
     };
     return {
       take: () => {

@@ -1,7 +1,7 @@
 // How many connections one process may open and hold, one ordinary user open, and all together: `flood.connections`.
 import type { Alarm } from '../kernel/clock.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
-import { isTrusted, processKey, type Caller } from '../model/ids.js';
+import { processKey, strangerUser, type Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
@@ -270,11 +270,12 @@ export class ConnectionBudget {
       others: ALL,
       open: (isShared) => {
         const uid = isShared ? -1 : (caller?.uid ?? -1);
+        const stranger = strangerUser(uid, this.#ports);
         return {
           who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
           uid,
-          user: this.#ports.userOf(uid),
-          isStranger: !isTrusted(uid, this.#ports.ownUid),
+          user: stranger ?? uid,
+          isStranger: stranger !== undefined,
           limiter: this.#ports.openLimiter(this.#settings.connections),
           held: new Set(),
           open: 0,

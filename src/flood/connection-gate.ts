@@ -4,7 +4,7 @@ import type { Log } from '../kernel/log.js';
 import type { CallTurns } from '../model/call-turns.js';
 import type { ConnectionEndCode } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
-import type { Caller, UserOf } from '../model/ids.js';
+import type { Caller, UserFacts } from '../model/ids.js';
 import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
 import type { DescriptorReserve } from './descriptor-reserve.js';
@@ -54,7 +54,7 @@ export interface GuardedConnection<Border> {
 }
 
 /** What is needed. */
-export interface ConnectionGatePorts<Socket, Border> {
+export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
@@ -80,10 +80,6 @@ export interface ConnectionGatePorts<Socket, Border> {
   };
   /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
   readonly borders: { open(socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined): Border };
-  /** The broker's own user. */
-  readonly ownUid: number;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }

@@ -9,15 +9,15 @@ import type { Limiter, WaitingTurn } from './limiter.js';
 const LATE_MS = 250;
 
 /** Whose turn a call takes: calls of one process come one after the other. */
-export interface Line {
+export interface TurnTaker {
   /** Neither root nor the broker's own user. */
   readonly isStranger: boolean;
   readonly user: string;
   readonly process: string;
 }
 
-/** The line of calls that are not told apart: those of one plugin, and those whose caller nobody knows. */
-export const ONE_LINE: Line = { isStranger: false, user: '', process: '' };
+/** Stands for all calls that are not told apart: those of one plugin, and those whose caller nobody knows. */
+export const ONE_TAKER: TurnTaker = { isStranger: false, user: '', process: '' };
 
 /** Somebody who waits. */
 export interface Waiting {
@@ -32,7 +32,7 @@ export interface Waiting {
 }
 
 interface Waiter {
-  readonly line: Line;
+  readonly taker: TurnTaker;
   readonly deadline: Alarm | undefined;
   readonly end: (hasCome: boolean) => void;
 }
@@ -98,18 +98,18 @@ export class FairTurns {
   /**
    * Joins the line of a limiter that has no permit.
    *
-   * @param line who it is
+   * @param taker who it is
    * @param longestMs how long it can wait
    * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */
-  join(line: Line, longestMs: number): Waiting | undefined {
-    const expectedMs = this.#expectedMs(line);
+  join(taker: TurnTaker, longestMs: number): Waiting | undefined {
+    const expectedMs = this.#expectedMs(taker);
     if (expectedMs > longestMs) return undefined;
-    if (!this.#hasPlace() && !(this.#makeRoom(line) && this.#hasPlace())) return undefined;
+    if (!this.#hasPlace() && !(this.#makeRoom(taker) && this.#hasPlace())) return undefined;
     let settle: (hasCome: boolean) => void = () => undefined;
     const ended = new Promise<boolean>((resolve) => (settle = resolve));
     const waiter: Waiter = {
-      line,
+      taker,
       deadline: Number.isFinite(longestMs)
         ? this.#clock.alarm(longestMs + LATE_MS, () => this.#leave(waiter))
         : undefined,
@@ -117,7 +117,7 @@ export class FairTurns {
     };
     let group = this.#all;
     group.count += 1;
-    for (const name of namesOf(line)) {
+    for (const name of namesOf(taker)) {
       group = group.member(name);
       group.count += 1;
     }
@@ -144,9 +144,9 @@ export class FairTurns {
    * Of the side, else the user, else the process that has most places, where that is another one with more than the newcomer's
    * has, the last to come gives its place up.
    */
-  #makeRoom(line: Line): boolean {
+  #makeRoom(taker: TurnTaker): boolean {
     let group: Group | undefined = this.#all;
-    for (const name of namesOf(line)) {
+    for (const name of namesOf(taker)) {
       const own: Group | undefined = group?.members.get(name);
       const most = group?.largest();
       if (most !== undefined && most !== own && most.count > (own?.count ?? 0) + 1) {
@@ -165,7 +165,7 @@ export class FairTurns {
     if (waiter === undefined) return;
     this.#remove(waiter);
     let group: Group | undefined = this.#all;
-    for (const name of namesOf(waiter.line)) {
+    for (const name of namesOf(waiter.taker)) {
       if (group === undefined) break;
       group.putLast(name);
       group = group.members.get(name);
@@ -197,12 +197,12 @@ export class FairTurns {
   }
 
   #remove(waiter: Waiter): boolean {
-    const groups = this.#groupsOf(waiter.line);
+    const groups = this.#groupsOf(waiter.taker);
     const waiters = groups.at(-1)?.waiters ?? [];
     const index = waiters.indexOf(waiter);
     if (index < 0) return false;
     waiters.splice(index, 1);
-    const names = namesOf(waiter.line);
+    const names = namesOf(waiter.taker);
     for (const [level, group] of groups.entries()) {
       group.count -= 1;
       const name = names[level];
@@ -215,9 +215,9 @@ export class FairTurns {
    * When somebody who joins now would come: after one of each other process of its user for each of its own, after one of each
    * other user for each of those, itself included, and after one of the other side for each of those.
    */
-  #expectedMs(line: Line): number {
-    const names = namesOf(line);
-    const groups = this.#groupsOf(line);
+  #expectedMs(taker: TurnTaker): number {
+    const names = namesOf(taker);
+    const groups = this.#groupsOf(taker);
     let turn = 1 + (groups[names.length]?.waiters.length ?? 0);
     for (let level = names.length - 1; level >= 0; level -= 1) {
       const own = names[level];
@@ -229,9 +229,9 @@ export class FairTurns {
   }
 
   /** All, and as far as there are such: its side, its user, its process. */
-  #groupsOf(line: Line): Group[] {
+  #groupsOf(taker: TurnTaker): Group[] {
     const groups = [this.#all];
-    for (const name of namesOf(line)) {
+    for (const name of namesOf(taker)) {
       const member = groups.at(-1)?.members.get(name);
       if (member === undefined) break;
       groups.push(member);
@@ -241,6 +241,6 @@ export class FairTurns {
 }
 
 /** From the side to the process. */
-function namesOf({ isStranger, user, process }: Line): readonly string[] {
+function namesOf({ isStranger, user, process }: TurnTaker): readonly string[] {
   return [isStranger ? 'strangers' : '', user, process];
 }

@@ -48,12 +48,12 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   #policy: PolicySource;
 
   constructor(policy: PolicySource, ports: FloodPorts) {
-    const { openLimiter, clock, metrics, ownUid } = ports;
+    const { openLimiter, clock, metrics, ownUid, userOf } = ports;
     this.#ports = ports;
     this.#policy = policy;
-    this.#buckets = new Buckets({ openLimiter, clock, ownUid, most: () => this.#policy.flood.maxBuckets });
+    this.#buckets = new Buckets({ openLimiter, clock, ownUid, userOf, most: () => this.#policy.flood.maxBuckets });
     this.#quarantines = new Quarantines(ports, this.listeners);
-    this.#shares = new PenaltyShares(ownUid);
+    this.#shares = new PenaltyShares(ports);
     this.#shared = new SharedRegistrations(policy.flood, ports);
     this.connections = new ConnectionBudget(policy.flood, ports);
     this.allocations = new AllocateLimit(policy.flood, ports);
@@ -185,13 +185,11 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     const over: Quarantine[] = [];
     const { clock, bootMs } = this.#ports;
     const nowMs = clock.mono();
-    const now = { bootMs: bootMs(), wallMs: clock.wall() };
+    const at = { nowMs, stamp: { bootMs: bootMs(), wallMs: clock.wall() }, isSameBoot };
     for (const record of records) {
       const restored = fromRecord(
         record,
-        nowMs,
-        now,
-        isSameBoot,
+        at,
         ({ type, name, last }) => this.#policy.policyFor(type, name, last?.socket ?? '').flood.penalty,
       );
       if (restored === undefined) continue;

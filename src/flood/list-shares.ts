@@ -3,7 +3,7 @@
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { EventSink } from '../model/event.js';
-import { isTrusted, type UserOf } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import { entryOf } from './make-room.js';
 
 /** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
@@ -20,12 +20,9 @@ const MAX_USERS = 1_024;
 const OTHERS = 'others';
 
 /** What shares need. */
-export interface SharePorts {
+export interface SharePorts extends UserFacts {
   readonly clock: Clock;
   readonly events: EventSink;
-  /** The user of the broker. */
-  readonly ownUid: number;
-  readonly userOf: UserOf;
 }
 
 interface Account {
@@ -57,18 +54,17 @@ export class ListShares {
 
   /** Books a list of a user. @param uid root and the broker's user pay nothing */
   book(uid: number, bytes: number): BookedList {
-    const { clock, ownUid } = this.#ports;
-    if (isTrusted(uid, ownUid)) return FREE;
-    const nowMs = clock.mono();
-    const account = this.#accountOf(uid, nowMs);
+    const user = strangerUser(uid, this.#ports);
+    if (user === undefined) return FREE;
+    const nowMs = this.#ports.clock.mono();
+    const account = this.#accountOf(user, nowMs);
     const cost = costMs(bytes);
     const waitMs = account.pace.book(cost, nowMs);
     if (waitMs > 0) this.#waits(account, nowMs);
     return { waitMs, giveBack: () => account.pace.giveBack(cost) };
   }
 
-  #accountOf(uid: number, nowMs: number): Account {
-    const user = this.#ports.userOf(uid);
+  #accountOf(user: number, nowMs: number): Account {
     return entryOf(this.#accounts, String(user), {
       most: MAX_USERS,
       others: OTHERS,

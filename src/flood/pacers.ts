@@ -4,7 +4,7 @@ import type { PolicySource } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { updatesView } from './limit-views.js';
 import { makeRoom } from './make-room.js';
-import type { FloodPorts } from './ports.js';
+import type { UserFacts } from '../model/ids.js';
 import { ListShares } from './list-shares.js';
 import { UpdatePacer, type PacerPorts } from './update-pacer.js';
 
@@ -21,7 +21,7 @@ export class Pacers {
   /** The last row of sessions that were closed for their lists, by plugin and uid. */
   readonly #cutOff = new Map<string, { readonly view: LimitView; readonly atMs: number }>();
 
-  constructor(ports: Omit<PacerPorts, 'closed' | 'shares'>, { ownUid, userOf }: Pick<FloodPorts, 'ownUid' | 'userOf'>) {
+  constructor(ports: Omit<PacerPorts, 'closed' | 'shares'>, { ownUid, userOf }: UserFacts) {
     const { clock, events } = ports;
     const shares = new ListShares({ clock, events, ownUid, userOf });
     this.#ports = { ...ports, shares, closed: (pacer) => this.#closed(pacer) };

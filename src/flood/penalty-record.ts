@@ -75,18 +75,26 @@ function elapsedMs(written: Stamp, now: Stamp, isSameBoot: boolean): number {
   return Math.max(0, isSameBoot ? now.bootMs - written.bootMs : now.wallMs - written.wallMs);
 }
 
+/** When records are read. */
+export interface ReadAt {
+  /** On the monotonic clock. */
+  readonly nowMs: number;
+  /** The same moment, as records tell it. */
+  readonly stamp: Stamp;
+  /** Whether the machine has not been started again since they were written. */
+  readonly isSameBoot: boolean;
+}
+
 /** Reads a record that may be of anybody's making; undefined when it is not one. */
 export function fromRecord(
   value: unknown,
-  nowMs: number,
-  now: Stamp,
-  isSameBoot: boolean,
+  { nowMs, stamp, isSameBoot }: ReadAt,
   settingsOf: (record: PenaltyRecord) => PenaltySettings,
 ): RestoredPenalty | undefined {
   if (!isRecord(value)) return undefined;
   const { type, name, uid } = value;
   const settings = settingsOf(value);
-  const passedMs = elapsedMs(value.stamp, now, isSameBoot);
+  const passedMs = elapsedMs(value.stamp, stamp, isSameBoot);
   const at = (agoMs: number | null): number | undefined => (agoMs === null ? undefined : nowMs - agoMs - passedMs);
   const leftMs = Math.min(settings.maxMs, value.quarantineLeftMs) - passedMs;
   const penalty: Penalty = {

@@ -1,11 +1,11 @@
 // Which strikes and quarantines the checkpoint gets: it is written whole with each registration and each lease and read whole
 // at a start, and every name that somebody invents can have strikes. A record that is left out is an amnesty at a restart.
-import { isTrusted } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { Bucket } from './bucket.js';
 import { CLEAN, type Penalty } from './penalty.js';
 import { toRecord, type PenaltyRecord, type Stamp } from './penalty-record.js';
 
-/** As JSON: of one user that is neither root nor the broker's, of all of them, and of everybody. */
+/** As JSON: of one ordinary user, of all of them, and of everybody. */
 const OWN_BYTES = 256 * 1024;
 const STRANGERS_BYTES = 1024 * 1024;
 const ALL_BYTES = 4 * 1024 * 1024;
@@ -28,12 +28,12 @@ interface Made extends Pick<Bucket, 'offenders' | 'last'> {
 
 /** Makes records, those of what has changed alone: each generation asks for all. */
 export class PenaltyShares {
-  readonly #ownUid: number;
+  readonly #facts: UserFacts;
   readonly #made = new WeakMap<Bucket, Made>();
 
-  /** @param ownUid uid of the broker */
-  constructor(ownUid: number) {
-    this.#ownUid = ownUid;
+  /** @param facts say whose records have a share */
+  constructor(facts: UserFacts) {
+    this.#facts = facts;
   }
 
   /**
@@ -47,22 +47,21 @@ export class PenaltyShares {
     const own = new Map<number, number>();
     let [strangers, all] = [STRANGERS_BYTES, ALL_BYTES];
     for (const { bucket, penalty } of punished(buckets, nowMs)) {
-      const { uid } = bucket;
-      const isStranger = !isTrusted(uid, this.#ownUid);
-      const left = own.get(uid) ?? OWN_BYTES;
-      const room = isStranger ? Math.min(left, strangers, all) : all;
+      const stranger = strangerUser(bucket.uid, this.#facts);
+      const left = stranger === undefined ? all : (own.get(stranger) ?? OWN_BYTES);
+      const room = stranger === undefined ? all : Math.min(left, strangers, all);
       if (room < SHORTEST) continue;
       const { record, bytes } = this.#recordOf(bucket, penalty, nowMs, stamp);
       if (bytes > room) {
         // The rest of its records is not tried one by one.
-        if (isStranger) own.set(uid, 0);
+        if (stranger !== undefined) own.set(stranger, 0);
         continue;
       }
       records.push(record);
       all -= bytes;
-      if (!isStranger) continue;
+      if (stranger === undefined) continue;
       strangers -= bytes;
-      own.set(uid, left - bytes);
+      own.set(stranger, left - bytes);
     }
     return records;
   }

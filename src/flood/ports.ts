@@ -1,11 +1,11 @@
 // What the flood policy is told and what it needs of the rest of the house.
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { UserOf } from '../model/ids.js';
+import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { OpenLimiter } from './limiter.js';
 
 /** What the flood policy needs. */
-export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'log'> {
+export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'log'>, UserFacts {
   readonly openLimiter: OpenLimiter;
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */
   readonly events: EventSink;
@@ -13,8 +13,4 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   readonly bootMs: () => number;
   /** Told why newcomers are kept out (one sentence), and when they no longer are (undefined). */
   readonly crowded?: (why: string | undefined) => void;
-  /** Counts for plugins whose uid is not known. */
-  readonly ownUid: number;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
 }

@@ -1,7 +1,7 @@
 // What a limit on registrations does with one that finds no permit (onExceed).
 import type { FloodMode, RegisterLimit } from '../model/settings.js';
 import type { Bucket } from './bucket.js';
-import { ONE_LINE, type Waiting } from './fair-turns.js';
+import { ONE_TAKER, type Waiting } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
 import type { FloodVerdict } from '../model/flood.js';
 import { figures, seconds } from './sentences.js';
@@ -29,7 +29,7 @@ export function ownLimit(bucket: Bucket): RegistrationLimit {
     limit: 'register',
     code: 'FLOOD_REGISTER',
     limiter: bucket.limiter,
-    join: (longestMs) => bucket.turns.join(ONE_LINE, longestMs),
+    join: (longestMs) => bucket.turns.join(ONE_TAKER, longestMs),
     noted: () => (bucket.exceeded += 1),
     settings: bucket.policy.register,
     mode: bucket.policy.mode,

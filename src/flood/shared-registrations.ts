@@ -1,10 +1,10 @@
 // How often plugins register together: all of them (`flood.global.register`), and before that those of one ordinary user, who
 // may have as many names as there are buckets of `register`, and could register in all of them as often as each may.
-import { isTrusted, processKey } from '../model/ids.js';
+import { processKey, strangerUser } from '../model/ids.js';
 import type { FloodSubject } from '../model/flood.js';
 import type { FloodSettings, RegisterLimit } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
-import { FairTurns, type Line } from './fair-turns.js';
+import { FairTurns, type TurnTaker } from './fair-turns.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
 import { entryOf } from './make-room.js';
@@ -69,9 +69,8 @@ export class SharedRegistrations {
 
   /** The share of a caller's user; undefined of root and the broker's own user. */
   share(subject: FloodSubject): RegistrationLimit | undefined {
-    const { ownUid, userOf } = this.#ports;
-    if (isTrusted(subject.uid, ownUid)) return undefined;
-    const user = userOf(subject.uid);
+    const user = strangerUser(subject.uid, this.#ports);
+    if (user === undefined) return undefined;
     const settings = shareOf(this.#settings);
     const share = entryOf(this.#shares, String(user), {
       most: MAX_USERS,
@@ -116,17 +115,17 @@ export class SharedRegistrations {
     { caller, uid }: FloodSubject,
     told: Pick<RegistrationLimit, 'settings' | 'doing' | 'source'>,
   ): RegistrationLimit {
-    const { ownUid, userOf } = this.#ports;
-    const line: Line = {
-      isStranger: !isTrusted(uid, ownUid),
-      user: String(userOf(uid)),
+    const stranger = strangerUser(uid, this.#ports);
+    const taker: TurnTaker = {
+      isStranger: stranger !== undefined,
+      user: String(stranger ?? uid),
       process: caller === undefined ? '' : processKey(caller),
     };
     return {
       limit: 'global.register',
       code: 'FLOOD_GLOBAL',
       limiter: of.limiter,
-      join: (longestMs) => of.turns.join(line, longestMs),
+      join: (longestMs) => of.turns.join(taker, longestMs),
       noted: () => (of.exceeded += 1),
       mode: this.#settings.mode,
       ...told,

@@ -2,7 +2,7 @@
 // session that is to be disconnected gets one each time.
 import { sleep } from '../kernel/clock.js';
 import type { PluginPolicy, UpdateAction } from '../model/settings.js';
-import { FairTurns, ONE_LINE } from './fair-turns.js';
+import { FairTurns, ONE_TAKER } from './fair-turns.js';
 import type { Limiter } from './limiter.js';
 import type { FloodSubject, ListPacer } from '../model/flood.js';
 import type { ListShares } from './list-shares.js';
@@ -103,7 +103,7 @@ export class UpdatePacer implements ListPacer {
    * @throws the signal's reason
    */
   async nextTurn(signal: AbortSignal): Promise<boolean> {
-    const waiting = this.#turns.join(ONE_LINE, Number.POSITIVE_INFINITY);
+    const waiting = this.#turns.join(ONE_TAKER, Number.POSITIVE_INFINITY);
     const hasCome = (await waiting?.come(signal)) ?? false;
     this.#isWaiting = false;
     return hasCome;

@@ -1,7 +1,7 @@
 // How many connections one ordinary user may open, with all its processes together. Each process has a budget of its own
 // (connection-budget), and a user as many processes, one after the other, as it likes.
 import type { Alarm } from '../kernel/clock.js';
-import { isTrusted } from '../model/ids.js';
+import { strangerUser } from '../model/ids.js';
 import type { BucketSettings, FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
 import { nobodysView } from './limit-views.js';
@@ -125,15 +125,14 @@ export class UserConnections {
 
   /** Undefined of root, of the broker's own user and where nobody knows who it is. */
   #entryOf(uid: number | undefined): Entry | undefined {
-    const { ownUid, userOf, openLimiter } = this.#ports;
-    if (uid === undefined || isTrusted(uid, ownUid)) return undefined;
-    const user = userOf(uid);
+    const user = uid === undefined ? undefined : strangerUser(uid, this.#ports);
+    if (user === undefined) return undefined;
     return entryOf(this.#entries, String(user), {
       most: MAX_USERS,
       others: String(OTHERS),
       open: (isShared) => ({
         uid: isShared ? OTHERS : user,
-        limiter: openLimiter(bucketOf(this.#settings)),
+        limiter: this.#ports.openLimiter(bucketOf(this.#settings)),
         exceeded: 0,
         lastExceededMs: -Infinity,
       }),

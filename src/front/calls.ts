@@ -6,7 +6,7 @@ import { Until } from '../kernel/until.js';
 import type { DeviceMethod } from '../model/device-use.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import type { FailedCall } from '../model/failed-call.js';
-import { FrontFailure, type FrontedResources, type FrontOwners, type FrontWire } from './ports.js';
+import { FrontFailure, type DeviceCall, type FrontedResources, type FrontOwners, type FrontWire } from './ports.js';
 import { standingOf, type Speculation } from './standing.js';
 
 /** The kubelet gives PreStartContainer 30 s: what waits at the gate is answered before. */
@@ -84,10 +84,8 @@ export class FrontCalls {
       return wire.noPreference;
     }
     try {
-      const limitMs = limits.preferredMs;
-      return (
-        (await resources.call(now.instanceId, 'GetPreferredAllocation', request, limitMs, signal)) ?? wire.noPreference
-      );
+      const call = { method: 'GetPreferredAllocation', request, limitMs: limits.preferredMs } as const;
+      return (await resources.call(now.instanceId, call, signal)) ?? wire.noPreference;
     } catch {
       return wire.noPreference;
     }
@@ -104,7 +102,8 @@ export class FrontCalls {
         const instanceId = await this.#whenOpen('allocate', until, signal);
         try {
           owners.giving(resource, ids);
-          const answer = await this.#pass(instanceId, 'Allocate', request, limits.allocateMs, signal);
+          const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
+          const answer = await this.#pass(instanceId, call, signal);
           owners.giving(resource, ids);
           return answer;
         } catch (failure) {
@@ -133,7 +132,7 @@ export class FrontCalls {
     }
     if (now?.options.preStartRequired !== true) return wire.started;
     const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
-    return this.#pass(instanceId, 'PreStartContainer', request, limitMs, signal);
+    return this.#pass(instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
   }
 
   /** Waits until the plugin can be asked. @returns its instance @throws FrontFailure */
@@ -161,15 +160,10 @@ export class FrontCalls {
     }
   }
 
-  async #pass(
-    instanceId: string,
-    method: DeviceMethod,
-    request: Buffer,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Buffer> {
+  async #pass(instanceId: string, call: DeviceCall, signal: AbortSignal): Promise<Buffer> {
+    const { method, limitMs } = call;
     try {
-      const answer = this.#ports.resources.call(instanceId, method, request, limitMs, signal);
+      const answer = this.#ports.resources.call(instanceId, call, signal);
       if (answer === undefined) throw this.#failure('UNAVAILABLE', 'its plugin was lost just now');
       return await answer;
     } catch (thrown) {

@@ -1,6 +1,6 @@
 // The resources that are for the pods of the kubelet: who speaks for each of them, and the calls to its plugin.
-import { optionsOf, type DeviceMethod, type DevicePlugins, type ServedResources } from '../model/device-use.js';
-import type { FrontedResources, ResourceNow } from './ports.js';
+import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
+import type { DeviceCall, FrontedResources, ResourceNow } from './ports.js';
 
 /** What is asked. */
 export interface KubeletResourcesPorts {
@@ -38,13 +38,7 @@ export class KubeletResources implements FrontedResources {
     };
   }
 
-  call(
-    instanceId: string,
-    method: DeviceMethod,
-    request: Buffer,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Buffer> | undefined {
+  call(instanceId: string, { method, request, limitMs }: DeviceCall, signal: AbortSignal): Promise<Buffer> | undefined {
     return this.#ports.plugins.callsOf(instanceId)?.call(method, request, limitMs, signal);
   }
 

@@ -1,5 +1,6 @@
 // When the next list goes to the kubelet. It writes and syncs its checkpoint for each list it gets, so lists are sent a
 // second apart; one in which a device stopped being healthy goes at once, on account of later ones. Pure.
+import { Pace } from '../kernel/pace.js';
 
 /** Lists are this far apart. */
 const EVERY_MS = 1000;
@@ -8,17 +9,16 @@ const AHEAD = 3;
 
 /** The pace of one resource. */
 export class ListPace {
-  /** When the next list is due; it may lie further ahead than one period, by what was sent ahead of its time. */
-  #dueAt = -Infinity;
+  /** What is earned ahead is for urgent lists alone. */
+  readonly #pace = new Pace(AHEAD * EVERY_MS);
 
   /** Milliseconds to wait before a list may go. */
   waitMs(now: number, isUrgent: boolean): number {
-    const wait = this.#dueAt - now;
-    return Math.max(0, isUrgent ? wait - AHEAD * EVERY_MS : wait);
+    return this.#pace.waitMs(isUrgent ? 0 : AHEAD * EVERY_MS, now);
   }
 
   /** A list went. */
   sent(now: number): void {
-    this.#dueAt = Math.max(this.#dueAt, now) + EVERY_MS;
+    this.#pace.book(EVERY_MS, now);
   }
 }

@@ -20,6 +20,14 @@ export interface ResourceNow {
   readonly options: DeviceOptions;
 }
 
+/** A call that goes on to a plugin as it came. */
+export interface DeviceCall {
+  readonly method: DeviceMethod;
+  readonly request: Buffer;
+  /** Milliseconds until it fails. */
+  readonly limitMs: number;
+}
+
 /** The resources of the broker. KubeletResources (front/kubelet-resources) has them. */
 export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
   /** Resources that are to be fronted now: known, matched by the settings, and for the pods of the kubelet. */
@@ -27,13 +35,7 @@ export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
   /** Undefined when it is none of those, or nothing is known of it any more. */
   now(resource: string): ResourceNow | undefined;
   /** Passes a call on over the open session of an instance. Rejects with FailedCall; undefined without a session. */
-  call(
-    instanceId: string,
-    method: DeviceMethod,
-    request: Buffer,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Buffer> | undefined;
+  call(instanceId: string, call: DeviceCall, signal: AbortSignal): Promise<Buffer> | undefined;
 }
 
 /** Lists and requests as bytes: the front compares and composes them and never needs their form. `frontWire` (platform/wire/front-wire). */

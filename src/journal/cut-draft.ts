@@ -1,4 +1,5 @@
-// What others spell in an event is cut at the border: everything behind it keeps events, in memory and in files.
+// What others spell in an event is cut by whoever keeps it: the journal where events come in, for all that is behind it, and the
+// count of those that are refused again and again.
 import { cutWritten } from '../kernel/written.js';
 import type { EventDraft } from '../model/event.js';
 

@@ -105,8 +105,8 @@ export class Journal implements EventSink {
   }
 
   /** The last events of a plugin (`type/name`), oldest first. */
-  of(plugin: string): readonly BrokerEvent[] {
-    return this.#timeline.of(plugin);
+  lastOf(plugin: string): readonly BrokerEvent[] {
+    return this.#timeline.lastOf(plugin);
   }
 
   /** Plugins (`type/name`) of which events are kept. */
@@ -116,7 +116,7 @@ export class Journal implements EventSink {
 
   /** All events that are kept of one plugin (`type/name`), oldest first. */
   eventsOf(plugin: string): readonly BrokerEvent[] {
-    return this.#timeline.allOf(plugin);
+    return this.#timeline.keptOf(plugin);
   }
 
   /** The newest events that are kept of a socket, 500 at most, oldest first: looked for in turns with everything else. */
@@ -134,7 +134,7 @@ export class Journal implements EventSink {
 
   /** The last events of the broker's own life, oldest first. */
   lives(): readonly BrokerEvent[] {
-    return this.#timeline.of(BROKER);
+    return this.#timeline.lastOf(BROKER);
   }
 
   /**
@@ -183,8 +183,7 @@ export class Journal implements EventSink {
   }
 
   #tell(draft: EventDraft, wall: number): void {
-    // Who tells of repeats adds how many there were.
-    const { type, reason = '', plugin = '', socket = '', message, facts } = cutDraft(draft);
+    const { type, reason = '', plugin = '', socket = '', message, facts } = draft;
     if (this.#seq === undefined) {
       if (this.#early.length < MAX_EARLY) this.#early.push([draft, wall]);
       return;

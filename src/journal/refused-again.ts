@@ -2,7 +2,7 @@
 // say that all is well, because who never came in has no state.
 import type { Clock } from '../kernel/clock.js';
 import type { EventDraft, EventSink } from '../model/event.js';
-import { isTrusted } from '../model/ids.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import { isOfTime } from '../model/reasons.js';
 import { timeText, type RefusedView } from '../model/views.js';
 import { cutDraft } from './cut-draft.js';
@@ -15,7 +15,7 @@ const OVER_AFTER_MS = 10 * 60_000;
 const MOST_COUNTED = 1024;
 /** Shown at most, the newest: one plugin that invents names must not fill the screen. */
 const MOST_SHOWN = 100;
-/** Of both, one user that is neither root nor the broker's has a quarter: it may invent names. */
+/** Of both, one ordinary user has a quarter: it may invent names. */
 const SHARES = 4;
 
 interface Row {
@@ -24,57 +24,54 @@ interface Row {
   sinceMs: number;
   lastMs: number;
   draft: EventDraft;
-  /** Whose it is: of the first who was refused, unless root or the broker's user was. Others may call in anybody's name. */
-  uid: number | undefined;
+  /** The ordinary user who was refused first, unless root or the broker's user was: others may call in anybody's name. */
+  stranger: number | undefined;
 }
 
 /** An event sink that passes events on and counts refusals in a row, by plugin, or by socket where no plugin is known. */
 export class RefusedAgain implements EventSink {
   readonly #sink: EventSink;
   readonly #clock: Clock;
-  readonly #ownUid: number;
+  readonly #facts: UserFacts;
   readonly #rows = new Map<string, Row>();
 
-  /** @param ownUid uid of the broker */
-  constructor(sink: EventSink, clock: Clock, ownUid: number) {
+  /** @param facts say whose rows have a share */
+  constructor(sink: EventSink, clock: Clock, facts: UserFacts) {
     this.#sink = sink;
     this.#clock = clock;
-    this.#ownUid = ownUid;
+    this.#facts = facts;
   }
 
   record(draft: EventDraft): void {
+    this.#sink.record(draft);
     const event = cutDraft(draft);
-    this.#sink.record(event);
     const { plugin = '', socket = '' } = event;
     const key = plugin === '' ? socket : plugin;
     // It came in, whoever was refused before.
     if (event.type === 'registered' || event.reason === 'confirmed') this.#rows.delete(key);
     if (event.type !== 'refused') return;
     const now = this.#clock.mono();
-    const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, uid: event.uid };
+    const stranger = event.uid === undefined ? undefined : strangerUser(event.uid, this.#facts);
+    const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, stranger };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
     // Repeated callers are soon refused for calling too often; the reason before that says what is wrong.
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
-    const uid = this.#isStranger(event.uid) ? row.uid : event.uid;
-    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft, uid });
+    if (stranger === undefined) row.stranger = undefined;
+    Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });
     // Re-entered, so that the first is the one that was silent longest.
     const isNew = !this.#rows.delete(key);
     this.#rows.set(key, row);
-    if (isNew) this.#makeRoom(event.uid);
+    if (isNew) this.#makeRoom(stranger);
   }
 
-  #makeRoom(uid: number | undefined): void {
-    if (this.#isStranger(uid)) {
-      const own = [...this.#rows].filter(([, row]) => row.uid === uid);
+  #makeRoom(stranger: number | undefined): void {
+    if (stranger !== undefined) {
+      const own = [...this.#rows].filter(([, row]) => row.stranger === stranger);
       const [silent] = own;
       if (own.length > MOST_COUNTED / SHARES && silent !== undefined) this.#rows.delete(silent[0]);
     }
     const [silent] = this.#rows.keys();
     if (this.#rows.size > MOST_COUNTED && silent !== undefined) this.#rows.delete(silent);
-  }
-
-  #isStranger(uid: number | undefined): uid is number {
-    return uid !== undefined && !isTrusted(uid, this.#ownUid);
   }
 
   /** Who is refused again and again now, the newest refusal first. */
@@ -86,10 +83,10 @@ export class RefusedAgain implements EventSink {
     return [...this.#rows.values()]
       .filter(({ refusals, lastMs }) => refusals >= MANY && now - lastMs <= OVER_AFTER_MS)
       .reverse()
-      .filter(({ uid }) => {
-        if (!this.#isStranger(uid)) return true;
-        const before = shown.get(uid) ?? 0;
-        shown.set(uid, before + 1);
+      .filter(({ stranger }) => {
+        if (stranger === undefined) return true;
+        const before = shown.get(stranger) ?? 0;
+        shown.set(stranger, before + 1);
         return before < MOST_SHOWN / SHARES;
       })
       .slice(0, MOST_SHOWN)

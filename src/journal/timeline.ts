@@ -19,9 +19,9 @@ const MAX_PLUGINS = 2048;
  * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are
  * apart, so that they make nobody forgotten who did come in.
  */
-const MAX_STRANGERS = 256;
-const BYTES_PER_STRANGER = 8 * 1024;
-const OF_STRANGERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
+const MAX_OUTSIDERS = 256;
+const BYTES_PER_OUTSIDER = 8 * 1024;
+const OF_OUTSIDERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
 /** Where the broker's own life is kept, apart from what else no plugin is named for: its last starts stay known. No plugin's key. */
 export const BROKER = '/';
 
@@ -46,7 +46,7 @@ class Row {
 /** Bounded; events are added in the order of their numbers. */
 export class Timeline {
   readonly #byPlugin = new Map<string, Row>();
-  readonly #strangers = new Map<string, Row>();
+  readonly #outsiders = new Map<string, Row>();
   readonly #recent: BrokerEvent[] = [];
 
   /** Adds the newest event. */
@@ -54,11 +54,11 @@ export class Timeline {
     this.#recent.push(event);
     if (this.#recent.length > RECENT) this.#recent.shift();
     const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
-    const isStranger = key !== '' && OF_STRANGERS.has(event.type) && !this.#byPlugin.has(key);
-    const own = this.#byPlugin.get(key) ?? this.#strangers.get(key) ?? new Row();
-    own.add(event, isStranger ? BYTES_PER_STRANGER : BYTES_PER_PLUGIN);
-    this.#strangers.delete(key);
-    if (isStranger) enter(this.#strangers, key, own, MAX_STRANGERS);
+    const isOutsider = key !== '' && OF_OUTSIDERS.has(event.type) && !this.#byPlugin.has(key);
+    const own = this.#byPlugin.get(key) ?? this.#outsiders.get(key) ?? new Row();
+    own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
+    this.#outsiders.delete(key);
+    if (isOutsider) enter(this.#outsiders, key, own, MAX_OUTSIDERS);
     else enter(this.#byPlugin, key, own, MAX_PLUGINS);
   }
 
@@ -66,7 +66,7 @@ export class Timeline {
   prepend(earlier: readonly BrokerEvent[]): void {
     const present = this.since(0);
     this.#byPlugin.clear();
-    this.#strangers.clear();
+    this.#outsiders.clear();
     this.#recent.length = 0;
     const first = present[0]?.seq ?? Infinity;
     for (const event of earlier) if (event.seq < first) this.add(event);
@@ -80,7 +80,7 @@ export class Timeline {
     const recent = this.#recent.filter((event) => event.seq >= seq);
     if (oldest.seq <= seq) return recent;
     const older: BrokerEvent[] = [];
-    for (const { events } of [...this.#byPlugin.values(), ...this.#strangers.values()]) {
+    for (const { events } of [...this.#byPlugin.values(), ...this.#outsiders.values()]) {
       for (const event of events) if (event.seq >= seq && event.seq < oldest.seq) older.push(event);
     }
     return [...older.sort((a, b) => a.seq - b.seq), ...recent];
@@ -93,13 +93,13 @@ export class Timeline {
 
   /** Plugins (`type/name`) with events. */
   plugins(): readonly string[] {
-    return [...this.#byPlugin.keys(), ...this.#strangers.keys()].filter((key) => key !== '' && key !== BROKER);
+    return [...this.#byPlugin.keys(), ...this.#outsiders.keys()].filter((key) => key !== '' && key !== BROKER);
   }
 
   /** All that is kept of one plugin, oldest first: its last events, and those of it among the newest of all. */
-  allOf(plugin: string): readonly BrokerEvent[] {
+  keptOf(plugin: string): readonly BrokerEvent[] {
     const oldest = this.#recent[0]?.seq ?? Infinity;
-    const older = this.of(plugin).filter(({ seq }) => seq < oldest);
+    const older = this.lastOf(plugin).filter(({ seq }) => seq < oldest);
     return [...older, ...this.#recent.filter((event) => event.plugin === plugin)];
   }
 
@@ -116,7 +116,7 @@ export class Timeline {
     const newest = (): BrokerEvent[] => [...found.values()].sort((a, b) => a.seq - b.seq).slice(-MOST_FOUND);
     look(this.#recent);
     // What is told meanwhile may be left out, as it is where one asks a moment earlier.
-    const rows = [...this.#byPlugin.values(), ...this.#strangers.values()];
+    const rows = [...this.#byPlugin.values(), ...this.#outsiders.values()];
     for (const [at, { events }] of rows.entries()) {
       if (at % SLICE === SLICE - 1) await rest();
       look(events);
@@ -129,8 +129,8 @@ export class Timeline {
   }
 
   /** The last events of a plugin (`type/name`), oldest first. */
-  of(plugin: string): readonly BrokerEvent[] {
-    return [...((this.#byPlugin.get(plugin) ?? this.#strangers.get(plugin))?.events ?? [])];
+  lastOf(plugin: string): readonly BrokerEvent[] {
+    return [...((this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin))?.events ?? [])];
   }
 }
 

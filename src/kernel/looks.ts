@@ -1,6 +1,7 @@
 // Looks at paths, or at what is known by them, a little at a time: who fills a directory, or makes and removes thousands of
 // files in it, shall not hold up everything else for as long as it takes to look at all of them.
 import type { Alarm, Clock } from './clock.js';
+import { Pace } from './pace.js';
 
 /** Time spent on looks before everything else has a turn, milliseconds. */
 const SLICE_MS = 3;
@@ -46,8 +47,7 @@ export class Looks {
   #allDone: (() => void) | undefined;
   #later: Alarm | undefined;
   #isRunning = false;
-  /** Looking that may be done at once, milliseconds; it comes back with time. Below 0: looks took more than that. */
-  #allowance = BURST_MS;
+  readonly #pace = new Pace(BURST_MS / SHARE, MOST_DEBT_MS / SHARE);
   #sliceMs = 0;
   #endedAt = -Infinity;
 
@@ -106,22 +106,21 @@ export class Looks {
   #run(): void {
     const { clock } = this.#ports;
     const begun = clock.mono();
-    const pause = begun - this.#endedAt;
-    this.#allowance = Math.min(BURST_MS, this.#allowance + SHARE * pause);
-    if (pause > SAME_TURN_MS) this.#sliceMs = 0;
+    if (begun - this.#endedAt > SAME_TURN_MS) this.#sliceMs = 0;
+    const mayLook = this.#pace.waitMs(0, begun) === 0;
     this.#isRunning = true;
     let now = begun;
-    while (this.#allowance >= 0 && this.#waiting.size > 0 && this.#sliceMs + now - begun < SLICE_MS) {
+    while (mayLook && this.#waiting.size > 0 && this.#sliceMs + now - begun < SLICE_MS) {
       this.#lookAtNext();
       now = clock.mono();
     }
     this.#isRunning = false;
     this.#sliceMs += now - begun;
-    this.#allowance = Math.max(-MOST_DEBT_MS, this.#allowance - (now - begun));
+    this.#pace.book((now - begun) / SHARE, now);
     this.#endedAt = now;
     if (this.#waiting.size === 0) return;
-    const waitMs = this.#allowance > 0 ? 0 : Math.max(SLOWED_MS, Math.ceil(-this.#allowance / SHARE));
-    this.#later = clock.alarm(waitMs, () => {
+    const waitMs = this.#pace.waitMs(0, now);
+    this.#later = clock.alarm(waitMs > 0 ? Math.max(SLOWED_MS, Math.ceil(waitMs)) : 0, () => {
       this.#later = undefined;
       this.#sliceMs = 0;
       this.#run();

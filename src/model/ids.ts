@@ -72,6 +72,23 @@ export function isTrusted(uid: number, ownUid: number): boolean {
  */
 export type UserOf = (uid: number) => number;
 
+/** What tells ordinary users from root and the broker's own, and one of them from another. */
+export interface UserFacts {
+  /** The broker's own user. */
+  readonly ownUid: number;
+  /** Who counts as one user. */
+  readonly userOf: UserOf;
+}
+
+/**
+ * The ordinary user that a uid is one of: in its share of room and time is what is done for it.
+ *
+ * @returns undefined of root and of the broker's own user, which have all there is
+ */
+export function strangerUser(uid: number, { ownUid, userOf }: UserFacts): number | undefined {
+  return isTrusted(uid, ownUid) ? undefined : userOf(uid);
+}
+
 /** The process that listens, as a caller. */
 export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: string }>): Caller {
   return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };

@@ -1,5 +1,5 @@
 // One incarnation of a plugin as the broker knows it.
-import { isTrusted, type Caller, type UserOf } from './ids.js';
+import { isTrusted, strangerUser, type Caller, type UserFacts } from './ids.js';
 import type { Door, Enrolment, InstanceReport, PluginState } from './plugin.js';
 import type { Reason } from './reasons.js';
 
@@ -83,17 +83,18 @@ export function isReplaced(instance: Instance): boolean {
 
 /** The uid behind an instance, where that is neither root nor the broker's user: such users share what room there is. */
 export function strangerOf(instance: Instance | undefined, ownUid: number): number | undefined {
-  const uid = instance?.listener?.uid ?? instance?.caller?.uid;
+  const uid = uidBehind(instance);
   return uid === undefined || isTrusted(uid, ownUid) ? undefined : uid;
 }
 
-/** The user behind an instance, as strangers are told apart: one has all uids of its ranges. Undefined as in `strangerOf`. */
-export function strangerUserOf(
-  instance: Instance | undefined,
-  { ownUid, userOf }: { readonly ownUid: number; readonly userOf: UserOf },
-): number | undefined {
-  const uid = strangerOf(instance, ownUid);
-  return uid === undefined ? undefined : userOf(uid);
+/** The ordinary user behind an instance, which has all uids of its ranges. Undefined as in `strangerOf`. */
+export function strangerUserOf(instance: Instance | undefined, users: UserFacts): number | undefined {
+  const uid = uidBehind(instance);
+  return uid === undefined ? undefined : strangerUser(uid, users);
+}
+
+function uidBehind(instance: Instance | undefined): number | undefined {
+  return instance?.listener?.uid ?? instance?.caller?.uid;
 }
 
 /** Confirmed and not over: its session is or was open. */

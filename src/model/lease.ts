@@ -189,6 +189,11 @@ function escaped(character: string): string {
   return `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
 }
 
+/** Whether news of a lease are its last: it is over, and its devices may be given to others. @param type as it goes over the wire */
+export function isLast(type: string): boolean {
+  return type === 'released' || type === 'expired';
+}
+
 /** How an owner is called in messages: `namespace/name`, and `/part` where it has one. */
 export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace' | 'name' | 'part'>): string {
   return part === '' ? `${namespace}/${name}` : `${namespace}/${name}/${part}`;

@@ -5,6 +5,7 @@ import path from 'node:path';
 import type { Command } from './command.js';
 import { KUBELET_DIRECTORY, type Directories } from './directories.js';
 import { OutputTail } from '../platform/process/output-tail.js';
+import { ownUid } from '../platform/process/own-uid.js';
 
 /**
  * Mounts and becomes the command. A mount point that is missing is made on a tmpfs over its nearest parent, whose entries
@@ -43,7 +44,7 @@ export function boundCommand({ file, args }: Command, { own, kubelet }: Pick<Dir
   const under = path.join(own, 'under');
   mkdirSync(under, { recursive: true });
   // An ordinary user becomes root of a user namespace of its own: nobody else may mount.
-  const namespaces = process.geteuid?.() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount'];
+  const namespaces = ownUid() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount'];
   const script = ['/bin/sh', '-c', SCRIPT, 'verify', kubelet, under, KUBELET_DIRECTORY];
   return { file: 'unshare', args: [...namespaces, '--', ...script, file, ...args] };
 }

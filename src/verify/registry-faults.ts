@@ -2,6 +2,7 @@
 import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';
+import { ownUid } from '../platform/process/own-uid.js';
 
 /**
  * A directory goes and comes, with all that was in it; the new one, and the directories in it, which users were given to put
@@ -29,6 +30,6 @@ export function replaceDirectory(directory: string): void {
 
 /** Gives a directory the owner and mode of another one. */
 function giveAs(directory: string, { uid, gid, mode }: Stats): void {
-  if (uid !== process.geteuid?.() || gid !== process.getegid?.()) lchownSync(directory, uid, gid);
+  if (uid !== ownUid() || gid !== process.getegid?.()) lchownSync(directory, uid, gid);
   chmodSync(directory, mode & 0o7777);
 }

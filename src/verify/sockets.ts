@@ -8,6 +8,7 @@ import type { Incarnation } from '../model/ids.js';
 import type { PinnedSocket, PinProblem } from '../model/plugin.js';
 import { PinnedDirectory } from '../platform/fs/pinned-directory.js';
 import { pluginSockets, type SocketPaths } from '../platform/fs/socket-paths.js';
+import { ownUid } from '../platform/process/own-uid.js';
 import type { Directories } from './directories.js';
 
 /** Where plugins have their sockets. */
@@ -62,7 +63,7 @@ export function pinRegistered(
 }
 
 function waysTo({ devicePlugins, registry, plugins }: Doors): SocketPaths {
-  return pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, process.geteuid?.() ?? -1);
+  return pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, ownUid());
 }
 
 /** Does something with the name of a socket in the directory that it is in; undefined where that cannot be reached. */

@@ -15,7 +15,7 @@ import { eventually } from '../support/eventually.js';
 import { FakePlugin, healthy } from '../support/fake-plugin.js';
 import { RegisterCaller } from '../support/register-caller.js';
 import { tempDir } from '../support/temp-dir.js';
-import { freePort } from '../support/troubled-broker.js';
+import { freePort } from '../support/free-port.js';
 
 const RUNS = 3;
 const MANY = 1024;

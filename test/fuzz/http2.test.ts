@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { describe, it } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { seededRandom } from '../support/seeded-random.js';
 import { eventually } from '../support/eventually.js';
 import { EchoClient } from '../support/http2/echo-client.js';
 import { EchoServer } from '../support/http2/echo-server.js';
 import { fuzzMany, honestClient, mutate, pieces } from '../support/http2/fuzz.js';
+import { usedBytes } from '../support/used-memory.js';
 
 /** Damaged inputs in memory; one in forty of them goes through a real socket as well. */
 const INPUTS = Number(process.env['PB_FUZZ_INPUTS'] ?? 400_000);
@@ -16,14 +15,6 @@ const FIRST_SEED = Number(process.env['PB_FUZZ_SEED'] ?? 1);
 const MIB = 1024 * 1024;
 /** More than a warm heap moves by itself, far less than one octet kept of each input. */
 const GROWTH_BYTES = 16 * MIB;
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-function heapBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed + process.memoryUsage().external;
-}
 
 /** One damaged client on a real socket. Resolves when the connection has closed. */
 function attack(path: string, seed: number): Promise<void> {
@@ -46,9 +37,9 @@ void describe('the border', () => {
   void it(`withstands ${INPUTS} damaged inputs without an exception, and without growing`, () => {
     const share = Math.ceil(INPUTS / 10);
     fuzzMany(FIRST_SEED, share);
-    const warm = heapBytes();
+    const warm = usedBytes();
     fuzzMany(FIRST_SEED + share, INPUTS - share);
-    const growth = heapBytes() - warm;
+    const growth = usedBytes() - warm;
     assert.ok(growth < GROWTH_BYTES, `grew by ${Math.round(growth / MIB)} MiB`);
   });
 

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Client, credentials } from '@grpc/grpc-js';
 import type { Random } from '../../src/kernel/random.js';
 import { seededRandom } from '../support/seeded-random.js';
@@ -28,6 +26,7 @@ import { eventually } from '../support/eventually.js';
 import { FakePlugin } from '../support/fake-plugin.js';
 import { RawPlugin } from '../support/raw-plugin.js';
 import { tempDir } from '../support/temp-dir.js';
+import { usedBytes } from '../support/used-memory.js';
 import { damaged, fuzzMessages, honestBytes } from '../support/wire-fuzz.js';
 
 /** Damaged messages in memory; one in forty as many goes through the sockets of a broker. */
@@ -42,21 +41,13 @@ const PROCESS_GROWTH_BYTES = 48 * MIB;
 /** All of them together take a minute; one that takes for ever takes longer. */
 const HANGS = { timeout: 600_000 };
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-function heapBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed + process.memoryUsage().external;
-}
-
 void describe('the messages', () => {
   void it(`${INPUTS} damaged ones are read or refused, and nothing of them is kept`, HANGS, () => {
     const share = Math.ceil(INPUTS / 10);
     fuzzMessages(FIRST_SEED, share);
-    const warm = heapBytes();
+    const warm = usedBytes();
     fuzzMessages(FIRST_SEED + share, INPUTS - share);
-    const growth = heapBytes() - warm;
+    const growth = usedBytes() - warm;
     assert.ok(growth < GROWTH_BYTES, `grew by ${Math.round(growth / MIB)} MiB`);
   });
 });

@@ -10,7 +10,8 @@ import { limitView, pluginView, resourceView } from '../support/fake-admin-port.
 import { FakePlugin } from '../support/fake-plugin.js';
 import { PageServer } from '../support/page-server.js';
 import { tempDir } from '../support/temp-dir.js';
-import { cannotBeTroubled, freePort, TroubledBroker } from '../support/troubled-broker.js';
+import { freePort } from '../support/free-port.js';
+import { cannotBeTroubled, TroubledBroker } from '../support/troubled-broker.js';
 
 const opened = await browserOrReason();
 const LOOKS: readonly (readonly [string, BrowserContextOptions])[] = [

@@ -6,6 +6,8 @@ import type { ReceivedList } from '../../src/checkpoint/draft.js';
 import type { FilePort } from '../../src/checkpoint/file-port.js';
 import { CheckpointStore, type StorePorts } from '../../src/checkpoint/store.js';
 import type { Clock } from '../../src/kernel/clock.js';
+import { syncNames } from '../../src/platform/store/write-whole.js';
+import { FakeDisk } from './fake-disk.js';
 import { noMetrics, silentLog } from './silence.js';
 import { seededRandom } from './seeded-random.js';
 import type { EventDraft } from '../../src/model/event.js';
@@ -19,6 +21,14 @@ export interface Rig {
   readonly store: CheckpointStore;
   readonly events: EventDraft[];
   readonly views: CheckpointView[];
+}
+
+/** A disk with nothing on it but the folder of a broker. */
+export async function newDisk(): Promise<FakeDisk> {
+  const disk = new FakeDisk();
+  await disk.makeDirectory('/broker');
+  await syncNames(disk, '/');
+  return disk;
 }
 
 /** A store in `folder`, wired as in the daemon, not opened yet. */

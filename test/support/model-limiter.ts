@@ -102,3 +102,14 @@ class ModelLimiter implements Limiter {
 export function modelLimiters(clock: Clock): OpenLimiter {
   return (settings) => new ModelLimiter(clock, settings);
 }
+
+/** A limiter in whose line so many have a place, and no more. */
+export function crowded(limiter: Limiter, places: number): Limiter {
+  const join: Limiter['join'] = (come) => (limiter.waiting === places ? undefined : limiter.join(come));
+  return new Proxy(limiter, {
+    get: (target, name) => {
+      const value: unknown = name === 'join' ? join : Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}

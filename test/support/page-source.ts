@@ -50,7 +50,7 @@ export class FakePageSource implements PageSource {
   };
   limits = () => this.port.limitList;
   leases = () => this.leaseList;
-  timeline = (plugin: string) => this.journal.of(plugin);
+  timeline = (plugin: string) => this.journal.lastOf(plugin);
   recent = () => this.journal.recent();
   lives = () => this.journal.lives();
   events = (query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal) =>

@@ -1,13 +1,11 @@
 // A broker with five problems at once: a plugin kept out, one lost, one refused for its name, a policy that is not in
 // force, and a disk that is full.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import path from 'node:path';
-import type { AddressInfo } from 'node:net';
 import { BrokerProcess } from './broker-process.js';
 import { eventually } from './eventually.js';
 import { FakePlugin, healthy } from './fake-plugin.js';
+import { freePort } from './free-port.js';
 import { cannotPrepare, inNamespaces, inNamespacesOf } from './namespaces.js';
 import { RegisterCaller } from './register-caller.js';
 import { tempDir } from './temp-dir.js';
@@ -18,16 +16,6 @@ const DISK = 'tmpfs -o size=256k tmpfs';
 /** Why it cannot be had here; undefined: it can. */
 export function cannotBeTroubled(): string | undefined {
   return cannotPrepare(FLAGS, `mount -t ${DISK} /mnt`);
-}
-
-/** A port nobody listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A broker with its page, and the plugins that trouble it. */

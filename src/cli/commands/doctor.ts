@@ -8,6 +8,7 @@ import { visible } from '../../kernel/visible.js';
 import type { Settings } from '../../model/settings.js';
 import type { StatusView } from '../../model/views.js';
 import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
+import { ownUid } from '../../platform/process/own-uid.js';
 import type { ConfigReader } from '../config-reader.js';
 import { checkAccess } from '../doctor/access.js';
 import { checkDaemon, checkNativeCalls } from '../doctor/daemon.js';
@@ -112,7 +113,7 @@ async function scopeOf(settings: Settings, terminal: Terminal): Promise<Scope> {
     if (!(failure instanceof Unreachable) && !(failure instanceof AdminFailure)) throw failure;
     whyNoDaemon = failure.message;
   }
-  const uid = daemon === undefined ? (process.geteuid?.() ?? -1) : statSync(address).uid;
+  const uid = daemon === undefined ? ownUid() : statSync(address).uid;
   const hasNativeCalls = isDone(() => void createRequire(import.meta.url)('koffi'));
   const place = { proc: '/proc', kubeletDevicePlugins: KUBELET_DEVICE_PLUGINS };
   return { settings, ...place, uid, daemon, whyNoDaemon, hasNativeCalls };

@@ -3,6 +3,7 @@ import { accessSync, constants, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { isDone } from '../../kernel/if-possible.js';
 import { LONGEST_SOCKET_PATH } from '../../model/root.js';
+import { ownUid } from '../../platform/process/own-uid.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
 const DIRECTORIES = ['devicePlugins', 'pluginsRegistry', 'plugins', 'state'] as const;
@@ -108,6 +109,6 @@ export function statusOf(directory: string): Stats | string | undefined {
 export function mayUse(directory: string, { uid: owner, mode }: Stats, uid: number): boolean {
   if (uid === 0) return true;
   if (uid === owner) return (mode & 0o700) === 0o700;
-  if (uid !== process.geteuid?.()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;
+  if (uid !== ownUid()) return (mode & 0o007) === 0o007 || (mode & 0o070) === 0o070;
   return isDone(() => accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK));
 }

@@ -3,9 +3,9 @@ import { opendirSync, type Dirent } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
-import { isTrusted } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';
 import { SocketPaths } from '../../platform/fs/socket-paths.js';
+import { isOursOrRoots } from '../../platform/process/own-uid.js';
 
 /** How long a local listener may take to accept. */
 const CONNECT_MS = 1_000;
@@ -35,7 +35,7 @@ export async function probe(socket: string, directory = path.dirname(socket)): P
 }
 
 function waysBelow(directory: string): SocketPaths {
-  return new SocketPaths([directory], (uid) => isTrusted(uid, process.geteuid?.() ?? -1));
+  return new SocketPaths([directory], isOursOrRoots);
 }
 
 function unreached({ problem, detail }: PinProblem): Liveness {

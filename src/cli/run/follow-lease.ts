@@ -3,6 +3,7 @@ import { backoffMs } from '../../kernel/backoff.js';
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
 import type { LeaseEvent } from '../../generated/proto/pluginbroker/v1/allocator.js';
+import { isLast } from '../../model/lease.js';
 import { AdminFailure } from '../../platform/grpc/admin-failure.js';
 import type { AllocatorClient } from '../../platform/grpc/allocator-client.js';
 
@@ -27,7 +28,7 @@ export async function followLease(
   const heard = { isOver: false, failures: 0, told: '' };
   const hear = ({ type, message }: LeaseEvent): void => {
     heard.failures = 0;
-    heard.isOver ||= type === 'released' || type === 'expired';
+    heard.isOver ||= isLast(type);
     const isWell = type === 'attached' || type === 'active' || type === 'unconfirmed';
     // An impaired lease is told of again after each restart of the broker.
     if (!isWell && message !== heard.told) tell(`lease ${id}: ${message}`);

@@ -2,12 +2,13 @@ import { hostname, homedir } from 'node:os';
 import type { HostFacts } from '../../config/ports.js';
 import { realDirectory } from '../fs/directories.js';
 import { Peers } from '../peer/peers.js';
+import { ownUid } from '../process/own-uid.js';
 
 /** What this process runs as and where, as far as settings depend on it. */
 export function hostFacts(env: NodeJS.ProcessEnv = process.env): HostFacts {
   const named = env['NODE_NAME'];
   return {
-    uid: process.geteuid?.() ?? 0,
+    uid: ownUid(),
     home: homedir(),
     xdgStateHome: env['XDG_STATE_HOME'],
     // The kubelet lower-cases the host name too (kubelet --hostname-override).

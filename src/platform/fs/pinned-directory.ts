@@ -24,6 +24,7 @@ import {
 import path from 'node:path';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
+import { ownUid } from '../process/own-uid.js';
 import { incarnationOf, O_PATH } from './socket-pin.js';
 
 const PERMISSIONS = 0o777n;
@@ -212,7 +213,7 @@ export class PinnedDirectory {
     const fd = ifPossible(() => openSync(this.at(name), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW));
     if (fd === undefined) return undefined;
     const status = fstatSync(fd, { bigint: true });
-    const isOurs = status.uid === BigInt(process.geteuid?.() ?? -1) && (status.mode & PERMISSIONS) === PRIVATE_MODE;
+    const isOurs = status.uid === BigInt(ownUid()) && (status.mode & PERMISSIONS) === PRIVATE_MODE;
     if (isOurs) return new PinnedDirectory(path.join(this.path, name), fd);
     closeSync(fd);
     return undefined;

@@ -175,6 +175,7 @@ class AllocatorCalls {
         shares.telling(caller.uid, () => LeasePage.encode({ leases: ['answer' in one ? this.#fieldsOf(one) : one] }));
       sendPages(call, leases, pageOf, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
     } catch (failure) {
+      this.#door.connectionOf(call.metadata)?.answered(false);
       call.emit('error', statusOf(failureOf(failure, log)));
     }
   }
@@ -199,15 +200,18 @@ class AllocatorCalls {
     this.#streams.add(stop);
     call.on('cancelled', () => end());
     call.on('error', () => end());
+    const answered = (failure?: AllocationRefusal): void => {
+      this.#door.connectionOf(call.metadata)?.answered(failure === undefined);
+      if (failure !== undefined) end(failure);
+    };
     let hasBegun = false;
     call.on('data', (bytes: Bytes) => {
       if (hasBegun) return;
       hasBegun = true;
-      const refusal = this.#follow(bytes, call.metadata, stream, gone.signal);
-      if (refusal !== undefined) end(refusal);
+      answered(this.#follow(bytes, call.metadata, stream, gone.signal));
     });
     call.on('end', () => {
-      if (!hasBegun) end({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
+      if (!hasBegun) answered({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });
     });
   }
 

@@ -2,21 +2,17 @@
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
-import { isTrusted, type UserOf } from '../../model/ids.js';
+import type { UserFacts } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
 
 /** What is needed. */
-export interface GuardingPorts {
+export interface GuardingPorts extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
-  /** The user of the broker. */
-  readonly ownUid: number;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
   /** Counted for metrics. */
   readonly count: (what: 'ended') => void;
 }
@@ -26,7 +22,7 @@ export function guardPlugins({ clock, log, events, guard, ownUid, userOf, count 
   return {
     clock,
     guard,
-    room: new MessageRoom((uid) => isTrusted(uid, ownUid), userOf),
+    room: new MessageRoom({ ownUid, userOf }),
     onEnd: ({ code, message }, socket) => {
       count('ended');
       const sentence = `our connection to ${socket} was ended: ${message}`;

@@ -1,6 +1,7 @@
 // What one follower of a lease is told. One that reads slowly, or not at all, has one of the news unread and at most the
 // newest one behind it: what a lease was in between is of no use to anybody.
 import type { LeaseNews } from '../../allocation/ports.js';
+import { isLast } from '../../model/lease.js';
 
 /** Where the news go. */
 export interface NewsSink {
@@ -24,7 +25,7 @@ export class LeaseStream {
   /** Tells news, now or when those before have been taken; the last ones of a lease at once, and the stream ends with them. */
   readonly tell = (news: LeaseNews): void => {
     if (this.#isOver) return;
-    this.#isOver = news.type === 'released' || news.type === 'expired';
+    this.#isOver = isLast(news.type);
     if (this.#isUnread && !this.#isOver) this.#next = news;
     else this.#write(news);
     if (this.#isOver) this.#sink.end();

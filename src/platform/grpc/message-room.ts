@@ -2,7 +2,7 @@
 // have hundreds of plugins: so that nobody fills the memory with halves, such messages of one user are taken in turn. Who has no
 // room is not read, and flow control holds it back.
 
-import type { UserOf } from '../../model/ids.js';
+import { strangerUser, type UserFacts } from '../../model/ids.js';
 
 /** Messages up to this length need no room: one for each call of all plugins is little. */
 export const SMALL_BYTES = 64 * 1024;
@@ -43,25 +43,20 @@ interface User {
 
 /** The room of all users. */
 export class MessageRoom {
-  readonly #isTrusted: (uid: number) => boolean;
-  readonly #userOf: UserOf;
+  readonly #facts: UserFacts;
   /** Those who hold or wait; whose turn is next comes first. */
   readonly #users = new Map<number, User>();
   #held = 0;
 
-  /**
-   * @param isTrusted whose messages need no room: root's and the broker's user's
-   * @param userOf who counts as one user
-   */
-  constructor(isTrusted: (uid: number) => boolean, userOf: UserOf) {
-    this.#isTrusted = isTrusted;
-    this.#userOf = userOf;
+  /** @param facts say whose messages need room: those of ordinary users */
+  constructor(facts: UserFacts) {
+    this.#facts = facts;
   }
 
   /** The room of a user; undefined for one who needs none. */
   of(uid: number): UserRoom | undefined {
-    if (this.#isTrusted(uid)) return undefined;
-    const user = this.#userOf(uid);
+    const user = strangerUser(uid, this.#facts);
+    if (user === undefined) return undefined;
     return { take: (bytes, granted) => this.#take(user, bytes, granted) };
   }
 
@@ -90,8 +85,8 @@ export class MessageRoom {
   }
 
   #fits({ held }: User, bytes: number): boolean {
-    const isFirst = held === 0 || held + bytes <= USER_BYTES;
-    return isFirst && (this.#held === 0 || this.#held + bytes <= ALL_BYTES);
+    const fitsInOwn = held === 0 || held + bytes <= USER_BYTES;
+    return fitsInOwn && (this.#held === 0 || this.#held + bytes <= ALL_BYTES);
   }
 
   #grant(user: User, waiter: Waiter): void {

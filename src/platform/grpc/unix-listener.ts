@@ -7,6 +7,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import { withPath } from '../fs/pinned-directory.js';
 import { MAX_SOCKET_PATH_BYTES } from '../fs/socket-pin.js';
 import { SocketPlace, type SocketAccess } from '../fs/socket-place.js';
+import { isOursOrRoots } from '../process/own-uid.js';
 import { slices } from '../time/slices.js';
 
 /** How often one that waits to be replaced looks whether it is. */
@@ -169,7 +170,7 @@ function refused(publicPath: string, { message }: Error): PathTaken {
 async function checkFree(place: SocketPlace, clock: Clock): Promise<void> {
   const { kind, uid } = place.occupant();
   if (kind !== 'socket' && kind !== 'link') return;
-  if (uid !== 0 && uid !== process.geteuid?.()) return;
+  if (!isOursOrRoots(uid)) return;
   if (!(await answers(place.namePath, clock))) return;
   throw new PathTaken(
     `cannot listen on ${place.path}: another process listens there (a kubelet or another broker); stop it, or give this broker another --root or paths.devicePlugins`,

@@ -7,6 +7,7 @@ import { FrameCutter } from './frame-cutter.js';
 import { encodeFrame, FLAG, FRAME, HEAD_BYTES, SAFE_FRAME_BYTES, type FrameHead } from './frames.js';
 import type { Guard } from './guard.js';
 import { MessageMeter } from './message-meter.js';
+import { PassingData } from './passing-data.js';
 
 /** A DATA frame of so many octets is worth an object of its own; smaller ones are gathered. */
 const WORTH_BYTES = 1024;
@@ -35,7 +36,7 @@ export class Answers extends FrameCutter {
   /** Gathered of calls that were given up; goes on between two frames. */
   readonly #leftOver: Buffer[] = [];
   /** The DATA frame that passes. */
-  #data: { readonly stream: number; lead: number; content: number; readonly endsStream: boolean } | undefined;
+  #data: PassingData | undefined;
 
   /** @param settings the bounds of one header block */
   constructor(settings: Pick<GuardSettings, 'headerBytes' | 'continuations'>, guard: Guard) {
@@ -133,10 +134,7 @@ export class Answers extends FrameCutter {
   protected override passed(bytes: Buffer, from: number, to: number, isLast: boolean): void {
     const data = this.#data;
     if (data === undefined) return;
-    const start = Math.min(to, from + data.lead);
-    data.lead -= start - from;
-    const end = Math.min(to, start + data.content);
-    data.content -= end - start;
+    const { start, end } = data.pass(from, to);
     this.#calls.get(data.stream)?.meter.see(bytes, start, end);
     if (!isLast) return;
     this.#data = undefined;
@@ -181,10 +179,9 @@ export class Answers extends FrameCutter {
   }
 
   #dataFrame(head: FrameHead, bytes: Buffer, at: number): readonly Buffer[] | undefined {
-    const endsStream = (head.flags & FLAG.END_STREAM) !== 0;
+    const data = new PassingData(head, bytes[at + HEAD_BYTES] ?? 0);
+    const { endsStream, contentBytes: content } = data;
     const isPadded = (head.flags & FLAG.PADDED) !== 0;
-    const start = at + HEAD_BYTES + (isPadded ? 1 : 0);
-    const content = head.length - (isPadded ? 1 + (bytes[at + HEAD_BYTES] ?? 0) : 0);
     // Padding takes up windows, so it cannot be taken out; who pads sends frames that carry less than they cost.
     if (isPadded || (content <= 0 && !endsStream)) this.#guard.count('emptyFrames');
     if (content < 0) throw malformed('DATA with more padding than payload');
@@ -192,10 +189,11 @@ export class Answers extends FrameCutter {
     if (call !== undefined && content > 0) this.#guard.dataReceived(content);
     if (head.length >= WORTH_BYTES || call === undefined) {
       this.#guard.count('frames');
-      return this.#passOn(head, bytes.subarray(at, at + HEAD_BYTES), content, isPadded ? 1 : 0);
+      return this.#passOn(head, bytes.subarray(at, at + HEAD_BYTES), data);
     }
-    call.meter.see(bytes, start, start + content);
     const frame = bytes.subarray(at, at + HEAD_BYTES + head.length);
+    const { start, end } = data.pass(HEAD_BYTES, frame.length);
+    call.meter.see(frame, start, end);
     // The end of a message passes at once; how many messages are taken is a matter of windows, and of flood.updates.
     const mayPass = isPadded || endsStream || call.meter.isBetween;
     if (!call.meter.isBetween || content === 0) this.#guard.count('frames');
@@ -214,10 +212,9 @@ export class Answers extends FrameCutter {
   }
 
   /** A DATA frame that passes as it comes. A small one is whole already. */
-  #passOn(head: FrameHead, frameHead: Buffer, content: number, lead: number): readonly Buffer[] | undefined {
+  #passOn(head: FrameHead, frameHead: Buffer, data: PassingData): readonly Buffer[] | undefined {
     const gathered = this.#release(head.stream);
-    const endsStream = (head.flags & FLAG.END_STREAM) !== 0;
-    this.#data = { stream: head.stream, lead, content, endsStream };
+    this.#data = data;
     this.stream(head.length);
     if (head.length === 0) this.passed(frameHead, 0, 0, true);
     return gathered.length === 0 ? undefined : [...gathered, frameHead];

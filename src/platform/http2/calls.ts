@@ -144,7 +144,7 @@ export class Calls {
     const call = this.#calls.get(id);
     if (call === undefined) return false;
     call.isRequested = true;
-    this.#isWhole(call);
+    this.#forgetHalf(call);
     if (call.isAnswered) this.reset(id, now);
     return call.isAnswered;
   }
@@ -163,19 +163,19 @@ export class Calls {
     const call = this.#calls.get(id);
     if (call === undefined) return;
     call.isAnswering = true;
-    this.#isWhole(call);
+    this.#forgetHalf(call);
   }
 
   /** The call is over. */
   reset(id: number, now: number): void {
     const call = this.#calls.get(id);
     if (call === undefined) return;
-    this.#isWhole(call);
+    this.#forgetHalf(call);
     this.#calls.delete(id);
     if (this.#calls.size === 0) this.#idleSince = now;
   }
 
-  #isWhole(call: Call): void {
+  #forgetHalf(call: Call): void {
     this.#halfBytes -= call.halfBytes;
     call.halfBytes = 0;
   }

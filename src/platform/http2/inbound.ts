@@ -7,6 +7,7 @@ import { FLAG, FRAME, HEAD_BYTES, PREFACE, readSettings, SAFE_FRAME_BYTES, SETTI
 import { FrameCutter } from './frame-cutter.js';
 import type { Guard } from './guard.js';
 import { HeaderBlocks } from './header-blocks.js';
+import { PassingData } from './passing-data.js';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
@@ -27,8 +28,8 @@ export class Inbound extends FrameCutter {
   #hasPreface = false;
   #hasSettings = false;
   #blockSince: number | undefined;
-  /** The DATA frame that passes: octets before its content, and octets of content, that are still to come. */
-  #data: { readonly stream: number; lead: number; content: number; readonly endsStream: boolean } | undefined;
+  /** The DATA frame that passes. */
+  #data: PassingData | undefined;
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
   #isStalled = false;
@@ -111,10 +112,7 @@ export class Inbound extends FrameCutter {
   protected override passed(bytes: Buffer, from: number, to: number, isLast: boolean, now: number): void {
     const data = this.#data;
     if (data === undefined) return;
-    const start = Math.min(to, from + data.lead);
-    data.lead -= start - from;
-    const end = Math.min(to, start + data.content);
-    data.content -= end - start;
+    const { start, end } = data.pass(from, to);
     const further = this.#calls.content(data.stream, bytes, start, end);
     for (let message = 0; message < further; message++) this.#guard.count('messages');
     if (!isLast) return;
@@ -217,13 +215,11 @@ export class Inbound extends FrameCutter {
   #streamed(head: FrameHead, padding: number, now: number): void {
     this.stream(head.length);
     if (head.type !== FRAME.DATA) return;
-    const ends = (head.flags & FLAG.END_STREAM) !== 0;
-    const lead = (head.flags & FLAG.PADDED) !== 0 ? 1 : 0;
-    const content = head.length - lead - (lead === 0 ? 0 : padding);
-    if (content <= 0 && !ends) this.#guard.count('emptyFrames');
-    if (content > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(content);
-    if (!ends && content > 0) this.#calls.received(head.stream, content);
-    this.#data = { stream: head.stream, lead, content: Math.max(0, content), endsStream: ends };
+    this.#data = new PassingData(head, padding);
+    const { contentBytes, endsStream } = this.#data;
+    if (contentBytes <= 0 && !endsStream) this.#guard.count('emptyFrames');
+    if (contentBytes > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(contentBytes);
+    if (!endsStream && contentBytes > 0) this.#calls.received(head.stream, contentBytes);
     if (head.length === 0) this.passed(NOTHING, 0, 0, true, now);
   }
 }

@@ -1,10 +1,10 @@
 // A socket of the kubelet's, dialled as what it was when it was looked at.
 import path from 'node:path';
-import { isTrusted } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { SocketPaths } from '../fs/socket-paths.js';
 import { CallFailed } from '../grpc/plugin-client.js';
+import { isOursOrRoots } from '../process/own-uid.js';
 
 /**
  * Pins the kubelet's socket at a path. A stranger's link is not followed, and what a stranger serves is not the kubelet.
@@ -13,10 +13,9 @@ import { CallFailed } from '../grpc/plugin-client.js';
  * @throws CallFailed UNAVAILABLE where there is none
  */
 export function kubeletsOwn(file: string): PinnedSocket {
-  const isOurs = (uid: number): boolean => isTrusted(uid, process.geteuid?.() ?? -1);
-  const pinned = new SocketPaths([path.dirname(file)], isOurs).pin(file);
+  const pinned = new SocketPaths([path.dirname(file)], isOursOrRoots).pin(file);
   if ('problem' in pinned) throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `there is no ${file} (${pinned.detail})`);
-  if (isOurs(pinned.uid)) return pinned;
+  if (isOursOrRoots(pinned.uid)) return pinned;
   pinned.release();
   throw new CallFailed(GRPC_STATUS.UNAVAILABLE, `${file} is uid ${String(pinned.uid)}'s, who is not the kubelet`);
 }

@@ -2,6 +2,7 @@
 import { lstatSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { isOursOrRoots } from '../process/own-uid.js';
 
 /** Group and others may write. With an ACL the bits of the group are the most that it gives anybody, whatever group it is. */
 const OTHERS_MAY_WRITE = 0o022;
@@ -28,14 +29,14 @@ function checkOne(directory: string, entry: string): void {
   const status = ifPossible(() => statSync(directory));
   if (status === undefined) return;
   const who = whoElse(status);
-  if (who === undefined || (isOurs(status.uid) && (status.mode & STICKY) !== 0 && isEntryOurs(entry))) return;
+  if (who === undefined || (isOursOrRoots(status.uid) && (status.mode & STICKY) !== 0 && isEntryOurs(entry))) return;
   throw new Error(
     `${directory} ${who}, who could stand in for the kubelet and for its plugins: make it root's (chown root:root, chmod go-w)`,
   );
 }
 
 function whoElse({ uid, gid, mode }: Stats): string | undefined {
-  if (!isOurs(uid)) return `is uid ${String(uid)}'s`;
+  if (!isOursOrRoots(uid)) return `is uid ${String(uid)}'s`;
   if ((mode & OTHERS_MAY_WRITE) === 0) return undefined;
   if ((mode & ALL_MAY_WRITE) !== 0) return 'may be written by everybody';
   return `may be written by group ${String(gid)}, or by whom its ACL names`;
@@ -43,9 +44,5 @@ function whoElse({ uid, gid, mode }: Stats): string | undefined {
 
 function isEntryOurs(entry: string): boolean {
   const status = entry === '' ? undefined : ifPossible(() => lstatSync(entry));
-  return status !== undefined && isOurs(status.uid);
-}
-
-function isOurs(uid: number): boolean {
-  return uid === 0 || uid === process.geteuid?.();
+  return status !== undefined && isOursOrRoots(status.uid);
 }

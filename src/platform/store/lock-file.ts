@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { isTrusted } from '../../model/ids.js';
 import { Peers } from '../peer/peers.js';
+import { isOursOrRoots } from '../process/own-uid.js';
 
 /** Sockets on their way to become the lock. */
 const PRIVATE = '.lock-';
@@ -137,7 +137,7 @@ function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
     socket.once('connect', () => {
       const uid = new Peers().uidOf(socket);
       socket.destroy();
-      resolve(uid === undefined || isTrusted(uid, process.geteuid?.() ?? uid) ? 'starter' : 'stranger');
+      resolve(uid === undefined || isOursOrRoots(uid) ? 'starter' : 'stranger');
     });
     // Ours take whoever connects, so that a full queue is a stranger's.
     socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));

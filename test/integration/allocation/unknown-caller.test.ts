@@ -8,21 +8,23 @@ import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { AllocClient } from '../../support/alloc-client.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { eventually } from '../../support/eventually.js';
 import { silentLog } from '../../support/silence.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'v/gpu';
 
 /** What List, Release, Allocate and Attach come to for a caller of whom nothing is known. */
-async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number }> {
+async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
   const machine = new FakeMachine();
   machine.offer(GPU, 'g0', 'g1');
   const { allocations } = await allocationWorld(machine);
   const root = { uid: 0, process: undefined };
   await allocations.allocate(request(GPU, { key: 'k' }), root, new AbortController().signal);
+  const answered: boolean[] = [];
   const accept = (stream: Socket) => ({
     ...{ caller: undefined, stream },
-    ...{ slowDown: () => undefined, answered: () => undefined },
+    ...{ slowDown: () => undefined, answered: (isAccepted: boolean) => void answered.push(isAccepted) },
   });
   const door = new GrpcDoor({ clock: systemClock, accept, streams: 8, maxRequestBytes: 65_536 });
   serveAllocator(door, { allocations, pods: () => [], log: silentLog, ownUid: 0, isExact });
@@ -39,9 +41,10 @@ async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: n
     const calls = [await codeOf(client.list()), await codeOf(client.one(GPU, { key: 'other' }))];
     const attached = client.attach({ key: 'k' });
     if (calls[0] !== 'done') calls.push(await attached.ended);
+    await eventually('Attach is answered', () => answered.length === 3);
     attached.cancel();
     calls.push(await codeOf(client.release({ key: 'k' })));
-    return { calls, leases: allocations.leases().length };
+    return { calls, leases: allocations.leases().length, answered };
   } finally {
     client.close();
     door.destroy();
@@ -51,12 +54,18 @@ async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: n
 
 describe('a caller of whom the kernel says nothing', () => {
   it('is nobody where the kernel can be asked, and no call of it is served', async () => {
-    const { calls, leases } = await outcomes(true);
+    const { calls, leases, answered } = await outcomes(true);
+    assert.deepEqual(
+      answered,
+      [false, false, false, false],
+      'each counts as refused: who goes on calling is slowed down',
+    );
     assert.deepEqual([calls, leases], [[16, 16, 'the kernel does not say who calls', 16], 1]);
   });
 
   it('is the own user where it cannot: nobody else may open the socket then', async () => {
-    const { calls, leases } = await outcomes(false);
+    const { calls, leases, answered } = await outcomes(false);
+    assert.deepEqual(answered, [true, true, true, true]);
     assert.deepEqual([calls, leases], [['done', 'done', 'done'], 1]);
   });
 });

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import v8 from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { encodeFrame, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { literal } from '../../support/http2/hpack-writer.js';
 import { RawPeer, request, requestBlock } from '../../support/http2/raw-peer.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startTestBroker } from '../../support/test-broker.js';
+import { usedBytes } from '../../support/used-memory.js';
 
 const REGISTER = requestBlock('localhost', '/v1beta1.Registration/Register');
 const CALLS = 40;
@@ -21,22 +20,15 @@ void describe('headers that nobody reads', () => {
     t.after(() => broker.stop());
     const peer = await RawPeer.greeted(broker.kubeletSocket);
     t.after(() => peer.destroy());
-    v8.setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const usedMb = (): number => {
-      collect();
-      const { heapUsed, external } = process.memoryUsage();
-      return (heapUsed + external) / 1e6;
-    };
     const commas = Buffer.concat([REGISTER, literal('x-bin', ','.repeat(15_800))]);
-    const before = usedMb();
+    const before = usedBytes();
     for (let nth = 0; nth < CALLS; nth++) {
       peer.write(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 2 * nth + 1, commas));
     }
     // Its answer shows that those before it were read.
     peer.write(request(2 * CALLS + 1, REGISTER));
     await peer.answer(2 * CALLS + 1);
-    const heldMb = usedMb() - before;
+    const heldMb = (usedBytes() - before) / 1e6;
     assert.ok(heldMb < CALLS * MB_OF_A_CALL, `${String(heldMb)} MB are held for ${String(CALLS)} calls`);
   });
 

@@ -173,10 +173,7 @@ void describe('a call to a plugin', () => {
 
   void it('that is answered with half a message is read on while its user has room, and fails when the rest does not come', async () => {
     const clock = new FakeClock();
-    const room = new MessageRoom(
-      (uid) => uid === 0,
-      (uid) => uid,
-    );
+    const room = new MessageRoom({ ownUid: 0, userOf: (uid) => uid });
     const MIB = 1024 * 1024;
     const large = message(Buffer.alloc(10 * MIB));
     const heads = (stream: number): Buffer =>
@@ -211,10 +208,7 @@ void describe('a call to a plugin', () => {
   });
 
   void it('leaves room for the next message of its user when whoever took its own has done with it, and not before', async () => {
-    const room = new MessageRoom(
-      (uid) => uid === 0,
-      (uid) => uid,
-    );
+    const room = new MessageRoom({ ownUid: 0, userOf: (uid) => uid });
     const large = Buffer.alloc(10 * 1024 * 1024, 'l');
     const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
     closes.push(() => served.stop());
@@ -246,10 +240,7 @@ void describe('a call to a plugin', () => {
   });
 
   void it('keeps the room of a message that was read beyond the one that is done with', async () => {
-    const room = new MessageRoom(
-      (uid) => uid === 0,
-      (uid) => uid,
-    );
+    const room = new MessageRoom({ ownUid: 0, userOf: (uid) => uid });
     const large = Buffer.alloc(6 * 1024 * 1024, 'l');
     const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
     closes.push(() => served.stop());

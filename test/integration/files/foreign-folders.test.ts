@@ -13,13 +13,12 @@ import {
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import type { FrontedService } from '../../../src/front/ports.js';
 import { uninstallFront } from '../../../src/platform/kubelet/front-uninstall.js';
-import { KubeletPlace } from '../../../src/platform/kubelet/front-places.js';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
+import { kubeletPlace } from '../../support/kubelet-place.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 /** What a private folder of a broker would have as the name of a socket, by its form. */
@@ -121,19 +120,7 @@ void describe('a private folder of another program under the name of one of ours
     const folder = foreignFolder(paths.devicePlugins, 'plugin-broker');
     for (const name of ['private.sock', namesOf(resource).socket]) await deadSocket(path.join(folder, name));
     const before = readdirSync(folder);
-    const service: FrontedService = {
-      isOffered: false,
-      options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
-      afterRegister: (go) => go(),
-      watch: () => () => undefined,
-      call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
-    };
-    const place = new KubeletPlace(resource, service, {
-      paths,
-      clock: systemClock,
-      take: (socket) => socket.destroy(),
-      maxEntries: () => 1,
-    });
+    const place = kubeletPlace(resource, kubelet);
     const ensured = await place.ensure().catch((failure: unknown) => failure);
     chmodSync(paths.devicePlugins, 0o757);
     const unsound = await place.ensure().catch((failure: unknown) => failure);

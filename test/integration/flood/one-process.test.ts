@@ -22,7 +22,7 @@ describe('one process that connects in a loop', { skip: loadLibc() === undefined
     const counted: string[] = [];
     const gate = new ConnectionGate<Socket, never>({
       ...{ clock, log, events, budget, peers: new Peers() },
-      ...{ reserve: { hasRoom: () => true }, ownUid: 0, userOf: (uid) => uid },
+      ...{ reserve: { hasRoom: () => true }, ownUid: -1, userOf: (uid) => uid },
       borders: { open: () => assert.fail('it was let in') },
       count: (what) => void counted.push(what),
     });

@@ -2,40 +2,22 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import type { FrontedService } from '../../../src/front/ports.js';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
-import { KubeletPlace } from '../../../src/platform/kubelet/front-places.js';
-import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
+import { kubeletPlace } from '../../support/kubelet-place.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('the sockets before a kubelet', () => {
   it('keep no descriptor of a try that failed, and are made when nothing is in the way any more', async () => {
-    const paths = kubeletPaths(tempDir());
+    const kubelet = tempDir();
+    const paths = kubeletPaths(kubelet);
     const resource = 'example.com/gpu';
-    const service: FrontedService = {
-      isOffered: false,
-      options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
-      afterRegister: (go) => go(),
-      watch: () => () => undefined,
-      call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
-    };
-    const place = new KubeletPlace(resource, service, {
-      paths,
-      clock: systemClock,
-      take: (socket) => socket.destroy(),
-      maxEntries: () => 1,
-    });
+    const place = kubeletPlace(resource, kubelet);
     await place.ensure();
     place.close();
     const folder = path.join(paths.devicePlugins, 'plugin-broker');
     const file = path.join(folder, namesOf(resource).socket);
-    const other = new KubeletPlace('example.com/other', service, {
-      paths,
-      clock: systemClock,
-      take: (socket) => socket.destroy(),
-      maxEntries: () => 1,
-    });
+    const other = kubeletPlace('example.com/other', kubelet);
     const inTheWay = path.join(folder, namesOf('example.com/other').socket);
     mkdirSync(inTheWay);
     chmodSync(inTheWay, 0o700);

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createServer, request as httpRequest } from 'node:http';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Server } from '@grpc/grpc-js';
 import { registrationService as pluginRegistrationService } from '../../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { PluginServer } from '../../../src/device-plugin/plugin-server.js';
 import { eventually } from '../../support/eventually.js';
+import { freePort } from '../../support/free-port.js';
 import { callRegistrar, DRIVER, Rig, type RunningRegistrar } from './rig.js';
 
 interface Answer {
@@ -151,15 +151,6 @@ describe('the HTTP server of the registrar', () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 function ask(port: number, path: string, method: string): Promise<Answer> {
   return new Promise((resolve, reject) => {

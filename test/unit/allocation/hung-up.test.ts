@@ -34,6 +34,39 @@ describe('a request whose lists are not at hand', () => {
   });
 });
 
+describe('a request whose caller has left', () => {
+  it('is asked anew by whoever comes with its key while it is undone', async () => {
+    const machine = new FakeMachine();
+    const gpu = machine.offer(GPU, 'g0');
+    const { allocations } = await allocationWorld(machine);
+    const answers: (() => void)[] = [];
+    gpu.allocate = () => new Promise((resolve) => answers.push(() => resolve(NO_ANSWER)));
+    const gone = new AbortController();
+    const left = outcome(allocations, request(GPU, { key: 'k' }), gone.signal);
+    await machine.clock.settle();
+    assert.equal(answers.length, 1);
+    gone.abort(new Error('hung up'));
+    const next = [outcome(allocations, request(GPU, { key: 'k' })), outcome(allocations, request(GPU, { key: 'k' }))];
+    await assert.rejects(left, /hung up/);
+    answers[0]?.();
+    await machine.clock.settle();
+    assert.equal(answers.length, 2, 'both of the others wait for one answer');
+    answers[1]?.();
+    assert.deepEqual(await Promise.all(next), ['given', 'given']);
+    assert.equal(allocations.leases().length, 1);
+  });
+
+  it('has followed a lease only as long as it was there', async () => {
+    const machine = new FakeMachine();
+    machine.offer(GPU, 'g0');
+    const { allocations } = await allocationWorld(machine);
+    await outcome(allocations, request(GPU, { key: 'k' }));
+    const root = { uid: 0, process: undefined };
+    allocations.attach({ id: '', key: 'k' }, root, () => undefined, AbortSignal.abort());
+    assert.deepEqual(allocations.keeper.followers.uids(), []);
+  });
+});
+
 describe('a request that waits for its turn at a plugin', () => {
   it('gives its device back at once when its caller goes away', async () => {
     const ids = Array.from({ length: 9 }, (_, nth) => `g${String(nth)}`);

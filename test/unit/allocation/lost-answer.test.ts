@@ -97,6 +97,16 @@ describe('an answer that is lost', () => {
     assert.deepEqual([[...machine.disk.keys()], removed], [[], [id, id]]);
   });
 
+  it('is asked for once, however many ask with its key at once', async () => {
+    const { machine, allocations, id, again, answer } = await askedAgain();
+    const gpu = machine.resources.get(GPU);
+    assert.ok(gpu !== undefined);
+    gpu.allocate = () => assert.fail('it was asked twice');
+    const other = outcome(allocations, request(GPU, { key: 'k' }));
+    answer(NO_ANSWER);
+    assert.deepEqual(await Promise.all([again, other]), [id, id]);
+  });
+
   it('that is too long for what a user has room for is refused, and stays lost', async () => {
     const long = { ...NO_ANSWER, envs: new Map([['LONG', 'x'.repeat(1024 * 1024)]]) };
     const fill = (record: LeaseRecord): LeaseRecord[] => [

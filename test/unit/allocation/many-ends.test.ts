@@ -70,6 +70,18 @@ describe('many leases that end at once', () => {
     assert.deepEqual([seen.writes, files.seen.removed, files.seen.most], [1, MANY, 1]);
   });
 
+  it('while the disk takes nothing lose their files one after the other when it takes something again', async () => {
+    const machine = await manyLeases();
+    machine.bootId = 'boot-2';
+    machine.isWritable = false;
+    const files = slowFiles();
+    const { allocations } = await allocationWorld(machine, { cdi: files.cdi });
+    assert.deepEqual([allocations.leases().length, files.seen.removed], [0, 0]);
+    allocations.keeper.caughtUp();
+    for (let turn = 0; turn < MANY + 1; turn += 1) await nextTurn();
+    assert.deepEqual([files.seen.removed, files.seen.most], [MANY, 1]);
+  });
+
   it('with a reset share a write, and so do their files', async () => {
     const machine = await manyLeases();
     const { store, seen } = sharedDisk(machine.disk);

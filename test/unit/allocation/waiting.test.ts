@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Waiting, type Attempt } from '../../../src/allocation/waiting.js';
+import { Waiting, type Decision } from '../../../src/allocation/waiting.js';
 
 const NOT_NOW = { code: 'NO_DEVICES', message: 'too few' } as const;
 
@@ -12,7 +12,7 @@ describe('who waits behind somebody that lacks something else by now', () => {
       ['y', 1],
     ]);
     /** Tries to take one of each. */
-    const take = (resources: readonly string[]) => (): Attempt<string> => {
+    const take = (resources: readonly string[]) => (): Decision<string> => {
       const lacks = resources.find((one) => (free.get(one) ?? 0) === 0);
       if (lacks !== undefined) return { ok: false, refusal: NOT_NOW, isFinal: false, lacks };
       return { ok: true, value: resources.join() };

@@ -4,10 +4,9 @@ import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
 import { emptyDocument } from '../../../src/checkpoint/document.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
 import type { CheckpointStore } from '../../../src/checkpoint/store.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
-import { checkpointRig } from '../../support/checkpoint-rig.js';
+import { checkpointRig, newDisk } from '../../support/checkpoint-rig.js';
 import { STATE } from '../../support/checkpoint-story.js';
-import { FakeDisk } from '../../support/fake-disk.js';
+import type { FakeDisk } from '../../support/fake-disk.js';
 import { FloodWorld, policySource } from '../../support/flood-world.js';
 import { leaseRecord } from '../../support/lease-record.js';
 
@@ -34,13 +33,6 @@ async function live(disk: FakeDisk): Promise<Life> {
   persistence.restorePenalties(true);
   world.gate.listeners.follow(persistence);
   return { store, persistence, world };
-}
-
-async function newDisk(): Promise<FakeDisk> {
-  const disk = new FakeDisk();
-  await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
-  return disk;
 }
 
 const bytesOn = (disk: FakeDisk): number => disk.peek(`${STATE}/checkpoint.json`)?.length ?? 0;

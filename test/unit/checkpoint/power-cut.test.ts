@@ -1,23 +1,15 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { seededRandom } from '../../support/seeded-random.js';
-import { checkpointRig } from '../../support/checkpoint-rig.js';
+import { checkpointRig, newDisk } from '../../support/checkpoint-rig.js';
 import { drive, spell, STATE, tell, type Told } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { FakeDisk } from '../../support/fake-disk.js';
+import type { FakeDisk } from '../../support/fake-disk.js';
 
 type Prepare = () => Promise<FakeDisk>;
 
 /** How many times each cut is looked at with another part of the unsynced data on the disk. */
 const LOTS = 6;
-
-async function newDisk(): Promise<FakeDisk> {
-  const disk = new FakeDisk();
-  await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
-  return disk;
-}
 
 /** A disk on which a broker has lived before and died without a word. */
 async function usedDisk(): Promise<FakeDisk> {

@@ -6,23 +6,15 @@ import { CheckpointEncoder } from '../../../src/checkpoint/encode.js';
 import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import type { Metrics } from '../../../src/kernel/metrics.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { noMetrics } from '../../support/silence.js';
-import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
+import { checkpointRig, facts, list, newDisk } from '../../support/checkpoint-rig.js';
 import { drive, listsOf, spell, STATE } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { FakeDisk } from '../../support/fake-disk.js';
+import type { FakeDisk } from '../../support/fake-disk.js';
 
 const FILE = `${STATE}/checkpoint.json`;
 const gpu = facts('vendor.com/gpu', 1);
 const nic = facts('vendor.com/nic', 2);
-
-async function newDisk(): Promise<FakeDisk> {
-  const disk = new FakeDisk();
-  await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
-  return disk;
-}
 
 /** Two generations: the older with one plugin, the newer with two. */
 async function usedDisk(): Promise<FakeDisk> {

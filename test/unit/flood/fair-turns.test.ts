@@ -5,7 +5,7 @@ import { FairTurns } from '../../../src/flood/fair-turns.js';
 import type { FloodVerdict } from '../../../src/model/flood.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { delayOf, FLOOD, FloodWorld, policySource, processOf, refusalOf } from '../../support/flood-world.js';
-import { modelLimiters } from '../../support/model-limiter.js';
+import { crowded, modelLimiters } from '../../support/model-limiter.js';
 
 const LONGEST = 1_000;
 const INTERVAL = 100;
@@ -102,14 +102,7 @@ void describe('turns that all share', () => {
   void it('are given up by the user that has most of them when the line is full, and by nobody for one that has as many', async () => {
     const clock = new FakeClock();
     const inner = modelLimiters(clock)({ burst: 1, intervalMs: INTERVAL });
-    const full = (come: () => void) => (inner.waiting === 6 ? undefined : inner.join(come));
-    const limiter = new Proxy(inner, {
-      get: (target, name) => {
-        const value: unknown = name === 'join' ? full : Reflect.get(target, name, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
-    const turns = new FairTurns(limiter, clock);
+    const turns = new FairTurns(crowded(inner, 6), clock);
     inner.tryTake();
     const fates: string[] = [];
     const ask = (user: string, process: string): void => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FloodWorld, policySource, processOf } from '../../support/flood-world.js';
+import type { FloodSettings } from '../../../src/model/settings.js';
 
 const bytesOf = (records: readonly unknown[]): number => Buffer.byteLength(JSON.stringify(records));
 const strike = (world: FloodWorld, uid: number, name: string): void => {
@@ -9,12 +10,17 @@ const strike = (world: FloodWorld, uid: number, name: string): void => {
 /** Without turns to wait for, of which a model keeps many. */
 const REJECT = { register: { burst: 5, intervalMs: 2_000, onExceed: 'reject', maxDelayMs: 0 } } as const;
 
+/** Whoever has such a uid is one user, with a range of them. */
+const RANGE = 100_000;
+const ranged = (settings: Partial<FloodSettings>): FloodWorld =>
+  new FloodWorld(policySource(settings), undefined, undefined, undefined, (uid) => (uid >= RANGE ? 4_001 : uid));
+
 /** A gate with strikes of many users and names, as a checkpoint brings them. */
 function struck(many: readonly (readonly [uid: number, name: string])[]): FloodWorld {
   const one = new FloodWorld(policySource(REJECT));
   for (let call = 0; call < 12; call += 1) one.register({ socket: '/s'.repeat(50), caller: processOf(call, 4_001) });
   const [record] = one.gate.snapshot();
-  const world = new FloodWorld(policySource({ ...REJECT, maxBuckets: 100_000 }));
+  const world = ranged({ ...REJECT, maxBuckets: 100_000 });
   const records = many.map(([uid, name]) => ({ ...record, uid, name }));
   world.gate.restore(records, true);
   return world;
@@ -31,6 +37,13 @@ describe('strikes and quarantines in the checkpoint', () => {
       records.filter(({ uid }) => uid !== 4_001).map(({ name }) => name),
       ['other.com/x', 'root.com/x'],
     );
+  });
+
+  it('of all uids of one ordinary user take no more than those of one', () => {
+    const uids = Array.from({ length: 500 }, (_, nth) => [RANGE + nth, 'evil.com/x'] as const);
+    const records = struck([...uids, [4_002, 'other.com/x']]).gate.snapshot();
+    assert.ok(bytesOf(records) > 250 * 1024 && bytesOf(records) <= 257 * 1024, String(bytesOf(records)));
+    assert.ok(records.some(({ uid }) => uid === 4_002));
   });
 
   it('of all ordinary users take a megabyte, whatever number of uids one has', () => {
@@ -73,6 +86,17 @@ describe('buckets of one ordinary user', () => {
     for (let name = 0; name < 25; name += 1) strike(world, 0, `root.com/p${String(name)}`);
     assert.equal(own(0), 25);
     assert.equal(world.gate.limits().filter((one) => one.limit === 'register' && one.plugin !== '').length, 100);
+  });
+
+  it('are a quarter of all for all its uids together, and each has buckets of its own within that', () => {
+    const world = ranged({ ...REJECT, maxBuckets: 100 });
+    for (let nth = 0; nth < 100; nth += 1) strike(world, RANGE + nth, 'evil.com/x');
+    for (let nth = 0; nth < 25; nth += 1) strike(world, 4_002, `other.com/p${String(nth)}`);
+    const own = world.gate.limits().filter(({ limit, plugin }) => limit === 'register' && plugin !== '');
+    assert.deepEqual(
+      ['evil.com/x', 'other.com/'].map((name) => own.filter(({ plugin }) => plugin.includes(name)).length),
+      [25, 25],
+    );
   });
 
   it('make room for its own later ones when they are idle', async () => {

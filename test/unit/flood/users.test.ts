@@ -4,7 +4,7 @@ import { BURST_BYTES, ListShares } from '../../../src/flood/list-shares.js';
 import { FairTurns } from '../../../src/flood/fair-turns.js';
 import { delayOf, FLOOD, FloodWorld, policySource, processOf } from '../../support/flood-world.js';
 import { FakeClock } from '../../support/fake-clock.js';
-import { modelLimiters } from '../../support/model-limiter.js';
+import { crowded, modelLimiters } from '../../support/model-limiter.js';
 import { RecordedEvents } from '../../support/recorders.js';
 
 /** As /etc/subuid says of a user that useradd made. */
@@ -74,14 +74,7 @@ describe('ordinary users together', () => {
   it('give places in a full line up for root, the user that has most first', () => {
     const clock = new FakeClock();
     const inner = modelLimiters(clock)({ burst: 1, intervalMs: 10 });
-    const full = (come: () => void) => (inner.waiting === 8 ? undefined : inner.join(come));
-    const limiter = new Proxy(inner, {
-      get: (target, name) => {
-        const value: unknown = name === 'join' ? full : Reflect.get(target, name, target);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
-    const turns = new FairTurns(limiter, clock);
+    const turns = new FairTurns(crowded(inner, 8), clock);
     inner.tryTake();
     const join = (isStranger: boolean, user: string): boolean =>
       turns.join({ isStranger, user, process: user }, Number.POSITIVE_INFINITY) !== undefined;

@@ -20,7 +20,7 @@ function world() {
     resources: {
       names: () => [...known.keys()],
       now: (name) => known.get(name),
-      call: (_id, _method, _request, _limit, signal) =>
+      call: (_id, _call, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('gone')))),
       isAlive: () => Promise.resolve(true),
     },

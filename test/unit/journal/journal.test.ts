@@ -286,9 +286,9 @@ describe('the journal', () => {
     }
     await clock.advance(100);
     assert.ok(largest > 4 * 1024 * 1024 && largest < 5 * 1024 * 1024, String(largest));
-    assert.equal(journal.of(quiet).length, 50);
+    assert.equal(journal.lastOf(quiet).length, 50);
     const second = await live(disk, journal.seq);
-    assert.deepEqual(second.journal.of(quiet), journal.of(quiet));
+    assert.deepEqual(second.journal.lastOf(quiet), journal.lastOf(quiet));
     assert.equal(clock.pending, 0);
   });
 
@@ -374,5 +374,12 @@ describe('the journal', () => {
     const controls = '\u0001'.repeat(5000);
     journal.record({ type: 'refused', reason: 'x', plugin: controls, socket: controls, message: controls });
     assert.ok(Buffer.byteLength(JSON.stringify((await kept(journal))[1])) < 1024 + 2 * 256 + 200);
+  });
+
+  it('cuts nothing of how often something happened', async () => {
+    const { journal } = await live(await newDisk());
+    for (let nth = 0; nth < 5; nth += 1) journal.record({ type: 'refused', message: 'm'.repeat(5000) });
+    await journal.close(1000);
+    assert.match((await kept(journal)).at(-1)?.message ?? '', /^m{1024} \(2 more in 1 s, the last at \S+\)$/);
   });
 });

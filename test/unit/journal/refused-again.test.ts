@@ -13,7 +13,10 @@ const refusal = (given: Partial<EventDraft> = {}): EventDraft => ({
 class Bed {
   readonly clock = new FakeClock();
   readonly passed: EventDraft[] = [];
-  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock, 500);
+  readonly refused = new RefusedAgain({ record: (event) => void this.passed.push(event) }, this.clock, {
+    ownUid: 500,
+    userOf: (uid) => (uid >= 100_000 ? 4001 : uid),
+  });
 
   refuse(times: number, given: Partial<EventDraft> = {}): void {
     for (let at = 0; at < times; at += 1) this.refused.record(refusal(given));
@@ -86,6 +89,16 @@ describe('a plugin that is refused', () => {
     assert.equal(bed.shown.filter((row) => row.startsWith('own')).length, 50);
   });
 
+  it('by many uids of one ordinary user has no more of either', () => {
+    const bed = new Bed();
+    for (let at = 0; at < 500; at += 1) bed.refuse(3, { plugin: `other.com/${String(at)}`, uid: 4002 });
+    for (let at = 0; at < 2000; at += 1) bed.refuse(3, { plugin: `evil.com/${String(at)}`, uid: 100_000 + at });
+    assert.deepEqual(
+      ['evil', 'other'].map((who) => bed.shown.filter((row) => row.startsWith(who)).length),
+      [25, 25],
+    );
+  });
+
   it('stays on the screen when somebody else calls in its name and then invents more', () => {
     const bed = new Bed();
     bed.refuse(3, { plugin: 'root.com/x', uid: 0 });
@@ -94,13 +107,12 @@ describe('a plugin that is refused', () => {
     assert.ok(bed.shown.includes('root.com/x 6'));
   });
 
-  it('is kept and passed on with texts that are cut by what they take where they are written', () => {
+  it('is kept with texts that are cut by what they take where they are written', () => {
     const bed = new Bed();
     const long = '\u0001'.repeat(70_000);
     bed.refuse(3, { plugin: long, socket: long, message: long });
-    for (const one of [bed.passed[0], bed.refused.views()[0]]) {
-      assert.deepEqual([one?.plugin?.length, one?.socket?.length, one?.message.length], [42, 42, 170]);
-    }
+    const [one] = bed.refused.views();
+    assert.deepEqual([one?.plugin.length, one?.socket.length, one?.message.length], [42, 42, 170]);
   });
 
   it('does not fill memory or screen with names that it invents', () => {

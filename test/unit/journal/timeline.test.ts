@@ -17,11 +17,11 @@ describe('the timeline', () => {
     for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'quiet'));
     for (let seq = 61; seq <= 5000; seq += 1) timeline.add(event(seq, 'loud'));
     assert.deepEqual(
-      seqs(timeline.of('quiet')),
+      seqs(timeline.lastOf('quiet')),
       Array.from({ length: 50 }, (_, index) => 11 + index),
     );
-    assert.equal(timeline.of('loud').length, 50);
-    assert.deepEqual(timeline.of('__proto__'), []);
+    assert.equal(timeline.lastOf('loud').length, 50);
+    assert.deepEqual(timeline.lastOf('__proto__'), []);
   });
 
   it('gives all that is kept of one plugin: its last, and those among the newest of all', () => {
@@ -32,11 +32,11 @@ describe('the timeline', () => {
     const all = timeline.since(0);
     for (const plugin of ['T/quiet', 'T/loud']) {
       assert.deepEqual(
-        timeline.allOf(plugin),
+        timeline.keptOf(plugin),
         all.filter((one) => one.plugin === plugin),
       );
     }
-    assert.deepEqual(timeline.allOf('T/none'), []);
+    assert.deepEqual(timeline.keptOf('T/none'), []);
     assert.deepEqual(timeline.plugins(), ['T/quiet', 'T/loud']);
   });
 
@@ -76,9 +76,9 @@ describe('the timeline', () => {
     for (let seq = 1; seq <= 2048; seq += 1) timeline.add(event(seq, `p${seq}`));
     timeline.add(event(2049, 'p1'));
     timeline.add(event(2050, 'new'));
-    assert.equal(timeline.of('p1').length, 2);
-    assert.equal(timeline.of('p2').length, 0);
-    assert.equal(timeline.of('p3').length, 1);
+    assert.equal(timeline.lastOf('p1').length, 2);
+    assert.equal(timeline.lastOf('p2').length, 0);
+    assert.equal(timeline.lastOf('p3').length, 1);
   });
 
   it('forgets nobody who came in for names that were only refused, of which few are kept', () => {
@@ -87,12 +87,14 @@ describe('the timeline', () => {
     for (let seq = 2; seq <= 9000; seq += 1) {
       timeline.add(event(seq, `p${seq % 3000}`, { type: 'refused', message: '\u0001'.repeat(170) }));
     }
-    assert.deepEqual(seqs(timeline.of('honest')), [1, 1]);
-    const kept = Array.from({ length: 3000 }, (_, nth) => timeline.of(`p${nth}`)).filter(({ length }) => length > 0);
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 1]);
+    const kept = Array.from({ length: 3000 }, (_, nth) => timeline.lastOf(`p${nth}`)).filter(
+      ({ length }) => length > 0,
+    );
     assert.equal(kept.length, 256);
     timeline.add(event(9001, 'p2999', { type: 'registered' }));
     for (let seq = 9002; seq <= 9600; seq += 1) timeline.add(event(seq, `q${seq}`, { type: 'refused' }));
-    assert.deepEqual(seqs(timeline.of('p2999')), [8999, 9001], 'it came in');
+    assert.deepEqual(seqs(timeline.lastOf('p2999')), [8999, 9001], 'it came in');
   });
 
   it('keeps of each plugin what its bytes as they are written leave room for', () => {
@@ -100,8 +102,8 @@ describe('the timeline', () => {
     const message = '\u0001'.repeat(170);
     for (let seq = 1; seq <= 60; seq += 1) timeline.add(event(seq, 'refused', { type: 'refused', message }));
     for (let seq = 61; seq <= 120; seq += 1) timeline.add(event(seq, 'ready', { message }));
-    assert.deepEqual(seqs(timeline.of('refused')), [55, 56, 57, 58, 59, 60]);
-    assert.equal(timeline.of('ready').length, 27);
+    assert.deepEqual(seqs(timeline.lastOf('refused')), [55, 56, 57, 58, 59, 60]);
+    assert.equal(timeline.lastOf('ready').length, 27);
   });
 
   it('puts an earlier life before the present one', () => {
@@ -109,7 +111,7 @@ describe('the timeline', () => {
     for (let seq = 100; seq <= 130; seq += 1) timeline.add(event(seq, 'a'));
     timeline.prepend(Array.from({ length: 105 }, (_, index) => event(index + 1, 'a')));
     assert.deepEqual(
-      seqs(timeline.of('a')),
+      seqs(timeline.lastOf('a')),
       Array.from({ length: 50 }, (_, index) => 81 + index),
     );
     assert.deepEqual(

@@ -12,11 +12,7 @@ function roomOf(room: MessageRoom, uid: number): UserRoom {
 }
 
 void describe('room for messages that are not whole', () => {
-  const rooms = (): MessageRoom =>
-    new MessageRoom(
-      (uid) => uid < 1_000,
-      (uid) => uid,
-    );
+  const rooms = (): MessageRoom => new MessageRoom({ ownUid: 999, userOf: (uid) => uid });
 
   void it('is needed by ordinary users alone', () => {
     assert.deepEqual([rooms().of(0), rooms().of(999)], [undefined, undefined]);

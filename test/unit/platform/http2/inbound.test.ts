@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import v8 from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { Calls } from '../../../../src/platform/http2/calls.js';
 import { PeerFault } from '../../../../src/platform/http2/fault.js';
 import { encodeFrame, FLAG, FRAME, PREFACE } from '../../../../src/platform/http2/frames.js';
@@ -13,6 +11,7 @@ import { indexed, literal, sizeUpdate } from '../../../support/http2/hpack-write
 import { MirrorServer } from '../../../support/http2/mirror-server.js';
 import { message, number32, request, requestBlock, settings } from '../../../support/http2/raw-peer.js';
 import { trailers } from '../../../support/http2/border-bed.js';
+import { usedBytes } from '../../../support/used-memory.js';
 
 const NONE = Buffer.alloc(0);
 const ACK = encodeFrame(FRAME.SETTINGS, FLAG.ACK, 0, NONE);
@@ -58,23 +57,16 @@ void describe('what a client sends', () => {
     },
   ];
   void it('holds a frame that comes octet by octet in memory of twice its size', () => {
-    v8.setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
-    const usedMb = (): number => {
-      collect();
-      const { heapUsed, external } = process.memoryUsage();
-      return (heapUsed + external) / 1e6;
-    };
     const table = Buffer.from([0, 9, 0, 0, 0, 0]);
     const frame = encodeFrame(FRAME.SETTINGS, 0, 0, Buffer.concat(Array<Buffer>(2_000).fill(table)));
     const beds = Array.from({ length: 20 }, () => bed());
     for (const { inbound } of beds) inbound.take(Buffer.concat([PREFACE, settings()]), 0);
-    const before = usedMb();
+    const before = usedBytes();
     for (const { inbound } of beds) {
       for (const octet of frame.subarray(0, -1)) assert.equal(inbound.take(Buffer.from([octet]), 0).length, 0);
     }
-    const held = usedMb() - before;
-    assert.ok(held < 3, `${String(held)} MB for 0.24 MB`);
+    const heldMb = (usedBytes() - before) / 1e6;
+    assert.ok(heldMb < 3, `${String(heldMb)} MB for 0.24 MB`);
     for (const { inbound } of beds) assert.deepEqual(inbound.take(frame.subarray(-1), 0), frame);
   });
 

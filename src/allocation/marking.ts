@@ -1,0 +1,88 @@
+// Which devices a request gets: chosen and marked in one step, in memory, at once or when it is its turn.
+import { abortable } from '../kernel/clock.js';
+import { strangerUser } from '../model/ids.js';
+import type { Granted, LeaseOwner } from '../model/lease.js';
+import { available, type Situation } from './availability.js';
+import type { DecisionTime } from './decision-time.js';
+import type { LeaseIds } from './ids.js';
+import type { Entry, Ledger } from './ledger.js';
+import { markOf } from './mark.js';
+import type { AllocationCaller, AllocationPorts } from './ports.js';
+import type { AllocationRequest } from './request.js';
+import { GIVEN_UP, type Result } from './result.js';
+import type { Shares } from './shares.js';
+import type { Decision, Waiting } from './waiting.js';
+
+type Needs = Situation['ports'] & Pick<AllocationPorts, 'clock' | 'bootId' | 'ownUid'>;
+
+/** What marks are made of. */
+interface Parts {
+  readonly ledger: Ledger;
+  readonly waiting: Waiting;
+  readonly shares: Shares;
+  readonly time: DecisionTime;
+  readonly ids: LeaseIds;
+  readonly isAvoided: Situation['isAvoided'];
+}
+
+/** Makes marks. */
+export class Marking {
+  readonly #ports: Needs;
+  readonly #parts: Parts;
+
+  constructor(ports: Needs, parts: Parts) {
+    this.#ports = ports;
+    this.#parts = parts;
+  }
+
+  /** Marks what a request gets, or says why it gets nothing. @param signal aborts when nobody waits for it any more */
+  async mark(
+    request: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    signal: AbortSignal,
+  ): Promise<Result<Entry>> {
+    const { shares, waiting } = this.#parts;
+    const { clock, userOf } = this.#ports;
+    const { uid } = caller;
+    const stranger = strangerUser(uid, this.#ports);
+    const resources = request.wants.map(({ resource }) => resource);
+    const wide = shares.ofLists(uid, resources);
+    if (wide !== undefined) return { ok: false, refusal: wide };
+    const ready = this.#ports.offers.prepare(resources);
+    if (ready !== undefined) {
+      await abortable(ready, signal).catch(() => undefined);
+      if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
+    }
+    return waiting.inTurn(
+      { resources, uid: userOf(uid), isStranger: stranger !== undefined },
+      () => this.#markNow(request, owner, caller, stranger),
+      { clock, waitMs: request.waitMs, signal },
+      () => shares.ofWaiting(uid, waiting.uids()),
+    );
+  }
+
+  #markNow(
+    request: AllocationRequest,
+    owner: LeaseOwner,
+    caller: AllocationCaller,
+    stranger: number | undefined,
+  ): Decision<Entry> {
+    const { ledger, time, ids } = this.#parts;
+    const { clock, bootId } = this.#ports;
+    const decide = (): Decision<readonly Granted[]> => this.#choose(request, caller);
+    const found = stranger === undefined ? decide() : time.decide(stranger, decide);
+    if (!found.ok) return found;
+    const of = { id: ids.next(), owner, uid: caller.uid, createdAt: clock.wall(), bootId };
+    const entry = markOf(request, found.value, of);
+    ledger.add(entry);
+    return { ok: true, value: entry };
+  }
+
+  #choose({ wants }: AllocationRequest, caller: AllocationCaller): Decision<readonly Granted[]> {
+    const { ledger, shares, isAvoided } = this.#parts;
+    const full = shares.ofLeases(caller.uid);
+    if (full !== undefined) return { ok: false, refusal: full, isFinal: false };
+    return available(wants, { caller, ledger, ports: this.#ports, isAvoided });
+  }
+}
