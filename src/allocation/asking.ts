@@ -3,7 +3,7 @@ import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
-import { isTrusted } from '../model/ids.js';
+import { strangerUser } from '../model/ids.js';
 import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
@@ -136,7 +136,7 @@ export class Asking {
       const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
       return { code: 'PLUGIN_FAILED', message };
     }
-    const merged = this.#time.spend(this.#payerOf(uid), () => mergeAnswers(good, this.#ports.settings.joinEnv));
+    const merged = this.#time.spend(strangerUser(uid, this.#ports), () => mergeAnswers(good, this.#ports.settings.joinEnv));
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }
@@ -171,7 +171,7 @@ export class Asking {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
     const ids = devices.map(({ id }) => id);
-    const counted: Counted = (work) => this.#time.spend(this.#payerOf(uid), work);
+    const counted: Counted = (work) => this.#time.spend(strangerUser(uid, this.#ports), work);
     let answer: PluginAnswer;
     try {
       answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal, counted);
@@ -201,12 +201,6 @@ export class Asking {
       ...[...this.#ports.rules.allocateOf(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
     ]);
     return { ...answer, envs };
-  }
-
-  /** In whose share of the time answers for leases of a uid are read; undefined: in none. */
-  #payerOf(uid: number): number | undefined {
-    const { ownUid, userOf } = this.#ports;
-    return isTrusted(uid, ownUid) ? undefined : userOf(uid);
   }
 
   #avoid(resource: string, ids: readonly string[], clock: Clock): void {

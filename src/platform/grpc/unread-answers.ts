@@ -2,7 +2,7 @@
 // border does not see them: it counts what waits at the socket. Who lets through a little of each now and then is not cut off
 // for that by the time it takes either, and asks on. So what they take is counted by user, whatever connections they are on.
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
-import type { Caller } from '../../model/ids.js';
+import { strangerUser, type Caller, type UserFacts } from '../../model/ids.js';
 
 /** Of one ordinary user: what its leases may have in the checkpoint is a megabyte, and a list of all of them not much more. */
 const USER_BYTES = 8 * 1024 * 1024;
@@ -31,14 +31,14 @@ interface User {
 
 /** Counts them. */
 export class UnreadAnswers {
-  readonly #payerOf: (uid: number) => number | undefined;
+  readonly #facts: UserFacts;
   /** Those of whom something waits. */
   readonly #users = new Map<number, User>();
   #bytes = 0;
 
-  /** @param payerOf who counts as one user; undefined: nothing of it is counted */
-  constructor(payerOf: (uid: number) => number | undefined) {
-    this.#payerOf = payerOf;
+  /** Messages to root and to the broker's own user are not counted. */
+  constructor(facts: UserFacts) {
+    this.#facts = facts;
   }
 
   /** What waits, bytes. */
@@ -52,7 +52,7 @@ export class UnreadAnswers {
    * @returns to be called when the call is over, either way
    */
   follow(call: Pick<ServerInterceptingCallInterface, 'sendMessage'>, connection: Answered): () => void {
-    const user = connection.caller === undefined ? undefined : this.#payerOf(connection.caller.uid);
+    const user = connection.caller === undefined ? undefined : strangerUser(connection.caller.uid, this.#facts);
     if (user === undefined) return () => undefined;
     const waiting = new Set<() => void>();
     let isOver = false;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import { isTrusted, type Caller, type UserOf } from '../../model/ids.js';
+import type { Caller, UserFacts } from '../../model/ids.js';
 import type { Settings } from '../../model/settings.js';
 import { serveAllocator, type AllocBackend } from '../grpc/alloc-service.js';
 import { GrpcDoor, type Accept } from '../grpc/grpc-door.js';
@@ -20,13 +20,10 @@ const GROUP_MODE = 0o660;
 const OWN_MODE = 0o600;
 
 /** What it needs. */
-export interface AllocatorSocketPorts {
+export interface AllocatorSocketPorts extends UserFacts {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly log: Log;
-  readonly ownUid: number;
-  /** Who counts as one user. */
-  readonly userOf: UserOf;
   /** Whether the kernel says who calls. */
   readonly isExact: boolean;
   readonly allocations: Allocations;
@@ -46,7 +43,7 @@ export class AllocatorSocket {
   readonly #endStreams: () => void;
 
   constructor(ports: AllocatorSocketPorts) {
-    const { settings, clock, log, ownUid, userOf, isExact, allocations, pods } = ports;
+    const { settings, clock, log, ownUid, isExact, allocations, pods } = ports;
     const { accept, acceptFailed, degraded } = ports;
     const ended = (caller: Caller | undefined): void => {
       if (caller?.pid !== undefined) allocations.keeper.connectionEnded({ uid: caller.uid, pid: caller.pid });
@@ -55,7 +52,7 @@ export class AllocatorSocket {
       clock,
       streams: STREAMS,
       maxRequestBytes: MAX_REQUEST_BYTES,
-      unread: new UnreadAnswers((uid) => (isTrusted(uid, ownUid) ? undefined : userOf(uid))),
+      unread: new UnreadAnswers(ports),
       accept: (socket: Socket) => {
         const connection = accept(socket);
         if (connection !== undefined) socket.once('close', () => ended(connection.caller));

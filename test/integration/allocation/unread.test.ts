@@ -24,7 +24,7 @@ const MOST_BYTES = 8 * 1024 * 1024;
 
 /** alloc.sock of a user that has leases with long answers. */
 class Bed {
-  readonly unread = new UnreadAnswers((uid) => (uid === 0 ? undefined : uid));
+  readonly unread = new UnreadAnswers({ ownUid: 0, userOf: (uid) => uid });
   readonly cutOff: string[] = [];
   readonly pass: (ms: number) => void;
   /** Leases of which a message was made. */
