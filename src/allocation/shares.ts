@@ -55,14 +55,14 @@ export class Shares {
       return { code: 'LEASES_FULL', message };
     }
     if (!this.isStranger(uid)) return undefined;
-    const unfair = this.#ofPlaces(uid, this.#ledger.countsOfUids(), maxLeases);
+    const unfair = this.#unfairShare(uid, this.#ledger.countsOfUids(), maxLeases);
     return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
   }
 
   /** Why a user may have no further request in line, beside those of `waiting`. */
   ofWaiting(uid: number, waiting: readonly number[]): string | undefined {
     if (waiting.length >= MOST_WAITING) return `${String(MOST_WAITING)} requests wait for devices already`;
-    const unfair = this.#ofPlaces(
+    const unfair = this.#unfairShare(
       uid,
       waiting.map((one) => [one, 1] as const),
       MOST_WAITING,
@@ -73,7 +73,7 @@ export class Shares {
   /** Why a user may not follow a lease, beside those of `following`: it may with all its leases, by a follower for each. */
   ofFollowing(uid: number, following: readonly number[]): string | undefined {
     const each = following.map((one) => [one, 1] as const);
-    const unfair = this.#ofPlaces(uid, each, this.#ports.settings.maxLeases);
+    const unfair = this.#unfairShare(uid, each, this.#ports.settings.maxLeases);
     return unfair === undefined
       ? undefined
       : `${unfair} of as many callers that follow leases as allocator.maxLeases says`;
@@ -84,7 +84,7 @@ export class Shares {
    *
    * @param taken uids with how many they have
    */
-  #ofPlaces(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
+  #unfairShare(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
     if (!this.isStranger(uid)) return undefined;
     let [own, all] = [0, 0];
     for (const [one, count] of taken) {

@@ -8,7 +8,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
-import { KubeletPlace } from '../platform/kubelet/front-places.js';
+import { KubeletSockets } from '../platform/kubelet/front-sockets.js';
 import { KubeletSocket } from '../platform/kubelet/kubelet-socket.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { podResourcesClient } from '../platform/kubelet/pod-resources-client.js';
@@ -73,8 +73,8 @@ export class FrontLine {
       owners: this.owners,
       wire: frontWire,
       kubelet: this.#kubelet,
-      openPlace: (resource, service) =>
-        new KubeletPlace(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
+      openSockets: (resource, service) =>
+        new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
       clock,
       random,
       limits: () => ({

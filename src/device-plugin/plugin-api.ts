@@ -56,7 +56,7 @@ export interface CallContext {
 export type DevicePluginEvent =
   | { readonly kind: 'registered'; readonly ms: number }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string; readonly retryInMs: number }
-  | { readonly kind: 'cue'; readonly what: 'kubelet-sock' | 'socket-gone' | 'notify-false' }
+  | { readonly kind: 'registry-event'; readonly what: 'kubelet-sock' | 'socket-gone' | 'notify-false' }
   /** How many lists are read now. */
   | { readonly kind: 'stream'; readonly open: number }
   | { readonly kind: 'list'; readonly devices: number; readonly healthy: number }

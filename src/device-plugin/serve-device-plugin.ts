@@ -81,14 +81,15 @@ class Plugin implements DevicePluginServer {
             options: optionsOf(options),
           }),
         ...{ registerTimeout: REGISTER_MS, serveDelay: 0, watch: ['create', 'own-socket', 'poll'], pollEvery: LOOK_MS },
-        ...{ onCue: 'register', onRefused: 'retry', onNotifyFalse: 'retry', fresh: false, exitCode: 0 },
+        ...{ onRegistryEvent: 'register', onRefused: 'retry', onNotifyFalse: 'retry', fresh: false, exitCode: 0 },
         pauseAfter: (failures) => backoffMs(failures, bounds, Math.random()),
       },
       this.#served(),
       {
-        cue: (what) => {
-          if (what === 'notify-false') this.#tell({ kind: 'cue', what });
-          else this.#tell({ kind: 'cue', what: what === 'own-socket-lost' ? 'socket-gone' : 'kubelet-sock' });
+        registryEvent: (what) => {
+          if (what === 'notify-false') this.#tell({ kind: 'registry-event', what });
+          else
+            this.#tell({ kind: 'registry-event', what: what === 'own-socket-lost' ? 'socket-gone' : 'kubelet-sock' });
         },
         registered: (outcome, ms, retryInMs = 0) => {
           if (outcome.kind === 'registered') this.#accepted(ms);

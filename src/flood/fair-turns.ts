@@ -88,7 +88,7 @@ export class FairTurns {
   readonly #clock: Clock;
   readonly #all = new Group();
   /** As many places in the line of the limiter as there are waiters; whose a place is, is seen when its turn comes. */
-  readonly #places = new Set<WaitingTurn>();
+  readonly #queueSlots = new Set<WaitingTurn>();
 
   constructor(limiter: Limiter, clock: Clock) {
     this.#limiter = limiter;
@@ -105,7 +105,7 @@ export class FairTurns {
   join(line: Line, longestMs: number): Waiting | undefined {
     const expectedMs = this.#expectedMs(line);
     if (expectedMs > longestMs) return undefined;
-    if (!this.#hasPlace() && !(this.#makeRoom(line) && this.#hasPlace())) return undefined;
+    if (!this.#takesSlot() && !(this.#makeRoom(line) && this.#takesSlot())) return undefined;
     let settle: (hasCome: boolean) => void = () => undefined;
     const ended = new Promise<boolean>((resolve) => (settle = resolve));
     const waiter: Waiter = {
@@ -130,14 +130,14 @@ export class FairTurns {
     for (let waiter = this.#all.first(); waiter !== undefined; waiter = this.#all.first()) this.#leave(waiter);
   }
 
-  /** Takes a place in the line of the limiter, if it has one. */
-  #hasPlace(): boolean {
-    const place = this.#limiter.join(() => {
-      if (place !== undefined) this.#places.delete(place);
+  /** Takes a slot in the queue of the limiter, if it has one. */
+  #takesSlot(): boolean {
+    const slot = this.#limiter.join(() => {
+      if (slot !== undefined) this.#queueSlots.delete(slot);
       this.#serveNext();
     });
-    if (place !== undefined) this.#places.add(place);
-    return place !== undefined;
+    if (slot !== undefined) this.#queueSlots.add(slot);
+    return slot !== undefined;
   }
 
   /**
@@ -190,9 +190,9 @@ export class FairTurns {
   #leave(waiter: Waiter): void {
     if (!this.#remove(waiter)) return;
     waiter.deadline?.cancel();
-    const [place] = this.#places;
-    if (place !== undefined) this.#places.delete(place);
-    place?.leave();
+    const [slot] = this.#queueSlots;
+    if (slot !== undefined) this.#queueSlots.delete(slot);
+    slot?.leave();
     waiter.end(false);
   }
 

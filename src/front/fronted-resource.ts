@@ -12,11 +12,11 @@ import {
   type FrontedResources,
   type FrontedService,
   type FrontOwners,
-  type FrontPlace,
+  type FrontSockets,
   type FrontWire,
   type Kubelet,
   type ListOut,
-  type OpenPlace,
+  type OpenSockets,
   type ResourceNow,
 } from './ports.js';
 import { Registrar, type RegistrarState } from './registrar.js';
@@ -33,7 +33,7 @@ export interface FrontedResourcePorts {
   readonly owners: FrontOwners;
   readonly wire: FrontWire;
   readonly kubelet: Kubelet;
-  readonly openPlace: OpenPlace;
+  readonly openSockets: OpenSockets;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: () => FrontLimits;
@@ -58,7 +58,7 @@ export class FrontedResource implements FrontedService {
   readonly name: string;
   readonly #ports: FrontedResourcePorts;
   readonly #calls: FrontCalls;
-  readonly #place: FrontPlace;
+  readonly #sockets: FrontSockets;
   readonly #registrar: Registrar;
   readonly #streams = new Set<ListOut>();
   readonly #pace = new ListPace();
@@ -94,11 +94,11 @@ export class FrontedResource implements FrontedService {
         isAlive: (...asked) => ports.resources.isAlive(...asked),
       },
     });
-    this.#place = ports.openPlace(name, this);
+    this.#sockets = ports.openSockets(name, this);
     this.#registrar = new Registrar({
       ...ports,
       resource: name,
-      place: this.#place,
+      sockets: this.#sockets,
       options: () => this.options(),
       openStreams: () => this.#streams.size,
       told: (state, why) => {
@@ -225,7 +225,7 @@ export class FrontedResource implements FrontedService {
     this.#alarm?.cancel();
     this.#calls.close();
     for (const stream of this.#streams) stream.end();
-    this.#place.close();
+    this.#sockets.close();
   }
 
   #now(): ResourceNow | undefined {

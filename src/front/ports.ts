@@ -85,8 +85,8 @@ export interface FrontedService {
 /** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */
 export type FrontAnswer = { readonly bytes: Buffer } | { readonly status: number; readonly message: string };
 
-/** The two sockets of one resource and its entry in the kubelet's registry: KubeletPlace (platform/kubelet/front-places). */
-export interface FrontPlace {
+/** The two sockets of one resource and its entry in the kubelet's registry: KubeletSockets (platform/kubelet/front-sockets). */
+export interface FrontSockets {
   /** As Register names it: relative to the directory of kubelet.sock. */
   readonly endpoint: string;
   /**
@@ -101,8 +101,8 @@ export interface FrontPlace {
   close(): void;
 }
 
-/** Makes places. */
-export type OpenPlace = (resource: string, service: FrontedService) => FrontPlace;
+/** Makes the sockets of a resource; binds nothing yet. */
+export type OpenSockets = (resource: string, service: FrontedService) => FrontSockets;
 
 /** Who has which devices, as far as it is known. */
 export interface FrontOwners {

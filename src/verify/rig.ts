@@ -110,7 +110,7 @@ export class Rig {
 
   /**
    * Starts broker and plugin from nothing, the broker with faults, so that they meet the plugin's first registration.
-   * One that runs already gets the cues of a kubelet that starts.
+   * One that runs already sees the registry events of a kubelet that starts.
    */
   async arrive(start: BrokerStart = {}): Promise<void> {
     await this.clear();

@@ -20,14 +20,14 @@ const OLD_NAME = /^\.pb-aside-\d+$/;
 const NAMES_AT_ONCE = 4096;
 
 /** A directory in which sockets were removed, and our folder in it. Both are held while something is kept. */
-interface Place {
+interface Pair {
   readonly directory: PinnedDirectory;
   readonly folder: PrivateFolder;
   kept: number;
 }
 
 interface Kept {
-  readonly place: Place;
+  readonly pair: Pair;
   /** Its name in the private folder, and the one it had. */
   readonly keptName: string;
   readonly name: string;
@@ -48,8 +48,8 @@ export class KeptSockets {
   readonly #ports: KeptSocketsPorts;
   /** By key of the incarnation. */
   readonly #kept = new Map<string, Kept>();
-  /** The newest place at a path. */
-  readonly #places = new Map<string, Place>();
+  /** The newest pair at a path. */
+  readonly #pairs = new Map<string, Pair>();
   #isClosed = false;
 
   constructor(ports: KeptSocketsPorts) {
@@ -65,22 +65,22 @@ export class KeptSockets {
     const key = incarnationKey(incarnation);
     this.discard(key);
     const name = path.basename(file);
-    let place: Place;
+    let pair: Pair;
     try {
-      place = this.#placeOf(path.dirname(file));
+      pair = this.#pairOf(path.dirname(file));
     } catch (failure) {
       return `no private folder can be made beside it (${(failure as Error).message})`;
     }
     const keptName = `${incarnation.ino}-${name}`;
-    const { directory, folder } = place;
-    place.kept += 1;
+    const { directory, folder } = pair;
+    pair.kept += 1;
     if (!directory.linkInto(name, incarnation, folder.inside, keptName)) {
-      this.#letGo(place);
+      this.#letGo(pair);
       return directory.has(name, incarnation)
         ? 'no second name can be made for it (see fs.protected_hardlinks)'
         : 'another socket is at its path';
     }
-    this.#kept.set(key, { place, keptName, name });
+    this.#kept.set(key, { pair, keptName, name });
     // Where a change time stands in for the birth time, its second name has just changed that.
     const now = directory.incarnation(name);
     if (now !== undefined && isSameFile(now, incarnation) && directory.unlinkIf(name, now)) return undefined;
@@ -106,8 +106,8 @@ export class KeptSockets {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;
     this.#kept.delete(key);
-    kept.place.folder.inside.unlink(kept.keptName);
-    this.#letGo(kept.place);
+    kept.pair.folder.inside.unlink(kept.keptName);
+    this.#letGo(kept.pair);
   }
 
   /**
@@ -130,10 +130,10 @@ export class KeptSockets {
   /** Lets the directories go; what is kept stays for the next life of the broker. */
   close(): void {
     this.#isClosed = true;
-    for (const { place } of this.#kept.values()) closePlace(place);
-    for (const place of this.#places.values()) closePlace(place);
+    for (const { pair } of this.#kept.values()) closePair(pair);
+    for (const pair of this.#pairs.values()) closePair(pair);
     this.#kept.clear();
-    this.#places.clear();
+    this.#pairs.clear();
   }
 
   async #adoptAll(directory: string, isKnown: (key: string) => boolean): Promise<void> {
@@ -160,31 +160,31 @@ export class KeptSockets {
   /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
   #adoptFolder(directory: string, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
     try {
-      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#placeOf(directory), folder, name, isKnown);
+      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#pairOf(directory), folder, name, isKnown);
       folder.removeIfEmpty();
     } catch {
       // the next start tries again
     } finally {
       folder.close();
-      const place = this.#places.get(directory);
-      if (place?.kept === 0) this.#forget(place);
+      const pair = this.#pairs.get(directory);
+      if (pair?.kept === 0) this.#forget(pair);
     }
   }
 
-  #adopt(place: Place, folder: PrivateFolder, keptName: string, isKnown: (key: string) => boolean): void {
+  #adopt(pair: Pair, folder: PrivateFolder, keptName: string, isKnown: (key: string) => boolean): void {
     const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
     const incarnation = folder.inside.incarnation(keptName);
     if (incarnation === undefined || incarnation.ino !== ino) return;
-    folder.inside.rename(keptName, place.folder.inside, keptName);
-    place.kept += 1;
+    folder.inside.rename(keptName, pair.folder.inside, keptName);
+    pair.kept += 1;
     const key = incarnationKey(incarnation);
-    this.#kept.set(key, { place, keptName, name });
-    if (place.directory.has(name, incarnation)) this.discard(key);
+    this.#kept.set(key, { pair, keptName, name });
+    if (pair.directory.has(name, incarnation)) this.discard(key);
     else if (!isKnown(key)) this.putBack(key);
   }
 
-  #putBack({ place, keptName, name }: Kept): boolean {
-    const { directory, folder } = place;
+  #putBack({ pair, keptName, name }: Kept): boolean {
+    const { directory, folder } = pair;
     const pinned = pinSocket(folder.inside.at(keptName));
     if ('problem' in pinned) return false;
     const listens = this.#ports.isListening(pinned);
@@ -192,33 +192,33 @@ export class KeptSockets {
     return listens && directory.putBack(folder.inside, keptName, name);
   }
 
-  /** The place at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
-  #placeOf(directory: string): Place {
-    const known = this.#places.get(directory);
+  /** The pair at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
+  #pairOf(directory: string): Pair {
+    const known = this.#pairs.get(directory);
     const isKnown = (at: string): boolean => known?.directory.isAt(at) === true;
     const { inDirectory } = this.#ports.paths;
     if (known !== undefined && inDirectory(directory, isKnown)) return known;
     const pinned = inDirectory(directory, (at) => PinnedDirectory.open(directory, at));
     try {
-      const place: Place = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
-      this.#places.set(directory, place);
-      return place;
+      const pair: Pair = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
+      this.#pairs.set(directory, pair);
+      return pair;
     } catch (failure) {
       pinned.close();
       throw failure;
     }
   }
 
-  #letGo(place: Place): void {
-    place.kept -= 1;
-    if (place.kept === 0) this.#forget(place);
+  #letGo(pair: Pair): void {
+    pair.kept -= 1;
+    if (pair.kept === 0) this.#forget(pair);
   }
 
-  #forget(place: Place): void {
-    place.folder.remove();
-    place.directory.close();
-    const { path: directory } = place.directory;
-    if (this.#places.get(directory) === place) this.#places.delete(directory);
+  #forget(pair: Pair): void {
+    pair.folder.remove();
+    pair.directory.close();
+    const { path: directory } = pair.directory;
+    if (this.#pairs.get(directory) === pair) this.#pairs.delete(directory);
   }
 }
 
@@ -231,7 +231,7 @@ function isSameFile(a: Incarnation, b: Incarnation): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-function closePlace({ folder, directory }: Place): void {
+function closePair({ folder, directory }: Pair): void {
   folder.close();
   directory.close();
 }

@@ -11,8 +11,8 @@ const USER_BYTES = 16 * 1024 * 1024;
 /** What all users may have begun. */
 const ALL_BYTES = 4 * USER_BYTES;
 
-/** A place for one message. */
-export interface MessagePlace {
+/** The reservation of one message. */
+export interface MessageReservation {
   /** Whether it may be read on. */
   readonly isGranted: boolean;
   /** The message is whole, or nobody wants it any more. Idempotent. */
@@ -22,12 +22,12 @@ export interface MessagePlace {
 /** The room of one user. */
 export interface UserRoom {
   /**
-   * Takes a place for a message.
+   * Reserves room for a message.
    *
    * @param bytes the length that was announced for it
    * @param granted called once when it may be read on, unless it may at once
    */
-  take(bytes: number, granted: () => void): MessagePlace;
+  take(bytes: number, granted: () => void): MessageReservation;
 }
 
 interface Waiter {
@@ -70,7 +70,7 @@ export class MessageRoom {
     return [...this.#users.values()].map(({ held }) => held).filter((held) => held > 0);
   }
 
-  #take(uid: number, bytes: number, granted: () => void): MessagePlace {
+  #take(uid: number, bytes: number, granted: () => void): MessageReservation {
     const user = this.#users.get(uid) ?? { held: 0, waiting: new Set() };
     this.#users.set(uid, user);
     const waiter: Waiter = { bytes, granted, isGranted: false };

@@ -5,7 +5,7 @@ import type { Alarm, Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { ofHttp, ofReset, statusIn, type AnswerStatus } from './answer-status.js';
 import { framed, MessageReader, type UnreadableMessage } from './message-reader.js';
-import { SMALL_BYTES, type MessagePlace, type UserRoom } from './message-room.js';
+import { SMALL_BYTES, type MessageReservation, type UserRoom } from './message-room.js';
 import type { PluginLink } from './plugin-link.js';
 
 /** Between processes of one machine the longest message takes a second; who stops in the middle of one hangs. */
@@ -41,9 +41,9 @@ export class PluginCall {
   readonly #listener: CallListener;
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
-  #place: MessagePlace | undefined;
+  #place: MessageReservation | undefined;
   /** Of messages that are whole, in order, until whoever takes them has done with them: it may keep them waiting. Undefined: it needed none. */
-  readonly #wholePlaces: (MessagePlace | undefined)[] = [];
+  readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
   /** Messages that came together with one that was wanted. */
@@ -93,7 +93,7 @@ export class PluginCall {
 
   /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
   done(messages = Infinity): void {
-    for (const place of this.#wholePlaces.splice(0, messages)) place?.leave();
+    for (const place of this.#wholeReservations.splice(0, messages)) place?.leave();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -146,7 +146,7 @@ export class PluginCall {
       for (const message of whole) {
         this.#ready.push(message);
         // The first one had begun before.
-        this.#wholePlaces.push(this.#place);
+        this.#wholeReservations.push(this.#place);
         this.#place = undefined;
       }
     } catch (problem) {
@@ -234,8 +234,8 @@ export class PluginCall {
   #finish(end: CallEnd, isGivenUp = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const delivered = Math.max(0, this.#wholePlaces.length - this.#ready.length);
-    for (const place of this.#wholePlaces.splice(delivered)) place?.leave();
+    const delivered = Math.max(0, this.#wholeReservations.length - this.#ready.length);
+    for (const place of this.#wholeReservations.splice(delivered)) place?.leave();
     this.#ready.length = 0;
     this.#leaveRoom();
     this.#awaitRest();

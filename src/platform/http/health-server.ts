@@ -8,7 +8,7 @@ import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/http.js';
 import { OneAtATime } from './one-at-a-time.js';
 import { PeerPace } from './peer-pace.js';
-import { Places } from './places.js';
+import { ConnectionSlots } from './connection-slots.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
 import { CompressedAnswers, sendAnswer, sendStream } from './send.js';
 
@@ -62,7 +62,7 @@ class PageServer implements HealthServer {
   readonly #listen: { readonly host: string; readonly port: number };
   readonly #router: Router;
   readonly #pace = new PeerPace();
-  readonly #places = new Places();
+  readonly #slots = new ConnectionSlots();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -99,7 +99,7 @@ class PageServer implements HealthServer {
     const listeners = this.#server.listeners('connection');
     this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
       const socket = new OneAtATime(raw);
-      this.#places.take(socket);
+      this.#slots.take(socket);
       for (const listener of listeners) listener.call(this.#server, socket);
     });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
@@ -128,7 +128,7 @@ class PageServer implements HealthServer {
     request.resume();
     const { method = '', url = '', headers } = request;
     const socket = request.socket as unknown as OneAtATime;
-    const answered = this.#places.begin(socket);
+    const answered = this.#slots.begin(socket);
     const gone = new AbortController();
     response.once('close', () => {
       answered();
@@ -166,7 +166,7 @@ class PageServer implements HealthServer {
       if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
       return this.#router.answer(asked);
     }
-    const leave = this.#places.room(socket);
+    const leave = this.#slots.room(socket);
     if (leave === undefined) {
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
     }

@@ -8,7 +8,7 @@ import { parseFault, type Fault } from './faults.js';
 
 const DOORS = ['register', 'watcher'] as const;
 const ANSWERS = ['retry', 'exit', 'hang'] as const;
-const CUE_ACTS = ['register', 'restart', 'exit'] as const;
+const EVENT_ACTS = ['register', 'restart', 'exit'] as const;
 const LEAVES = ['clean', 'goodbye', 'abrupt'] as const;
 
 /** What a simulated device plugin is told; durations are milliseconds. */
@@ -49,7 +49,7 @@ export interface DeviceSimOptions extends AllocationOptions {
 
   readonly watch: readonly WatchStyle[];
   readonly pollEvery: number;
-  readonly onCue: (typeof CUE_ACTS)[number];
+  readonly onCue: (typeof EVENT_ACTS)[number];
   readonly onRefused: (typeof ANSWERS)[number];
   readonly onNotifyFalse: (typeof ANSWERS)[number];
   readonly retry: number;
@@ -190,7 +190,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
 
   {
     key: 'watch',
-    flags: '--watch <cues>',
+    flags: '--watch <events>',
     help: `what makes it register again, with commas: ${WATCH_STYLES.join(', ')}`,
     parse: wordsOf(WATCH_STYLES),
     default: ['create', 'own-socket'],
@@ -202,7 +202,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
     parse: duration,
     default: 1_000,
   },
-  { key: 'onCue', flags: '--on-cue <act>', help: 'what it does then', choices: CUE_ACTS, default: 'register' },
+  { key: 'onCue', flags: '--on-cue <act>', help: 'what it does then', choices: EVENT_ACTS, default: 'register' },
   {
     key: 'onRefused',
     flags: '--on-refused <act>',

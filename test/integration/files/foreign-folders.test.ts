@@ -15,7 +15,7 @@ import path from 'node:path';
 import { afterEach, describe, it } from 'node:test';
 import type { FrontedService } from '../../../src/front/ports.js';
 import { uninstallFront } from '../../../src/platform/kubelet/front-uninstall.js';
-import { KubeletPlace } from '../../../src/platform/kubelet/front-places.js';
+import { KubeletSockets } from '../../../src/platform/kubelet/front-sockets.js';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { BrokerProcess } from '../../support/broker-process.js';
@@ -128,7 +128,7 @@ void describe('a private folder of another program under the name of one of ours
       watch: () => () => undefined,
       call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
     };
-    const place = new KubeletPlace(resource, service, {
+    const place = new KubeletSockets(resource, service, {
       paths,
       clock: systemClock,
       take: (socket) => socket.destroy(),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { MessageRoom, type MessagePlace, type UserRoom } from '../../../../src/platform/grpc/message-room.js';
+import { MessageRoom, type MessageReservation, type UserRoom } from '../../../../src/platform/grpc/message-room.js';
 
 const MIB = 1024 * 1024;
 
@@ -52,7 +52,7 @@ void describe('room for messages that are not whole', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const room = rooms();
-        const places: MessagePlace[] = [];
+        const places: MessageReservation[] = [];
         let granted = 0;
         for (const { uid, mib, leaves } of steps) {
           const place = roomOf(room, uid).take(mib * MIB, () => (granted += 1));

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import type { FrontedService } from '../../../src/front/ports.js';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
-import { KubeletPlace } from '../../../src/platform/kubelet/front-places.js';
+import { KubeletSockets } from '../../../src/platform/kubelet/front-sockets.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -20,17 +20,17 @@ describe('the sockets before a kubelet', () => {
       watch: () => () => undefined,
       call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
     };
-    const place = new KubeletPlace(resource, service, {
+    const sockets = new KubeletSockets(resource, service, {
       paths,
       clock: systemClock,
       take: (socket) => socket.destroy(),
       maxEntries: () => 1,
     });
-    await place.ensure();
-    place.close();
+    await sockets.ensure();
+    sockets.close();
     const folder = path.join(paths.devicePlugins, 'plugin-broker');
     const file = path.join(folder, namesOf(resource).socket);
-    const other = new KubeletPlace('example.com/other', service, {
+    const other = new KubeletSockets('example.com/other', service, {
       paths,
       clock: systemClock,
       take: (socket) => socket.destroy(),

@@ -19,7 +19,7 @@ const GIVE_WAY = [
 ].join('\r\n');
 
 /** All connections of one server. */
-export class Places {
+export class ConnectionSlots {
   /** Connections, oldest first, and whether they were told all they wait for. */
   readonly #open = new Map<OneAtATime, { wasServed: boolean }>();
   /** Those with a request that is being answered and is no probe. */
