@@ -26,7 +26,7 @@ const MAX_NAME = 512;
 /** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
 const MAX_VERSIONS_BYTES = 1024;
 
-/** What admission needs. */
+/** The ports of admission. */
 export interface AdmissionPorts {
   readonly flood: RegistrationLimits;
   readonly sockets: SocketPort;
@@ -46,7 +46,7 @@ interface Reached {
 /** When it is worth asking again after the broker had no descriptor or memory left. */
 const SHORTAGE_PASSES_MS = 1000;
 
-/** What a plugin that registers a moment too early looks like. */
+/** Refusals that a plugin gets when it registers a moment too early. */
 const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NOT_PERMITTED', 'NO_ANSWER']);
 
 const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refusal });
@@ -84,7 +84,7 @@ export class Admission implements Admitter {
     if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return refuse(invalid);
     while (turn.kind === 'delay') {
       turn = await turn.wait(signal);
-      // Others who called meanwhile may have brought the plugin into quarantine.
+      // Other callers may have brought the plugin into quarantine meanwhile.
       const bannedNow = flood.quarantined(subject);
       if (bannedNow !== undefined) return refuse(bannedNow);
       if (turn.kind === 'refuse') return refuse(turn.refusal);
@@ -120,7 +120,7 @@ export class Admission implements Admitter {
         this.#checkOwner(request, listener, plugin, socket) ??
         (await this.#duplicates.check(newcomer, signal)) ??
         this.#checkCaps(request, listener.uid);
-      // Whoever gave up has let its socket go.
+      // A caller that gave up has let its socket go.
       signal.throwIfAborted();
       if (wrong !== undefined) return refuse(wrong);
       const serving = callerBehind(listener);
@@ -143,7 +143,7 @@ export class Admission implements Admitter {
     // Rules match the real path, however it was spelled. One that cannot be resolved matches no rule by socket.
     const meant = request.socket?.path ?? full;
     const badName = invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN';
-    // Of what can never be admitted nothing to pull is kept: its strikes are in the checkpoint for as long as it calls.
+    // A request that can never be admitted keeps nothing to pull: its strikes are in the checkpoint for as long as it calls.
     const mayPull = typeof full === 'string' && !badName && invalid?.code !== 'VERSION_UNSUPPORTED';
     return {
       type: request.type,
@@ -184,7 +184,7 @@ export class Admission implements Admitter {
     return invalid;
   }
 
-  /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
+  /** Pins the endpoint and finds the process that listens on it, giving a plugin that registered too early a moment to serve. */
   async #endpoint(request: RegistrationRequest, full: string, signal: AbortSignal): Promise<Reached | Refusal> {
     const { clock } = this.#ports;
     const begun = clock.mono();
@@ -259,7 +259,7 @@ export class Admission implements Admitter {
     return checkOwner({ name, newcomer, ruleUids: uids, owner: this.#ports.roster.owner(type, name, except) });
   }
 
-  /** Who is neither root nor the broker's user has a quarter of the room, and all of those together have three. */
+  /** A user that is neither root nor the broker's has a quarter of the room, and all of those together have three quarters. */
   #checkCaps({ type, name }: RegistrationRequest, uid: number): Refusal | undefined {
     const { roster, policy, self } = this.#ports;
     const { maxPlugins } = policy.admission;
