@@ -24,7 +24,7 @@ const GIVEN_UP = { code: 'ALLOCATOR_STOPPING', message: 'the caller went away, o
 
 /** The allocator. */
 export class Allocations implements LeaseSource {
-  /** What becomes of leases after they were given. */
+  /** Leases after they were given. */
   readonly keeper: Keeper;
   readonly #ports: AllocationPorts;
   readonly #ledger = new Ledger();
@@ -70,24 +70,24 @@ export class Allocations implements LeaseSource {
   }
 
   /**
-   * Lists, plugins or rules changed: whoever waits may be served now.
+   * Lists, plugins or rules changed: waiting requests may be served now.
    *
-   * @param resources those that changed; undefined: any may have
+   * @param resources the changed ones; undefined: any may have changed
    */
   changed(resources?: ReadonlySet<string>): void {
     this.#serve(resources);
     this.keeper.lookAtDevices(resources);
   }
 
-  /** Serves who waits, once the lists that they wait for are at hand. */
+  /** Serves waiting requests, once the lists that they wait for are at hand. */
   #serve(changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
     this.#waiting.look((names) => this.#ports.prepare(names), changed, hasLeaseEnded);
   }
 
   /**
-   * Gives devices. Nothing is decoded of who asks too often.
+   * Gives devices. The request of a caller that asks too often is not decoded.
    *
-   * @param signal aborts when the caller goes away: it leaves the line, and what was not recorded yet is undone
+   * @param signal aborts when the caller goes away: it leaves the line, and anything not recorded yet is undone
    */
   async allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const startedAt = this.#ports.clock.mono();
@@ -139,12 +139,15 @@ export class Allocations implements LeaseSource {
     return { ok: true, value: entry.lease };
   }
 
-  /** An operator says that nothing is given out of what nobody knows. Returns what was wrong, undefined when nothing was. */
+  /**
+   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
+   * wrong.
+   */
   reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
     return this.keeper.reset();
   }
 
-  /** Refuses everybody from now on; what is being recorded may still end well. */
+  /** Refuses all callers from now on; a lease that is being recorded may still end well. */
   stop(): void {
     const refusal = {
       code: 'ALLOCATOR_STOPPING',
@@ -154,7 +157,7 @@ export class Allocations implements LeaseSource {
     this.keeper.stop();
   }
 
-  /** Gives up what is still being asked. */
+  /** Gives up the calls that are under way. */
   close(): void {
     this.#halt.abort(new Error('the broker is stopping'));
   }

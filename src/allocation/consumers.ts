@@ -1,15 +1,15 @@
-// For whom the devices of a resource are: owners of leases, or pods of the kubelet. The configuration says, and may say
-// otherwise at any time; as long as one side holds devices the resource stays with it, because the other side does not know
-// of them and would give them a second time.
+// The consumer of a resource's devices: owners of leases, or pods of the kubelet. The configuration decides, and may change at
+// any time; as long as one side holds devices the resource stays with it, because the other side does not know of them and would
+// give them a second time.
 import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
 import type { Consumer } from '../model/settings.js';
 
-/** What is asked. */
+/** The ports of the consumers. */
 export interface ConsumerPorts {
   /** As the configuration says now. */
   wanted(resource: string): Consumer;
-  /** The uid of its plugin, where that is an ordinary user whom no rule names: what it answers does not go to pods. */
+  /** The uid of its plugin, where that is an ordinary user whom no rule names: its answers do not go to pods. */
   strangerOf(resource: string): number | undefined;
   /** Whether a lease, or a request that is being served, has a device of it. */
   hasLeases(resource: string): boolean;
@@ -28,14 +28,17 @@ export class Consumers {
     this.#ports = ports;
   }
 
-  /** Whose the devices are now. */
+  /** The consumer that has the devices now. */
   of(resource: string): Consumer {
     const wanted = this.#ports.wanted(resource);
     if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
     return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
   }
 
-  /** Looks whose these resources are: the configuration changed, or the last lease or pod that had some of one ended. */
+  /**
+   * Works out the consumers of these resources again: the configuration changed, or the last lease or pod that had some of one
+   * ended.
+   */
   look(resources: Iterable<string>): void {
     for (const resource of resources) {
       const consumer = this.isForPods(resource) ? 'pods' : this.of(resource);
@@ -45,12 +48,12 @@ export class Consumers {
     }
   }
 
-  /** Whether pods may be given what its plugin answers: it is theirs, and the plugin is believed. */
+  /** Whether pods may be given the answer of its plugin: the resource is theirs, and the plugin is trusted. */
   isForPods(resource: string): boolean {
     return this.of(resource) === 'kubelet' && this.#ports.strangerOf(resource) === undefined;
   }
 
-  /** Why a resource is not with whom the configuration says; empty when it is. */
+  /** Says why a resource is not with the consumer that the configuration names; empty when it is. */
   why(resource: string): string {
     const wanted = this.#ports.wanted(resource);
     const now = this.of(resource);

@@ -1,6 +1,6 @@
-// Looks at owners soon after something ended that may have been their last sign, beside the looks at everybody now and then.
-// Whoever connects decides how often that is, and a look reads files: all leases of an owner are looked at together, an owner
-// not more often than the end of a process takes, and the owners of one ordinary user in a share of the time.
+// Looks at owners soon after something ended that may have been their last sign, beside the regular looks at all. Connecting
+// processes decide how often that is, and a look reads files: all leases of an owner are looked at together, an owner not more
+// often than the end of a process takes, and the owners of one ordinary user in a share of the time.
 import { isTrusted } from '../model/ids.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
@@ -45,10 +45,7 @@ export class OwnerLooks {
     this.#time = new DecisionTime(ports.clock, () => undefined);
   }
 
-  /**
-   * A connection ended, and what it came from may have: the process, or the control group of the same user whose last
-   * process that was.
-   */
+  /** A connection ended, and with it perhaps its process, or the control group of the same user whose last process that was. */
   connectionEnded({ uid, pid }: { readonly uid: number; readonly pid: number }): void {
     for (const entry of this.#ledger.all()) {
       const { owner } = entry.lease;

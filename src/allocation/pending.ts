@@ -1,4 +1,4 @@
-// Requests with a key that are under way: whoever asks with the same key meanwhile gets the same result.
+// Requests with a key that are under way: another call with the same key meanwhile gets the same result.
 import { abortable } from '../kernel/clock.js';
 
 interface Twin<T> {
@@ -12,7 +12,7 @@ interface Twin<T> {
 export class Pending<T> {
   readonly #twins = new Map<string, Twin<T>>();
 
-  /** Joins what is under way: `other` when it is for something else, undefined when there is nothing. */
+  /** Joins the request under way: `other` when it is for something else, undefined when there is none. */
   join(key: string, asked: string, signal: AbortSignal): Promise<T> | 'other' | undefined {
     const twin = this.#twins.get(key);
     if (twin === undefined) return undefined;

@@ -1,4 +1,4 @@
-// What the ledger needs of the rest of the house.
+// The ports of the ledger.
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
@@ -44,7 +44,7 @@ export interface CdiFiles {
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
    */
   reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void>;
-  /** What files of ours that were written in this boot name; asked before `reconcile`, where the newest ledger is lost. */
+  /** The claims of our files that were written in this boot; read before `reconcile`, where the newest ledger is lost. */
   claims(): Promise<readonly CdiClaim[]>;
 }
 
@@ -59,13 +59,13 @@ export const noCdi: CdiFiles = {
 
 /** Calls to the plugin that serves a resource now. All reject with FailedCall. */
 export interface AllocatingPlugin {
-  /** What its options offered. */
+  /** From the options that it answered. */
   readonly isPreferredAvailable: boolean;
   allocate(ids: readonly string[], limitMs: number, signal: AbortSignal): Promise<PluginAnswer>;
   preferred(question: PreferredQuestion, limitMs: number, signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** What a resource has to offer now. */
+/** The present offer of a resource. */
 export interface Offer {
   /** The plugin is registered, confirmed and connected; else it is away: held, restarting, quarantined. */
   readonly isReady: boolean;
@@ -73,7 +73,10 @@ export interface Offer {
   readonly state: string;
   /** The incarnation that serves it. */
   readonly instanceId: string;
-  /** The uid of its plugin, where that is neither root nor the broker's user nor named by its rule: what it answers may not reach into the host. */
+  /**
+   * The uid of its plugin, where that is neither root nor the broker's user nor named by its rule: its answers may not reach into
+   * the host.
+   */
   readonly stranger: number | undefined;
   /** How many devices its newest list has, known without reading it; 0 while none is known. */
   readonly listed: number;
@@ -84,8 +87,9 @@ export interface Offer {
 }
 
 /**
- * What can be seen of the processes and control groups that leases are bound to. None throws; what cannot be looked at now,
- * for want of a descriptor or of a permission, is taken to be there: somebody else would be given its devices.
+ * The visible state of the processes and control groups that leases are bound to. No method throws; an owner that cannot be
+ * looked at now, for want of a descriptor or of a permission, is taken to be there: its devices would be given to another owner
+ * otherwise.
  */
 export interface OwnerPort {
   /** Whether a thread of that very process has not ended. */
@@ -96,7 +100,7 @@ export interface OwnerPort {
   isPopulated(cgroup: CgroupLife): boolean;
 }
 
-/** What is counted. */
+/** The metrics of the allocator. */
 export interface AllocationMetrics {
   /** An allocation ended; `result` is `given` or a code of the table. */
   allocation(resource: string, result: string): void;
@@ -104,24 +108,26 @@ export interface AllocationMetrics {
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
 }
 
-/** What a call is about: devices to be given, or leases that were. Each has a bucket. */
+/** The subject of a call: devices to be given, or existing leases. Each has a bucket. */
 export type AskedAbout = 'devices' | 'leases';
 
 /** Everything that giving out devices takes. */
 export interface AllocationPorts {
   /** Undefined: nobody has ever offered it, or it is gone. */
   offer(resource: string): Offer | undefined;
-  /** Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects. */
+  /**
+   * Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects.
+   */
   prepare(resources: Iterable<string>): Promise<unknown> | undefined;
   policy(resource: string): AllocatePolicy;
   consumer(resource: string): Consumer;
   readonly settings: AllocatorSettings;
   readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
-  /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
+  /** Milliseconds until it is worth calling again, for this uid and subject; undefined: the call may go on. Counts the call. */
   flood(uid: number, about: AskedAbout): number | undefined;
   /** The broker's own user. */
   readonly ownUid: number;
-  /** Who counts as one user where something is shared. */
+  /** The users that count as one where something is shared. */
   readonly userOf: UserOf;
   readonly store: LedgerStore;
   readonly owners: OwnerPort;
@@ -140,14 +146,14 @@ export interface AllocationPorts {
   readonly nextTurn: () => Promise<void>;
 }
 
-/** Who calls at alloc.sock. */
+/** A caller at alloc.sock. */
 export interface AllocationCaller {
   readonly uid: number;
   /** Undefined where the kernel does not show it. */
   readonly process: ProcessLife | undefined;
 }
 
-/** Something that happened to a lease, for whoever follows it. */
+/** A change of a lease, for its followers. */
 export interface LeaseNews {
   readonly type: 'attached' | 'active' | 'unconfirmed' | 'impaired' | 'released' | 'expired';
   readonly reason: LeaseReason | '';

@@ -1,5 +1,5 @@
-// What of all leases together one user may have, as far as it is shared: places, places in line, and room in the checkpoint,
-// which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
+// One user's share of what all leases share: leases, requests in line, and room in the checkpoint, which is written whole at each
+// change and read whole at a start. Plugins of ordinary users decide how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { isTrusted } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
@@ -11,10 +11,14 @@ import type { Refused } from './result.js';
 const MOST_WAITING = 256;
 /** As JSON. Half of the largest checkpoint that a start reads; a thousand leases of real plugins take a few hundred KiB. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Of one user that is neither root nor the broker's, and of all of them: what everybody's registration then writes with it. */
+/**
+ * The bytes of one user that is neither root nor the broker's, and of all of them: everybody's registration writes them again.
+ */
 const OWN_BYTES = 1024 * 1024;
 const STRANGERS_BYTES = 4 * 1024 * 1024;
-/** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
+/**
+ * Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together.
+ */
 const MOST_LISTED = 65_536;
 
 /** Counts by user. Root and the broker's own user may have all there is. */
@@ -80,7 +84,7 @@ export class Shares {
   }
 
   /**
-   * Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more.
+   * Names the user that would have too many of `most`, as the beginning of a sentence; undefined where `uid` may have one more.
    *
    * @param taken uids with how many they have
    */
@@ -125,7 +129,7 @@ export class Shares {
     return this.#ports.userOf(uid) === this.#ports.userOf(other);
   }
 
-  /** The user in whose share of the time its requests are decided; undefined: in none. */
+  /** The user in whose share of time its requests are decided; undefined: in none. */
   payerOf(uid: number): number | undefined {
     return this.isStranger(uid) ? this.#ports.userOf(uid) : undefined;
   }
