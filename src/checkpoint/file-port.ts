@@ -4,14 +4,15 @@
 export interface OpenFile {
   /** Writes all of `bytes`, or rejects; a part may be on the file then. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Resolves when what was written survives a power cut (fdatasync). The name of the file may still be lost. */
+  /** Resolves when the written bytes survive a power cut (fdatasync). The name of the file may still be lost. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane). Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …).
- * Files are made with mode 0600, directories with 0700; links are never followed at the last part of a written path.
+ * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane).
+ * Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …). Files are made with mode 0600, directories with 0700;
+ * links are never followed at the last part of a written path.
  */
 export interface FilePort {
   /** Makes one directory. False: it was there already. */
@@ -22,11 +23,11 @@ export interface FilePort {
   readTail(path: string, maxBytes: number): Promise<Buffer | undefined>;
   /** Names in a directory, or none when there is no such directory. */
   list(path: string): Promise<readonly string[]>;
-  /** Opens a new file for writing; what was there under that name is removed, a directory moved aside. */
+  /** Opens a new file for writing; a file of that name is removed, a directory moved aside. */
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. */
   append(path: string): Promise<OpenFile>;
-  /** Gives a file another name at once, replacing what had it. */
+  /** Renames a file at once, replacing the one that had the name. */
   rename(from: string, to: string): Promise<void>;
   /** Gives a file a second name. Rejects with EEXIST when the name is taken. */
   link(from: string, to: string): Promise<void>;
