@@ -32,7 +32,7 @@ import { commandFirst } from './global-options.js';
 import { visible } from './output/text.js';
 import type { Terminal } from './terminal.js';
 
-/** What the command line is given by its entry. */
+/** The parts that the entry gives to the command line. */
 export interface ProgramParts {
   readonly version: string;
   readonly readConfig: ConfigReader;
@@ -47,7 +47,7 @@ const ABOUT_SIMULATORS: ReadonlySet<string> = new Set(['sim', 'completion', 'hel
 /**
  * The tree of all commands, in the order of the help.
  *
- * @param first the first word of the command line: what it is not about is not loaded
+ * @param first the first word of the command line: commands of other names are not loaded
  */
 export async function commandTree(terminal: Terminal, parts: ProgramParts, first: string): Promise<Command> {
   const program = new Command('plugin-broker')

@@ -55,7 +55,7 @@ function headline(contents: CheckpointContents, now: number): string {
   return `${what}, ${counted(plugins.length, 'plugin')}, written ${ago(writtenAt, now)} ago`;
 }
 
-/** Everything at a time: the file, what is wrong, and the plugins. */
+/** The whole text, in parts: the file, its problems, and the plugins. */
 function contentsText(contents: CheckpointContents, now: number, paint: Paint): string {
   const { problems, plugins, tombstones, limits, csiDrivers, leases, ledger } = contents;
   const columns: readonly Column<CheckpointPlugin>[] = [

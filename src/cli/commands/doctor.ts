@@ -72,7 +72,7 @@ async function examine(
   return [...config, ...(await examineMachine(scope))];
 }
 
-/** The warnings of `check-config`, where somebody looks for what is wrong; one sentence each. */
+/** The warnings of `check-config`, shown where operators look for problems; one sentence each. */
 function checkRules(warnings: readonly string[]): readonly Finding[] {
   if (warnings.length === 0)
     return [finding('rules', 'ok', 'the shipped rules are in force, and every rule can take effect')];

@@ -79,7 +79,7 @@ function leaseLine({ ledger: { leases, waiting } }: StatusView): readonly string
   return [`leases      ${leases}${waiting === 0 ? '' : `, and ${counted(waiting, 'request')} that wait for devices`}`];
 }
 
-/** What the kubelet does not get although it should. */
+/** The resources that the kubelet does not get although it should. */
 function frontProblems({ resources }: StatusView): readonly string[] {
   const isWrong = (state: string): boolean => state === 'refused' || state === 'too-large';
   const wrong = resources.filter(({ front }) => isWrong(front.state) || front.reason.startsWith(STAYS_WITH));
@@ -135,7 +135,7 @@ function attention({ broker, plugins }: StatusView, now: number, paint: Paint): 
   return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}${example}`;
 }
 
-/** Who is refused again and again: who never came in has no state. */
+/** Plugins that are refused again and again: one that never came in has no state. */
 function refusedAgain({ refused }: StatusView, now: number, paint: Paint): string {
   if (refused.length === 0) return '';
   const listed = refused.slice(0, MOST_LISTED);

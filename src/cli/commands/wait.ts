@@ -10,7 +10,7 @@ import type { Terminal } from '../terminal.js';
 /** From one look to the next: a look costs the daemon well under a millisecond. */
 const LOOK_MS = 200;
 
-/** What is waited for: the phase of the broker, or the state of a plugin or resource. */
+/** The awaited condition: the phase of the broker, or the state of a plugin or resource. */
 interface Condition {
   readonly of: 'phase' | 'plugin' | 'resource';
   readonly name: string;
@@ -49,7 +49,7 @@ export function addWait(program: Command, terminal: Terminal): void {
     });
 }
 
-/** What is not so yet, in a sentence; undefined when all is. */
+/** The first condition that does not hold yet, in a sentence; undefined when all hold. */
 async function firstMissing(client: AdminClient, wanted: readonly Condition[]): Promise<string | undefined> {
   for (const { of, name, is } of wanted) {
     const now = await states(client, of, name);
