@@ -1,4 +1,4 @@
-// `penalty` as it is written, in figures: a rule says what differs, and `off` means that nothing is a strike.
+// `penalty` as it is written, in figures: a rule gives its differences, and `off` means that nothing is a strike.
 import type { PenaltySettings } from '../model/settings.js';
 import { STANDARD_PENALTY } from '../model/standard-penalty.js';
 import type { PenaltyForm, Written } from './file-form.js';
