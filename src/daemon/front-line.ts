@@ -16,13 +16,13 @@ import { frontWire } from '../platform/wire/front-wire.js';
 import type { Core } from './core.js';
 import type { Leases } from './leases.js';
 
-/** What it is made of. */
+/** The parts of the front line. */
 export interface FrontLineParts extends Surroundings {
   readonly live: LiveConfig;
   readonly core: Core;
   readonly events: EventSink;
   readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes' | 'besides'>;
-  /** What connections that we open are guarded with. */
+  /** The guards of connections that the broker opens. */
   readonly guarding: Guarding;
 }
 
@@ -94,7 +94,7 @@ export class FrontLine {
     leases.besides(this.owners);
   }
 
-  /** Begins, once what the checkpoint knows was put back. */
+  /** Begins, once the checkpoint was restored. */
   open(): void {
     this.#kubelet.open();
     this.owners.open();

@@ -1,4 +1,4 @@
-// Wires PodResources: what plugins offer, leases, and what a kubelet says.
+// Wires PodResources: the offers of plugins, leases, and the answers of a kubelet.
 import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
@@ -15,7 +15,7 @@ import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
-/** What is needed. */
+/** The parts of PodResources. */
 export interface PodResourcesParts
   extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed'>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
@@ -26,9 +26,9 @@ export interface PodResourcesParts
     what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
     why: string | undefined,
   ) => void;
-  /** What connections to a kubelet are guarded with. */
+  /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
-  /** What stands towards a kubelet. */
+  /** The front before a kubelet. */
   readonly kubelet?: { readonly front: Pick<Front, 'view'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface PodResourcesParts
 export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
-  // What the front has given to the kubelet is in the kubelet's answer.
+  // Resources that the front offers to the kubelet are in the kubelet's own answer.
   const isTheirs = (name: string): boolean =>
     kubelet !== undefined && parts.kubelet?.front.view(name)?.state === 'fronted';
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));

@@ -1,12 +1,12 @@
-// Who hears of instances, lists and quarantines: every such subscription, in the order in which it is told. A listener that changes something
-// is told of that, as all others are, after the change that it answers (Roster.listeners).
+// The listeners of instances, lists and quarantines, in the order in which they are told. A change that a listener makes is told
+// to all of them after the change that it answers (Roster.listeners).
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { ListListener } from '../model/device-list.js';
 import type { RosterListener } from '../model/instance.js';
 import type { Persistence } from '../checkpoint/persistence.js';
 import type { Core } from './core.js';
 
-/** Who tells, and who hears beside the core. */
+/** The sources, and the listeners beside the core. */
 export interface Subscribers {
   readonly core: Core;
   readonly flood?: FloodGate;
@@ -24,8 +24,7 @@ export function subscribe({ core, flood, persistence, leases, front, faults }: S
   const isThere = <T>(one: T | undefined): one is T => one !== undefined;
   const users = [leases, front, faults].filter(isThere);
   const store = [persistence].filter(isThere);
-  // Told before it is acted upon; on disk after that.
-  // What was kept of a removed socket is put back before anybody asks who listens at its path.
+  // Recorded before it is acted upon; on disk after that. A kept socket is put back before anybody asks who listens at its path.
   roster.listeners.follow(restart, recorder, restart.settling, lifecycle, registrySockets, ...store, ...users);
   inventory.listeners.follow(...store, recorder, ...users);
   flood?.listeners.follow(quarantineResponse, ...store);
