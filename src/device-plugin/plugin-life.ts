@@ -1,5 +1,5 @@
-// The life of a device plugin: it serves, registers, and registers again when its registry was restarted. What differs
-// between a plugin that behaves (serve-device-plugin.ts) and one that is told not to (`sim device`) are its habits.
+// The life of a device plugin: it serves, registers, and registers again when its registry was restarted. A plugin that behaves
+// (serve-device-plugin.ts) and one that is told not to (`sim device`) differ in their habits.
 import path from 'node:path';
 import { identityOf } from './plugin-server.js';
 import { registerOnce, type RegisterOutcome } from './register.js';
@@ -37,7 +37,7 @@ export interface Habits {
   readonly exitCode: number;
 }
 
-/** What answers on its socket. */
+/** The server on its socket. */
 export interface Served {
   readonly isServing: boolean;
   /** Whether it serves, but its socket is not where it was bound. */
@@ -47,7 +47,7 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-/** Who hears of it. */
+/** The listener of a plugin's life. */
 export interface LifeListener {
   readonly registryEvent: (what: RegistryEvent | 'notify-false') => void;
   /** A Register call ended after `ms`. @param retryMs the pause until the next one; undefined where there is none */
@@ -82,7 +82,7 @@ export class PluginLife {
     this.#wakeUp.ring('notify-false');
   }
 
-  /** Ends it; what serves goes on until it is stopped. */
+  /** Ends it; the server goes on until it is stopped. */
   end(): void {
     this.#stopping.abort();
     this.#wakeUp.end();

@@ -1,11 +1,11 @@
-// What tells a plugin that its registry was restarted. Plugins in the field differ in which of these they notice.
+// Watches for the signs that a plugin's registry was restarted. Plugins in the field differ in which of these they notice.
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 import { identityOf } from './plugin-server.js';
 
 /**
- * What makes a plugin register again: kubelet.sock is there anew, is gone, its own socket is not where it was bound, that
- * looked at every so often; or nothing.
+ * The signs on which a plugin registers again: kubelet.sock was created, or removed; its own socket is not where it was bound, by
+ * events or by polling; or none.
  */
 export const WATCH_STYLES = ['create', 'remove', 'own-socket', 'poll', 'never'] as const;
 /** One of WATCH_STYLES. */
@@ -17,7 +17,7 @@ export type RegistryEvent = 'kubelet-socket-created' | 'kubelet-socket-removed' 
 /** How soon a directory that went away is looked for again. */
 const DIRECTORY_AGAIN_MS = 200;
 
-/** What is watched. */
+/** The watched paths. */
 export interface Watched {
   readonly kubeletSocket: string;
   readonly ownDirectory: string;

@@ -66,7 +66,7 @@ class Plugin implements DevicePluginServer {
     this.#lists = new ToldLists(options.minIntervalMs ?? MIN_INTERVAL_MS, (event) => this.#tell(event));
     if (typeof devices !== 'function') this.#lists.set(devices);
     this.registered = new Promise((resolve, reject) => Object.assign(this.#first, { resolve, reject }));
-    // Whoever does not wait for it hears of its failure by the state.
+    // A caller that does not wait for it learns of its failure from the state.
     this.registered.catch(() => undefined);
     const directory =
       options.directory ?? path.join(KUBELET, door === 'register' ? 'device-plugins' : 'plugins_registry');
@@ -148,7 +148,7 @@ class Plugin implements DevicePluginServer {
     return this.stop();
   }
 
-  /** What its life does with it. */
+  /** The server as the plugin's life uses it. */
   #served(): Served {
     const [server, close] = [(): PluginServer | undefined => this.#server, (): Promise<void> => this.#close(false)];
     return {
@@ -242,7 +242,7 @@ class Plugin implements DevicePluginServer {
     this.#tell({ kind: 'refused', code, message, retryInMs });
   }
 
-  /** It is tried again several times a second: what stays the same is told once. Each try has a socket of its own name. */
+  /** It is tried again several times a second: the same failure is told once. Each try has a socket of its own name. */
   #cannotServe(error: NodeJS.ErrnoException): void {
     const problem = error.code ?? error.message;
     if (problem === this.#problem) return;
@@ -254,7 +254,7 @@ class Plugin implements DevicePluginServer {
     try {
       this.#options.on?.(event);
     } catch {
-      // What the author's listener throws is the author's.
+      // An exception of the author's listener is the author's.
     }
   }
 }
