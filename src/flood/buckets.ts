@@ -12,11 +12,11 @@ const MAX_SHARING_UIDS = 256;
 /** The uid of a bucket that belongs to no uid in particular. */
 const ANY_UID = -1;
 
-/** What buckets need. */
+/** The ports of buckets. */
 export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'> {
   /** The most there may be, shared and pinned ones aside. */
   readonly most: () => number;
-  /** Uid of the broker. Who is neither it nor root has a quarter of them, and all of those together three. */
+  /** Uid of the broker. A user that is neither it nor root has a quarter of them, and all of those together three. */
   readonly ownUid: number;
 }
 
@@ -58,7 +58,7 @@ export class Buckets {
     return made;
   }
 
-  /** The plugin keeps a bucket of its own, whoever else comes. The number of pins is bounded by who sets them. */
+  /** The plugin keeps a bucket of its own, however many others come. Callers of this bound the number of pins. */
   pin(key: FloodKey): void {
     const text = keyOf(key);
     this.#pinned.set(text, (this.#pinned.get(text) ?? 0) + 1);

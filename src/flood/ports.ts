@@ -1,10 +1,10 @@
-// What the flood policy is told and what it needs of the rest of the house.
+// The ports of the flood policy.
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { UserOf } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { OpenLimiter } from './limiter.js';
 
-/** What the flood policy needs. */
+/** The ports of the flood policy. */
 export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'log'> {
   readonly openLimiter: OpenLimiter;
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */
@@ -15,6 +15,6 @@ export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'lo
   readonly crowded?: (why: string | undefined) => void;
   /** Counts for plugins whose uid is not known. */
   readonly ownUid: number;
-  /** Who counts as one user. */
+  /** The uids that count as one user. */
   readonly userOf: UserOf;
 }
