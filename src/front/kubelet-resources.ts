@@ -1,8 +1,8 @@
-// The resources that are for the pods of the kubelet: who speaks for each of them, and the calls to its plugin.
+// The resources for the pods of the kubelet: the instance that speaks for each of them, and the calls to its plugin.
 import { optionsOf, type DeviceMethod, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import type { FrontedResources, ResourceNow } from './ports.js';
 
-/** What is asked. */
+/** The sources of resources. */
 export interface KubeletResourcesPorts {
   readonly resources: ServedResources;
   readonly plugins: DevicePlugins;
@@ -10,7 +10,7 @@ export interface KubeletResourcesPorts {
   readonly isTheirs: (resource: string) => boolean;
 }
 
-/** What the front works with. */
+/** The resources as the front uses them. */
 export class KubeletResources implements FrontedResources {
   readonly #ports: KubeletResourcesPorts;
 

@@ -8,7 +8,7 @@ const AHEAD = 3;
 
 /** The pace of one resource. */
 export class ListPace {
-  /** When the next list is due; it may lie further ahead than one period, by what was sent ahead of its time. */
+  /** When the next list is due; it may lie further ahead than one period, by the lists sent ahead of their time. */
   #dueAt = -Infinity;
 
   /** Milliseconds to wait before a list may go. */

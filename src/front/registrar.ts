@@ -24,7 +24,7 @@ const YIELD: BackoffBounds = { firstMs: 60_000, maxMs: 600_000 };
 /** How far it is. */
 export type RegistrarState = 'no-kubelet' | 'registering' | 'fronted' | 'refused';
 
-/** What the registrar needs. */
+/** The ports of the registrar. */
 export interface RegistrarPorts {
   readonly resource: string;
   readonly kubelet: Kubelet;
@@ -88,7 +88,7 @@ export class Registrar {
     }
   }
 
-  /** One look and what follows from it. @returns milliseconds until the next look, if nothing changes before */
+  /** One look and its consequences. @returns milliseconds until the next look, if nothing changes before */
   async #step(): Promise<number> {
     const { kubelet, openStreams, told, clock } = this.#ports;
     this.#isRegistered();
