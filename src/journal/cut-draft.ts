@@ -1,4 +1,4 @@
-// What others spell in an event is cut at the border: everything behind it keeps events, in memory and in files.
+// Foreign spellings in an event are cut at the border: everything behind it keeps events, in memory and in files.
 import { cutWritten } from '../kernel/written.js';
 import type { EventDraft } from '../model/event.js';
 

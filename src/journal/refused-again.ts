@@ -1,5 +1,5 @@
-// Plugins that are refused again and again: each refusal is an event of its own, and a status that counts states would
-// say that all is well, because who never came in has no state.
+// Plugins that are refused again and again: each refusal is an event of its own, and a status that counts states would say that
+// all is well, because a plugin that never came in has no state.
 import type { Clock } from '../kernel/clock.js';
 import type { EventDraft, EventSink } from '../model/event.js';
 import { isTrusted } from '../model/ids.js';
@@ -9,7 +9,7 @@ import { cutDraft } from './cut-draft.js';
 
 /** Refusals in a row from which on it is again and again. */
 const MANY = 3;
-/** Whose last refusal is older than this has given up. */
+/** A plugin whose last refusal is older than this has given up. */
 const OVER_AFTER_MS = 10 * 60_000;
 /** Plugins and sockets that are counted; of more, those that were silent longest are forgotten. */
 const MOST_COUNTED = 1024;
@@ -24,7 +24,7 @@ interface Row {
   sinceMs: number;
   lastMs: number;
   draft: EventDraft;
-  /** Whose it is: of the first who was refused, unless root or the broker's user was. Others may call in anybody's name. */
+  /** The owner: of the first refused caller, unless root or the broker's user was refused. Others may call in anybody's name. */
   uid: number | undefined;
 }
 
@@ -47,13 +47,13 @@ export class RefusedAgain implements EventSink {
     this.#sink.record(event);
     const { plugin = '', socket = '' } = event;
     const key = plugin === '' ? socket : plugin;
-    // It came in, whoever was refused before.
+    // It came in, whichever callers were refused before.
     if (event.type === 'registered' || event.reason === 'confirmed') this.#rows.delete(key);
     if (event.type !== 'refused') return;
     const now = this.#clock.mono();
     const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, uid: event.uid };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
-    // Repeated callers are soon refused for calling too often; the reason before that says what is wrong.
+    // Repeated callers are soon refused for calling too often; the reason before that names the mistake.
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
     const uid = this.#isStranger(event.uid) ? row.uid : event.uid;
     Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft, uid });
@@ -77,7 +77,7 @@ export class RefusedAgain implements EventSink {
     return uid !== undefined && !isTrusted(uid, this.#ownUid);
   }
 
-  /** Who is refused again and again now, the newest refusal first. */
+  /** The plugins that are refused again and again now, the newest refusal first. */
   views(): readonly RefusedView[] {
     const now = this.#clock.mono();
     const wall = this.#clock.wall();

@@ -2,10 +2,10 @@
 import { writtenBytes } from '../kernel/written.js';
 import type { BrokerEvent, EventType } from '../model/event.js';
 
-/** Kept of each plugin, and bytes of them as they are written: more than what happens to an honest one takes. */
+/** Kept of each plugin, and bytes of them as they are written: more than the life of an honest one takes. */
 const PER_PLUGIN = 50;
 const BYTES_PER_PLUGIN = 32 * 1024;
-/** What an event takes beside its texts. */
+/** The bytes of an event beside its texts. */
 const BYTES_BESIDE = 150;
 /** Kept of all together, so that a reader who follows may be a little late. */
 const RECENT = 1000;
@@ -16,13 +16,13 @@ const MOST_FOUND = 500;
 /** Plugins with events; those that were silent longest are forgotten first. */
 const MAX_PLUGINS = 2048;
 /**
- * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are
- * apart, so that they make nobody forgotten who did come in.
+ * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are apart,
+ * so that they displace no plugin that did come in.
  */
 const MAX_STRANGERS = 256;
 const BYTES_PER_STRANGER = 8 * 1024;
 const OF_STRANGERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
-/** Where the broker's own life is kept, apart from what else no plugin is named for: its last starts stay known. No plugin's key. */
+/** The key of the broker's own life, apart from other events that name no plugin: its last starts stay known. No plugin's key. */
 export const BROKER = '/';
 
 /** The last events of one plugin. */
@@ -115,7 +115,7 @@ export class Timeline {
     };
     const newest = (): BrokerEvent[] => [...found.values()].sort((a, b) => a.seq - b.seq).slice(-MOST_FOUND);
     look(this.#recent);
-    // What is told meanwhile may be left out, as it is where one asks a moment earlier.
+    // Events appended meanwhile may be left out, as they are where a caller asks a moment earlier.
     const rows = [...this.#byPlugin.values(), ...this.#strangers.values()];
     for (const [at, { events }] of rows.entries()) {
       if (at % SLICE === SLICE - 1) await rest();
