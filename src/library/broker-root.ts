@@ -9,14 +9,14 @@ import type { Broker, ConfigInput } from './broker-api.js';
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
 const PREFIX = 'pb-';
-/** What mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
+/** The part that mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
 const TEMPORARY_NAME_BYTES = 1 + PREFIX.length + 6;
 
 /** Where a broker of the library lives. */
 export interface BrokerRoot {
   readonly root: string;
   readonly isTemporary: boolean;
-  /** What `--config` is to name. */
+  /** The file for `--config`. */
   readonly configFile: string;
 }
 
@@ -50,7 +50,7 @@ export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | st
   return configFile;
 }
 
-/** Removes what is ours. Idempotent. */
+/** Removes our files. Idempotent. */
 export function removeRoot({ root, isTemporary, configFile }: BrokerRoot): void {
   if (isTemporary) removeTree(root);
   else rmSync(configFile, { force: true });
