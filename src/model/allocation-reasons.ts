@@ -12,13 +12,13 @@ type StatusName =
   | 'RESOURCE_EXHAUSTED'
   | 'UNAVAILABLE';
 
-/** What the table says of a refused call at alloc.sock. */
+/** The table's row of a refused call at alloc.sock. */
 export interface AllocationRefusalSpec {
   /** The status on the wire. */
   readonly status: StatusName;
-  /** What it means, in one line. */
+  /** Its meaning, in one line. */
   readonly about: string;
-  /** What to do. */
+  /** The remedy. */
   readonly remedy: string;
 }
 
@@ -145,7 +145,7 @@ export interface AllocationRefusal {
   readonly retryAfterMs?: number;
 }
 
-/** Why a lease is in its state, or why it ended: what it means, and what to do. */
+/** The reasons for a lease's state, or for its end: the meaning, and the remedy. */
 export const LEASE_REASONS = {
   'device-unhealthy': ['A device of the lease is not healthy any more.', 'Look at the plugin and the device.'],
   'device-missing': [

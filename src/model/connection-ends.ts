@@ -1,11 +1,11 @@
-// The closed table of reasons for which the border ends a connection (docs/specification.md#the-border-of-a-socket). Each code is stable, is logged once
-// per peer, counted, shown in events, and says what to do.
+// The closed table of reasons for which the border ends a connection (docs/specification.md#the-border-of-a-socket). Each code is
+// stable, is logged once per peer, counted, shown in events, and has its remedy.
 
-/** What the table says of one code. */
+/** The row of one code. */
 export interface ConnectionEndSpec {
-  /** What it means, in one line. */
+  /** Its meaning, in one line. */
   readonly about: string;
-  /** What the operator or the plugin's author can do. */
+  /** The remedy for the operator or the plugin's author. */
   readonly remedy: string;
 }
 

@@ -1,6 +1,8 @@
 // The other half of the closed table of reasons: states that are no refusals.
 
-/** Why an instance is in the state it is in, beyond refusals (docs/specification.md#sessions-and-states). What it means, and what to do. */
+/**
+ * The reasons for an instance's state, beyond refusals (docs/specification.md#sessions-and-states): the meaning, and the remedy.
+ */
 export const STATE_REASONS = {
   registering: ['The plugin is being dialled and asked.', 'Wait; the registration has a deadline.'],
   registered: ['The plugin registered and serves.', 'Nothing to do.'],
