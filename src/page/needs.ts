@@ -1,4 +1,4 @@
-// What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
+// The operator's tasks: each with the problem, the remedy and the command to type. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, isOfTime } from '../model/reasons.js';
 import { TROUBLED_REASONS } from '../model/state-reasons.js';
@@ -12,7 +12,7 @@ const REFUSED_MS = 15 * 60_000;
 /** Kinds in the order in which they are shown. */
 const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphaned', 'lease', 'front'];
 
-/** What needs are found in. */
+/** The facts in which needs are found. */
 export interface NeedFacts {
   readonly place: PagePlace;
   readonly head: Omit<StatusView, 'plugins' | 'resources'>;
@@ -38,7 +38,7 @@ interface Found {
   readonly plugins: readonly PluginView[];
 }
 
-/** What is asked again and again, by plugin (`type/name`). */
+/** The facts looked up again and again, by plugin (`type/name`). */
 interface ByPlugin {
   readonly entries: ReadonlyMap<string, readonly PluginView[]>;
   /** Until when each is in quarantine, RFC 3339. */
@@ -200,7 +200,7 @@ function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFac
   };
 }
 
-/** What is wrong with what uses devices. */
+/** The problems of leases and resources. */
 function used({ leases, resources }: NeedFacts): Need[] {
   const needs: Need[] = [];
   const impaired = leases.filter(({ state }) => state === 'impaired');
