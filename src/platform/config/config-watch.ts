@@ -14,13 +14,13 @@ const LOOK_MS = 2000;
 /** The link that a kubelet replaces when a ConfigMap or Secret changes. */
 const SWAPPED_LINK = '..data';
 
-/** What a watch needs. `onChange` is called once per burst of events, also when the content is the same in the end. */
+/** The parts of a watch. `onChange` is called once per burst of events, also when the content is the same in the end. */
 export interface ConfigWatchParts {
   readonly file: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly onChange: () => void;
-  /** How the file looked when it was read (looksOf); what changed since is noticed, however long ago that was. */
+  /** How the file looked when it was read (looksOf); every later change is noticed, however long ago it was made. */
   readonly seen: string;
 }
 

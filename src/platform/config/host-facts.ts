@@ -3,7 +3,7 @@ import type { HostFacts } from '../../config/ports.js';
 import { realDirectory } from '../fs/directories.js';
 import { Peers } from '../peer/peers.js';
 
-/** What this process runs as and where, as far as settings depend on it. */
+/** The user and the environment of this process, as far as settings depend on them. */
 export function hostFacts(env: NodeJS.ProcessEnv = process.env): HostFacts {
   const named = env['NODE_NAME'];
   return {

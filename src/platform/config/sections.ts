@@ -56,7 +56,7 @@ export const socket = section({
     .describe('Group of kubelet.sock, by name or number; inherit: what its directory gives'),
 });
 
-/** What a rule says about allocating. */
+/** The part of a rule about allocating. */
 export const allocateRule = section({
   uids: uids.exactOptional().describe('Uids that may have their devices, beside root'),
   max: count(1, 1_000_000).exactOptional().describe('Devices of one resource that a uid may have at once'),

@@ -1,6 +1,6 @@
-// Plugins' sockets that were removed so that their plugins register afresh. Each keeps a second name in a private folder
-// beside it, so that a plugin which does not notice can be reached again: the first name is put back. What a broker that
-// was killed left there is found at the next start.
+// Plugins' sockets that were removed so that their plugins register afresh. Each keeps a second name in a private folder beside
+// it, so that a plugin which does not notice can be reached again: the first name is put back. The next start finds the folders
+// of a broker that was killed.
 import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
@@ -13,7 +13,10 @@ import type { SocketPaths } from './socket-paths.js';
 
 /** Names in private folders: the inode of the socket, and the name it had. */
 const KEPT_NAME = /^(\d+)-(?!\.{0,2}$)(.*)$/s;
-/** What 0.1 renamed sockets to, and never removed. Whoever gives a socket such a name could remove it, too. */
+/**
+ * The names to which 0.1 renamed sockets, and which it never removed. A user that could give a socket such a name could remove
+ * it, too.
+ */
 const OLD_NAME = /^\.pb-aside-\d+$/;
 
 /** Entries of a directory that are looked at in one go: a machine has a few hundred, others may make more. */
@@ -33,13 +36,13 @@ interface Kept {
   readonly name: string;
 }
 
-/** What is needed of others. */
+/** The ports of the kept sockets. */
 export interface KeptSocketsPorts {
   /** Whether somebody listens on a socket. */
   readonly isListening: (socket: PinnedSocket) => boolean;
   /** The way to directories: one above them may have been exchanged for a link. */
   readonly paths: Pick<SocketPaths, 'inDirectory'>;
-  /** Asked for each of many names: what to wait for before the next one, so that calls are answered meanwhile. */
+  /** Called before each of many names: a promise to wait for, so that calls are answered meanwhile. */
   readonly rest?: () => Promise<void> | undefined;
 }
 
@@ -101,7 +104,7 @@ export class KeptSockets {
     return isBack;
   }
 
-  /** Lets go of what was kept. Unknown keys are ignored. */
+  /** Drops a kept socket. Unknown keys are ignored. */
   discard(key: string): void {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;
@@ -111,12 +114,12 @@ export class KeptSockets {
   }
 
   /**
-   * Takes over what an earlier life of the broker kept in a directory, and removes what 0.1 left there. Of what belongs to
-   * nobody that is known any more, sockets on which somebody listens get their names back. A directory that somebody has
-   * filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
+   * Takes over the sockets that an earlier life of the broker kept in a directory, and removes those that 0.1 left there. Of
+   * sockets whose instance is not known any more, those on which somebody listens get their names back. A directory that somebody
+   * has filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
    * @param isKnown whether somebody will ask for the incarnation with this key
-   * @returns why what is kept there stays as it is: the directory cannot be read or written
+   * @returns why the kept sockets there stay as they are: the directory cannot be read or written
    */
   async adopt(directory: string, isKnown: (key: string) => boolean): Promise<string | undefined> {
     try {
@@ -127,7 +130,7 @@ export class KeptSockets {
     }
   }
 
-  /** Lets the directories go; what is kept stays for the next life of the broker. */
+  /** Closes the directories; kept sockets stay for the next life of the broker. */
   close(): void {
     this.#isClosed = true;
     for (const { pair } of this.#kept.values()) closePair(pair);
@@ -157,7 +160,7 @@ export class KeptSockets {
     }
   }
 
-  /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
+  /** A folder that cannot be adopted stays where it is, and keeps nothing else from being adopted. */
   #adoptFolder(directory: string, folder: PrivateFolder, isKnown: (key: string) => boolean): void {
     try {
       for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#pairOf(directory), folder, name, isKnown);

@@ -1,5 +1,5 @@
-// pluginbroker.v1.Allocator on the wire: decoding is ours, so that a request that cannot be decoded is a refusal with a
-// code like any other, and who calls is what the kernel says of the connection, whatever the request says.
+// pluginbroker.v1.Allocator on the wire: decoding is ours, so that a request that cannot be decoded is a refusal with a code like
+// any other, and the caller is the one that the kernel names for the connection, whatever the request says.
 import {
   Metadata,
   type sendUnaryData,
@@ -43,18 +43,18 @@ const LEASES_A_PAGE = 16;
 type Bytes = Buffer;
 type Settle = (failure: unknown, bytes?: Bytes) => void;
 
-/** What stands behind the service. */
+/** The implementation of the service. */
 export interface AllocBackend {
   readonly allocations: Allocations;
   /** Containers of pods that have devices of a resource, or of any where it is empty. */
   readonly pods: (resource: string) => readonly PodOwner[];
   readonly log: Log;
   readonly ownUid: number;
-  /** Whether the kernel says who calls. Where it cannot be asked, only the broker's own user can open the socket. */
+  /** Whether the kernel identifies callers. Where it cannot be asked, only the broker's own user can open the socket. */
   readonly isExact: boolean;
 }
 
-/** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
+/** Serves the allocator on a door. Returns a function that ends the streams of a lease's followers. */
 export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
   const { allocations, log } = backend;
   const streams = new Set<() => void>();
@@ -114,7 +114,7 @@ export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStre
       const pods = isOperator ? backend.pods(resource).map(podMessage) : [];
       const leases = [...allocations.list(caller, resource), ...pods];
       let at = 0;
-      // A page is made when the one before has left: who does not read costs a page, not all leases.
+      // A page is made when the one before has left: a client that does not read costs a page, not all leases.
       const write = (): void => {
         while (at < leases.length) {
           const page = leases.slice(at, at + LEASES_A_PAGE);
@@ -241,7 +241,7 @@ function leaseMessage(lease: Lease, cdi: ReturnType<Allocations['cdiOf']>): Para
   };
 }
 
-/** A pod in the place of a lease: what the kubelet gave it is not ours to release. */
+/** A pod in the place of a lease: its devices are the kubelet's to release, not ours. */
 function podMessage({
   namespace,
   pod,
@@ -263,7 +263,7 @@ class UnknownCaller extends Error {
   override readonly message = 'the kernel does not say who calls';
 }
 
-/** Whatever was thrown, as a refusal; what nobody expected is logged and answered INTERNAL. */
+/** Any exception, as a refusal; an unexpected one is logged and answered INTERNAL. */
 function failureOf(failure: unknown, log: Log): unknown {
   if (failure instanceof WireError) {
     return { code: 'WANT_INVALID', message: `the request cannot be decoded: ${failure.message}` };

@@ -1,4 +1,4 @@
-// What stands before plugins that we call: the same budgets as before those that call us, and who exceeds them is told.
+// The guard before plugins that we call: the same budgets as before those that call us, and an exceeding is reported.
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';
@@ -7,7 +7,7 @@ import type { GuardSettings } from '../../model/settings.js';
 import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
 
-/** What is needed. */
+/** The ports of the guard. */
 export interface GuardingPorts {
   readonly clock: Clock;
   readonly log: Log;
@@ -15,7 +15,7 @@ export interface GuardingPorts {
   readonly guard: () => GuardSettings;
   /** The user of the broker. */
   readonly ownUid: number;
-  /** Who counts as one user. */
+  /** The uids that count as one user. */
   readonly userOf: UserOf;
   /** Counted for metrics. */
   readonly count: (what: 'ended') => void;

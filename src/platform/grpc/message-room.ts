@@ -1,14 +1,14 @@
 // Room for messages that are not whole yet. A list of 16 MiB whose last byte never comes is kept until it does, and a user may
-// have hundreds of plugins: so that nobody fills the memory with halves, such messages of one user are taken in turn. Who has no
-// room is not read, and flow control holds it back.
+// have hundreds of plugins: so that nobody fills the memory with halves, such messages of one user are taken in turn. A peer
+// without room is not read, and flow control holds it back.
 
 import type { UserOf } from '../../model/ids.js';
 
 /** Messages up to this length need no room: one for each call of all plugins is little. */
 export const SMALL_BYTES = 64 * 1024;
-/** What one user may have begun; a single message is always taken, however large the configuration lets it be. */
+/** The bytes that one user may have begun; a single message is always taken, however large the configuration lets it be. */
 const USER_BYTES = 16 * 1024 * 1024;
-/** What all users may have begun. */
+/** The bytes that all users may have begun. */
 const ALL_BYTES = 4 * USER_BYTES;
 
 /** The reservation of one message. */
@@ -45,13 +45,13 @@ interface User {
 export class MessageRoom {
   readonly #isTrusted: (uid: number) => boolean;
   readonly #userOf: UserOf;
-  /** Those who hold or wait; whose turn is next comes first. */
+  /** Users that hold or wait; the one whose turn is next comes first. */
   readonly #users = new Map<number, User>();
   #held = 0;
 
   /**
-   * @param isTrusted whose messages need no room: root's and the broker's user's
-   * @param userOf who counts as one user
+   * @param isTrusted the users whose messages need no room: root and the broker's
+   * @param userOf the uid of the user that a uid counts for
    */
   constructor(isTrusted: (uid: number) => boolean, userOf: UserOf) {
     this.#isTrusted = isTrusted;
@@ -65,7 +65,7 @@ export class MessageRoom {
     return { take: (bytes, granted) => this.#take(user, bytes, granted) };
   }
 
-  /** What each user holds that holds anything, bytes. */
+  /** The bytes that each user holds, of those that hold any. */
   held(): readonly number[] {
     return [...this.#users.values()].map(({ held }) => held).filter((held) => held > 0);
   }

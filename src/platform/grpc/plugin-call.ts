@@ -1,5 +1,5 @@
-// One call on a connection of ours: a request, and messages until a status. What comes is read only while somebody wants
-// it; what is not read stays with the sender (flow control).
+// One call on a connection of ours: a request, and messages until a status. Messages are read only while somebody wants them;
+// unread ones stay with the sender (flow control).
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
@@ -8,7 +8,7 @@ import { framed, MessageReader, type UnreadableMessage } from './message-reader.
 import { SMALL_BYTES, type MessageReservation, type UserRoom } from './message-room.js';
 import type { PluginLink } from './plugin-link.js';
 
-/** Between processes of one machine the longest message takes a second; who stops in the middle of one hangs. */
+/** Between processes of one machine the longest message takes a second; a peer that stops in the middle of one hangs. */
 const WHOLE_WITHIN_MS = 30_000;
 
 /** How a call ended. */
@@ -17,7 +17,7 @@ export interface CallEnd extends AnswerStatus {
   readonly isPeers: boolean;
 }
 
-/** Who made a call. Nothing is called back before PluginCall.begin() has returned. */
+/** The caller. Nothing is called back before PluginCall.begin() has returned. */
 export interface CallListener {
   /** A message came, while it was wanted. */
   message(bytes: Buffer): void;
@@ -25,7 +25,7 @@ export interface CallListener {
   ended(end: CallEnd): void;
 }
 
-/** What calls of one connection have in common. */
+/** The shared bounds of the calls of one connection. */
 export interface CallBounds {
   /** The largest message taken. */
   readonly maxMessageBytes: number;
@@ -42,7 +42,10 @@ export class PluginCall {
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
   #place: MessageReservation | undefined;
-  /** Of messages that are whole, in order, until whoever takes them has done with them: it may keep them waiting. Undefined: it needed none. */
+  /**
+   * Of messages that are whole, in order, until their reader has done with them: it may keep them waiting. Undefined: it needed
+   * none.
+   */
   readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
@@ -50,7 +53,7 @@ export class PluginCall {
   readonly #ready: Buffer[] = [];
   #isWanted = false;
   #http: number | undefined;
-  /** What the peer said at the end; messages before it may still have to be read. */
+  /** The peer's status at the end; messages before it may still have to be read. */
   #said: AnswerStatus | undefined;
   #isUnreadable = false;
   #isClosed = false;
@@ -101,7 +104,7 @@ export class PluginCall {
     this.#finish({ status, details, isPeers: false }, true);
   }
 
-  /** The peer answered what cannot be taken: the call ends with this status. */
+  /** The peer's answer cannot be taken: the call ends with this status. */
   refuse(status: number, details: string): void {
     this.#finish({ status, details, isPeers: true }, true);
   }
@@ -199,7 +202,7 @@ export class PluginCall {
     this.#listener.message(message);
   }
 
-  /** A page of HTML is no message: what HTTP says of it counts. */
+  /** A page of HTML is no message: the status of HTTP counts. */
   #unreadable({ message, isTooLarge }: UnreadableMessage): void {
     const isHttp = this.#http !== undefined && this.#http !== 200;
     const { status, details } = isHttp
@@ -243,7 +246,7 @@ export class PluginCall {
     if (stream !== undefined) {
       // A call that was answered before its request had left would be kept with it until the connection ends.
       if (isGivenUp || !stream.writableFinished) this.#link.giveUp(stream);
-      // Else what is still under way would keep the call from closing.
+      // Otherwise data under way would keep the call from closing.
       stream.resume();
     }
     this.#listener.ended(end);

@@ -10,7 +10,7 @@ import { MessageMeter } from './message-meter.js';
 
 /** A DATA frame of so many octets is worth an object of its own; smaller ones are gathered. */
 const WORTH_BYTES = 1024;
-/** What is gathered of one call at most; far less than the window of a connection, which it takes up meanwhile. */
+/** Bytes gathered of one call at most; far less than the window of a connection, which they take up meanwhile. */
 const GATHERED_BYTES = 2048;
 /** An answer begins with one header block and ends with another; every further one is informational (1xx). */
 const BLOCKS_OF_A_CALL = 2;
@@ -60,7 +60,7 @@ export class Answers extends FrameCutter {
     this.#calls.set(stream, { blocks: 0, meter: new MessageMeter(), gathered: undefined, bytes: 0 });
   }
 
-  /** We gave a call up. What was gathered of it still has to be seen by the client, which accounts for windows. */
+  /** We gave a call up. The gathered bytes of it still have to be seen by the client, which accounts for windows. */
   givenUp(stream: number): void {
     this.#leftOver.push(...this.#release(stream));
     this.#calls.delete(stream);
@@ -185,7 +185,7 @@ export class Answers extends FrameCutter {
     const isPadded = (head.flags & FLAG.PADDED) !== 0;
     const start = at + HEAD_BYTES + (isPadded ? 1 : 0);
     const content = head.length - (isPadded ? 1 + (bytes[at + HEAD_BYTES] ?? 0) : 0);
-    // Padding takes up windows, so it cannot be taken out; who pads sends frames that carry less than they cost.
+    // Padding takes up windows, so it cannot be taken out; a peer that pads sends frames that carry less than they cost.
     if (isPadded || (content <= 0 && !endsStream)) this.#guard.count('emptyFrames');
     if (content < 0) throw malformed('DATA with more padding than payload');
     const call = this.#calls.get(head.stream);
@@ -231,7 +231,7 @@ export class Answers extends FrameCutter {
     return out;
   }
 
-  /** What was gathered of a call, as a frame. */
+  /** The gathered bytes of a call, as a frame. */
   #release(stream: number): readonly Buffer[] {
     const call = this.#calls.get(stream);
     if (call?.gathered === undefined) return [];

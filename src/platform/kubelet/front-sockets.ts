@@ -117,7 +117,7 @@ class BoundSocket {
       const unseen = `.${randomBytes(6).toString('hex')}`;
       await listening(server, folder.at(unseen));
       server.on('error', () => undefined); // accepting failed once: the kubelet tries again
-      // What is there is a leftover of ours: nobody else may write this folder.
+      // A file there is a leftover of ours: nobody else may write this folder.
       folder.rename(unseen, folder, this.#name);
       const bound = folder.incarnation(this.#name);
       this.#key = bound === undefined ? undefined : incarnationKey(bound);

@@ -1,4 +1,4 @@
-// What can be seen of the processes and control groups that leases are bound to: /proc and the cgroup file system.
+// The visible state of the processes and control groups that leases are bound to: /proc and the cgroup file system.
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
@@ -19,12 +19,12 @@ const MACHINE: Mounts = { proc: '/proc', mounts: ['/sys/fs/cgroup', '/sys/fs/cgr
 const EVENTS = 'cgroup.events';
 /** Longer ones have no name for the kernel (path_resolution(7); the last byte is its end). */
 const LONGEST_PATH = 4095;
-/** What a look at a group says that is not there. */
+/** The errors of a look at a group that is not there. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /**
- * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws,
- * whatever a user has called its groups; the names of groups are bytes, one in each character (latin1).
+ * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws, even
+ * for odd names of groups; they are bytes, one in each character (latin1).
  *
  * @param machine where the kernel shows processes and groups
  */

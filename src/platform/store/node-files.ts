@@ -1,10 +1,11 @@
-// Files of the machine: regular ones only, whatever has their names. Callback functions of node:fs: one operation of ours is one after the other in libuv's pool.
+// Files of the machine: regular ones only; other files of such names are refused. Callback functions of node:fs: one operation of
+// ours is one after the other in libuv's pool.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
-/** What is no regular file may not be waited for (a FIFO without a writer), and a link may lead anywhere. */
+/** A file that is not regular may not be waited for (a FIFO without a writer), and a link may lead anywhere. */
 const WARY = O_NOFOLLOW | O_NONBLOCK;
 /** Something that is no regular file has a name of ours. */
 const FOREIGN: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFTYPE']);
@@ -13,7 +14,7 @@ const SMALL_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
-/** The real files. Holds nothing open but what it gave out. */
+/** The real files. Holds nothing open but the files it returned. */
 export const nodeFiles: FilePort = {
   makeDirectory: async (path) => {
     try {
@@ -153,7 +154,7 @@ async function sizeOf(fd: number, path: string): Promise<number> {
   throw Object.assign(new Error(`EFTYPE: ${path} is not a regular file`), { code: 'EFTYPE' });
 }
 
-/** Closes what is no regular file. @throws EFTYPE */
+/** Closes a file that is not regular. @throws EFTYPE */
 async function onlyFiles(fd: number, path: string): Promise<void> {
   try {
     await sizeOf(fd, path);
