@@ -31,7 +31,7 @@ export class CallerRates {
     const bucket = known ?? { permits: BURST, atMs: now };
     bucket.permits = Math.min(BURST, bucket.permits + ((now - bucket.atMs) / 1000) * PER_SECOND);
     bucket.atMs = now;
-    // The order of the map is that of the last calls, so that who has been silent longest is looked at first.
+    // The order of the map is that of the last calls, so that the caller that has been silent longest is looked at first.
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
     if (known === undefined) this.#forget(now);
