@@ -1,4 +1,4 @@
-// What follows from a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
+// The consequences of a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
 // `lifecycle.ts` gathers the facts and carries out the actions.
 import { isConnected, isLive, isReplaced, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
@@ -17,7 +17,7 @@ const FLOOD_PAUSE_INTERVALS = 10;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
 
-/** What is known beside the instance. */
+/** The facts beside the instance. */
 export interface Facts {
   /** Instances of its plugin, newest registration first, itself among them. */
   readonly siblings: readonly Instance[];
@@ -33,14 +33,14 @@ export interface Facts {
   readonly updateIntervalMs: number;
 }
 
-/** What is to be done. */
+/** The actions to carry out. */
 export type Action =
   | { readonly do: 'note-ready' }
   | { readonly do: 'note-lost'; readonly failures: number }
   /** Its session is closed; nothing is reported by it any more. */
   | { readonly do: 'end-session' }
   | { readonly do: 'drop-lists' }
-  /** It came true by itself; a pull that runs is what made it true, and ends by itself. */
+  /** It came true by itself; a pull that runs has made it true, and ends by itself. */
   | { readonly do: 'cancel-sleeping-pull' }
   /** Nobody comes back to it. */
   | { readonly do: 'cancel-pull' }
@@ -51,7 +51,7 @@ export type Action =
   | { readonly do: 'retire'; readonly whom: Instance };
 
 /**
- * What follows from a change.
+ * The consequences of a change.
  *
  * @param instance as it is now
  * @param before its state before the change
@@ -82,7 +82,7 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
   }
 }
 
-/** What follows when an instance took over: what it replaces is let go only now (make before break). */
+/** The consequences when an instance took over: its predecessors are let go only now (make before break). */
 export function afterServing(instance: Instance, { siblings, coexist }: Pick<Facts, 'siblings' | 'coexist'>): Action[] {
   if (instance.state === 'connecting' || coexist) return [];
   const isLate = siblings.some((one) => one.seq > instance.seq && one.isServing && isConnected(one));
@@ -93,8 +93,8 @@ export function afterServing(instance: Instance, { siblings, coexist }: Pick<Fac
 }
 
 /**
- * What stands while the socket of a connected plugin is not at its path: it goes on serving, and says so.
- * A plugin of the watcher door is `orphaned` until its newcomer was asked, whatever becomes of the path meanwhile.
+ * The reason while the socket of a connected plugin is not at its path: it goes on serving, and says so. A plugin of the watcher
+ * door is `orphaned` until its newcomer was asked, whatever happens to the path meanwhile.
  *
  * @param key the incarnation at its path now; undefined: none
  * @returns undefined while the path is its own
@@ -107,7 +107,12 @@ export function lostPath({ door, socketKey }: Instance, key: string | undefined)
   return { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' };
 }
 
-/** What a look at the path of a connected plugin comes to. @param key as for `lostPath` @returns undefined: nothing new */
+/**
+ * The result of a look at the path of a connected plugin.
+ *
+ * @param key as for `lostPath`
+ * @returns undefined: nothing new
+ */
 export function afterLook(instance: Instance, key: string | undefined): InstanceReport | undefined {
   const lost = lostPath(instance, key);
   if (lost !== undefined) return instance.reason === 'recycled' ? undefined : lost;

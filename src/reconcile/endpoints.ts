@@ -29,8 +29,8 @@ export class Endpoints {
   };
 
   /**
-   * For asking an incumbent without a session; whoever asks releases it. What a quarantine or its removed socket keeps out
-   * is no incumbent.
+   * For asking an incumbent without a session; the caller releases it. An instance kept out by a quarantine or by the removal of
+   * its socket is no incumbent.
    */
   readonly forAsking = (instance: Instance | undefined): PinnedSocket | undefined => {
     if (instance === undefined || instance.state === 'quarantined' || instance.reason === 'socket-removed') {
@@ -39,7 +39,7 @@ export class Endpoints {
     return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
   };
 
-  /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
+  /** The endpoint as it is at its path now, when it is the very incarnation that is known. The caller releases it. */
   #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {
     // Most often it is not, because the file has gone: known without an exception for each.
     if (this.#ports.keyAt(file) !== endpointKey) return undefined;

@@ -23,21 +23,21 @@ import { hasVanished } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
-/** What enrolment needs. */
+/** The ports of enrolment. */
 export interface EnrolmentPorts {
   readonly admission: Admitter;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
   readonly lane: KeyedLane;
-  /** Where a registration is made durable; what cannot be written now is written later, and the plugin serves meanwhile. */
+  /** Makes registrations durable; one that cannot be written now is written later, and the plugin serves meanwhile. */
   readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Where the socket of a request is, as far as that can be said of what was refused. */
+  /** The socket of a request, as far as it can be told for a refused one. */
   readonly whereIs: (request: RegistrationRequest) => string;
-  /** What is done with reports of handlers (grace, pulls); the roster is changed by it. */
+  /** Acts on the reports of handlers (grace, pulls), and changes the roster by them. */
   readonly lifecycle: InstanceReports;
   /** Knows whether the broker comes back to an instance by itself, at a time of its own. */
   readonly reconciler: Pick<Reconciler, 'has'>;
@@ -52,7 +52,7 @@ export class Enrolments implements Enroller {
   }
 
   /**
-   * Takes a plugin in, or says why not. Never rejects: refusals are values, and what a handler throws becomes one.
+   * Takes a plugin in, or says why not. Never rejects: refusals are values, and an exception of a handler becomes one.
    *
    * @param signal gives up; its reason may be a Refused that says so, or a PendingDropped: then nobody was refused
    */
@@ -87,7 +87,7 @@ export class Enrolments implements Enroller {
       if (handler === undefined) throw new Error(`admission let in the type ${request.type} that no handler serves`);
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
       const key = handler.serialBy === 'plugin' ? pluginKey(request) : id;
-      // Whoever gave up while others of its name were registering is not taken in when its turn comes.
+      // A caller that gave up while others of its name were registering is not taken in when its turn comes.
       const register = (): Promise<Outcome> => this.#register(request, verdict, handler, id, seq, signal);
       return await this.#ports.lane.run(key, register, signal);
     } finally {
@@ -115,7 +115,7 @@ export class Enrolments implements Enroller {
     const wasFallback = request.pulled && known !== undefined && isReplaced(known);
     const refusedNow = verdict.recheck();
     if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
-    // A pull is no new registration: it does not overtake those who registered meanwhile.
+    // A pull is no new registration: it does not overtake plugins that registered meanwhile.
     const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
     const { state } = instance;
     const told: InstanceReport[] = [];
@@ -166,7 +166,7 @@ export class Enrolments implements Enroller {
     await this.#ports.store.persist(known);
   }
 
-  /** A socket has said its name: whoever was presumed there under another one is not. */
+  /** A socket has told its name: a plugin presumed there under another one is not there. */
   #correct({ type, name, endpointKey, endpointPath }: Instance): void {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;
@@ -175,7 +175,7 @@ export class Enrolments implements Enroller {
     }
   }
 
-  /** What ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */
+  /** The report that ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */
   #endedSince(before: PluginState, instance: Instance): InstanceReport | undefined {
     const { state, reason, message } = instance;
     if (this.#ports.roster.get(instance.id) !== instance) return { state: 'gone', reason: 'deregistered', message };
@@ -259,7 +259,7 @@ function overRefusal({ name }: Instance, { state, reason, message }: InstanceRep
   return { code: reason === 'deregistered' ? 'DEREGISTERED' : 'HANDLER_FAILED', message: sentence };
 }
 
-/** What was thrown, as a refusal. */
+/** An exception, as a refusal. */
 function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
   if (failure instanceof Refused) return failure.refusal;
   const why = failure instanceof Error ? failure.message : String(failure);

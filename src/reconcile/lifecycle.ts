@@ -1,4 +1,4 @@
-// Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts), and does that.
+// Follows the roster: gathers the facts of each change, has the consequences decided (consequences.ts), and carries them out.
 import type { Clock } from '../kernel/clock.js';
 import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
 import { isTransient, type Reason, type StateReason } from '../model/reasons.js';
@@ -24,20 +24,20 @@ import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
-/** What lifecycle needs. */
+/** The ports of lifecycle. */
 export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly clock: Clock;
-  /** The policy in force, asked when it is needed: a reload counts for those who live, too. */
+  /** The policy in force, read when it is needed: a reload counts for living plugins, too. */
   readonly policies: { policyFor(type: string, name: string, socket: string): PluginPolicy };
   /** Lets go of lists that do not count any more. Inventory (inventory/inventory) does. */
   readonly lists: { drop(instanceId: string): void };
   readonly endpoints: Pick<Endpoints, 'isListening'>;
   readonly sockets: Pick<EndpointPorts, 'keyAt'>;
-  /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
+  /** Names the loss of a plugin that was given a reason to restart itself: it stays `restored`. */
   readonly settling: Pick<Settling, 'lossOf'>;
 }
 
@@ -76,7 +76,7 @@ export class Lifecycle implements RosterListener, InstanceReports {
     if (wasHeld && isConnected(instance) && instance.door === 'register') this.#checkPath(instance);
   }
 
-  /** What a handler cannot know: whether somebody listens still, and whose the plugin's path is. */
+  /** Facts that a handler cannot know: whether the plugin still listens, and which socket is at its path. */
   #honest(instance: Instance, report: InstanceReport): InstanceReport {
     if (report.state === 'ready' && report.reason !== 'recycled' && isConnected(instance)) {
       // At the watcher door a vanished socket is a de-registration, which is not told here.
@@ -88,7 +88,7 @@ export class Lifecycle implements RosterListener, InstanceReports {
     return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };
   }
 
-  /** An instance took over: what it replaces is let go only now (make before break). */
+  /** An instance took over: its predecessors are let go only now (make before break). */
   serving(id: string): void {
     const instance = this.#ports.roster.get(id);
     if (instance === undefined) return;

@@ -50,7 +50,7 @@ export function isVanished(refusal: Refusal): boolean {
   return VANISHED.has(refusal.code);
 }
 
-/** What a refused attempt to bring a plugin back comes to: none more, or another when the refusal allows it. */
+/** The result of a refused attempt to bring a plugin back: no further attempt, or another when the refusal allows it. */
 export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
   if (isFinal(refusal)) return { done: true };
   const again = { done: false, atLeastMs: refusal.retryAfterMs ?? 0 } as const;
@@ -66,9 +66,9 @@ export function hasVanished(request: RegistrationRequest, refusal: Refusal): boo
 }
 
 /**
- * The request with which an instance is pulled: what it said when it registered, for exactly that incarnation.
+ * The request with which an instance is pulled: its own data of its registration, for exactly that incarnation.
  *
- * @param expected the incarnation that is meant, when it is a successor at the same path
+ * @param expected the incarnation to be pulled, when it is a successor at the same path
  */
 export function pullRequest(instance: Instance, expected = instance.socketKey): RegistrationRequest {
   const socket = instance.door === 'watcher' ? instance.enrolment?.socket : undefined;
@@ -81,7 +81,7 @@ export function pullRequest(instance: Instance, expected = instance.socketKey): 
     endpoint: instance.endpointPath,
     expected,
     ...(socket === undefined ? {} : { socket }),
-    // Who called for one incarnation has not called for its successor: there, whoever listens is asked.
+    // The caller of one incarnation has not called for its successor: there, the listener is asked.
     ...(instance.caller === undefined || expected !== instance.socketKey ? {} : { caller: instance.caller }),
   };
 }
