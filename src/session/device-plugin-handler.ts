@@ -18,12 +18,12 @@ const SUPPORTED_VERSIONS = [DEVICE_PLUGIN_VERSION] as const;
 /** How long the incumbent has to prove that it lives (duplicates: keep-alive). */
 const ALIVE_WITHIN_MS = 1000;
 
-/** What the handler is given. */
+/** The ports of the handler. */
 export interface DevicePluginPorts {
   readonly dialler: PluginDialler;
   readonly lists: ListSink;
   readonly remover: SocketRemover;
-  /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
+  /** The endpoint of exactly that incarnation, held once for the caller; undefined when it is gone or kept out. */
   readonly endpointOf: (instanceId: string) => PinnedSocket | undefined;
   readonly clock: Clock;
   readonly random: Random;
