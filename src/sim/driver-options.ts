@@ -4,7 +4,7 @@ import { DRIVER_LEAVES, type DriverLifeOptions } from './driver-life.js';
 import { SPEECHES } from '../device-plugin/plugin-server.js';
 import { count, duration, type SimOption } from './sim-option.js';
 
-/** What every simulated driver is told. */
+/** The options of every simulated driver. */
 export interface DriverSimOptions extends DriverLifeOptions {
   readonly driver: string;
   /** The directory of driver sockets, absolute. */
@@ -15,7 +15,7 @@ export interface DriverSimOptions extends DriverLifeOptions {
   readonly fault: readonly Fault[];
 }
 
-/** Options about who it is and where; `plugins` and `registry` have no default: the caller knows the root. */
+/** Options about its name and paths; `plugins` and `registry` have no default: the caller knows the root. */
 export function placeOptions(driver: string): readonly SimOption<keyof DriverSimOptions>[] {
   return [
     { key: 'driver', flags: '--driver <name>', help: 'driver name', default: driver },

@@ -1,5 +1,5 @@
-// Everything that can be said to `sim device`. The groups are: who it is, what it reports, how it registers, how it lives
-// with its registry, and how it misbehaves.
+// All options of `sim device`. The groups are: its identity, its reports, its registration, its life with its registry, and its
+// misbehaviour.
 import { SPEECHES, type Speech } from '../../device-plugin/plugin-server.js';
 import { WATCH_STYLES, type WatchStyle } from '../../device-plugin/registry-watch.js';
 import { count, duration, wordsOf, type SimOption } from '../sim-option.js';
@@ -11,7 +11,7 @@ const ANSWERS = ['retry', 'exit', 'hang'] as const;
 const EVENT_ACTS = ['register', 'restart', 'exit'] as const;
 const LEAVES = ['clean', 'goodbye', 'abrupt'] as const;
 
-/** What a simulated device plugin is told; durations are milliseconds. */
+/** The options of a simulated device plugin; durations are milliseconds. */
 export interface DeviceSimOptions extends AllocationOptions {
   readonly resource: string;
   readonly door: (typeof DOORS)[number];
