@@ -16,7 +16,7 @@ export interface Directories {
   readonly configFile: string;
   readonly state: string;
   readonly brokerSocket: string;
-  /** What the plugin takes for its kubelet directory, as the broker sees it. */
+  /** The plugin's kubelet directory, as the broker sees it. */
   readonly kubelet: string;
   readonly devicePlugins: string;
   readonly registry: string;
@@ -72,7 +72,7 @@ function configOf(directories: Directories, isBound: boolean): object {
   };
 }
 
-/** Removes what was made. */
+/** Removes the directories made for the run. */
 export function removeDirectories({ own }: Directories): void {
   removeTree(own);
 }

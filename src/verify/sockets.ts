@@ -1,5 +1,5 @@
-// Sockets that scenarios remove, in directories that others may write: `verify --attach` runs as root, and a path can be led
-// elsewhere by whoever exchanges a directory in it for a link. Each is removed by its name in the directory that it is in.
+// Sockets that scenarios remove, in directories that others may write: `verify --attach` runs as root, and a user that exchanges
+// a directory in a path for a link can lead it elsewhere. Each is removed by its name in the directory that it is in.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible, isDone } from '../kernel/if-possible.js';
@@ -12,8 +12,8 @@ import type { Directories } from './directories.js';
 type Kubelets = 'devicePlugins' | 'kubeletSocket';
 
 /**
- * Removes the sockets that plugins registered, wherever below the doors they are. What has the name of one by now, and a
- * socket that a link leads to, stays.
+ * Removes the sockets that plugins registered, wherever below the doors they are. A newer file of the same name, and a socket
+ * that a link leads to, stay.
  *
  * @returns the names that were removed
  */
@@ -62,7 +62,7 @@ export function removePluginSockets(directories: Pick<Directories, Kubelets>, wi
   return removed;
 }
 
-/** Does something in a directory that is configured. @throws NodeJS.ErrnoException, and what `work` throws */
+/** Works in a directory that is configured. @throws NodeJS.ErrnoException, and the errors of `work` */
 function inConfigured<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
   const pinned = PinnedDirectory.openConfigured(directory);
   try {

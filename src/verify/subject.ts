@@ -11,7 +11,7 @@ export interface Life {
   readonly signal: NodeJS.Signals | undefined;
 }
 
-/** What scenarios do with a plugin. */
+/** A plugin as scenarios use it. */
 export interface Subject {
   /** Whether its processes are ours to start and to stop. */
   readonly isOurs: boolean;
@@ -25,7 +25,7 @@ export interface Subject {
   readonly isBetweenLives: boolean;
   /** Starts it. Does nothing for one that runs already. */
   start(): void;
-  /** Ends all its processes: asks them to, and kills what is left after a while (milliseconds). */
+  /** Ends all its processes: asks them to, and kills the remaining ones after a while (milliseconds). */
   stop(kindMs?: number): Promise<void>;
   /** Kills all its processes without waiting. */
   killNow(): void;
@@ -38,11 +38,11 @@ export interface Subject {
   signal(pid: number, signal: NodeJS.Signals): boolean;
   /** Bytes that it wrote. */
   readonly written: number;
-  /** The end of what it wrote. */
+  /** The end of its output. */
   output(): string;
   /** The last line it wrote, or the message of its panic; may be empty. */
   lastLine(): string;
-  /** The message of a crash in what it wrote after so many bytes (see `written`); undefined where there is none. */
+  /** The message of a crash in its output after so many bytes (see `written`); undefined where there is none. */
   crashSince(written: number): string | undefined;
 }
 

@@ -122,7 +122,7 @@ async function isBackWithoutSocket(rig: Rig): Promise<boolean> {
   return end === undefined ? rig.isRenewed(before) : rig.served(NOTICED_MS);
 }
 
-/** Stops it: what a handler closed twice is found then. */
+/** Stops it: a handler that is closed twice is found then. */
 async function endsWell(rig: Rig): Promise<void> {
   const { subject } = rig;
   const { written } = subject;
