@@ -23,7 +23,10 @@ const LOOK_AGAIN_MS = 20;
 const LATER = 1 / 4;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
-/** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
+/**
+ * Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to
+ * three.
+ */
 const MAX_VERSIONS_BYTES = 1024;
 
 /** The ports of admission. */
