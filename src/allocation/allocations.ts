@@ -64,7 +64,7 @@ export class Allocations implements LeaseSource {
     return this.keeper.cdiOf(id);
   }
 
-  /** Leases and marks that have devices of a resource; what `allocated` counts. */
+  /** Leases and marks that have devices of a resource; `allocated` counts them. */
   allocatedOf(resource: string): ReadonlyMap<string, Lease> {
     return this.#ledger.takenOf(resource);
   }
