@@ -20,7 +20,7 @@ const BARS_MS = 5000;
 const KEYS = [
   ['/', 'go to the filter of plugins'],
   ['j, k', 'next and previous plugin'],
-  ['Enter', 'open what has the focus'],
+  ['Enter', 'open the focused row'],
   ['p', 'pause, go on'],
   ['?', 'these keys'],
 ] as const;

@@ -95,7 +95,7 @@ export class Needs {
       h(
         'li',
         { class: 'note' },
-        'http.listen is no loopback address: whoever reaches it sees names, paths and uids here. It shows, and changes, nothing more.',
+        'http.listen is no loopback address: every client that reaches it sees names, paths and uids here. It shows, and changes, nothing more.',
       );
     if (needs.length === 0) fill(this.#list, h('li', { class: 'well' }, 'Nothing needs you.'), open);
     else fill(this.#list, ...needs.map(needItem), open);
