@@ -47,7 +47,7 @@ export function withWants(command: Command): Command {
     .option('--wait <duration>', 'how long to wait until there are enough, such as 30s or 1h', waitOption, 0)
     .option(
       '--owner <namespace/name[/part]>',
-      'for whom, as others are shown it (default: what the process is part of)',
+      'the owner, as others are shown it (default: the group of the process)',
       ownerOption,
     );
 }

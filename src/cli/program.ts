@@ -71,7 +71,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addServe(program, () => parts.start('serve'));
   addCheckConfig(program, terminal, parts.readConfig);
   addDoctor(program, terminal, parts.readConfig);
-  program.commandsGroup('What it sees:');
+  program.commandsGroup('Observing:');
   addStatus(program, terminal);
   addPlugins(program, terminal);
   addResources(program, terminal);
@@ -84,7 +84,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addAllocate(program, terminal);
   addRelease(program, terminal);
   addAllocations(program, terminal);
-  program.commandsGroup('What an operator does:');
+  program.commandsGroup('Operating:');
   addOperatorCommands(program, terminal);
   addReload(program, terminal);
   addFront(program, terminal);

@@ -26,8 +26,8 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
     read(path.resolve(file ?? path.join(rootOf(options), 'state', 'checkpoint.json')));
 
   withFile(checkpoint.command('show'))
-    .summary('what is in it')
-    .description('Shows what is in a checkpoint. A damaged one is shown as far as it can be read.')
+    .summary('its contents')
+    .description('Shows the contents of a checkpoint. A damaged one is shown as far as it can be read.')
     .action(async (file: string | undefined, options: Options) => {
       const contents = await look(file, options);
       if (options.output === 'json') terminal.write(`${visibleJson(contents, false)}\n`);

@@ -36,7 +36,7 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
   withOutput(program.command('doctor'))
     .summary('check directories, sockets, limits and how plugins reach us')
     .description(
-      'Checks what the daemon needs of the machine and says what to do: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
+      'Checks the needs of the daemon on this machine, with remedies: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
     )
     .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
     .option('--root <dir>', 'root directory, as given to serve')

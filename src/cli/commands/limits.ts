@@ -15,7 +15,9 @@ export function addLimits(program: Command, terminal: Terminal): void {
     .argument('[name]', 'only the limits of this plugin, or of those that match a glob');
   withWatch(withAddress(command), LIST_FORMATS)
     .summary('the flood policy at work: permits, strikes, quarantines')
-    .description('Lists the buckets of the flood policy: permits now, when the next comes, strikes, and who is slowed.')
+    .description(
+      'Lists the buckets of the flood policy: permits now, when the next comes, strikes, and the callers that are slowed.',
+    )
     .action((name: string | undefined, options: ListOptions) =>
       showList(terminal, options, name, {
         what: 'limit',

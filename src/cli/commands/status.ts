@@ -23,7 +23,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
   withWatch(withAddress(program.command('status')), ['table', 'yaml', 'json'])
     .summary('is all well? phase, problems first, then counts')
     .description(
-      'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and who is refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
+      'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and which plugins are refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
     )
     .action(async (options: AddressOptions & WatchOptions<OutputFormat>) => {
       const client = clientOf(options, terminal);

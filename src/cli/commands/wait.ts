@@ -29,7 +29,7 @@ export function addWait(program: Command, terminal: Terminal): void {
     .description(
       'Waits until everything that is asked for is so: phase=ready, plugin/NAME=STATE, resource/NAME=STATE (a resource is ready with its plugin). A daemon that is not there yet is waited for, too. Ends with 1 when the time is over.',
     )
-    .requiredOption('--for <condition>', 'what is waited for; may be repeated', condition)
+    .requiredOption('--for <condition>', 'the awaited condition; may be repeated', condition)
     .option('--timeout <duration>', 'how long, such as 500ms, 30s or 5m', durationOption, 30_000)
     .action(async (options: WaitCommandOptions) => {
       const client = clientOf(options, terminal);
