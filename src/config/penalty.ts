@@ -3,7 +3,10 @@ import type { PenaltySettings } from '../model/settings.js';
 import { STANDARD_PENALTY } from '../model/standard-penalty.js';
 import type { PenaltyForm, Written } from './file-form.js';
 
-/** The penalty that holds; 0 strikes stand for `off`, and then nothing is a strike. A rule that gives figures where the others have none goes by the standard for the rest. */
+/**
+ * The penalty that holds; 0 strikes stand for `off`, and then nothing is a strike. A rule that gives figures where the others
+ * have none goes by the standard for the rest.
+ */
 export function penaltyFigures(
   form: PenaltyForm,
   rule: Partial<Written<PenaltySettings>> | 'off' = {},

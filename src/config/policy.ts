@@ -18,7 +18,7 @@ import { durationMs, resolveSection } from './units.js';
 /** Answers remembered at most; beyond it all are forgotten and worked out again. */
 const MEMO_LIMIT = 4096;
 
-/** A rule with what it is called: its own name, or its place in the file. */
+/** A rule with its name: its own, or its place in the file. */
 interface CalledRule {
   readonly called: string;
   readonly rule: RuleForm;
