@@ -157,7 +157,7 @@ export const LEASE_REASONS = {
     'Load the driver; after a boot some make their nodes late.',
   ],
   'answer-lost': [
-    'The file with what plugins answered for the lease is missing or damaged.',
+    "The file with the plugins' answers for the lease is missing or damaged.",
     'Ask again with the same key: the plugins are asked once more for the same devices.',
   ],
   'plugin-gone': [

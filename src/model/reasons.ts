@@ -181,7 +181,7 @@ export const REFUSALS = {
   ),
   NOT_GRPC: refusal(
     S.UNAVAILABLE,
-    'Whatever answers on the endpoint does not speak gRPC over HTTP/2.',
+    'The listener on the endpoint does not speak gRPC over HTTP/2.',
     'Look whether the plugin crashed; name the socket of the plugin service, not another socket of the same program.',
   ),
   NOT_SERVED: refusal(

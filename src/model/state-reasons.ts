@@ -48,11 +48,11 @@ export const STATE_REASONS = {
   'socket-removed': ['The registration socket was removed.', 'Nothing to do if the plugin was uninstalled.'],
   'service-lost': ['The service socket of the driver does not answer.', 'Look at the driver; its registration stays.'],
   'publish-pending': [
-    'The driver serves, but what it says of this node is not published yet.',
-    'Wait; it is tried again. If it stays, the message names what stands in the way.',
+    'The driver serves, but its node info is not published yet.',
+    'Wait; it is tried again. If it stays, the message names the obstacle.',
   ],
   'publish-refused': [
-    'The driver serves, but what it says of this node contradicts what is published already.',
+    'The driver serves, but its node info contradicts the published one.',
     'Correct the label or the topology that the message names.',
   ],
   replaced: ['A newer incarnation of the plugin took over; this one is kept as fallback.', 'Nothing to do.'],
