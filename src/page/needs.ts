@@ -96,7 +96,7 @@ function problems({ head, place }: NeedFacts): Need[] {
       ledger.state === 'stale'
         ? 'The checkpoint is an older one: leases that were newer may be lost.'
         : 'Nobody knows which devices were given out, so none are given out now.';
-    const remedy = 'When nothing uses devices any more, or what uses them is known, begin anew:';
+    const remedy = 'When no process uses devices any more, or all that do are known, begin anew:';
     say('ledger', what, remedy, 'plugin-broker allocations reset');
   }
   for (const problem of rest) say(`problem ${problem}`, sentence(problem), ...OTHER);
