@@ -10,7 +10,9 @@ import { completeForm, defaultForm } from './compiled-form.js';
 /** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
 const LONGEST_FILE = 2 ** 20;
 
-/** What YAML can say and no configuration is: values that contain themselves, and trees too deep or too large to be walked. */
+/**
+ * Values that YAML allows and no configuration has: values that contain themselves, and trees too deep or too large to be walked.
+ */
 /** Levels that a value may have; the deepest setting has six. */
 const DEEPEST = 32;
 /** Values in all, those of aliases counted wherever they stand. */

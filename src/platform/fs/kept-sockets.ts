@@ -126,7 +126,7 @@ export class KeptSockets {
       await this.#adoptAll(directory, isKnown);
       return undefined;
     } catch (failure) {
-      return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
+      return `the kept sockets in ${directory} are left there: ${(failure as Error).message}`;
     }
   }
 

@@ -58,7 +58,7 @@ export class MessageRoom {
     this.#userOf = userOf;
   }
 
-  /** The room of a user; undefined for one who needs none. */
+  /** The room of a user; undefined where none is needed. */
   of(uid: number): UserRoom | undefined {
     if (this.#isTrusted(uid)) return undefined;
     const user = this.#userOf(uid);

@@ -58,7 +58,7 @@ export class PodResourcesSocket {
         };
       },
       degraded: (why) =>
-        degraded(why === undefined ? undefined : `who has which devices cannot be asked (PodResources): ${why}`),
+        degraded(why === undefined ? undefined : `the owners of devices cannot be read (PodResources): ${why}`),
     });
   }
 
