@@ -54,7 +54,7 @@ export const OWN_FLAGS = [
   flag('metrics', 'Serve /metrics on the HTTP server.'),
   flag('readyz', 'Serve /readyz on the HTTP server: 200 once the kubelet said that it registered the driver.'),
   flag('recreate-socket', 'Make the registration socket again when somebody removes it.'),
-  text('on-driver-loss', 'ignore', 'What the end of the connection to the driver does: ignore, or exit.'),
+  text('on-driver-loss', 'ignore', 'Reaction to the end of the connection to the driver: ignore, or exit.'),
   time('name-query-retry', 0, 'How long a query for the driver name that failed is repeated; 0: never.'),
   {
     name: 'driver',
