@@ -21,7 +21,7 @@ export function placeOptions(driver: string): readonly SimOption<keyof DriverSim
     { key: 'driver', flags: '--driver <name>', help: 'driver name', default: driver },
     { key: 'plugins', flags: '--plugins <dir>', help: 'directory of driver sockets' },
     { key: 'registry', flags: '--registry <dir>', help: 'registry directory' },
-    { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint that GetInfo names, whatever the socket is' },
+    { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint that GetInfo names, independent of the socket' },
   ];
 }
 
@@ -44,7 +44,7 @@ export function lifeOptions(methods: readonly string[]): readonly SimOption<keyo
     {
       key: 'onNotifyFalse',
       flags: '--on-notify-false <act>',
-      help: 'what plugin_registered=false does to it',
+      help: 'its reaction to plugin_registered=false',
       choices: ['retry', 'exit'],
       default: 'retry',
     },
@@ -61,7 +61,7 @@ export function lifeOptions(methods: readonly string[]): readonly SimOption<keyo
     {
       key: 'speak',
       flags: '--speak <protocol>',
-      help: 'what answers on the service socket',
+      help: 'the protocol on the service socket',
       choices: SPEECHES,
       default: 'grpc',
     },
