@@ -10,7 +10,7 @@ const AFTER_MS = 3_000;
 export const overlap: Scenario = {
   name: 'overlap',
   does: 'starts a second instance, then ends the first with SIGTERM',
-  passesWhen: 'what it serves is never gone, and the second keeps its socket',
+  passesWhen: 'its resources are never gone, and the second keeps its socket',
   doors: ANY_DOOR,
   needsCommand: true,
   seconds: 6,
