@@ -30,7 +30,7 @@ void describe('an odd configuration file', () => {
     });
   }
 
-  void it('is a configuration or a list of problems, whatever 500 of them are', async () => {
+  void it('is a configuration or a list of problems, for each of 500', async () => {
     await fuzzYaml(1, 500);
   });
 });

@@ -33,7 +33,7 @@ describe('strikes and quarantines in the checkpoint', () => {
     );
   });
 
-  it('of all ordinary users take a megabyte, whatever number of uids one has', () => {
+  it('of all ordinary users take a megabyte, with any number of uids of one', () => {
     const users = Array.from({ length: 2_000 }, (_, nth) => [nth + 1, 'evil.com/x'] as const);
     const records = struck([...users, [0, 'root.com/x']]).gate.snapshot();
     assert.ok(bytesOf(records) > 1_000_000 && bytesOf(records) <= 1024 * 1024 + 2_048, String(bytesOf(records)));

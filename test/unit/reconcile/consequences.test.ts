@@ -31,8 +31,8 @@ function facts(instance: Instance, over: Partial<Facts> = {}): Facts {
 
 const did = (actions: readonly Action[]): string[] => actions.map((action) => action.do);
 
-describe('what follows from a change', () => {
-  it('asks the kernel who listens only of those that are lost', () => {
+describe('the consequences of a change', () => {
+  it('asks the kernel for the listener only of lost instances', () => {
     for (const [state, reason, asked] of [
       ['ready', 'registered', false],
       ['quarantined', 'quarantine', false],
@@ -104,7 +104,7 @@ describe('what follows from a change', () => {
     ]);
   });
 
-  it('of a first list is that older ones are let go, and nobody who is still being asked', () => {
+  it('of a first list is that older ones are let go, and none that is still being asked', () => {
     const old = one({ state: 'ready', reason: 'registered' });
     const asked = one({ state: 'connecting', reason: 'registering' });
     const now = one({ state: 'ready', reason: 'registered' });

@@ -31,7 +31,7 @@ void describe('room for messages that are not whole', () => {
     assert.equal(roomOf(rooms(), 4001).take(200 * MIB, () => undefined).isGranted, true);
   });
 
-  void it('goes to who waits, one message of each user in turn', () => {
+  void it('goes to waiting messages, one of each user in turn', () => {
     const room = rooms();
     const served: string[] = [];
     const places = [4001, 4002, 4003, 4004].map((uid) => roomOf(room, uid).take(16 * MIB, () => undefined));
@@ -43,7 +43,7 @@ void describe('room for messages that are not whole', () => {
     assert.deepEqual(served, ['a1', 'b1', 'a2', 'b2']);
   });
 
-  void it('that nobody holds or waits for is forgotten, whatever happened', () => {
+  void it('that nobody holds or waits for is forgotten in any case', () => {
     const step = fc.record({
       uid: fc.integer({ min: 1_000, max: 1_005 }),
       mib: fc.integer({ min: 1, max: 20 }),
