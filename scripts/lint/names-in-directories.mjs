@@ -1,4 +1,4 @@
-// A lint rule of the house: names in directories that others may write are changed in one place only.
+// A lint rule of this repository: names in directories that others may write are changed in one place only.
 
 /** Calls of node:fs that change the target of a path, or its permissions. */
 const CHANGES = /^(l?chmod|l?chown|rename|unlink|rm|rmdir|symlink|link|lutimes|mkdtemp|copyFile|cp)(Sync)?$/;
