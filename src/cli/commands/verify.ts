@@ -127,8 +127,14 @@ async function runScenarios(
   try {
     const results = await runVerify(
       {
-        ...{ scenarios, warns: run.warns, repeat: options.repeat, isFailFast: options.failFast === true },
-        ...{ profile: options.profile, command, env: process.env, attachedRoot: run.attachedRoot },
+        scenarios,
+        warns: run.warns,
+        repeat: options.repeat,
+        isFailFast: options.failFast === true,
+        profile: options.profile,
+        command,
+        env: process.env,
+        attachedRoot: run.attachedRoot,
         isBound: options.bind === true,
         program: [process.execPath, process.argv[1] ?? ''],
         write: run.write,
