@@ -73,15 +73,26 @@ class Plugin implements DevicePluginServer {
     const bounds = { ...RETRY, ...retry };
     this.#life = new PluginLife(
       {
-        ...{ door, directory, kubeletSocket: path.join(directory, 'kubelet.sock') },
+        door,
+        directory,
+        kubeletSocket: path.join(directory, 'kubelet.sock'),
         newName: () => options.socketName ?? socketName(resource),
         request: (endpoint) =>
           RegisterRequest.encode({
-            ...{ version: DEVICE_PLUGIN_VERSION, endpoint, resourceName: resource },
+            version: DEVICE_PLUGIN_VERSION,
+            endpoint,
+            resourceName: resource,
             options: optionsOf(options),
           }),
-        ...{ registerTimeout: REGISTER_MS, serveDelay: 0, watch: ['create', 'own-socket', 'poll'], pollEvery: LOOK_MS },
-        ...{ onRegistryEvent: 'register', onRefused: 'retry', onNotifyFalse: 'retry', fresh: false, exitCode: 0 },
+        registerTimeout: REGISTER_MS,
+        serveDelay: 0,
+        watch: ['create', 'own-socket', 'poll'],
+        pollEvery: LOOK_MS,
+        onRegistryEvent: 'register',
+        onRefused: 'retry',
+        onNotifyFalse: 'retry',
+        fresh: false,
+        exitCode: 0,
         pauseAfter: (failures) => backoffMs(failures, bounds, Math.random()),
       },
       this.#served(),
@@ -216,7 +227,9 @@ class Plugin implements DevicePluginServer {
     server.addService(registrationService, {
       GetInfo: (_: unknown, reply: (failure: null, info: object) => void) =>
         reply(null, {
-          ...{ type: DEVICE_PLUGIN, name: this.resource, endpoint: '' },
+          type: DEVICE_PLUGIN,
+          name: this.resource,
+          endpoint: '',
           supportedVersions: [DEVICE_PLUGIN_VERSION],
         }),
       NotifyRegistrationStatus: (
