@@ -246,7 +246,14 @@ function pictureOf(core: Core): PluginPicture[] {
     const { door, state, reason, socketKey, socketPath, caller } = primary;
     const resource = resources.get(name);
     plugins.set(key, {
-      ...{ type, name, door, state, reason, incarnation: socketKey, socket: socketPath, pid: caller?.pid ?? -1 },
+      type,
+      name,
+      door,
+      state,
+      reason,
+      incarnation: socketKey,
+      socket: socketPath,
+      pid: caller?.pid ?? -1,
       capacity: resource?.capacity ?? 0,
       allocatable: resource?.allocatable ?? 0,
       isListed: resource?.owner.id === primary.id,
