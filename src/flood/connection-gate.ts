@@ -111,7 +111,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     }
     const caller = peers.peerOf(socket);
     if (!hasRoom(socket) && !budget.makeRoom(caller)) {
-      count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
+      count('refused'); // DescriptorReserve reports it once: it says nothing about this peer
       socket.destroy();
       return undefined;
     }
