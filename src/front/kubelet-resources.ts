@@ -31,7 +31,12 @@ export class KubeletResources implements FrontedResources {
     const { raw, devices, healthy } = served.list;
     return {
       instanceId: id,
-      ...{ state, reason, isHint, isConfirmed, devices, healthy },
+      state,
+      reason,
+      isHint,
+      isConfirmed,
+      devices,
+      healthy,
       list: raw,
       options: optionsOf(facts),
     };
