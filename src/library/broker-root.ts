@@ -36,8 +36,10 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
 export function pathsBelow(root: string): Broker['paths'] {
   const devicePlugins = path.join(root, 'device-plugins');
   return {
-    ...{ devicePlugins, kubeletSocket: path.join(devicePlugins, 'kubelet.sock') },
-    ...{ registry: path.join(root, 'plugins_registry'), plugins: path.join(root, 'plugins') },
+    devicePlugins,
+    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
+    registry: path.join(root, 'plugins_registry'),
+    plugins: path.join(root, 'plugins'),
     adminSocket: path.join(root, 'broker.sock'),
   };
 }
