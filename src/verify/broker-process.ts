@@ -63,7 +63,10 @@ export class BrokerProcess {
     this.#openedAt = undefined;
     this.#log = new OutputTail();
     const child = new BrokerChild({
-      ...{ program, args, env: { ...process.env, [MARK]: mark }, isDetached: true },
+      program,
+      args,
+      env: { ...process.env, [MARK]: mark },
+      isDetached: true,
       onNews: (news) => this.#told(news),
       onLog: (chunk) => {
         this.#log.take(chunk);

@@ -66,7 +66,11 @@ function configOf(directories: Directories, isBound: boolean): object {
     timeouts: { register: '30s' },
     log: { level: 'info', format: 'json' },
     paths: {
-      ...{ state, brokerSocket, devicePlugins, pluginsRegistry: registry, plugins },
+      state,
+      brokerSocket,
+      devicePlugins,
+      pluginsRegistry: registry,
+      plugins,
       map: isBound ? [{ from: KUBELET_DIRECTORY, to: directories.kubelet }] : [],
     },
   };

@@ -42,7 +42,13 @@ export async function runVerify(
   if (isBound) checkBind();
   const halt = new AbortController();
   const rigFactory = new RigFactory({
-    ...{ program, command: found, env, isBound, attachedRoot, profile, write },
+    program,
+    command: found,
+    env,
+    isBound,
+    attachedRoot,
+    profile,
+    write,
     signal: AbortSignal.any([signal, halt.signal]),
   });
   const abandon = (): void => rigFactory.abandon();

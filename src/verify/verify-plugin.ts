@@ -63,8 +63,16 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     const results = await runVerify(
       {
         scenarios: SCENARIOS.filter(({ name }) => scenarios?.includes(name) ?? true),
-        ...{ warns: new Set<string>(), repeat: 1, isFailFast: false, profile: 'broker' },
-        ...{ command, env, isBound: bind, attachedRoot: undefined, program: [process.execPath, programFile()], write },
+        warns: new Set<string>(),
+        repeat: 1,
+        isFailFast: false,
+        profile: 'broker',
+        command,
+        env,
+        isBound: bind,
+        attachedRoot: undefined,
+        program: [process.execPath, programFile()],
+        write,
       },
       { began: () => undefined, step: () => undefined, ended: () => undefined },
       signal ?? new AbortController().signal,

@@ -41,7 +41,10 @@ export function baselineOf({ run, scenarios }: RunStory): Baseline {
   const { tool, at, label, command } = run;
   return {
     schema: SCHEMA,
-    ...{ tool, at, label, command: [...command] },
+    tool,
+    at,
+    label,
+    command: [...command],
     scenarios: scenarios.flatMap(({ name, verdict }) =>
       verdict === undefined ? [] : [{ name, verdict: verdict.verdict, code: verdict.code, seconds: verdict.seconds }],
     ),
