@@ -1,4 +1,4 @@
-// One linter. Format is prettier's, layers are dependency-cruiser's; here stand types, promises and the idioms of the house.
+// One linter. Format is prettier's, layers are dependency-cruiser's; here stand types, promises and the idioms of this repository.
 import n from 'eslint-plugin-n';
 import tseslint from 'typescript-eslint';
 import { documentedExports } from './scripts/lint/documented-exports.mjs';
@@ -43,7 +43,10 @@ const CHANGE_NAMES = [
   'src/verify/registry-faults.ts',
 ];
 
-const inject = (what, instead) => ({ name: what, message: `${instead} (house rule: time and chance are passed in)` });
+const inject = (what, instead) => ({
+  name: what,
+  message: `${instead} (rule of this repository: time and chance are passed in)`,
+});
 const TIMERS = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'].map(
   (name) => inject(name, 'take a Clock and use alarm() or sleep()'),
 );

@@ -1,4 +1,5 @@
-// Runs benches of what was built last, each as a process of its own, and prints one table: node scripts/bench.mjs [NAME…] [--json FILE]
+// Runs benches of the last build, each as a process of its own, and prints one table:
+// node scripts/bench.mjs [NAME…] [--json FILE]
 // Figures are judged by people: whatever they are, the exit code is 0 unless a bench itself failed.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
@@ -30,7 +31,7 @@ if (known.length === 0 || unknown.length > 0) {
   process.exit(2);
 }
 
-/** The bare programs as one bundle, made as the broker's: what they cost is not the reading of many files. */
+/** The bare programs as one bundle, made as the broker's: their cost is not the reading of many files. */
 await build({
   entryPoints: [path.join(root, 'test', 'support', 'bench', 'floor.ts')],
   outfile: out('build', 'bench', 'floor.cjs'),

@@ -11,7 +11,7 @@ import { cachedDataVersionTag, setFlagsFromString } from 'node:v8';
 
 const SELF = fileURLToPath(import.meta.url);
 const PATIENCE_MS = 20_000;
-/** What src/platform/process/small-heap.ts changes, as V8 has it by itself. */
+/** The V8 setting that src/platform/process/small-heap.ts changes, at its default. */
 const FLAGS_BEFORE_SMALL_HEAP = ['--heap-growing-percent=0', '--semi-space-growth-factor=2'];
 const RESOURCE = 'example.com/warm-up';
 const SOCKET = 'warm-up.sock';
@@ -146,7 +146,7 @@ export async function buildCodeCache(out) {
     lives.push(second);
     await until('it is confirmed', () => second.isOver || second.log.includes('"broker.restored"'));
     if (second.isOver) throw new Error(second.log);
-    // What the first callers after a start run through.
+    // The code that the first callers after a start run through.
     for (const question of ['Status', 'ListResources']) {
       await look(path.join(root, 'broker.sock'), `/pluginbroker.v1.Admin/${question}`);
     }

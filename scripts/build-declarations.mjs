@@ -9,7 +9,7 @@ import { Extractor, ExtractorConfig } from '@microsoft/api-extractor';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const folder = path.join(root, 'build', 'declarations');
 const ENTRIES = ['broker', 'device-plugin', 'verify'];
-/** Users of any TypeScript configuration then have AsyncDisposable and what else is Node's. */
+/** Users of any TypeScript configuration then have AsyncDisposable and Node's other types. */
 const NODE = '/// <reference types="node" />\n';
 
 mkdirSync(folder, { recursive: true });

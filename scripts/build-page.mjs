@@ -9,7 +9,7 @@ import { writeIfChanged } from './write-if-changed.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const source = (name) => path.join(root, 'src', 'browser', name);
-/** Browsers of the last years: what they can is not written out again. */
+/** Browsers of the last years: their syntax is not translated. */
 const TARGET = ['chrome110', 'firefox115', 'safari16.4'];
 
 /** One file, small. */

@@ -1,6 +1,6 @@
-// Turns proto/ into what the daemon speaks by: a module of tables for each .proto file, below src/generated/proto/ under
-// the same path, and the descriptors of all of them for server reflection. The daemon reads no .proto file and loads no
-// library for them, because that would be a third of its start.
+// Turns proto/ into the daemon's wire tables: a module of tables for each .proto file, below src/generated/proto/ under the same
+// path, and the descriptors of all of them for server reflection. The daemon reads no .proto file and loads no library for them,
+// because that would be a third of its start.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -30,13 +30,13 @@ const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].f
   existsSync(under('src', `${name}.ts`)),
 );
 
-/** What programs import: ES modules, which share the packages of whoever installed them. */
+/** The modules that programs import: ES modules, which share the packages of the program. */
 const libraries = ['broker', 'device-plugin', 'verify'];
 
 /** grpc-js wants proto-loader for channelz and load reports, which the daemon has switched off: a third of its start-up. */
 const withoutProtoLoader = { '@grpc/proto-loader': under('src', 'platform', 'grpc', 'absent-proto-loader.ts') };
 
-/** What is imported on demand, as it is written there, and what the bundle of its own gives. */
+/** Imported on demand, by its path there, and the exports of the bundle of its own. */
 const onDemand = new Map([
   ['yaml', { name: 'yaml', gives: "export { LineCounter, parse, parseDocument, stringify } from 'yaml'" }],
   ['pino-pretty', { name: 'pino-pretty', gives: "export { prettyFactory } from 'pino-pretty'" }],
@@ -66,7 +66,7 @@ const instead = {
     "import './src/serve.ts';",
 }[without];
 
-/** What each start of the daemon needs that has a configuration: in its bundle it is in the code cache, too. */
+/** The modules that each start of the daemon with a configuration needs: in its bundle they are in the code cache, too. */
 const NEEDED_BY_SERVE = ['yaml'];
 
 /** Leaves out of a bundle what is imported on demand: code that never runs costs its reading at each start all the same. */
@@ -89,7 +89,7 @@ const bundle = (name, input, alias = {}) =>
     bundle: true,
     format: 'cjs',
     minify: true,
-    // By require: the loader of modules costs a start more than what it loads.
+    // By require: the loader of modules costs a start more than the modules do.
     supported: { 'dynamic-import': false },
     keepNames: false,
     sourcemap: 'linked',

@@ -1,4 +1,4 @@
-// What no linter sees: pins, links between documents, paths of somebody's machine, promises left in the source.
+// Rules that no linter checks: pins, links between documents, paths of somebody's machine, promises left in the source.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -18,7 +18,7 @@ function files() {
 const read = (file) => readFileSync(path.join(root, file), 'utf8');
 const isText = (file) => !read(file).includes('\0');
 
-/** Patterns that a line must not match, where they count, and what to do instead. */
+/** Patterns that a line must not match, where they count, and the remedy. */
 const LINES = [
   {
     where: (file) => file !== SELF,

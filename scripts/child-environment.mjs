@@ -3,5 +3,5 @@
 const { ...environment } = process.env;
 delete environment.NODE_EXTRA_CA_CERTS;
 
-/** What a child process is given. */
+/** The environment of a child process. */
 export const childEnvironment = { ...environment, NODE_NO_WARNINGS: '1' };

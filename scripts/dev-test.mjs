@@ -1,4 +1,5 @@
-// Runs tests from a private build folder, so that several people can work in one tree: PB_BUILD=/tmp/x node scripts/dev-test.mjs unit/kernel
+// Runs tests from a private build folder, so that several people can work in one tree:
+// PB_BUILD=/tmp/x node scripts/dev-test.mjs unit/kernel
 import { spawnSync } from 'node:child_process';
 import { existsSync, symlinkSync, mkdirSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// The manual page, made from what the program says of itself: `help`, and the help of each command it names.
+// The manual page, made from the program's own texts: `help`, and the help of each command it names.
 
 /** roff takes a backslash for its own, and a dot or a quote at the beginning of a line for a request. */
 const plain = (text) =>

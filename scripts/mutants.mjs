@@ -1,6 +1,6 @@
-// Undoes one thing at a time in a copy of the sources and expects the test that is named to fail: what a test would not
-// notice is not held by it. `npm run mutants` runs all, `npm run mutants -- TEXT…` those whose title has one of the texts.
-// Only the copy is changed, in the folder for temporary files: a run that is killed leaves this tree as it was.
+// Undoes one thing at a time in a copy of the sources and expects the named test to fail: a fact whose loss no test notices is
+// held by none. `npm run mutants` runs all, `npm run mutants -- TEXT…` those whose title has one of the texts. Only the copy is
+// changed, in the folder for temporary files: a run that is killed leaves this tree as it was.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

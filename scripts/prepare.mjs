@@ -1,5 +1,5 @@
-// What npm runs after an install in a checkout: builds what is not there, and nothing that is, because a daemon may run
-// from dist/. npx runs this, too, whenever it starts the program of a checkout.
+// Runs after an npm install in a checkout: builds missing files, and leaves existing ones, because a daemon may run from dist/.
+// npx runs this, too, whenever it starts the program of a checkout.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-/** What of koffi's folder src/ runs; beside it lie the sources of the native part. */
+/** The files of koffi's folder src/ that run; beside it lie the sources of the native part. */
 const isSource = (file) => /\/koffi\/src\/.*\.[^/.]+$/.test(file) && !/\.c?js$/.test(file);
 /** Of koffi only what runs: not its sources, and not what was compiled for another libc. */
 const NEVER_RUN = [
@@ -20,7 +20,7 @@ const NEVER_RUN = [
 /** Copies it below a folder. */
 export function stage(folder) {
   mkdirSync(folder, { recursive: true });
-  // What programs import, and maps of what was made small, are for those who develop.
+  // The modules for programs, and source maps of minified ones, are for developers.
   cpSync(path.join(root, 'dist'), path.join(folder, 'dist'), {
     recursive: true,
     filter: (file) => !/\.(map|js|d\.ts)$/.test(file),

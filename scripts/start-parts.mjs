@@ -1,6 +1,6 @@
-// What each mechanism gains that makes a start of the daemon short: the time from the start of its process to the first
-// answered call at kubelet.sock, with it and without it. `--build` makes the daemons that lack one (PB_WITHOUT); without it
-// they are started in turns, so that a machine that becomes slower makes all of them slower.
+// The gain of each mechanism that makes a start of the daemon short: the time from the start of its process to the first answered
+// call at kubelet.sock, with it and without it. `--build` makes the daemons that lack one (PB_WITHOUT); without it they are
+// started in turns, so that a machine that becomes slower makes all of them slower.
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';

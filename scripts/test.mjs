@@ -86,11 +86,11 @@ function run(some) {
   });
 }
 
-/** What the last run said of failures; nothing where it was ended. */
+/** The last run's report of failures; nothing where it was ended. */
 function failures() {
   try {
     const { files: failed, count } = JSON.parse(readFileSync(report, 'utf8'));
-    // The runner names a file by its source or by what was compiled of it.
+    // The runner names a file by its source or by its compiled form.
     const stemOf = (file) => file.slice(file.lastIndexOf('/test/')).replace(/\.[jt]s$/, '');
     const stems = new Set(failed.map(stemOf));
     return { again: files.filter((file) => stems.has(stemOf(file))), count };
@@ -103,7 +103,7 @@ const startedAt = performance.now();
 let code = await run(files);
 if (code === 0) keepTimes({ ...known, [suites]: Math.round((performance.now() - startedAt) / 1000) });
 const { again, count } = failures();
-// A machine that does other things must not keep a change out; but whoever reads is told which test depends on it.
+// A busy machine must not keep a change out; but the reader is told which test depends on it.
 if (code !== 0 && process.env.CI !== undefined && again.length > 0 && again.length <= MOST_AGAIN) {
   const names = again.map((file) => path.relative(base, file)).join(', ');
   console.log(`\nFAILED, tried once more alone: ${names}`);

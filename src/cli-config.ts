@@ -29,7 +29,12 @@ export const readConfig: ConfigReader = async (file, root) => {
     const warnings = found.map((one) => problemText(one, file));
     const changed = d.diffForms(defaultForm, form).filter(({ key }) => !key.startsWith('rules')).length;
     return {
-      ...{ ok: true, written: { ...form }, changed, warnings, settings, policy },
+      ok: true,
+      written: { ...form },
+      changed,
+      warnings,
+      settings,
+      policy,
       rulesBySocket: (type, name) => rulesBySocket(form, type, name, globs.compileGlob),
     };
   } catch (failure) {

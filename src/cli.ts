@@ -1,4 +1,4 @@
-// Everything but the programs that are bundles of their own: what src/plugin-broker.ts loads for all other commands.
+// Everything but the programs that are bundles of their own: src/plugin-broker.ts loads it for all other commands.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { readCheckpoint } from './cli-checkpoint.js';

@@ -11,7 +11,7 @@ import { endWithNpx } from './platform/process/npx.js';
 refuseDebugger();
 endWithNpx();
 const load = createRequire(import.meta.url);
-// Whoever is loaded reads the command from there.
+// The loaded program reads the command from there.
 process.argv.splice(2, Infinity, ...commandFirst(process.argv.slice(2)));
 const [command, ...rest] = process.argv.slice(2);
 const asksForHelp = rest.some((word) => word === '--help' || word === '-h');

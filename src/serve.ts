@@ -49,9 +49,9 @@ interface Arguments {
   readonly takeover: boolean;
   /** For tests and `verify`: pretends to be in another boot of the machine. */
   readonly bootId: string | undefined;
-  /** For `verify`: obeys its parent process and tells it what happens. */
+  /** For `verify`: obeys its parent process and reports all events to it. */
   readonly hasFaultPort: boolean;
-  /** For the library, with the fault port: whoever made the root may be killed before it removes it. */
+  /** For the library, with the fault port: the program that made the root may be killed before it removes it. */
   readonly isTemporary: boolean;
 }
 
@@ -203,7 +203,7 @@ async function run(
   return isClean ? EXIT.ok : EXIT.failed;
 }
 
-/** The line to the program that tests plugins against us. It speaks first: what it orders counts from the start. */
+/** The line to the program that tests plugins against us. That program speaks first: its orders count from the start. */
 async function openFaultPort(): Promise<FaultPort> {
   const channel = parentChannel();
   const { FaultPort: Port } = await import('./faults/fault-port.js');
@@ -225,7 +225,7 @@ function versionOfProgram(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-/** What nobody caught is a bug of ours: restarting from the checkpoint is better than going on with it. */
+/** An exception that nobody caught is a bug of ours: restarting from the checkpoint is better than going on with it. */
 function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): void {
   let isDying = false;
   const die = (failure: unknown): void => {

@@ -1,3 +1,3 @@
-// The package `plugin-broker/verify`: what the command `verify` does, for programs.
+// The package `plugin-broker/verify`: the command `verify` for programs.
 export { verifyPlugin } from './verify/verify-plugin.js';
 export type { VerifyLine, VerifyOptions, VerifyReport, VerifyResult } from './verify/verify-plugin.js';

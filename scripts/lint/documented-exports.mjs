@@ -1,4 +1,4 @@
-// A lint rule of the house: what a file gives to others carries a docstring.
+// A lint rule of this repository: every export carries a docstring.
 
 /** Exported functions, classes, interfaces and type aliases need a block comment that starts with two stars. */
 export const documentedExports = {

@@ -1,10 +1,10 @@
-// A lint rule of the house: names in directories that others may write are changed in one place only.
+// A lint rule of this repository: names in directories that others may write are changed in one place only.
 
-/** Calls of node:fs that change what a path leads to, or who may use it. */
+/** Calls of node:fs that change the target of a path, or its permissions. */
 const CHANGES = /^(l?chmod|l?chown|rename|unlink|rm|rmdir|symlink|link|lutimes|mkdtemp|copyFile|cp)(Sync)?$/;
 const FILE_SYSTEM = /^(node:)?fs(\/promises)?$/;
 
-/** Only the files named in eslint.config.js import these calls; everybody else asks platform/fs for what is to happen. */
+/** Only the files named in eslint.config.js import these calls; all others use platform/fs. */
 export const namesInDirectories = {
   meta: {
     type: 'problem',

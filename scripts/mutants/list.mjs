@@ -1,4 +1,4 @@
-// What is undone, one thing at a time, and the test that is to notice it.
+// The mutants, one thing undone at a time, and the test that is to notice each.
 
 /**
  * `test`: a file below test/, or a check of its own that is a script. `isBundled`: the test runs the programs of dist/, which
@@ -7,7 +7,7 @@
  * @type {readonly { title: string, file: string, search: string, replace: string, test: string, isBundled?: boolean }[]}
  */
 export const MUTANTS = [
-  // Limits: who waits.
+  // Limits: the queue.
   {
     title: 'who waits for the limit of all waits for one turn of each other process',
     file: 'src/flood/fair-turns.ts',
@@ -229,7 +229,7 @@ export const MUTANTS = [
     replace: '',
     test: 'unit/admission/admission',
   },
-  // Restarts, and who is restarting.
+  // Restarts, and plugins that restart themselves.
   {
     title: 'an instance that is confirmed is restored no more',
     file: 'src/reconcile/roster.ts',
@@ -371,7 +371,7 @@ export const MUTANTS = [
     replace: 'return !request.pulled && isVanished(refusal);',
     test: 'unit/reconcile/enrolment',
   },
-  // What plugins say.
+  // The answers of plugins.
   {
     title: 'what a plugin answers is not what our transport says',
     file: 'src/platform/grpc/plugin-client.ts',

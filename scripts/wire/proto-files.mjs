@@ -22,7 +22,7 @@ const { FileDescriptorProto } = descriptor;
  */
 
 /**
- * Every .proto file of a folder, and what they import.
+ * Every .proto file of a folder, and its imports.
  *
  * @param {string} folder
  * @returns {Map<string, ProtoFile>} by name, imports first
@@ -70,7 +70,7 @@ function readProtoFile(folder, name, { isOurs, inPackage, imports }, files) {
   return { name, isOurs, imports, defines, descriptor: file, bytes };
 }
 
-/** What the loader gives for the package of a file: the file itself and what it imports of the same package. */
+/** The loader's result for the package of a file: the file itself and its imports of the same package. */
 function descriptorOf(folder, name, inPackage) {
   const [any] = Object.values(loadQuietly(folder, name));
   const descriptors = any?.fileDescriptorProtos ?? Object.values(any ?? {})[0]?.requestType.fileDescriptorProtos ?? [];

@@ -1,18 +1,18 @@
-// What the admin commands need of the rest of the broker.
+// The port by which the admin commands reach the rest of the broker.
 import type { BrokerEvent, EventQuery } from '../model/event.js';
 import type { PluginId } from '../model/ids.js';
 import type { LimitView, PluginView, ReloadView, StatusView } from '../model/views.js';
 import type { ResourceUse, ShownResource } from './plugin-views.js';
 
-/** The whole picture; devices are made for whoever wants them. */
+/** The whole picture; devices are made on demand. */
 export interface ShownStatus extends Omit<StatusView, 'resources'> {
   readonly resources: readonly ShownResource[];
 }
 
 /**
- * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole.
- * Verbs resolve when what they did is durable, with how many entries they touched (0: there was nothing to do), and
- * leave an `operator` event.
+ * The broker as an operator sees it. The views are read at once from memory and do no I/O; all their numbers are whole. Verbs
+ * resolve when their change is durable, with the number of entries they touched (0: there was nothing to do), and leave an
+ * `operator` event.
  */
 export interface AdminPort {
   status(): ShownStatus;
@@ -23,7 +23,7 @@ export interface AdminPort {
   resources(): readonly ShownResource[];
   /** `plugin` of a bucket is `type/name`, or empty for buckets that are nobody's in particular. */
   limits(): readonly LimitView[];
-  /** What becomes of devices, also of resources whose plugin has gone. */
+  /** The use of devices, also of resources whose plugin has gone. */
   readonly use: ResourceUse;
   /**
    * Events, oldest first. Ends after the last kept one, or with `follow` when the signal aborts; a reader that is too
@@ -36,7 +36,9 @@ export interface AdminPort {
   eventsOf(plugin: string): readonly BrokerEvent[];
   /** The newest events that are kept of a socket, a bounded number, oldest first: looked for in turns with everything else. */
   eventsAt(socket: string): Promise<readonly BrokerEvent[]>;
-  /** Ends the states stale and unknown of the ledger. Resolves with what it was; undefined when it was in order. */
+  /**
+   * Ends the states stale and unknown of the ledger. Resolves with the state it ended; undefined when the ledger was in order.
+   */
   resetLedger(): Promise<'stale' | 'unknown' | 'unread' | undefined>;
   /** Reads the config file again. Undefined while the broker starts. */
   reload(): Promise<ReloadView | undefined>;

@@ -1,4 +1,5 @@
-// The admin commands: finds what the operator means, checks that it can be done, and asks the rest of the broker.
+// The admin commands: they find the plugin that the operator names, check that the order can be done, and ask the rest of the
+// broker.
 import type { BrokerEvent, EventQuery } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type PluginId } from '../model/ids.js';
 import type { ExplainView, LimitView, PluginView, ReloadView } from '../model/views.js';
@@ -53,7 +54,7 @@ export class AdminService {
     return { ok: false, problem: unknownName('plugin', name, '', known) };
   }
 
-  /** What happened, of one plugin or of all. */
+  /** The events of one plugin or of all. */
   async *events(query: EventQuery & { readonly plugin: string }, signal: AbortSignal): AsyncGenerator<BrokerEvent> {
     if (query.plugin !== '' && !query.follow) {
       // Not those of all plugins: they are many, and this is asked over HTTP, too.
@@ -68,8 +69,8 @@ export class AdminService {
   }
 
   /**
-   * The timeline of a plugin, or of a socket when `subject` is an absolute path, with why and what to do. A plugin that
-   * was only ever refused has no entry, but events.
+   * The timeline of a plugin, or of a socket when `subject` is an absolute path, with the cause and the remedy. A plugin that was
+   * only ever refused has no entry, but events.
    */
   async explain(subject: string, type: string): Promise<Answer<ExplainView>> {
     const entries = [...this.#port.entries()];
@@ -94,7 +95,10 @@ export class AdminService {
     return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);
   }
 
-  /** Says that nothing is given out of what nobody knows; FAILED_PRECONDITION while all is known, or nothing can be. */
+  /**
+   * Declares that no device of unknown ownership is in use; FAILED_PRECONDITION while all owners are known, or none can
+   * be.
+   */
   async resetLedger(): Promise<Answer<string>> {
     const before = await this.#port.resetLedger();
     if (before === undefined)

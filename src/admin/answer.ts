@@ -1,8 +1,8 @@
-// Answers of the admin commands as values: a result, or what is wrong with the question.
+// Answers of the admin commands as values: a result, or the mistake in the question.
 
 /**
  * NOT_FOUND: nothing has that name. INVALID_ARGUMENT: the question cannot be understood, or is not precise enough.
- * FAILED_PRECONDITION: what it names is not in a state for it.
+ * FAILED_PRECONDITION: the named plugin, resource or ledger is not in a state for it.
  */
 export type ProblemCode = 'NOT_FOUND' | 'INVALID_ARGUMENT' | 'FAILED_PRECONDITION';
 

@@ -1,10 +1,10 @@
-// Who has which devices, for operators: owners of leases, and pods of a kubelet.
+// The holders of devices, for operators: owners of leases, and pods of a kubelet.
 import { ownerText, type Lease } from '../model/lease.js';
 import type { FrontView } from '../model/front.js';
 import { NO_FRONT, timeText } from '../model/views.js';
 import type { ResourceUse } from './plugin-views.js';
 
-/** Who is asked. */
+/** The sources of the answer. */
 export interface DeviceHolders {
   readonly leases: { allocatedOf(resource: string): ReadonlyMap<string, Pick<Lease, 'id' | 'owner'>> };
   readonly consumers: { of(resource: string): string; why(resource: string): string };
@@ -24,7 +24,7 @@ interface PodPart {
   readonly container: string;
 }
 
-/** What becomes of devices, asked whenever somebody looks. */
+/** The use of devices, computed each time it is read. */
 export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): ResourceUse {
   return {
     takenOf: (name) => {

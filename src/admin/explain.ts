@@ -1,17 +1,17 @@
-// Why a plugin is in its state and what to do, from its entries and its timeline. Pure.
+// Explains why a plugin is in its state and what to do, from its entries and its timeline. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, tellingRefusal } from '../model/reasons.js';
 import { splitPluginKey } from './plugin-names.js';
 import type { ExplainView, PluginView } from '../model/views.js';
 
 /**
- * Puts together what is known.
+ * Puts the facts together.
  *
  * @param subject `type/name`, or the path of a socket
  * @param plugins the incarnations it is about, in any order
  * @param events its timeline, oldest first
- * @param use sentences about who has its devices
- * @returns undefined when neither says anything
+ * @param use sentences about the holders of its devices
+ * @returns undefined when there is neither an entry nor an event
  */
 export function explain(
   subject: string,
@@ -49,7 +49,7 @@ export function explain(
   return { ...head(subject, state, last.reason), why, remedy: done, plugins: [], events };
 }
 
-/** What to do depends on what the strikes were for: the last exceeding before the quarantine. */
+/** The remedy depends on the limit that the strikes were for: the last one exceeded before the quarantine. */
 function quarantineRemedy(events: readonly BrokerEvent[]): string {
   const began = events.findLastIndex(({ type, reason }) => type === 'quarantine' && reason === 'QUARANTINED');
   const before = events.slice(0, began === -1 ? events.length : began);
@@ -70,13 +70,13 @@ function head(subject: string, state: string, reason: string): Pick<ExplainView,
   return { subject, state, reason };
 }
 
-/** The words of the event that brought the present state, which name what the reason only classifies. */
+/** The words of the event that brought the present state: they name the fact that the reason only classifies. */
 function becauseOf(plugin: PluginView, events: readonly BrokerEvent[]): string {
   const cause = events.findLast((event) => event.reason === plugin.reason && event.socket === plugin.socket);
   return cause === undefined || plugin.state === 'ready' ? '' : ` Last: ${sentence(cause.message)}`;
 }
 
-/** A plugin may serve while newcomers of its name are refused: that is what its operator came to read. */
+/** A plugin may serve while newcomers of its name are refused: operators open this view to learn about those refusals. */
 function sinceThen(plugin: PluginView, events: readonly BrokerEvent[]): readonly string[] {
   const since = Date.parse(plugin.stateSince);
   const refusal = tellingRefusal(events.filter(({ type, time }) => type === 'refused' && Date.parse(time) >= since));

@@ -8,7 +8,9 @@ const MOST = 3;
 const COMPARED = 320;
 /** Characters that nobody mistypes more of, however long the name is. */
 const MOST_DIFFERING = 8;
-/** Pairs of characters that are compared for one answer, a millisecond or two: beyond, names are only looked for in each other. */
+/**
+ * Pairs of characters that are compared for one answer, a millisecond or two: beyond, names are only looked for in each other.
+ */
 const MOST_CELLS = 250_000;
 
 /**
@@ -29,15 +31,15 @@ export function nearNames(given: string, known: Iterable<string>): readonly stri
 }
 
 /**
- * 1 for a part of the other, else the number of characters to insert, delete or change (Levenshtein), and Infinity where
- * that is more than `allowed`: only what so few changes can lead to is computed, and nothing when the budget is spent.
+ * 1 for a part of the other, else the number of characters to insert, delete or change (Levenshtein), and Infinity where that is
+ * more than `allowed`: only cells that so few changes can reach are computed, and none when the budget is spent.
  */
 function distanceTo(name: string, wanted: string, allowed: number, budget: { cells: number }): number {
   const [short, long] = name.length < wanted.length ? [name, wanted] : [wanted, name];
   if (short.length >= LEAST_PART && long.includes(short)) return 1;
   if (long.length - short.length > allowed || budget.cells <= 0) return Infinity;
   budget.cells -= 2 * wanted.length; // of the two rows
-  // What is never written stays out of reach.
+  // A cell that is never written stays out of reach.
   let row = Array.from({ length: wanted.length + 2 }, (_, index) => (index <= allowed ? index : Infinity));
   let next = row.map(() => Infinity);
   for (let done = 1; done <= name.length; done += 1) {

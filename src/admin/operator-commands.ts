@@ -1,4 +1,4 @@
-// The admin commands on the running broker: what operators see, and what their orders do and are told as.
+// The admin commands on the running broker: the views of operators, and the effects and the events of their orders.
 import type { Clock } from '../kernel/clock.js';
 import type { EventQuery, EventSink } from '../model/event.js';
 import type { FloodKey } from '../model/flood.js';
@@ -9,19 +9,19 @@ import type { LimitView, ReloadView, StatusView } from '../model/views.js';
 import type { AdminPort, ShownStatus } from './admin-port.js';
 import { pluginViews, resourceViews, type FloodFacts, type KnownPlugins, type ResourceUse } from './plugin-views.js';
 
-/** What the commands act on. */
+/** The parts that the commands act on. */
 export interface CommandPorts {
   readonly known: KnownPlugins;
   /** Decodes a list that was accepted, part by part, giving way to others. */
   readonly partsOf: (raw: Buffer) => AsyncIterable<readonly Device[]>;
-  /** Orders about plugins; each returns what it touched. */
+  /** Orders about plugins; each returns the entries it touched. */
   readonly actions: {
     closeAll(type: string, name: string): readonly Instance[];
     forget(type: string, name: string): number;
   };
   readonly flood: {
     limits(): readonly LimitView[];
-    /** What a caller has to bear in a plugin's name. */
+    /** The penalties that a caller bears in a plugin's name. */
     penaltyOf(key: FloodKey): ReturnType<FloodFacts>;
     pardon(type: string, name: string): number;
   };
@@ -30,7 +30,7 @@ export interface CommandPorts {
   readonly clock: Clock;
   readonly leases: { reset(): ReturnType<AdminPort['resetLedger']> };
   readonly events: EventSink & Pick<AdminPort, 'events' | 'told' | 'eventsOf' | 'eventsAt'>;
-  /** What becomes of the devices. */
+  /** The use of the devices. */
   readonly use: ResourceUse;
   readonly reload: () => Promise<ReloadView | undefined>;
   /** Everything that `status` shows beside plugins and resources. */

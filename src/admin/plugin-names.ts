@@ -33,7 +33,7 @@ export function resolvePlugin(given: string, type: string, known: readonly Plugi
   return problem('INVALID_ARGUMENT', `${given} is the name of ${types.join(' and ')}; say which with --type`);
 }
 
-/** What is said of a name that nothing has. */
+/** The sentence for a name that nothing has. */
 export function unknownName(kind: string, given: string, type: string, known: readonly PluginId[]): Problem {
   const what = `no ${kind} is called ${type === '' ? '' : `${type}/`}${given}`;
   const near = nearNames(

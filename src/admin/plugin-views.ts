@@ -1,4 +1,4 @@
-// What operators see of plugins and resources, computed from the truth when they ask.
+// The views of plugins and resources for operators, computed from the actual state on request.
 import type { Holding, Resource } from '../model/device-list.js';
 import type { Device } from '../model/device.js';
 import { pluginKey } from '../model/ids.js';
@@ -12,7 +12,7 @@ import {
   timeText,
 } from '../model/views.js';
 
-/** What is known of plugins. */
+/** The known facts about plugins. */
 export interface KnownPlugins {
   readonly roster: {
     all(): Iterable<Instance>;
@@ -93,12 +93,12 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
   };
 }
 
-/** Who has devices of a resource, by device. */
+/** The holders of a resource's devices, by device. */
 export type TakenDevices = ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
 
-/** What becomes of the devices of a resource. */
+/** The use of a resource's devices. */
 export interface ResourceUse {
-  /** Who has the devices of a resource, by device: leases, and pods of the kubelet, which have no lease. */
+  /** The holders of a resource's devices, by device: leases, and pods of the kubelet, which have no lease. */
   takenOf(resource: string): TakenDevices;
   consumerOf(resource: string): string;
   front(resource: string): FrontShown;
@@ -107,17 +107,17 @@ export interface ResourceUse {
 /** Nothing becomes of them. */
 export const UNUSED: ResourceUse = { takenOf: () => new Map(), consumerOf: () => 'local', front: () => NO_FRONT };
 
-/** The same, with its devices for whoever wants them: a list is as long as its plugin likes. */
+/** The same, with its devices on demand: a list is as long as its plugin likes. */
 export interface ShownResource extends ListedResource {
   /** Part by part, each made when it is taken, and others have their turn before it. */
   readonly devices: () => AsyncIterable<readonly DeviceView[]>;
 }
 
 /**
- * All resources by name. Devices are decoded when somebody reads them: kept decoded they would fill the memory.
+ * All resources by name. Devices are decoded when they are read: kept decoded they would fill the memory.
  *
- * @param partsOf decodes a list that was accepted, giving way to others
- * @param use what becomes of the devices
+ * @param partsOf decodes an accepted list, yielding to other work
+ * @param use the use of the devices
  */
 export function resourceViews(
   known: KnownPlugins,
@@ -149,7 +149,7 @@ export function* eachResourceView(
   for (const resource of byResource(known, only)) yield listed(known, resource, use.takenOf(resource.name), use);
 }
 
-/** One device, and who has it. */
+/** One device and its holder. */
 export function deviceView({ id, health, numaNodes }: Device, taken: TakenDevices): DeviceView {
   const holder = taken.get(id);
   return { id, health, numaNodes, lease: holder?.lease ?? '', owner: holder?.owner ?? '' };

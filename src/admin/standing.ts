@@ -1,19 +1,19 @@
-// How the broker itself is: its phase, and what is wrong with it now.
+// The state of the broker itself: its phase, and its present conditions.
 import type { Clock } from '../kernel/clock.js';
 import { timeText, type BrokerView, type StatusView } from '../model/views.js';
 
-/** What it is worked out from. */
+/** The inputs of the standing. */
 export interface StandingPorts<Area> {
   readonly version: string;
   readonly pid: number;
   readonly bootId: string;
   readonly clock: Clock;
-  /** What is wrong now: sentences, and the areas they belong to. */
+  /** The present conditions: sentences, and the areas they belong to. */
   readonly conditions: { readonly sentences: readonly string[]; readonly areas: readonly Area[] };
   readonly policy: { view(): StatusView['policy'] };
   readonly checkpoint: { view(): StatusView['checkpoint'] };
   readonly ledger: () => StatusView['ledger'];
-  /** Those who were refused of late. */
+  /** Plugins and callers that were refused of late. */
   readonly refused: { views(): StatusView['refused'] };
   /** The plugins of the checkpoint: how many, and whether all have been heard of. */
   readonly restart: { readonly restored: number; readonly isSettled: boolean };
@@ -21,7 +21,7 @@ export interface StandingPorts<Area> {
 
 /** The broker's own facts, as of its start. */
 export class Standing<Area> {
-  /** What the checkpoint knows was put back. */
+  /** The state of the checkpoint was restored. */
   isRestored = false;
   isStopping = false;
   readonly #ports: StandingPorts<Area>;
@@ -54,7 +54,7 @@ export class Standing<Area> {
     };
   }
 
-  /** What does not work, as metrics name it. */
+  /** The areas that do not work, as metrics name them. */
   get degraded(): readonly (Area | 'policy')[] {
     return [...this.#ports.conditions.areas, ...this.#policyProblems().map(() => 'policy' as const)];
   }

@@ -1,10 +1,10 @@
-// Who has the devices of a resource and how it stands towards a kubelet, in sentences. Pure.
+// The holders of a resource's devices and its state before a kubelet, in sentences. Pure.
 import type { ResourceUse } from './plugin-views.js';
 
 /** Owners named in one sentence. */
 const NAMED = 8;
 
-/** What `explain` adds about a resource; nothing where nobody uses it. */
+/** The sentences that `explain` adds about a resource; none where nobody uses it. */
 export function useSentences(resource: string, use: ResourceUse): readonly string[] {
   const { state, reason } = use.front(resource);
   const front =

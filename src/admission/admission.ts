@@ -24,10 +24,13 @@ const LOOK_AGAIN_MS = 20;
 const LATER = 1 / 4;
 /** Names longer than this are cut before they are shown or counted. */
 const MAX_NAME = 512;
-/** Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to three. */
+/**
+ * Bytes of all versions that a plugin offers, joined, as JSON writes them: the checkpoint keeps them, and plugins offer one to
+ * three.
+ */
 const MAX_VERSIONS_BYTES = 1024;
 
-/** What admission needs. */
+/** The ports of admission. */
 export interface AdmissionPorts {
   readonly flood: RegistrationLimits;
   readonly sockets: SocketPort;
@@ -56,7 +59,7 @@ interface Candidate extends Reached {
 /** When it is worth asking again after the broker had no descriptor or memory left. */
 const SHORTAGE_PASSES_MS = 1000;
 
-/** What a plugin that registers a moment too early looks like. */
+/** Refusals that a plugin gets when it registers a moment too early. */
 const MAY_CHANGE: ReadonlySet<string> = new Set(['ENDPOINT_MISSING', 'NO_LISTENER', 'NOT_PERMITTED', 'NO_ANSWER']);
 
 const refuse = (refusal: Refusal): AdmissionVerdict => ({ admitted: false, refusal });
@@ -117,7 +120,7 @@ export class Admission implements Admitter {
     if (invalid !== undefined && invalid.code !== 'VERSION_UNSUPPORTED') return invalid;
     while (turn.kind === 'delay') {
       turn = await turn.wait(signal);
-      // Others who called meanwhile may have brought the plugin into quarantine.
+      // Other callers may have brought the plugin into quarantine meanwhile.
       const bannedNow = flood.quarantined(subject);
       if (bannedNow !== undefined) return bannedNow;
       if (turn.kind === 'refuse') return turn.refusal;
@@ -175,7 +178,7 @@ export class Admission implements Admitter {
     // Rules match the real path, however it was spelled. One that cannot be resolved matches no rule by socket.
     const meant = request.socket?.path ?? full;
     const badName = invalid?.code === 'NAME_INVALID' || invalid?.code === 'TYPE_UNKNOWN';
-    // Of what can never be admitted nothing to pull is kept: its strikes are in the checkpoint for as long as it calls.
+    // A request that can never be admitted keeps nothing to pull: its strikes are in the checkpoint for as long as it calls.
     const mayPull = typeof full === 'string' && !badName && invalid?.code !== 'VERSION_UNSUPPORTED';
     return {
       type: request.type,
@@ -216,7 +219,7 @@ export class Admission implements Admitter {
     return invalid;
   }
 
-  /** Pins the endpoint and finds who listens on it, giving a plugin that registered too early a moment to serve. */
+  /** Pins the endpoint and finds the process that listens on it, giving a plugin that registered too early a moment to serve. */
   async #endpoint(request: RegistrationRequest, full: string, signal: AbortSignal): Promise<Reached | Refusal> {
     const { clock } = this.#ports;
     const begun = clock.mono();

@@ -3,7 +3,7 @@ import { isTrusted, type Caller } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { NameOwner } from '../model/registration.js';
 
-/** What the decision rests on. */
+/** The facts that the decision rests on. */
 export interface CallerFacts {
   readonly name: string;
   readonly caller: Caller | undefined;
@@ -19,8 +19,8 @@ export interface CallerFacts {
 
 /**
  * The uid that listens on the endpoint must be the caller's, or one that a rule names; root's endpoint may also be named by the
- * broker's own user. Nobody else may: whoever sees the fresh socket of a root plugin could claim it under a name of its own
- * before the plugin registers. admission.allowUids and a rule's uids, where given, must name everyone involved.
+ * broker's own user. Nobody else may: any process that sees the fresh socket of a root plugin could claim it under a name of its
+ * own before the plugin registers. admission.allowUids and a rule's uids, where given, must name both uids.
  */
 export function checkCaller({
   name,
@@ -47,20 +47,20 @@ export function checkCaller({
   };
 }
 
-/** A name whose owner is inside its grace may be free soon; nobody knows when. */
+/** A name whose owner is inside its grace may be free soon, at an unknown time. */
 const ASK_AGAIN_MS = 5000;
 
-/** What the decision about a name rests on. */
+/** The facts that the decision about a name rests on. */
 export interface NameFacts {
   readonly name: string;
-  /** Uid of the caller; at the watcher door of who listens on the registration socket. */
+  /** Uid of the caller; at the watcher door the uid that listens on the registration socket. */
   readonly newcomer: number;
   /** rules[].uids of the plugin. */
   readonly ruleUids: readonly number[] | undefined;
   readonly owner: NameOwner | undefined;
 }
 
-/** A name belongs to the uid that has it: nobody else gets it but root, and those whom a rule names. */
+/** A name belongs to the uid that has it: nobody else gets it but root and the uids that a rule names. */
 export function checkOwner({ name, newcomer, ruleUids, owner }: NameFacts): Refusal | undefined {
   if (owner === undefined || newcomer === owner.uid || newcomer === 0 || ruleUids?.includes(newcomer) === true) {
     return undefined;

@@ -1,15 +1,15 @@
-// Whether somebody has the name of a newcomer already, where the policy keeps those who came first.
+// Whether another instance has the name of a newcomer already, where the policy keeps the incumbent.
 import { isTrusted } from '../model/ids.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { Incumbent, NameClaims } from '../model/registration.js';
 import type { PluginPolicy } from '../model/settings.js';
 
-/** Who comes under a name. */
+/** An instance that asks for a name. */
 export interface Newcomer {
   readonly type: string;
   readonly name: string;
-  /** Of the caller; at the watcher door of who listens on the registration socket. */
+  /** The caller's; at the watcher door the uid that listens on the registration socket. */
   readonly uid: number;
   /** Key of the incarnation of its registering socket. */
   readonly socketKey: string;
@@ -18,7 +18,7 @@ export interface Newcomer {
   readonly handler: PluginHandler | undefined;
 }
 
-/** What `duplicates` says of newcomers (docs/specification.md#admission). */
+/** Applies `duplicates` to newcomers (docs/specification.md#admission). */
 export class Duplicates {
   readonly #roster: Pick<NameClaims, 'incumbent'>;
   readonly #ownUid: number;
@@ -29,7 +29,7 @@ export class Duplicates {
     this.#ownUid = ownUid;
   }
 
-  /** What `keep-alive` and `reject` say. Asks the incumbent for `keep-alive`, for a second at most. */
+  /** Applies `keep-alive` and `reject`. Asks the incumbent for `keep-alive`, for a second at most. */
   async check(newcomer: Newcomer, signal: AbortSignal): Promise<Refusal | undefined> {
     const { name, handler, plugin } = newcomer;
     if (plugin.duplicates !== 'keep-alive') return this.checkRejected(newcomer);
@@ -41,7 +41,7 @@ export class Duplicates {
     };
   }
 
-  /** What `reject` says, at once. */
+  /** Applies `reject`, at once. */
   checkRejected(newcomer: Newcomer): Refusal | undefined {
     const incumbent = newcomer.plugin.duplicates === 'reject' ? this.#incumbent(newcomer) : undefined;
     if (incumbent === undefined) return undefined;
@@ -52,8 +52,8 @@ export class Duplicates {
   }
 
   /**
-   * Another incarnation that has the name and may keep it. A stranger that came first may not keep it from those who are let
-   * in whoever has it (root, and the uids of a rule): it would hold the name for as long as it likes.
+   * Another incarnation that has the name and may keep it. An ordinary user that came first may not keep it from root and from
+   * the uids of a rule, which are let in whoever has the name: it would hold the name for as long as it likes.
    */
   #incumbent({ type, name, uid, socketKey, plugin, handler }: Newcomer): Incumbent | undefined {
     const incumbent = handler?.coexist === true ? undefined : this.#roster.incumbent(type, name);

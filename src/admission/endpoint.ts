@@ -1,4 +1,4 @@
-// From what a plugin calls its endpoint to a path, and whether that path may be dialled. Pure but for its two ports.
+// From the endpoint that a plugin names to a path, and whether that path may be dialled. Pure but for its two ports.
 import path from 'node:path';
 import { fitsWritten } from '../kernel/written.js';
 import { CSI_PLUGIN, DRA_PLUGIN, isTrusted } from '../model/ids.js';
@@ -12,7 +12,10 @@ const MAX_PATH_BYTES = 107;
 /** Bytes of an endpoint as JSON writes it, which the checkpoint keeps: `./` can be repeated for ever. */
 const MAX_WRITTEN = 1024;
 
-/** A socket of an ordinary user at the Register door lies below at most so many directories: each is opened at each look at it. */
+/**
+ * The directories at most that a socket of an ordinary user at the Register door lies below the root: each is opened at each look
+ * at it.
+ */
 const MOST_DIRECTORIES = 4;
 
 /** Directories in which an endpoint of this request may lie. */
@@ -79,8 +82,9 @@ interface AllowedPlaces {
 }
 
 /**
- * Whether a path is meant to lie in an allowed root. Asked before it is looked at: on the way elsewhere there are links of
- * anybody, which take time and lead to what the caller may not see. Of an ordinary user it lies not deep below it.
+ * Whether a path is meant to lie in an allowed root. Checked before the path is looked at: elsewhere anybody may have put links
+ * on the way, which take time and lead to files that the caller may not see. The path of an ordinary user does not lie deep below
+ * the root.
  *
  * @param places where sockets may lie
  */
@@ -127,7 +131,7 @@ function outside({ name, endpoint }: RegistrationRequest, file: string, roots: r
 }
 
 /**
- * Who would have to run as whom so that the broker may connect.
+ * Says which process has to run as which user so that the broker may connect.
  *
  * @param uids of the broker, and of the owner of the socket file where that may be looked at
  */
@@ -144,7 +148,7 @@ export function notPermitted(
   return { code: 'NOT_PERMITTED', message };
 }
 
-/** What a failed pin means to the plugin; `ownUid` is the broker's. */
+/** The refusal for a pin that failed; `ownUid` is the broker's. */
 export function pinRefusal(name: string, shownPath: string, problem: PinProblem, ownUid: number): Refusal {
   switch (problem.problem) {
     case 'missing':

@@ -1,4 +1,4 @@
-// What admission needs of the rest of the house.
+// The ports of admission.
 import type { Listener } from '../model/ids.js';
 import type { PinnedSocket, PinProblem } from '../model/plugin.js';
 import type { AdmissionSettings, Paths, PluginPolicy } from '../model/settings.js';
@@ -12,7 +12,9 @@ export interface SocketPort {
   realDirectory(path: string): string | undefined;
 }
 
-/** The configuration that admission follows; asked each time, because it can be reloaded. LiveConfig (config/live-config) has it. */
+/**
+ * The configuration that admission follows; read each time, because it can be reloaded. LiveConfig (config/live-config) has it.
+ */
 export interface AdmissionPolicy {
   readonly admission: AdmissionSettings;
   readonly settings: { readonly paths: Paths };

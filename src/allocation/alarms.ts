@@ -1,4 +1,4 @@
-// What is to be done later, until nothing is done any more.
+// Work that is to be done later, until the alarms are closed.
 import type { Alarm, Clock } from '../kernel/clock.js';
 
 /** Alarms of one keeper; some have a name, and are set anew in the place of the one before. */

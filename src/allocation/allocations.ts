@@ -22,7 +22,7 @@ import { Waiting } from './waiting.js';
 
 /** The allocator. */
 export class Allocations implements LeaseSource {
-  /** What becomes of leases after they were given. */
+  /** Leases after they were given. */
   readonly keeper: Keeper;
   readonly #ports: AllocationPorts;
   readonly #ledger = new Ledger();
@@ -67,7 +67,7 @@ export class Allocations implements LeaseSource {
     return this.keeper.cdiOf(id);
   }
 
-  /** Leases and marks that have devices of a resource; what `allocated` counts. */
+  /** Leases and marks that have devices of a resource; `allocated` counts them. */
   allocatedOf(resource: string): ReadonlyMap<string, Lease> {
     return this.#ledger.takenOf(resource);
   }
@@ -78,24 +78,24 @@ export class Allocations implements LeaseSource {
   }
 
   /**
-   * Lists, plugins or rules changed: whoever waits may be served now.
+   * Lists, plugins or rules changed: waiting requests may be served now.
    *
-   * @param resources those that changed; undefined: any may have
+   * @param resources the changed ones; undefined: any may have changed
    */
   changed(resources?: ReadonlySet<string>): void {
     this.#serve(resources);
     this.keeper.lookAtDevices(resources);
   }
 
-  /** Serves who waits, once the lists that they wait for are at hand. */
+  /** Serves waiting requests, once the lists that they wait for are at hand. */
   #serve(changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
     this.#waiting.look(this.#ports.offers, changed, hasLeaseEnded);
   }
 
   /**
-   * Gives devices. Nothing is decoded of who asks too often.
+   * Gives devices. The request of a caller that asks too often is not decoded.
    *
-   * @param signal aborts when the caller goes away: it leaves the line, and what was not recorded yet is undone
+   * @param signal aborts when the caller goes away: it leaves the line, and anything not recorded yet is undone
    */
   async allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const startedAt = this.#ports.clock.mono();
@@ -149,12 +149,15 @@ export class Allocations implements LeaseSource {
     return { ok: true, value: entry.lease };
   }
 
-  /** An operator says that nothing is given out of what nobody knows. Returns what was wrong, undefined when nothing was. */
+  /**
+   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
+   * wrong.
+   */
   reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
     return this.keeper.reset();
   }
 
-  /** Refuses everybody from now on; what is being recorded may still end well. */
+  /** Refuses all callers from now on; a lease that is being recorded may still end well. */
   stop(): void {
     const refusal = {
       code: 'ALLOCATOR_STOPPING',
@@ -164,7 +167,7 @@ export class Allocations implements LeaseSource {
     this.keeper.stop();
   }
 
-  /** Gives up what is still being asked. */
+  /** Gives up the calls that are under way. */
   close(): void {
     this.#halt.abort(new Error('the broker is stopping'));
   }

@@ -1,15 +1,18 @@
-// What plugins answer to Allocate: checked one by one, then merged into what the owner gets. Pure.
+// Plugins' answers to Allocate: checked one by one, then merged into the answer for the owner. Pure.
 import type { PluginAnswer } from '../model/lease.js';
 
 /** Everything that one plugin says about using its devices. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** A fully qualified name, vendor/class=name, as CDI 0.5.0 has it: container engines take no other, and words of a shell hold no other. */
+/**
+ * A fully qualified name, vendor/class=name, as CDI 0.5.0 has it: container engines take no other, and a word of a shell holds no
+ * other.
+ */
 const CDI_NAME = new RegExp(
   '^[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?/[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?=[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$',
 );
 
-/** What is wrong, as the rest of a sentence about the answer. */
+/** The problem, as the rest of a sentence about the answer. */
 export interface AnswerProblem {
   readonly problem: string;
 }
@@ -45,9 +48,9 @@ export function answerProblem(answer: PluginAnswer): string | undefined {
 }
 
 /**
- * Why the answer of a plugin of an ordinary user cannot be handed on, or undefined when it can. Mounts, device nodes and CDI
- * devices reach into the host as root, who writes and reads CDI files; variables decide what code their owner runs (LD_PRELOAD,
- * PATH and their like). Whoever may register need not be trusted with that (SECURITY.md).
+ * Says why the answer of a plugin of an ordinary user cannot be handed on; undefined when it can. Mounts, device nodes and CDI
+ * devices reach into the host as root, who writes and reads CDI files; variables decide which code their owner runs (LD_PRELOAD,
+ * PATH and their like). A user that may register a plugin need not be trusted with that (SECURITY.md).
  *
  * @param plugin uid of the plugin
  * @param owner uid of the lease's owner

@@ -1,4 +1,4 @@
-// Asking plugins for devices that are marked already: what the plugin prefers, then Allocate, each plugin's answer checked.
+// Asks plugins for devices that are marked already: for the preferred ones, then Allocate, each plugin's answer checked.
 import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Counted } from '../model/device-use.js';
@@ -18,7 +18,10 @@ const AT_ONCE = 8;
 /** Devices of a call that was not answered are not tried again for so long: the plugin may be working on them still. */
 const AVOID_MS = 10_000;
 
-/** Devices that the plugin of an ordinary user is told of when it is asked what it prefers, and that any may name then. */
+/**
+ * The devices of which the plugin of an ordinary user is told in GetPreferredAllocation, and that any plugin may name in its
+ * answer.
+ */
 const MOST_NAMED = 4096;
 
 /** Variables, mounts and whatever else the plugins of one lease answer together: each is told, written and read one by one. */
@@ -54,10 +57,10 @@ export class Asking {
   }
 
   /**
-   * What the plugin would rather give than what is marked. Any fault, and any answer that does not fit, means: what is
-   * marked. Nothing may be awaited between this answer and marking it.
+   * The devices that the plugin would rather give than the marked ones. After any fault, and any answer that does not fit, the
+   * marked ones are given. Nothing may be awaited between this answer and marking it.
    *
-   * @param payer whose time this takes; who has none left is given what is marked. Undefined: nobody's
+   * @param payer the user whose share this takes; one that has none left is given the marked devices. Undefined: nobody's share
    */
   async preferred(want: Want, marked: Granted, payer: number | undefined, signal: AbortSignal): Promise<Granted> {
     const { resource, count, ids } = want;
@@ -77,7 +80,7 @@ export class Asking {
     }
   }
 
-  /** The devices that a plugin may choose from: those that are marked, and what is free. */
+  /** The devices that a plugin may choose from: the marked and the free ones. */
   #choice({ devices, stranger }: Offer, marked: Granted): readonly string[] {
     const { resource } = marked;
     const most = stranger === undefined ? Infinity : MOST_NAMED;
@@ -90,7 +93,7 @@ export class Asking {
     return choice;
   }
 
-  /** What a plugin named, where that can be given now; else what is marked. */
+  /** The devices that a plugin named, where they can be given now; else the marked ones. */
   #fitting(answer: readonly string[], { count, ids, numa }: Want, marked: Granted): Granted {
     const { resource } = marked;
     const names = new Set(answer.slice(0, MOST_NAMED));
@@ -107,7 +110,7 @@ export class Asking {
     return fits ? { resource, devices } : marked;
   }
 
-  /** Asks every plugin of a lease at once, and merges what they say. @param uid of the lease's owner */
+  /** Asks every plugin of a lease at once, and merges the answers. @param uid of the lease's owner */
   async ask(
     { granted, uid }: Pick<Lease, 'granted' | 'uid'>,
     signal: AbortSignal,
@@ -195,7 +198,7 @@ export class Asking {
         message: `the answer of the plugin of ${resource} for ${named(ids)} cannot be used: ${problem}`,
       };
     }
-    // What an operator sets counts more than what the plugin says.
+    // A variable that an operator sets counts more than the plugin's.
     const envs = new Map([
       ...answer.envs,
       ...[...this.#ports.rules.allocateOf(resource).env.keys()].map((name) => [name, ids.join(',')] as const),
@@ -222,7 +225,7 @@ export class Asking {
   }
 }
 
-/** Whether the turn came before who waits for it left. */
+/** Whether the turn came before its waiter left. */
 function turnIn(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const over = (isMine: boolean): void => {

@@ -124,7 +124,7 @@ function deniedBy({ resource, count }: Want, { caller, ledger, ports }: Situatio
   return count > max ? never('UID_LIMIT', message) : later('UID_LIMIT', message);
 }
 
-/** Whose a device is may be known to those whose it could be. */
+/** Tells the holder of a device only to callers that may know it: its own user. */
 function heldBy(holder: Lease, { uid }: AllocationCaller): string {
   if (uid !== 0 && uid !== holder.uid) return 'in another lease';
   return `in lease ${holder.id} of ${ownerText(holder.owner)} (uid ${String(holder.uid)})`;

@@ -1,5 +1,5 @@
-// What plugins offer changed: whoever waits is looked at, once for all changes of one turn, and in a share of the time: plugins
-// change their lists as often as they like, and a look goes through all who wait and all leases.
+// Plugins changed what they offer: waiting requests are looked at, once for all changes of one turn, and in a share of the time.
+// Plugins change their lists as often as they like, and a look goes through all waiting requests and all leases.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { restMs } from '../kernel/pace.js';
 import type { Holding, ListListener } from '../model/device-list.js';
@@ -23,10 +23,10 @@ export class Changes implements RosterListener, ListListener {
   #isOver = false;
 
   /**
-   * @param clock what a look took goes by it
+   * @param clock measures the time of a look
    * @param nextTurn resolves after the event loop has looked at its sockets once
    * @param look called once after each turn in which something changed, with the resources that did; undefined: any may have.
-   *   `Allocations.changed` (allocation/allocations)
+   * `Allocations.changed` (allocation/allocations)
    */
   constructor(clock: Clock, nextTurn: () => Promise<void>, look: (resources: ReadonlySet<string> | undefined) => void) {
     this.#clock = clock;

@@ -44,7 +44,7 @@ function singleNode(
   const missing = count - must.length;
   const sizes = sizesOf(rest);
   const [first, ...others] = must;
-  // Nodes of what was named are candidates even where nothing else is free on them.
+  // The nodes of the named devices are candidates even where nothing else is free on them.
   const candidates =
     first === undefined ? sizes.keys() : nodesOf(first).filter((node) => others.every((device) => isOn(device, node)));
   let best: { readonly node: number; readonly size: number } | undefined;
@@ -62,7 +62,7 @@ function singleNode(
   return taken;
 }
 
-/** On several nodes: those of what was named first, then the one that helps most, the last one as tight as possible. */
+/** On several nodes: those of the named devices first, then the one that helps most, the last one as tight as possible. */
 function spread(
   count: number,
   must: readonly GrantedDevice[],
@@ -89,7 +89,7 @@ function spread(
   return [...taken];
 }
 
-/** The node with just enough for what is missing; else the one with the most. */
+/** The node with just enough for the missing devices; else the one with the most. */
 function mostHelpful(sizes: ReadonlyMap<number, number>, missing: number): number | undefined {
   let best: { readonly node: number; readonly size: number } | undefined;
   for (const [node, size] of sizes) {

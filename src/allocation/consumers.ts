@@ -1,6 +1,6 @@
-// For whom the devices of a resource are: owners of leases, or pods of the kubelet. The configuration says, and may say
-// otherwise at any time; as long as one side holds devices the resource stays with it, because the other side does not know
-// of them and would give them a second time.
+// The consumer of a resource's devices: owners of leases, or pods of the kubelet. The configuration decides, and may change at
+// any time; as long as one side holds devices the resource stays with it, because the other side does not know of them and would
+// give them a second time.
 import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
 import type { Consumer } from '../model/settings.js';
@@ -10,7 +10,7 @@ import type { ResourceRules } from './resource-rules.js';
 /** Resources of which it is remembered whose they were: of a name that comes back later the first look tells once more. */
 const MOST_SEEN = 4096;
 
-/** What is asked. */
+/** The ports of the consumers. */
 export interface ConsumerPorts {
   /** What the configuration says now. */
   readonly rules: Pick<ResourceRules, 'consumerOf'>;
@@ -33,14 +33,17 @@ export class Consumers {
     this.#ports = ports;
   }
 
-  /** Whose the devices are now. */
+  /** The consumer that has the devices now. */
   of(resource: string): Consumer {
     const wanted = this.#ports.rules.consumerOf(resource);
     if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
     return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
   }
 
-  /** Looks whose these resources are: the configuration changed, or the last lease or pod that had some of one ended. */
+  /**
+   * Works out the consumers of these resources again: the configuration changed, or the last lease or pod that had some of one
+   * ended.
+   */
   look(resources: Iterable<string>): void {
     for (const resource of resources) {
       const consumer = this.isForPods(resource) ? 'pods' : this.of(resource);
@@ -55,12 +58,12 @@ export class Consumers {
     }
   }
 
-  /** Whether pods may be given what its plugin answers: it is theirs, and the plugin is believed. */
+  /** Whether pods may be given the answer of its plugin: the resource is theirs, and the plugin is trusted. */
   isForPods(resource: string): boolean {
     return this.of(resource) === 'kubelet' && this.#ports.offers.strangerOf(resource) === undefined;
   }
 
-  /** Why a resource is not with whom the configuration says; empty when it is. */
+  /** Says why a resource is not with the consumer that the configuration names; empty when it is. */
   why(resource: string): string {
     const wanted = this.#ports.rules.consumerOf(resource);
     const now = this.of(resource);

@@ -1,5 +1,5 @@
-// How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each
-// decision takes long, and everybody else waits for it: what matters is the time, whatever it was spent on.
+// How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each decision
+// takes long while all others wait: what counts is the time, whatever it was spent on.
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { Decision } from './waiting.js';
@@ -12,7 +12,7 @@ const BURST_MS = 200;
 const LONGEST_MS = 2000;
 /** A user that was put off is tried again after this long: each try goes through all waiting requests, at nobody's charge. */
 const AGAIN_MS = 100;
-/** Users that are remembered; beyond them whoever decided longest ago is forgotten. */
+/** Users that are remembered; beyond them the user that decided longest ago is forgotten. */
 const MOST_USERS = 1024;
 
 /** Counts by user. */
@@ -23,7 +23,7 @@ export class DecisionTime {
   readonly #paces = new Map<number, Pace>();
   readonly #alarmed = new Set<number>();
 
-  /** @param again a user whose decision was put off may have one now */
+  /** @param again called when a user whose decision was put off may have one */
   constructor(clock: Clock, again: () => void) {
     this.#clock = clock;
     this.#again = again;

@@ -37,7 +37,10 @@ export class Endings {
     return this.#ledger.get(entry.lease.id) === entry;
   }
 
-  /** Takes a lease, or a mark, out of memory: its devices are free, and whoever shows leases is told. Whether it was there. */
+  /**
+   * Takes a lease, or a mark, out of memory: its devices are free, and listeners that show leases are told. Returns whether it
+   * was there.
+   */
   drop(entry: Entry): boolean {
     if (!this.isThere(entry)) return false;
     this.#ledger.remove(entry.lease.id);

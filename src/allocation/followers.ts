@@ -1,6 +1,6 @@
-// Who follows leases. A plugin says as often as it likes that a device is well or not, each time is told with all that the
-// lease has, and to everybody who follows it: news of one lease come some time apart, the newest in the place of those
-// before, in turns with everything else, and those of one ordinary user's leases in a share of the time.
+// The followers of leases. A plugin may report the health of a device as often as it likes, and each report goes with the whole
+// lease to all its followers: news of one lease are sent some time apart, the newest in place of those before, in turns with
+// everything else, and those of one ordinary user's leases in a share of the time.
 import { isDone } from '../kernel/if-possible.js';
 import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
@@ -8,7 +8,7 @@ import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 
-/** Who may follow one lease: each is told all that the lease has. */
+/** The followers of one lease at most: each is sent the whole lease. */
 const MOST_FOLLOWERS = 16;
 /** News of one lease are told so far apart. The first after a while are told at once, and so is its end, always. */
 const APART_MS = 1000;
@@ -28,7 +28,7 @@ interface Followed {
   next: LeaseNews | undefined;
   /** When news were told last, on the monotonic scale. */
   toldAt: number;
-  /** What newcomers are told first; of one state of the lease it is the same. */
+  /** The first message to newcomers, which is the same for one state of the lease. */
   attached: LeaseNews | undefined;
 }
 
@@ -38,7 +38,7 @@ export class Followers {
   readonly #alarms: Alarms;
   readonly #time: DecisionTime;
   readonly #followed = new Map<string, Followed>();
-  /** Those of whom something is told now. */
+  /** Leases of which followers are being told now. */
   readonly #line = new Set<Followed>();
   #isTelling = false;
 
@@ -59,11 +59,7 @@ export class Followers {
     return [...this.#followed.values()].flatMap(({ followers }) => [...followers.values()]);
   }
 
-  /**
-   * Tells what a lease is, and its news from now on, until the returned function is called.
-   *
-   * @param uid who follows
-   */
+  /** Sends a lease, and its news from now on, until the returned function is called. @param uid the follower's */
   follow(lease: Lease, uid: number, tell: Tell): () => void {
     const { id } = lease;
     const followed = this.#followed.get(id) ?? {
@@ -149,7 +145,7 @@ export class Followers {
           await nextTurn();
           since = clock.mono();
         }
-        // Whoever left meanwhile, or heard of the end of the lease.
+        // A follower that left meanwhile, or heard of the end of the lease.
         if (!followed.followers.has(tell)) continue;
         this.#time.spend(payer, () => told(tell, news));
       }
@@ -158,7 +154,9 @@ export class Followers {
   }
 }
 
-/** One whose stream fails keeps nothing from the others: its stream ends, and who follows again is told all that counts. */
+/**
+ * A follower whose stream fails keeps nothing from the others: its stream ends, and following again tells it the present state.
+ */
 function told(tell: Tell, news: LeaseNews): void {
   isDone(() => tell(news));
 }

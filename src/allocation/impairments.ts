@@ -26,7 +26,7 @@ export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
-  /** Plugins choose what is looked at. */
+  /** Plugins choose which paths are looked at. */
   readonly #onHost: Patience;
   readonly #alarms: Alarms;
   /** Resources to look at after the look that is under way; undefined: there is none. */
@@ -100,7 +100,7 @@ export class Impairments {
       for (const [entry, granted] of entries) {
         // A start with many leases, before any plugin came back.
         if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
-        // What was given meanwhile, or given otherwise, was looked at then.
+        // A lease that was given or changed meanwhile was looked at then.
         if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.granted !== granted) continue;
         this.look(entry, isSettled(), (resource) => listed.get(resource) ?? 'away');
         if (isLong()) await breathe();
@@ -112,8 +112,8 @@ export class Impairments {
   }
 
   /**
-   * Looks whether the device nodes of a lease are there: after a boot some come late. What does not answer in time says
-   * nothing, and what was known stays. Never rejects.
+   * Looks whether the device nodes of a lease are there: after a boot some come late. A node that does not answer in time changes
+   * nothing. Never rejects.
    */
   async lookAtNodes(entry: Entry): Promise<void> {
     for (const { hostPath } of entry.lease.answer.devices) {

@@ -1,4 +1,4 @@
-// What is wrong with the devices of a lease now, by what their plugins say. Pure.
+// Judges the devices of a lease by the lists of their plugins. Pure.
 import { HEALTHY } from '../model/device.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { Granted } from '../model/lease.js';
@@ -10,10 +10,10 @@ export interface Impairment {
   readonly message: string;
 }
 
-/** What a plugin says of devices that are in leases: their health by id; `away` when it cannot be asked, `gone` when there is none. */
+/** The health of leased devices by id, as their plugin reports it; `away` when it cannot be asked, `gone` when there is none. */
 export type Listed = (resource: string) => ReadonlyMap<string, string> | 'away' | 'gone';
 
-/** What a resource offers now says of some of its devices. `some` is asked which only where it says anything. */
+/** The health of some devices in the present offer of a resource. `some` is asked only where there is a list. */
 export function listedBy(offer: Offer | undefined, some: () => { has(id: string): boolean }): ReturnType<Listed> {
   if (offer === undefined) return 'gone';
   // Of a plugin that is away only its last word is known, and it may come back with another one.

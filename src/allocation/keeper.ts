@@ -1,4 +1,4 @@
-// What becomes of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
+// The life of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
@@ -21,7 +21,7 @@ export class Keeper {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #ids: LeaseIds;
-  /** Who is told what becomes of them. */
+  /** The listeners that are told of each change. */
   readonly followers: Followers;
   readonly #telling: Telling;
   readonly #impairments: Impairments;
@@ -45,7 +45,7 @@ export class Keeper {
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
 
-  /** What is known of what was given out before. */
+  /** What is known of the leases of earlier lives. */
   get state(): LedgerState | 'unread' {
     return this.#state;
   }
@@ -117,9 +117,9 @@ export class Keeper {
   }
 
   /**
-   * Makes a marked lease a real one: on the disk first, then in what others see, then its CDI file gets its name.
+   * Makes a marked lease a real one: on the disk first, then in the views, then its CDI file gets its name.
    *
-   * @returns why not; then it is as if it had never been
+   * @returns the refusal; then it is as if it had never been
    */
   async record(entry: Entry): Promise<AllocationRefusal | undefined> {
     const { store, cdi, log } = this.#ports;
@@ -150,9 +150,9 @@ export class Keeper {
   }
 
   /**
-   * Its owner was seen: a time to live begins anew, and nothing is in doubt any more.
+   * The owner was seen: its time to live begins anew, and nothing is in doubt any more.
    *
-   * @param isAnswered its plugins were asked once more, because what they had answered was lost
+   * @param isAnswered its plugins were asked once more, because their answers were lost
    * @returns whether it has not ended by then: nothing is written of a lease that has
    */
   async confirm(entry: Entry, isAnswered = false): Promise<boolean> {
@@ -177,7 +177,7 @@ export class Keeper {
     return this.#endings.isThere(entry);
   }
 
-  /** Waits for the CDI file of a lease. Whether that has not ended meanwhile: its end came too early for the file, which goes now. */
+  /** Waits for the CDI file of a lease. False when the lease ended meanwhile, too early for the file: it is removed now. */
   async #hasFile(entry: Entry, file: Promise<Entry['cdi']>): Promise<boolean> {
     entry.cdi = await file;
     if (this.#endings.isThere(entry)) return true;
@@ -185,7 +185,7 @@ export class Keeper {
     return false;
   }
 
-  /** Ends a lease: its devices are free at once, in memory, whatever the disk does. Resolves when that is on the disk, or cannot be. */
+  /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be. */
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
     await this.#endings.end([{ entry, reason }]);
   }

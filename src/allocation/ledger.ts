@@ -1,5 +1,5 @@
-// All leases. Free devices are computed from them on demand: a second set of what is taken could diverge, as the kubelet's
-// does, which then hands out devices twice (kubernetes/kubernetes#137534).
+// All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
+// which then hands out devices twice (kubernetes/kubernetes#137534).
 import type { CdiResult } from './ports.js';
 import type { Lease, LeaseRecord } from '../model/lease.js';
 import { refused, type LeaseRef, type Result } from './result.js';
@@ -13,7 +13,7 @@ export interface Entry {
   endsAt: number | undefined;
   /** Its CDI name, or why it has none; undefined where that was not written in this life of the broker. */
   cdi: CdiResult | undefined;
-  /** What it takes of the room that leases share in the checkpoint, once that was asked for; undefined again with another answer. */
+  /** The bytes it takes of the room that leases share in the checkpoint, once computed; undefined again with another answer. */
   bytes: number | undefined;
 }
 
@@ -107,7 +107,7 @@ export class Ledger {
     return taken;
   }
 
-  /** The same of several resources in one go: each is given what is filled in. */
+  /** The same of several resources in one go: fills in the map of each. */
   takenOfAll(taken: ReadonlyMap<string, Map<string, Lease>>): void {
     for (const { lease } of this.#entries.values()) {
       for (const { resource, devices } of lease.granted) {

@@ -1,4 +1,4 @@
-// What stands in the ledger while plugins are asked, so that nobody else is given its devices.
+// The entry of the ledger while plugins are asked, so that no other request is given its devices.
 import type { Granted, LeaseOwner, PluginAnswer } from '../model/lease.js';
 import type { Entry } from './ledger.js';
 import type { AllocationRequest } from './request.js';

@@ -1,11 +1,11 @@
-// What a resource has to offer: the newest list of who speaks for it, and the calls to its plugin.
+// The offer of a resource: the newest list of the instance that speaks for it, and the calls to its plugin.
 import type { Device } from '../model/device.js';
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import { strangerOf, type Instance } from '../model/instance.js';
 import type { Offer } from './ports.js';
 import type { ResourceRules } from './resource-rules.js';
 
-/** What is asked. */
+/** The sources of offers. */
 export interface OfferPorts {
   readonly resources: Pick<ServedResources, 'of'>;
   readonly plugins: Pick<DevicePlugins, 'callsOf'>;
@@ -41,7 +41,7 @@ export class Offers {
       instanceId: instance.id,
       stranger: this.#strangerOf(resource, instance),
       listed: list?.devices ?? 0,
-      // Read by whoever decides about devices; most ask for the plugin alone.
+      // Read only for decisions about devices; most readers need the plugin alone.
       get devices(): readonly Device[] | undefined {
         return list === undefined ? undefined : decoded.of(resource, list.raw);
       },

@@ -45,10 +45,7 @@ export class OwnerLooks {
     this.#time = new DecisionTime(ports.clock, () => undefined);
   }
 
-  /**
-   * A connection ended, and what it came from may have: the process, or the control group of the same user whose last
-   * process that was.
-   */
+  /** A connection ended, and with it perhaps its process, or the control group of the same user whose last process that was. */
   connectionEnded({ uid, pid }: { readonly uid: number; readonly pid: number }): void {
     for (const entry of this.#ledger.all()) {
       const { owner } = entry.lease;

@@ -1,4 +1,4 @@
-// What the owner of a lease is called when it does not say: worked out from its control group. Pure.
+// The name of a lease's owner that gives none: worked out from its control group. Pure.
 
 /** Kind of owner and its name. */
 export interface OwnerNames {

@@ -1,4 +1,4 @@
-// For whom a lease is: what it is bound to, and what it is called.
+// The owner of a lease: what it is bound to, and its name.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { LeaseOwner } from '../model/lease.js';
 import { ownerNames } from './owner-names.js';

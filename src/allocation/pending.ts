@@ -1,4 +1,4 @@
-// Requests with a key that are under way: whoever asks with the same key meanwhile gets the same result.
+// Requests with a key that are under way: another call with the same key meanwhile gets the same result.
 import { abortable } from '../kernel/clock.js';
 
 /**

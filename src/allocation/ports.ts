@@ -1,4 +1,4 @@
-// What the ledger needs of the rest of the house.
+// The ports of the ledger.
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
@@ -44,7 +44,7 @@ export interface CdiFiles {
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
    */
   reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void>;
-  /** What files of ours that were written in this boot name; asked before `reconcile`, where the newest ledger is lost. */
+  /** The claims of our files that were written in this boot; read before `reconcile`, where the newest ledger is lost. */
   claims(): Promise<readonly CdiClaim[]>;
 }
 
@@ -59,7 +59,7 @@ export const noCdi: CdiFiles = {
 
 /** Calls to the plugin that serves a resource now. All reject with FailedCall. */
 export interface AllocatingPlugin {
-  /** What its options offered. */
+  /** From the options that it answered. */
   readonly isPreferredAvailable: boolean;
   /** See DeviceCalls (model/device-use). */
   allocate(ids: readonly string[], limitMs: number, signal: AbortSignal, counted: Counted): Promise<PluginAnswer>;
@@ -71,7 +71,7 @@ export interface AllocatingPlugin {
   ): Promise<readonly string[]>;
 }
 
-/** What a resource has to offer now. */
+/** The present offer of a resource. */
 export interface Offer {
   /** The plugin is registered, confirmed and connected; else it is away: held, restarting, quarantined. */
   readonly isReady: boolean;
@@ -79,7 +79,10 @@ export interface Offer {
   readonly state: string;
   /** The incarnation that serves it. */
   readonly instanceId: string;
-  /** The uid of its plugin, where that is neither root nor the broker's user nor named by its rule: what it answers may not reach into the host. */
+  /**
+   * The uid of its plugin, where that is neither root nor the broker's user nor named by its rule: its answers may not reach into
+   * the host.
+   */
   readonly stranger: number | undefined;
   /** How many devices its newest list has, known without reading it; 0 while none is known. */
   readonly listed: number;
@@ -90,8 +93,9 @@ export interface Offer {
 }
 
 /**
- * What can be seen of the processes and control groups that leases are bound to. None throws; what cannot be looked at now,
- * for want of a descriptor or of a permission, is taken to be there: somebody else would be given its devices.
+ * The visible state of the processes and control groups that leases are bound to. No method throws; an owner that cannot be
+ * looked at now, for want of a descriptor or of a permission, is taken to be there: its devices would be given to another owner
+ * otherwise.
  */
 export interface OwnerPort {
   /** Whether a thread of that very process has not ended. */
@@ -102,7 +106,7 @@ export interface OwnerPort {
   isPopulated(cgroup: CgroupLife): boolean;
 }
 
-/** What is counted. */
+/** The metrics of the allocator. */
 export interface AllocationMetrics {
   /** An allocation ended; `result` is `given` or a code of the table. */
   allocation(resource: string, result: string): void;
@@ -110,7 +114,7 @@ export interface AllocationMetrics {
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
 }
 
-/** What a call is about: devices to be given, or leases that were. Each has a bucket. */
+/** The subject of a call: devices to be given, or existing leases. Each has a bucket. */
 export type AskedAbout = 'devices' | 'leases';
 
 /** Everything that giving out devices takes. */
@@ -150,14 +154,14 @@ export interface AllocationPorts extends UserFacts {
   readonly nextTurn: () => Promise<void>;
 }
 
-/** Who calls at alloc.sock. */
+/** A caller at alloc.sock. */
 export interface AllocationCaller {
   readonly uid: number;
   /** Undefined where the kernel does not show it. */
   readonly process: ProcessLife | undefined;
 }
 
-/** Something that happened to a lease, for whoever follows it. */
+/** A change of a lease, for its followers. */
 export interface LeaseNews {
   readonly type: 'attached' | 'active' | 'unconfirmed' | 'impaired' | 'released' | 'expired';
   readonly reason: LeaseReason | '';

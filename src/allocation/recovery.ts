@@ -53,9 +53,11 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
   return isSeen ? { kind: 'lives', entry } : { kind: 'over', entry, reason: 'owner-ended' };
 }
 
-/** Whether the owner of a lease is known to have ended; a key never has, nor has whoever cannot be looked at. Never throws. */
+/**
+ * Whether the owner of a lease is known to have ended; a key never has, nor has an owner that cannot be looked at. Never throws.
+ */
 export function hasEnded({ process, cgroup }: LeaseOwner, owners: OwnerPort): boolean {
-  // Asked at a start and by alarms: whatever fails here ended the broker, and each one after it.
+  // Called at a start and by alarms: an exception here would end the broker, and each one after it.
   const isThere = ifPossible(() => {
     if (process !== undefined) return owners.isAlive(process);
     return cgroup === undefined || owners.isPopulated(cgroup);
@@ -75,8 +77,8 @@ function timeLeft(
 }
 
 /**
- * Leases for devices that CDI files of this boot name and no known lease has: the newest checkpoint held them, and whoever
- * was told may use them still.
+ * Leases for devices that CDI files of this boot name and no known lease has: the newest checkpoint held them, and their owners
+ * may use them still.
  */
 export function recoveredLeases(
   claims: readonly CdiClaim[],

@@ -25,10 +25,10 @@ export interface RawRequest {
   readonly waitMs: number;
 }
 
-/** The same, or what decodes it (and may throw). */
+/** The same, or a function that decodes it (and may throw). */
 export type Asked = RawRequest | (() => RawRequest);
 
-/** What can be worked with. */
+/** A request in usable form. */
 export interface AllocationRequest {
   readonly wants: readonly Want[];
   readonly bind: LeaseBinding;
@@ -39,7 +39,7 @@ export interface AllocationRequest {
   readonly waitMs: number;
 }
 
-/** Understands a request, or says what is wrong with it. */
+/** Reads a request, or returns its mistake. */
 export function readRequest(raw: RawRequest): AllocationRequest | AllocationRefusal {
   const problem = problemOf(raw);
   if (problem !== undefined) return { code: 'WANT_INVALID', message: problem };

@@ -1,4 +1,4 @@
-// Results as values: what a call at alloc.sock comes to.
+// Results of the calls at alloc.sock, as values.
 import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
 
 /** No result, and why. */

@@ -1,7 +1,7 @@
-// Whether a repeated key asks for what its lease was given for. Pure.
+// Whether a repeated key asks for the same as its lease was given for. Pure.
 import { ownerText, type Lease, type LeaseOwner } from '../model/lease.js';
 
-/** What differs, to follow 'the lease was'; undefined when nothing does. Only what an owner is bound to counts of it. */
+/** The difference, to follow 'the lease was'; undefined when there is none. Of an owner only its binding counts. */
 export function differenceOf(
   lease: Lease,
   { wants, ttlMs }: Pick<Lease, 'wants' | 'ttlMs'>,
@@ -17,7 +17,7 @@ export function differenceOf(
   return `given a time to live of ${String(lease.ttlMs ?? 0)} ms, and now of ${String(ttlMs ?? 0)} ms`;
 }
 
-/** What of an owner must be the same for a key to name the same lease. */
+/** The part of an owner that must be the same for a key to name the same lease. */
 export function boundTo({ bind, process, cgroup }: LeaseOwner): unknown {
   return [bind, process?.pid, process?.startTime, cgroup?.path, cgroup?.inode];
 }

@@ -1,5 +1,5 @@
-// What of all leases together one user may have, as far as it is shared: places, places in line, and room in the checkpoint,
-// which is written whole at each change and read whole at a start. Plugins of ordinary users say how long ids and answers are.
+// One user's share of what all leases share: leases, requests in line, and room in the checkpoint, which is written whole at each
+// change and read whole at a start. Plugins of ordinary users decide how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
@@ -12,7 +12,9 @@ import type { Refused } from './result.js';
 const MOST_WAITING = 256;
 /** As JSON. Half of the largest checkpoint that a start reads; a thousand leases of real plugins take a few hundred KiB. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Of one user that is neither root nor the broker's, and of all of them: what everybody's registration then writes with it. */
+/**
+ * The bytes of one user that is neither root nor the broker's, and of all of them: everybody's registration writes them again.
+ */
 const OWN_BYTES = 1024 * 1024;
 const STRANGERS_BYTES = 4 * 1024 * 1024;
 /**
@@ -82,7 +84,7 @@ export class Shares {
   /** Why a user may have no further request in line, beside those of `waiting`. */
   ofWaiting(uid: number, waiting: readonly number[]): string | undefined {
     if (waiting.length >= MOST_WAITING) return `${String(MOST_WAITING)} requests wait for devices already`;
-    const unfair = this.#ofPlaces(
+    const unfair = this.#unfairShare(
       uid,
       waiting.map((one) => [one, 1] as const),
       MOST_WAITING,
@@ -93,14 +95,14 @@ export class Shares {
   /** Why a user may not follow a lease, beside those of `following`: it may with all its leases, by a follower for each. */
   ofFollowing(uid: number, following: readonly number[]): string | undefined {
     const each = following.map((one) => [one, 1] as const);
-    const unfair = this.#ofPlaces(uid, each, this.#ports.settings.maxLeases);
+    const unfair = this.#unfairShare(uid, each, this.#ports.settings.maxLeases);
     return unfair === undefined
       ? undefined
       : `${unfair} of as many callers that follow leases as allocator.maxLeases says`;
   }
 
   /**
-   * Who would have too many of `most` places, as the beginning of a sentence; undefined where `uid` may have one more.
+   * Names the user that would have too many of `most`, as the beginning of a sentence; undefined where `uid` may have one more.
    *
    * @param taken uids with how many they have
    */

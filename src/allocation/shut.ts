@@ -3,10 +3,10 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { LedgerState } from '../model/lease.js';
 
 /**
- * The refusal of everybody, or undefined while devices can be given out.
+ * The refusal of all requests, or undefined while devices can be given out.
  *
- * @param state what is known of what was given out before
- * @param mayWrite whether anything that changes now can reach the disk
+ * @param state of the leases of earlier lives
+ * @param mayWrite whether a change can reach the disk now
  */
 export function shutBy(
   state: LedgerState | 'unread',

@@ -1,4 +1,4 @@
-// Who hears of leases: operators by events, those who follow one lease, and those who show all of them.
+// The listeners of leases: operators by events, followers of one lease, and the views of all of them.
 import { DEVICE_PLUGIN, pluginKey } from '../model/ids.js';
 import type { EventSink, EventType } from '../model/event.js';
 import { isLast, ownerText, type LeaseListener } from '../model/lease.js';
@@ -8,7 +8,7 @@ import type { LeaseNews } from './ports.js';
 
 /** Device ids named in one event. */
 const NAMED = 8;
-/** News that are no event of their own: what is given is told as `allocated`. */
+/** News that are no event of their own: a given lease is told as `allocated`. */
 const EVENTS: ReadonlyMap<LeaseNews['type'], EventType> = new Map([
   ['impaired', 'impaired'],
   ['released', 'released'],
@@ -26,7 +26,7 @@ export class Telling {
     this.#followers = followers;
   }
 
-  /** Adds a listener for changes of what leases there are. */
+  /** Adds a listener for changes of the set of leases. */
   onChange(listener: LeaseListener): void {
     this.#listeners.push(listener);
   }
@@ -36,7 +36,7 @@ export class Telling {
     for (const listener of this.#listeners) listener(entry?.lease);
   }
 
-  /** One event for each resource, and news for whoever follows the lease. */
+  /** Appends one event for each resource, and sends news to the followers of the lease. */
   tell({ lease }: Entry, news: Omit<LeaseNews, 'lease'>, as?: 'allocated'): void {
     const type = as ?? EVENTS.get(news.type);
     for (const { resource, devices } of type === undefined ? [] : lease.granted) {

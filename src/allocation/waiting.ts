@@ -1,6 +1,6 @@
-// Who waits for devices: strictly first come, first served for each resource. Somebody who wants several resources stands in
-// line for each of them, at the same place, so that two of them never wait for each other. An ordinary user that waits for
-// what others cannot give back, or for something else, keeps only its own requests waiting.
+// The requests that wait for devices: strictly first come, first served for each resource. A request for several resources stands
+// in line for each of them, in the same position, so that two requests never wait for each other. A request of an ordinary user
+// that waits for devices which others cannot give back, or for something else, keeps only the requests of the same user waiting.
 import type { Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { AllocationPorts } from './ports.js';
@@ -13,7 +13,7 @@ export type Decision<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly refusal: AllocationRefusal; readonly isFinal: boolean; readonly lacks?: string };
 
-/** Whose request it is, and what it wants. */
+/** A request's user, and its resources. */
 export interface Wanting {
   readonly resources: readonly string[];
   /** Its user: the one uid that stands for all of it. */
@@ -33,7 +33,7 @@ interface Waiter extends Wanting {
   refuse(refusal: AllocationRefusal): void;
 }
 
-/** The resources that those who wait keep others from. */
+/** The resources that waiting requests keep others from. */
 class Kept {
   readonly #fromAll = new Set<string>();
   /** By user. */
@@ -65,10 +65,10 @@ class Kept {
 /** The line. */
 export class Waiting {
   readonly #line = new Set<Waiter>();
-  /** What is waited for, and how often. */
+  /** The resources that are waited for, and how often. */
   readonly #wanted = new Map<string, number>();
 
-  /** Whose requests wait. */
+  /** The users of the waiting requests. */
   uids(): readonly number[] {
     return [...this.#line].map(({ uid }) => uid);
   }
@@ -122,8 +122,8 @@ export class Waiting {
   /**
    * Stands in line until an attempt settles.
    *
-   * @param attempt tried when everybody before has been served
-   * @param first what the attempt at the beginning came to
+   * @param attempt tried when all before it have been served
+   * @param first the result of the first attempt
    * @returns the result, with the last refusal when `leave` is called
    */
   wait<T>(
@@ -153,7 +153,7 @@ export class Waiting {
     const leave = (): void => {
       if (!this.#remove(waiter)) return;
       waiter.refuse(last.refusal);
-      // Whoever stood behind may have waited for nobody else.
+      // A request behind it may have waited for nothing else.
       this.serve(new Set(wanting.resources));
     };
     return { result, leave };
@@ -177,7 +177,7 @@ export class Waiting {
     this.serve(atHand, changed === undefined || hasLeaseEnded);
   }
 
-  /** These resources changed, or a lease ended: serves everybody who can be served, in order. */
+  /** These resources changed, or a lease ended: serves all requests that can be served, in order. */
   serve(changed: ReadonlySet<string>, hasLeaseEnded = false): void {
     if (changed.size === 0 && !hasLeaseEnded) return;
     const kept = new Kept();
@@ -188,12 +188,12 @@ export class Waiting {
       const lacked = waiter.lacks();
       if (isTried && waiter.attempt()) {
         this.#remove(waiter);
-        // Whoever stood behind it may be the first now.
+        // A request behind it may be the first now.
         for (const resource of waiter.resources) open.add(resource);
         continue;
       }
       kept.add(waiter);
-      // It may keep others from something else by now, and whoever stood behind it may be the first for this.
+      // It may keep others from another resource by now, and a request behind it may be the first for this one.
       if (lacked !== undefined && waiter.lacks() !== lacked) open.add(lacked);
     }
   }

@@ -4,7 +4,7 @@ import { s } from './dom.js';
 import { SPAN_MS } from './store.js';
 import { counted } from './words.js';
 
-/** Patterns of states beside their colours: who sees no colours sees these. */
+/** Patterns of states beside their colours, for readers who see no colours. */
 const PATTERNS: Readonly<Partial<Record<string, string>>> = { held: 'hatch', quarantined: 'cross', rejected: 'cross' };
 
 /** The patterns, once for the whole page. */

@@ -1,8 +1,8 @@
 // Makes elements. Text only ever becomes text.
 
-/** What an element can be given: attributes, listeners (`onclick`), `class`. */
+/** The properties of an element: attributes, listeners (`onclick`), `class`. */
 export type Props = Readonly<Record<string, string | number | boolean | ((event: Event) => void) | undefined>>;
-/** What stands in an element. */
+/** A child of an element. */
 export type Child = Node | string | number | undefined | false;
 
 /** An element of HTML. */
@@ -28,7 +28,7 @@ function dressed<E extends Element>(element: E, props: Props, children: readonly
   return element;
 }
 
-/** Puts children in the place of what an element has. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren(
     ...children
@@ -37,12 +37,12 @@ export function fill(element: Element, ...children: readonly Child[]): void {
   );
 }
 
-/** Changes a text only where it is another one: whoever selects it or reads it aloud is left alone. */
+/** Changes a text only where it is another one, so that selections and screen readers are left alone. */
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Text that somebody else chose: it cannot change the direction or the meaning of what stands around it. */
+/** Text that others chose: it cannot change the direction or the meaning of the text around it. */
 export function foreign(text: string): HTMLElement {
   return h('bdi', {}, visible(text));
 }

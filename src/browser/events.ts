@@ -1,4 +1,4 @@
-// What happened, and the starts of the broker.
+// The events, and the starts of the broker.
 import type { BrokerEvent } from '../model/event.js';
 import type { Start } from '../model/page-views.js';
 import { fill, foreign, h, type Child } from './dom.js';
@@ -68,7 +68,7 @@ export class Events {
   }
 }
 
-/** Whom an event is about, where its words do not say it. */
+/** The subject of an event, where its words do not say it. */
 function about(plugin: string, message: string): Child {
   const name = plugin.slice(plugin.indexOf('/') + 1);
   return name !== '' && !message.includes(name) && h('span', { class: 'whom' }, foreign(name), ' ');

@@ -1,4 +1,4 @@
-// The status page: puts the parts together, shows what is new at most twice a second, and listens to keys.
+// The status page: puts the parts together, shows news at most twice a second, and listens to keys.
 import { patterns } from './bar.js';
 import { h } from './dom.js';
 import { Events, Starts } from './events.js';
@@ -12,7 +12,7 @@ import { Bar, Needs, Tiles } from './summary.js';
 
 /** Pictures at most this often, milliseconds. */
 const SHOW_MS = 500;
-/** What is below the screen is drawn when nobody has typed for this long, milliseconds. */
+/** The parts below the screen are drawn when nobody has typed for this long, milliseconds. */
 const QUIET_MS = 250;
 const TICK_MS = 1000;
 /** Time moves on in bars. */
@@ -20,7 +20,7 @@ const BARS_MS = 5000;
 const KEYS = [
   ['/', 'go to the filter of plugins'],
   ['j, k', 'next and previous plugin'],
-  ['Enter', 'open what has the focus'],
+  ['Enter', 'open the focused row'],
   ['p', 'pause, go on'],
   ['?', 'these keys'],
 ] as const;
@@ -51,7 +51,7 @@ const starts = new Starts(store);
 
 const below = [resources, leases, flood, events, starts];
 const showBelow = (): void => below.forEach((part) => part.show());
-/** What is not drawn yet: each in a turn of its own, so that the first plugins can be used before the last row is there. */
+/** The parts not drawn yet: each in a turn of its own, so that the first plugins can be used before the last row is there. */
 const undrawn = [plugins, ...below].map((part) => () => {
   part.show();
   part.table.fillUp();
@@ -73,7 +73,7 @@ function show(): void {
   tick(document, store.now());
 }
 
-/** Draws what is not drawn yet, while nobody types. */
+/** Draws the remaining parts, while nobody types. */
 function drawNext(): void {
   document.body.classList.add('drawing');
   const quietAt = pace.typedAt + QUIET_MS;
@@ -82,7 +82,7 @@ function drawNext(): void {
       if (pace.typedAt + QUIET_MS <= quietAt) undrawn.shift()?.();
       if (undrawn.length > 0) drawNext();
       else {
-        // With what was told meanwhile.
+        // With the news that came meanwhile.
         showBelow();
         document.body.classList.replace('drawing', 'ready');
       }

@@ -1,4 +1,4 @@
-// Plugins with their past, and what is known of one when its row is opened.
+// Plugins with their past, and the details of one when its row is opened.
 import type { PluginRow } from '../model/page-views.js';
 import type { ExplainView } from '../model/views.js';
 import { drawBar } from './bar.js';

@@ -109,7 +109,7 @@ export class Leases {
   readonly element: HTMLElement;
   readonly #store: Store;
   readonly table = new Table<LeaseRow>({
-    caption: 'Leases: who has what is told by plugin-broker allocations, not here',
+    caption: 'Leases: plugin-broker allocations names the owners',
     keyOf: ({ key }) => key,
     nameOf: ({ key }) => h('code', {}, key),
     columns: [

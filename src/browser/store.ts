@@ -1,4 +1,4 @@
-// What the page knows: the newest picture, kept up to date by changes, with the past that is drawn.
+// The page's data: the newest picture, kept up to date by changes, with the past that is drawn.
 import type { BrokerEvent } from '../model/event.js';
 import type {
   CapacityStep,

@@ -1,4 +1,4 @@
-// The top of the page: how it is, what needs somebody, and the figures that say how much there is.
+// The top of the page: the phase, the needs, and the figures that say how much there is.
 import type { Need } from '../model/page-views.js';
 import { fill, foreign, h, say, visible, type Child } from './dom.js';
 import type { Link } from './link.js';
@@ -64,10 +64,10 @@ function linkText({ mode, lostAt, hasLeft }: Link, store: Store): string {
   return `${hasLeft ? 'the broker has stopped' : 'reconnecting'} ${since}, ${asOf}`;
 }
 
-/** What needs somebody. */
+/** The needs: conditions that an operator must act on. */
 export class Needs {
   readonly element: HTMLElement;
-  /** Told aloud: the phase, and what is new here. */
+  /** Read aloud: the phase, and new needs. */
   readonly live = h('p', { class: 'unseen', role: 'status' });
   readonly #list = h('ul', { class: 'needs' });
   #stamp = '';
@@ -95,7 +95,7 @@ export class Needs {
       h(
         'li',
         { class: 'note' },
-        'http.listen is no loopback address: whoever reaches it sees names, paths and uids here. It shows, and changes, nothing more.',
+        'http.listen is no loopback address: every client that reaches it sees names, paths and uids here. It shows, and changes, nothing more.',
       );
     if (needs.length === 0) fill(this.#list, h('li', { class: 'well' }, 'Nothing needs you.'), open);
     else fill(this.#list, ...needs.map(needItem), open);
@@ -215,7 +215,7 @@ function tile(title: string, figure: string, ...rest: readonly Child[]): HTMLEle
   );
 }
 
-/** After what the broker started. */
+/** The event after which the broker started. */
 export function afterText(after: string): string {
   return STARTS.get(after) ?? after;
 }

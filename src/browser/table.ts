@@ -14,14 +14,14 @@ export interface Column<R> {
   readonly cell: (row: R) => Child | readonly Child[];
 }
 
-/** What a table is of. */
+/** The parts of a table. */
 export interface TableOptions<R> {
   readonly caption: string;
   readonly columns: readonly Column<R>[];
   readonly keyOf: (row: R) => string;
-  /** What the first cell's button is called; absent: rows do not open. */
+  /** The label of the first cell's button; absent: rows do not open. */
   readonly nameOf?: (row: R) => Child;
-  /** Fills what is below an open row. Called again when the row changes. */
+  /** Fills the space below an open row. Called again when the row changes. */
   readonly detail?: (row: R, into: HTMLElement) => void;
   /** A row was drawn, for its pictures. */
   readonly drawn?: (row: R, element: HTMLElement) => void;
@@ -94,7 +94,7 @@ export class Table<R> {
     this.#kept = kept;
     let last: Element | null = null;
     for (const { element, below } of kept.values()) {
-      // Only what stands elsewhere is moved: moving what has the focus would lose it.
+      // Only rows that stand elsewhere are moved: moving the one with the focus would lose it.
       if ((last === null ? this.#body.firstElementChild : last.nextElementSibling) !== element) {
         if (last === null) this.#body.prepend(element);
         else last.after(element);

@@ -52,7 +52,7 @@ export function byText(a: string, b: string): number {
 /** States, the worst first: the order of tables. */
 export const STATES = ['rejected', 'quarantined', 'held', 'orphaned', 'restored', 'connecting', 'ready', 'gone'];
 
-/** What stands beside a state, for those who do not know the word. */
+/** The explanation beside a state, for readers who do not know the word. */
 export function meaning(state: string, until: string): string {
   const what = MEANINGS.get(state) ?? '';
   return until === '' || !ENDING.has(state) ? what : `${what} until ${until}`;

@@ -6,8 +6,8 @@ import type { HostNode } from './ports.js';
 
 const VERSION = '0.5.0';
 /**
- * Characters that device nodes may take in one file, and what one takes beside its two paths: an answer that names directories says
- * much in few bytes, and every container engine of the node reads every file.
+ * Characters that device nodes may take in one file, and the characters of one node beside its two paths. An answer that names
+ * directories expands to many nodes, and every container engine of the machine reads every file.
  */
 const MAX_NODES_SIZE = 1024 * 1024;
 const NODE_SIZE = 48;
@@ -135,7 +135,7 @@ function mountsOf({ answer }: Lease): Part<'mounts'> {
   return no(`the plugin's mount ${JSON.stringify(hostPath)} at ${JSON.stringify(containerPath)} is no absolute path`);
 }
 
-/** What a file of ours says: who wrote it, and which devices it gives. Undefined for what is no file of ours. */
+/** Reads a file of this format: its writer, and the devices it gives. Undefined for a file that is not ours. */
 export function readCdiText(
   text: string,
 ): { readonly origin: Origin; readonly devices: ReadonlyMap<string, readonly string[]> } | undefined {

@@ -10,7 +10,7 @@ import type { CdiDirectory, LookAtHost } from './ports.js';
 /** How long the file of a lease may hold up its owner. */
 const WRITE_MS = 2000;
 
-/** What is needed. */
+/** The ports of the lease files. */
 export interface LeaseFilePorts {
   readonly directory: CdiDirectory;
   readonly look: LookAtHost;
@@ -28,10 +28,10 @@ type WriteResult = { readonly name: string } | { readonly problem: string; reado
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
-  /** Leases whose file is in its place. */
+  /** Leases whose file is written. */
   readonly #written = new Set<string>();
   readonly #onDirectory: Patience;
-  /** Apart from the directory: plugins choose what is looked at, and what is slow there is slow for their leases alone. */
+  /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
   readonly #onHost: Patience;
 
   constructor(ports: LeaseFilePorts) {
@@ -78,7 +78,7 @@ export class LeaseFiles {
     }
   }
 
-  /** The name of a lease whose file is in its place. */
+  /** The name of a lease whose file is written. */
   nameOf(leaseId: string): string | undefined {
     return this.#written.has(leaseId) ? deviceName(this.#ports.kind, leaseId) : undefined;
   }
@@ -101,7 +101,7 @@ export class LeaseFiles {
         else toPutRight.push(lease);
       }
       for (const name of others) {
-        // What cannot be removed under the name of a draft is in nobody's way.
+        // A draft's name that cannot be removed disturbs nobody.
         if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
         if (leaseOf(name) === undefined || !mayRemove) continue;
         const text = await this.#soon(() => directory.text(name));
@@ -116,7 +116,7 @@ export class LeaseFiles {
     for (const lease of toPutRight) await this.#putRight(lease);
   }
 
-  /** What files of this root, written in this boot, give to whom. Never rejects. */
+  /** Reads which devices the files of this root, written in this boot, give to which lease. Never rejects. */
   async claims(): Promise<
     readonly { readonly leaseId: string; readonly devices: ReadonlyMap<string, readonly GrantedDevice[]> }[]
   > {
@@ -151,7 +151,7 @@ export class LeaseFiles {
     }
   }
 
-  /** What the file of a lease must say; a host that does not answer is a problem of this lease, not of the directory. */
+  /** Makes the text of a lease's file; a host that does not answer is a problem of this lease, not of the directory. */
   async #textOf(lease: Lease): Promise<ReturnType<typeof cdiText>> {
     const { look, kind, origin } = this.#ports;
     try {

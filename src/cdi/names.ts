@@ -5,10 +5,12 @@ const FILE = /^plugin-broker-lease_([0-9a-z]{26})\.json$/;
 const WRITTEN = /^\.plugin-broker_([0-9a-f]{16})_[0-9a-z]{26}$/;
 const ORIGIN = /^([0-9a-f]{16})\.(.+)$/;
 
-/** Says in a file who wrote it and in which boot. Annotations could, but readers of this version of the format refuse them. */
+/**
+ * Says in a file which root wrote it and in which boot. Annotations could, but readers of this version of the format refuse them.
+ */
 export const ORIGIN_ENV = 'PLUGIN_BROKER_ORIGIN';
 
-/** Who writes files: one root of a broker, in one boot. */
+/** The writer of files: one root of a broker, in one boot. */
 export interface Origin {
   /** 16 hexadecimal digits, the same in every life of a broker on this root. */
   readonly root: string;
@@ -25,7 +27,7 @@ export function leaseOf(file: string): string | undefined {
   return FILE.exec(file)?.[1];
 }
 
-/** The name under which a file is written: it ends in nothing that engines read, and says whose it is. */
+/** The name under which a file is written: engines read no file with its suffix, and it names its lease and its root. */
 export function writtenAs(leaseId: string, root: string): string {
   return `.plugin-broker_${root}_${leaseId}`;
 }
@@ -45,7 +47,7 @@ export function originText({ root, boot }: Origin): string {
   return `${root}.${boot}`;
 }
 
-/** Who wrote a file, by the variable's value. */
+/** The writer of a file, from the variable's value. */
 export function originOf(text: string): Origin | undefined {
   const [, root, boot] = ORIGIN.exec(text) ?? [];
   return root === undefined || boot === undefined ? undefined : { root, boot };

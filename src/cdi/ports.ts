@@ -1,21 +1,22 @@
-// What CDI files need of the file system.
+// The ports by which CDI files reach the file system.
 
-/** What is at a path of the host. Links are followed, because readers of CDI files do not follow them. */
+/** A path of the host as it was found. Links are followed, because readers of CDI files do not follow them. */
 export type HostNode =
   | { readonly kind: 'node'; readonly path: string }
   /** All device nodes below it, each by its path from there. */
   | { readonly kind: 'directory'; readonly nodes: readonly { readonly below: string; readonly path: string }[] }
   | { readonly kind: 'missing' }
-  /** A file, a socket, too many nodes, or what may not be looked at: in words. */
+  /** A file, a socket, too many nodes, or a path that may not be looked at: in words. */
   | { readonly kind: 'unusable'; readonly what: string };
 
 /**
- * Looks at the paths of one lease on the host, one after the other: plugins choose them, and whoever may register a plugin may fill
- * a directory. What is looked at in directories has a bound for all paths together. Rejects only when the signal aborts.
+ * Looks at the paths of one lease on the host, one after the other: plugins choose them, and every user that may register a
+ * plugin may fill a directory. One bound holds for everything that is looked at in the directories of all paths together. Rejects
+ * only when the signal aborts.
  */
 export type LookAtHost = (paths: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, HostNode>>;
 
-/** The directory that container engines read. Names are those of files in it. All but `text` reject with what failed. */
+/** The directory that container engines read. Names are those of files in it. All methods but `text` reject with the failure. */
 export interface CdiDirectory {
   /** Where it is. */
   readonly path: string;

@@ -12,8 +12,8 @@ import { UPGRADES, upgrade } from './upgrades.js';
 import type { RawDocument, UpgradeStep } from './upgrades.js';
 
 /**
- * What some bytes turned out to be. `problem` continues the sentence "checkpoint.json cannot be used: …"; `bootId` is the
- * boot that a damaged file names where that is still legible.
+ * The result of decoding some bytes. `problem` continues the sentence "checkpoint.json cannot be used: …"; `bootId` is the boot
+ * that a damaged file names where that is still legible.
  */
 export type Decoded<T> =
   | { readonly kind: 'document'; readonly document: T }
@@ -47,7 +47,7 @@ export function decodeCheckpoint(
   try {
     const cut = envelope.format === FORMAT ? cutLeases(bytes) : undefined;
     const parsed = JSON.parse(cut?.around ?? bytes.toString('utf8')) as RawDocument;
-    // Leases are most of it, and of what is in them only what this version does not know can nest: see decodeLease.
+    // Leases are most of it, and inside them only members unknown to this version can nest: see decodeLease.
     if (nestsDeeper({ ...parsed, leases: undefined }, MAX_LEVELS)) return damaged(bytes, TOO_DEEP);
     const raw = upgrade(parsed, envelope.format, newest, steps);
     if (raw === undefined) return damaged(bytes, `nothing upgrades its format ${envelope.format}`);
@@ -83,7 +83,7 @@ function legibleBoot(bytes: Buffer): { readonly bootId?: string } {
 /**
  * The members of a document in the format of this version, whatever stands around them.
  *
- * @throws Malformed when a member is not what the format says
+ * @throws Malformed when a member is not as the format says
  */
 export function decodeDocument(raw: RawDocument): CheckpointDocument {
   const members = new Members(raw);

@@ -1,5 +1,6 @@
-// Files beside the checkpoint, and device lists, of which few bytes stand in it and many are such files. A file is on the disk before a
-// generation that names it, and goes only when neither of the two generations on the disk names it any more.
+// Files beside the checkpoint, and device lists: a list of few bytes stands in the checkpoint, one of many is such a file. A file
+// is on the disk before a generation that names it, and is removed only when neither of the two generations on the disk names it
+// any more.
 import { createHash } from 'node:crypto';
 import type { CheckpointDocument, PluginEntry, StoredList } from './document.js';
 import type { ReceivedList } from './draft.js';
@@ -23,7 +24,7 @@ export class DeviceLists {
   readonly #inlineBytes: number;
   /** The newest list of an entry that is not on the disk yet, by entryKey. */
   readonly #waiting = new Map<string, ReceivedList>();
-  /** Files there are: written or named by what was read, or found lying about and not to be relied on. */
+  /** The files on the disk: written or named by the checkpoint that was read, or found lying about and not to be relied on. */
   readonly #present = new Map<string, 'whole' | 'found'>();
   #hasLooked = false;
   /** The entries whose files were all there when it was looked last. */
@@ -43,11 +44,7 @@ export class DeviceLists {
     return this.#waiting.size > 0;
   }
 
-  /**
-   * Takes the newest list of an entry.
-   *
-   * @returns what the entry may say of it, or undefined when its bytes must be written first
-   */
+  /** Takes the newest list of an entry. @returns the entry's form of it, or undefined when its bytes must be written first */
   offer(key: string, list: ReceivedList): StoredList | undefined {
     const isInline = list.raw.length <= this.#inlineBytes;
     if (!isInline && this.#present.get(list.sha256) !== 'whole') {
@@ -96,9 +93,9 @@ export class DeviceLists {
   }
 
   /**
-   * Writes again what entries name and somebody has removed from the disk since. What is not in memory any more is
-   * unknown from now on. Looks only where the entries are others than before, or `missing` found something: a generation in
-   * which only leases are new says nothing new of lists.
+   * Writes files again that entries name and somebody has removed from the disk since. A list that is not in memory any more is
+   * unknown from now on. Looks only where the entries are others than before, or `missing` found something: a generation in which
+   * only leases are new says nothing new of lists.
    *
    * @param plugins the entries in memory
    * @param newest has the lists that are in memory
@@ -126,7 +123,7 @@ export class DeviceLists {
    * Writes some of the lists that wait, those that have waited longest first.
    *
    * @param plugins the entries in memory; lists of others are dropped
-   * @returns what entries may say now, by key; entries that said something newer meanwhile are left out
+   * @returns the entries' new forms of lists, by key; entries that have a newer list meanwhile are left out
    */
   async writeSome(atMost: number, plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlyMap<string, StoredList>> {
     for (const key of this.#waiting.keys()) if (!plugins.has(key)) this.#waiting.delete(key);

@@ -1,4 +1,4 @@
-// What a checkpoint holds. Every part is immutable: a change replaces it, so that unchanged parts are encoded once.
+// The contents of a checkpoint. Every part is immutable: a change replaces it, so that unchanged parts are encoded once.
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Incarnation } from '../model/ids.js';
 import type { LeaseRecord, LedgerState } from '../model/lease.js';
@@ -22,7 +22,7 @@ export interface StoredList {
   readonly inline?: string;
 }
 
-/** What is recorded of one incarnation of a plugin, as its registration knows it. */
+/** The record of one incarnation of a plugin, as its registration knows it. */
 export interface PluginFacts {
   readonly type: string;
   readonly name: string;
@@ -83,7 +83,7 @@ export interface StoredAnswer {
   readonly bytes: number;
 }
 
-/** A lease in the checkpoint. With `answerFile`, what is written names the file instead of the answer. */
+/** A lease in the checkpoint. With `answerFile`, the written form names the file instead of the answer. */
 export type LeaseEntry = LeaseRecord & { readonly answerFile?: StoredAnswer; readonly extra?: UnknownFields };
 
 /** One generation of the checkpoint. */
@@ -103,7 +103,7 @@ export interface CheckpointDocument {
   readonly tombstones: readonly Tombstone[];
   /** Node facts of CSI drivers, by driver. */
   readonly csi: ReadonlyMap<string, unknown>;
-  /** What `leases` is worth. */
+  /** The trust in `leases`. */
   readonly ledger: LedgerState;
   /** Oldest first. */
   readonly leases: readonly LeaseEntry[];

@@ -15,7 +15,7 @@ export interface ReceivedList {
   readonly healthy?: number;
 }
 
-/** Takes a list; gives what the entry may say of it at once, if anything. */
+/** Takes a list; returns the entry's form of it where that is known at once. */
 export type OfferList = (key: string, list: ReceivedList) => StoredList | undefined;
 
 /** The contents of the checkpoint as they can be read at any time. */
@@ -72,7 +72,7 @@ export class Draft implements Contents {
     return this.#leases;
   }
 
-  /** Records a lease, in place of what was known of it. */
+  /** Records a lease, in place of its earlier record. */
   putLease(lease: LeaseRecord): void {
     const { extra, answerFile } = this.#leases.get(lease.id) ?? {};
     const kept = {
@@ -95,14 +95,14 @@ export class Draft implements Contents {
     this.#leases.delete(id);
   }
 
-  /** Says what the leases are worth. */
+  /** Sets the state of the ledger. */
   setLedger(state: LedgerState): void {
     this.#ledger = state;
   }
 
   /**
-   * Records a plugin that is alive now, in place of what was known of the same incarnation. Its last list and fields of
-   * newer versions stay, unless `facts` has others.
+   * Records a plugin that is alive now, in place of the earlier record of the same incarnation. Its last list and fields of newer
+   * versions stay, unless `facts` has others.
    */
   put(facts: PluginFacts): void {
     const key = entryKey(facts);
@@ -164,7 +164,7 @@ export class Draft implements Contents {
     else this.#csi.set(driver, facts);
   }
 
-  /** Takes over what a document holds. `asHints`: its entries count only once they were probed. */
+  /** Takes over the contents of a document. `asHints`: its entries count only once they were probed. */
   load(document: CheckpointDocument, asHints: boolean): void {
     for (const entry of document.plugins)
       this.#plugins.set(entryKey(entry), asHints ? { ...entry, bootId: '' } : entry);

@@ -1,5 +1,5 @@
 // From a document to the bytes of a checkpoint. Entries are immutable, so the bytes of each are made once and copied from
-// generation to generation: a commit pays for what changed, and for copying the rest.
+// generation to generation: a commit pays for the changed entries, and for copying the rest.
 import type { CheckpointDocument, LeaseEntry, PluginEntry, Tombstone, UnknownFields } from './document.js';
 import { leaseText } from './lease-entry.js';
 import { headOf, seal } from './envelope.js';
@@ -10,7 +10,7 @@ import { ListLines } from './list-lines.js';
 /** Ends every member. */
 const NEXT = ',\n';
 
-/** Encodes documents; copies from the bytes of the one before what it has in common with the next. */
+/** Encodes documents; copies the parts that they share with the one before from its bytes. */
 export class CheckpointEncoder {
   readonly #plugins = new ListLines(entryText);
   readonly #limits = new ListLines(JSON.stringify);
@@ -43,7 +43,7 @@ export class CheckpointEncoder {
     return pieces.sealed();
   }
 
-  /** Takes the lines of leases that were read: whoever writes them again writes these. They are not changed any more. */
+  /** Takes the lines of leases that were read, to be written again as they are. They are not changed any more. */
   keep(leases: readonly LeaseEntry[], lines: Buffer): void {
     this.#read = { leases, lines };
   }

@@ -5,7 +5,7 @@ import type { Instance } from '../model/instance.js';
 import { timeText } from '../model/views.js';
 import { entryKey, type PluginEntry, type PluginFacts } from './document.js';
 
-/** What the checkpoint keeps of an instance. */
+/** The checkpoint's record of an instance. */
 export function factsOf(instance: Instance): PluginFacts {
   const { caller } = instance;
   return {

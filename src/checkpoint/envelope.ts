@@ -1,5 +1,5 @@
-// The first line and the last of a checkpoint: its format number and a checksum over the bytes. All formats share them,
-// so that damage is told from a newer format without understanding what stands between.
+// The first line and the last of a checkpoint: its format number and a checksum over the bytes. All formats share them, so that
+// damage is told from a newer format without understanding the lines between.
 import { createHash } from 'node:crypto';
 
 const HEAD = '{"format":';
@@ -9,7 +9,7 @@ const HEX_CHARS = 64;
 /** Bytes from the first character of the checksum to the end of the file. */
 export const SEAL_BYTES = HEX_CHARS + END.length;
 
-/** What the envelope says of some bytes. */
+/** The envelope of some bytes. */
 export type Opened =
   { readonly kind: 'sealed'; readonly format: number } | { readonly kind: 'damaged'; readonly problem: string };
 
@@ -31,7 +31,7 @@ export function seal(format: number, members: readonly Uint8Array[]): Buffer {
   return bytes;
 }
 
-/** What stands before the members. */
+/** The bytes before the members. */
 export function headOf(format: number): Buffer {
   return Buffer.from(`${HEAD}${String(format)},\n`);
 }

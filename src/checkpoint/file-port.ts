@@ -15,8 +15,9 @@ export interface OpenDirectory {
 }
 
 /**
- * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane). Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …).
- * Files are made with mode 0600, directories with 0700; links are never followed at the last part of a written path.
+ * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane).
+ * Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …). Files are made with mode 0600, directories with 0700;
+ * links are never followed at the last part of a written path.
  */
 export interface FilePort {
   /** Makes one directory. False: it was there already. */
@@ -34,7 +35,7 @@ export interface FilePort {
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. A power cut may take what is written to it. */
   append(path: string): Promise<OpenFile>;
-  /** Gives a file another name at once, replacing what had it. */
+  /** Renames a file at once, replacing the one that had the name. */
   rename(from: string, to: string): Promise<void>;
   /** Gives a file a second name. Rejects with EEXIST when the name is taken. */
   link(from: string, to: string): Promise<void>;

@@ -1,4 +1,4 @@
-// What a start says about what it found on the disk. Pure.
+// A start's findings about the files on the disk, in sentences. Pure.
 import type { Found } from './ports.js';
 
 /** The state after a start, and how it is told. */

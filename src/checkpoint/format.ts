@@ -1,4 +1,4 @@
-// The names of format 2; docs/checkpoint-format.md says what each means.
+// The names of format 2; docs/checkpoint-format.md explains each.
 
 /** The number of the format this version writes. */
 export const FORMAT = 2;

@@ -17,11 +17,11 @@ const CROWD_MS = 50;
 /** How long a change that nobody waits for may wait for one that somebody waits for: the two share a write then. */
 const COMPANY_MS = 20;
 
-/** What a GroupCommit needs. */
+/** The ports of a GroupCommit. */
 export interface CommitPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Those who wait are answered after this many milliseconds, whatever the disk does. */
+  /** Waiting callers are answered after this many milliseconds, whatever the disk does. */
   readonly deadlineMs: number;
   /** Makes all changes up to now durable; so many wait for it. */
   readonly write: (waiters: number) => Promise<void>;
@@ -50,7 +50,7 @@ export class GroupCommit {
   #running: Group | undefined;
   #next: Group | undefined;
   #pause: Alarm | undefined;
-  /** The pause is for company alone: whoever waits for a write ends it. */
+  /** The pause only gathers more changes: a caller that waits for a write ends it. */
   #pausesForCompany = false;
   #endedAt = -Infinity;
   #crowdedUntil = -Infinity;
@@ -102,7 +102,7 @@ export class GroupCommit {
     return group.fate;
   }
 
-  /** Writes no more. A write that runs goes on by itself; whoever waits is told that its change is not durable. */
+  /** Writes no more. A write that runs goes on by itself; waiting callers are told that their change is not durable. */
   close(): void {
     this.#isClosed = true;
     this.#pause?.cancel();
@@ -177,7 +177,7 @@ export class GroupCommit {
     this.#goOn(isWritten);
   }
 
-  /** Whoever came while a write failed gets an attempt of its own at once. */
+  /** Callers that came while a write failed get an attempt of their own at once. */
   #goOn(isWritten: boolean): void {
     if (this.#isClosed || (this.#written === this.#changes && this.#next === undefined)) return;
     const { random } = this.#ports;

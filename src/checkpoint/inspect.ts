@@ -32,11 +32,11 @@ export interface InspectedPlugin {
   readonly list: ListCondition;
 }
 
-/** What can be said of one file. JSON as it stands. */
+/** The findings about one file. JSON as it stands. */
 export interface CheckpointInspection {
   readonly file: string;
   readonly bytes: number;
-  /** `damaged`: not to be relied on; what could be read of it is in the other members all the same. */
+  /** `damaged`: not to be relied on; the legible parts are in the other members all the same. */
   readonly condition: 'whole' | 'newer-format' | 'damaged' | 'missing';
   /** 0 where it is unknown. */
   readonly format: number;
@@ -48,12 +48,12 @@ export interface CheckpointInspection {
   readonly tombstones: number;
   readonly limits: number;
   readonly csiDrivers: readonly string[];
-  /** What the leases are worth: ok, stale or unknown; empty where it cannot be read. */
+  /** The state of the ledger: ok, stale or unknown; empty where it cannot be read. */
   readonly ledger: string;
   readonly leases: number;
   /** Why `verify` fails, one sentence each; empty when everything is in order. */
   readonly problems: readonly string[];
-  /** What the reader should know besides. */
+  /** Further facts for the reader. */
   readonly notes: readonly string[];
 }
 
@@ -185,7 +185,7 @@ function inspected(entry: PluginEntry, list: ListCondition, bootId: string): Ins
   };
 }
 
-/** What a damaged file still tells, if it is JSON with the members of a checkpoint. */
+/** The legible members of a damaged file, if it is JSON with the members of a checkpoint. */
 function salvage(bytes: Buffer): CheckpointDocument | undefined {
   try {
     return decodeDocument(JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>);

@@ -1,12 +1,12 @@
-// What plugins answered for a lease: few bytes stand in the checkpoint, many are a file that it names, beside the device
-// lists. An answer stands in the checkpoint until its file is on the disk, so that no lease waits for a second file.
+// Plugins' answers for a lease: an answer of few bytes stands in the checkpoint, one of many is a file that it names, beside the
+// device lists. An answer stands in the checkpoint until its file is on the disk, so that no lease waits for a second file.
 import { createHash } from 'node:crypto';
 import type { PluginAnswer } from '../model/lease.js';
 import type { DeviceLists } from './device-lists.js';
 import type { LeaseEntry, StoredAnswer } from './document.js';
 import { answerFrom, answerText } from './lease-entry.js';
 
-/** A text of JSON is at most so much longer than what it says; and each part of an answer has names and marks. */
+/** A JSON text is at most so much longer than its contents; and each part of an answer has names and marks. */
 const MOST_PER_CHARACTER = 6;
 const MOST_PER_PART = 80;
 
@@ -30,7 +30,7 @@ export class LeaseAnswers {
   }
 
   /**
-   * Reads what is in files. An answer whose file is missing or damaged is lost; its lease is not.
+   * Reads the answers that are files. An answer whose file is missing or damaged is lost; its lease is not.
    *
    * @param read gives the bytes of a file; undefined when they cannot be had
    * @param answered is told each answer, by the id of its lease
@@ -72,7 +72,7 @@ export class LeaseAnswers {
     }
   }
 
-  /** The leases as the next generation has them: those whose answer is a file name it. */
+  /** The leases as the next generation has them: a lease whose answer is a file names the file. */
   asWritten(leases: Iterable<LeaseEntry>): readonly LeaseEntry[] {
     const named = new Map<string, () => Buffer>();
     const written: LeaseEntry[] = [];

@@ -26,7 +26,7 @@ const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknow
 /** The line of a lease. Names that plugins chose become members of objects, whatever they are. */
 export function leaseText(entry: LeaseEntry): string {
   const { id, uid, key, owner, wants, granted, answer, answerFile, createdAt, ttlMs, renewed, bootId, extra } = entry;
-  // What is undefined is not written. The order is that of the format.
+  // An undefined member is not written. The order is that of the format.
   const members: Readonly<Record<(typeof LEASE_MEMBERS)[number], unknown>> = {
     id,
     uid,
@@ -44,7 +44,7 @@ export function leaseText(entry: LeaseEntry): string {
   return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
 }
 
-/** An answer as a file of its own: what would stand in the lease. */
+/** An answer as a file of its own, with the bytes that would stand in the lease. */
 export function answerText(answer: PluginAnswer): string {
   return JSON.stringify(answerMembers(answer));
 }
@@ -75,7 +75,7 @@ export function decodeLedger(ledger: Members): LedgerState {
   return state as LedgerState;
 }
 
-/** @throws Malformed when it is not what the format says */
+/** @throws Malformed when it is not as the format says */
 export function decodeLease(lease: Members): LeaseEntry {
   const extra = lease.others(leaseMembers);
   if (extra.size > 0 && nestsDeeper([...extra.values()], MAX_LEVELS - LEASE_LEVELS)) throw new Malformed(TOO_DEEP);

@@ -7,8 +7,8 @@ const AFTER = Buffer.from('\n],\n');
 const LINE_FEED = 0x0a;
 const COMMA = 0x2c;
 /**
- * Bytes parsed at once. What a text of more than 100 KiB says V8 puts where no collection of young objects copies it; a text
- * of more than 128 KiB itself would stay until all of the heap is collected.
+ * Bytes parsed at once. V8 puts the strings of a text of more than 100 KiB into memory that no collection of young objects
+ * copies; a text of more than 128 KiB itself would stay until all of the heap is collected.
  */
 const AT_ONCE = 112 * 1024;
 

@@ -1,5 +1,5 @@
-// A list of the checkpoint as lines, one an item. Items are immutable and keep their order, so what the generation before had
-// of them is copied from its bytes, run by run: a commit makes the lines of what changed, and copies the rest in few pieces.
+// A list of the checkpoint as lines, one an item. Items are immutable and keep their order, so the lines of unchanged items are
+// copied from the generation before, run by run: a commit makes the lines of changed items, and copies the rest in few pieces.
 
 /** Stands between two lines. */
 const BETWEEN = Buffer.from(',\n');
@@ -18,7 +18,8 @@ export class ListLines<T> {
   }
 
   /**
-   * The lines of all items, in pieces, and where each ends. Whoever puts these together says with {@link placed} where they are.
+   * The lines of all items, in pieces, and where each ends. The caller that joins the pieces says with {@link placed} where they
+   * are.
    *
    * @param items in the order of the list before, as far as they were in it; others are fine and cost their making
    */

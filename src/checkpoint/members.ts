@@ -3,7 +3,7 @@
 import { believable } from '../kernel/counter.js';
 import type { UnknownFields } from './document.js';
 
-/** A member that is not what the format says. The message names it: `plugins[3].uid must be a whole number`. */
+/** A member that does not fit the format. The message names it: `plugins[3].uid must be a whole number`. */
 export class Malformed extends Error {
   override readonly name = 'Malformed';
 }

@@ -1,4 +1,4 @@
-// How deep a document nests. What was parsed must be written again, and JSON.stringify goes down call by call.
+// The nesting of a document. A parsed document must be written again, and JSON.stringify recurses.
 
 /** Levels of objects and lists that a checkpoint may have. The formats need eight; the rest is for newer versions. */
 export const MAX_LEVELS = 64;

@@ -1,4 +1,4 @@
-// Between the actual state and the checkpoint: what is written when, and what is put back at a start.
+// Between the actual state and the checkpoint: decides which changes are written when, and restores the state at a start.
 import type { Clock } from '../kernel/clock.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import type { FloodKey, FloodListener, Quarantine } from '../model/flood.js';
@@ -12,14 +12,17 @@ import type { CheckpointStore } from './store.js';
 /** Generations within this have the same strikes, unless somebody said that they changed: to look at all takes time. */
 const NEW_ENOUGH_MS = 1000;
 
-/** What is read, and what is put back. */
+/** The sources of the records, and the parts that are restored. */
 export interface PersistencePorts {
   readonly store: CheckpointStore;
   /** Roster (reconcile/roster). */
   readonly roster: { nextSeq(): number; all(): Iterable<Instance>; restore(instance: Instance): void };
   /** Inventory (inventory/inventory). */
   readonly lists: { holding(instanceId: string): Holding | undefined; restore(holding: Holding): void };
-  /** Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. FloodGate (flood/flood-gate). */
+  /**
+   * Strikes and quarantines; plugins of the checkpoint keep a bucket of their own, however many others come. FloodGate
+   * (flood/flood-gate).
+   */
   readonly flood: {
     pin(key: FloodKey): void;
     unpin(key: FloodKey): void;
@@ -69,7 +72,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     return this.#store.isKept();
   }
 
-  /** Everything is on disk again: what could not be written in time is there now. */
+  /** Everything is on disk again: the changes that could not be written in time are there now. */
   caughtUp(): void {
     for (const instance of this.#ports.roster.all()) if (isLive(instance)) instance.isDurable = true;
   }
@@ -94,7 +97,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
   }
 
   /**
-   * Puts strikes and quarantines of the checkpoint back, whose place in it those take that still run.
+   * Restores strikes and quarantines of the checkpoint; quarantines that still run take its place in it.
    *
    * @param isSameBoot whether the machine has not been started again since
    * @returns quarantines that ended meanwhile: their plugins are to be pulled
@@ -106,7 +109,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     return over;
   }
 
-  /** An instance changed: a predecessor becomes a fallback, what is over leaves the checkpoint. */
+  /** An instance changed: a predecessor becomes a fallback, a dead instance leaves the checkpoint. */
   changed({ instance }: Change): void {
     if (isReplaced(instance)) this.#replaced(instance);
     else if (!isLive(instance)) this.removed(instance);
@@ -168,7 +171,7 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     return this.#penalties;
   };
 
-  /** Whom we gave a reason to go is given its time in the next life of the broker, too. */
+  /** A plugin that the broker gave a reason to restart gets its time in the next life of the broker, too. */
   #sentAway({ id, isAway }: Instance): void {
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined || (entry.sentAway === true) === isAway) return;

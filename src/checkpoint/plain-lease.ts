@@ -1,5 +1,5 @@
-// A lease of the checkpoint as nearly all are, taken as it was parsed: a thousand of them stand in the way of a start, and
-// what is not copied is not garbage either. Whatever is unusual in the least is left to `decodeLease`, which says what is wrong.
+// A lease of the checkpoint in the form that nearly all have, taken as it was parsed: a start reads a thousand of them, and
+// members that are not copied make no garbage. The slightest irregularity is left to `decodeLease`, which names the problem.
 import type { Granted, LeaseOwner, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry } from './document.js';
 import { isLeaseId, NO_TEXTS } from './lease-entry.js';
@@ -14,8 +14,8 @@ export class PlainLeases {
   #resource = '';
 
   /**
-   * The lease that was parsed: the same object, with what is otherwise in memory put in its place. Undefined where `decodeLease`
-   * must look; that can still read it then.
+   * The parsed lease: the same object, its members changed to their form in memory. Undefined where `decodeLease` must look; that
+   * can still read it then.
    */
   take(value: unknown): LeaseEntry | undefined {
     if (!isObject(value)) return undefined;

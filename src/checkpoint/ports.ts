@@ -1,21 +1,21 @@
-// What the store needs of the disk: one document with generations, and a folder of device lists.
+// The store's ports to the disk: one document with generations, and a folder of device lists.
 import type { LedgerState } from '../model/lease.js';
 import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
 
 /** Between documents and bytes: `checkpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
-  /** @param most bytes that can be read again: what can be missed is left out where there would be more */
+  /** @param most bytes that can be read again: dispensable parts are left out where there would be more */
   encode(document: T, most?: number): Buffer;
   /** Never throws. */
   decode(bytes: Buffer): Decoded<T>;
 }
 
-/** What was found on the disk. */
+/** The result of reading the disk. */
 export interface Found {
   /** The generation that was used; `newer`: one of a newer format is there and must be left alone. */
   readonly source: 'current' | 'previous' | 'none' | 'newer';
-  /** One sentence for each file that could not be used: what is wrong with it and where it is now. */
+  /** One sentence for each file that could not be used: its problem and where it is now. */
   readonly problems: readonly string[];
   /** For each file that could not be used: the boot that it names, where that is legible. */
   readonly lostBoots: readonly (string | undefined)[];
@@ -23,17 +23,17 @@ export interface Found {
 
 /** The document in memory and the file below it: lowdb's `Low` over our adapter, LowdbFile (platform/store/lowdb-file). */
 export interface DocumentFile<T> {
-  /** What `write` writes and `read` replaces. */
+  /** The data that `write` writes and `read` replaces. */
   data: T;
   /** Size of the last generation read or written. */
   readonly bytes: number;
-  /** What the last `read` found. */
+  /** The result of the last `read`. */
   readonly found: Found;
   /** Whether the current generation is where it was written: somebody may have removed it. */
   isThere(): Promise<boolean>;
   /** Takes the newest generation that is whole into `data`, and moves damaged ones aside. */
   read(): Promise<void>;
-  /** A write comes soon: does what it needs whatever it writes. Never rejects: what is wrong is found at the write. */
+  /** Prepares for a write that comes soon, whatever it writes. Never rejects: problems show at the write. */
   expect(): Promise<void>;
   /** Resolves when `data`, as it was at the call, survives a power cut as a whole; on rejection the old one does. */
   write(): Promise<void>;
@@ -50,15 +50,18 @@ export interface ListFiles {
   remove(sha256: string): Promise<void>;
 }
 
-/** What a start found. */
+/** The result of opening the checkpoint at a start. */
 export interface OpenedCheckpoint {
   readonly view: CheckpointView;
   /** The highest event number that the checkpoint knows. */
   readonly eventSeq: number;
-  /** There are plugins, and all of them only count once they were probed: the machine was booted since, or the checkpoint is an older generation. */
+  /**
+   * There are plugins, and all of them only count once they were probed: the machine was booted since, or the checkpoint is an
+   * older generation.
+   */
   readonly hints: boolean;
   /** The checkpoint was written in another boot. */
   readonly rebooted: boolean;
-  /** What is known of the leases; `unread`: the disk did not give the checkpoint, or it has a newer format. */
+  /** The state of the leases; `unread`: the disk did not give the checkpoint, or it has a newer format. */
   readonly ledger: LedgerState | 'unread';
 }

@@ -1,10 +1,10 @@
-// Whether what was written is still there: somebody may remove it while we run.
+// Whether written files are still there: somebody may remove them while the broker runs.
 import { withDeadline, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
 
-/** What is looked at, and how. */
+/** The files that are looked for, and how. */
 export interface PresencePorts {
   readonly file: { isThere(): Promise<boolean> };
   /** Hashes of device lists that are named and were removed. */
@@ -19,7 +19,7 @@ export interface PresencePorts {
 /** Looks, one look at a time; says when something was removed. */
 export class Presence {
   readonly #ports: PresencePorts;
-  /** The look that was begun last, and the one that begins after it, which all share who come before it has begun. */
+  /** The look that was begun last, and the next one, which all share that come before it has begun. */
   #last: Promise<unknown> = Promise.resolve();
   #next: Promise<boolean> | undefined;
 
@@ -28,9 +28,9 @@ export class Presence {
   }
 
   /**
-   * What is seen by a look that begins now or later; `unknown`: the disk does not say. Never rejects.
+   * The result of a look that begins now or later; `unknown`: the disk does not say. Never rejects.
    *
-   * @param isNews whether a removal is said; not while what is missing cannot be written anyway
+   * @param isNews whether a removal is reported; not while missing files cannot be written anyway
    */
   async look(isNews: boolean): Promise<'there' | 'removed' | 'unknown'> {
     const { clock, settings, log, events } = this.#ports;

@@ -3,9 +3,9 @@ import type { Log } from '../kernel/log.js';
 import { asError } from '../kernel/clock.js';
 import type { EventSink } from '../model/event.js';
 
-/** What is looked at. */
+/** The subject of the looks. */
 export interface StateLookParts {
-  /** Writes again what is missing of the checkpoint, and says so. */
+  /** Writes missing files of the checkpoint again, and reports them. */
   readonly store: { isKept(): Promise<boolean> };
   readonly log: Log;
   readonly events: EventSink;
@@ -36,7 +36,7 @@ export class StateLook {
       log.warn('checkpoint.removed', message);
       events.record({ type: 'checkpoint', message });
     } catch (failure) {
-      // What does not work is told by the next write.
+      // The next write reports the failure.
       log.debug('checkpoint.look', `state/ could not be looked at: ${asError(failure).message}`);
     }
   }

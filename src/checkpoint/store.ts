@@ -18,7 +18,7 @@ import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.j
 import { Presence } from './presence.js';
 import { writeFailure } from './write-failure.js';
 
-/** What the store needs. */
+/** The ports of the store. */
 export interface StorePorts {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
@@ -56,9 +56,9 @@ export class CheckpointStore {
   readonly #pacer: Pacer;
   readonly #presence: Presence;
   #frozen: Frozen | undefined;
-  /** Before the disk was read nothing may be written: it holds what we do not know. */
+  /** Nothing may be written before the disk was read: it holds a state that we do not know. */
   #isRead = false;
-  /** What the start found; `empty` turns to `ok` with the first generation, `recovered` stays to be seen. */
+  /** The finding of the start; `empty` turns to `ok` with the first generation, `recovered` stays visible. */
   #start: 'ok' | 'recovered' | 'empty' = 'empty';
   #startReason = '';
   #failure: string | undefined;
@@ -89,12 +89,12 @@ export class CheckpointStore {
     return this.#draft;
   }
 
-  /** Whether a write, or what goes before one, has begun and not ended: then the lock must not be given away while the process lives. */
+  /** Whether a write, or its preparation, is under way: then the lock must not be given away while the process lives. */
   get isWriting(): boolean {
     return this.#commit.isWriting || this.#preparing > 0;
   }
 
-  /** What `status` shows. */
+  /** The view of `status`. */
   view(): CheckpointView {
     const { generation, writtenAt } = this.#durable;
     const state = this.#frozen ?? (this.#failure === undefined ? this.#start : 'not-writable');
@@ -108,8 +108,8 @@ export class CheckpointStore {
   }
 
   /**
-   * Reads what is on the disk into memory. Never rejects: whatever is wrong is in the view, the log and the events. A
-   * disk that does not answer within the write deadline is not written to any more, because it may hold more than we know.
+   * Reads the disk into memory. Never rejects: every problem is in the view, the log and the events. A disk that does not answer
+   * within the write deadline is not written to any more, because it may hold more than we know.
    */
   async open(): Promise<OpenedCheckpoint> {
     const { file, clock, settings, bootId } = this.#ports;
@@ -196,8 +196,8 @@ export class CheckpointStore {
   }
 
   /**
-   * Whether what was durable still is, for whoever is told again that it is: what somebody removed meanwhile is written
-   * again first. False when that did not succeed, or the disk does not say within `checkpoint.writeDeadline`. Never rejects.
+   * Whether the durable state is still on the disk, for a caller that is told so again: removed files are written again
+   * first. False when that fails, or the disk does not say within `checkpoint.writeDeadline`. Never rejects.
    */
   async isKept(): Promise<boolean> {
     if (!this.mayWrite || this.#durable.generation === 0) return true;
@@ -213,7 +213,7 @@ export class CheckpointStore {
     this.#commit.close();
   }
 
-  /** Whether what is changed now can reach the disk at all. */
+  /** Whether a change can reach the disk now. */
   get mayWrite(): boolean {
     return this.#isRead && this.#frozen === undefined;
   }
@@ -248,7 +248,7 @@ export class CheckpointStore {
     if (failure !== undefined) throw failure;
   }
 
-  /** What cannot be read is lost, and its lease says so. */
+  /** An answer that cannot be read is lost, and its lease says so. */
   #readAnswers(): Promise<void> {
     const read = (file: StoredAnswer): Promise<Buffer | undefined> => this.readList({ ...file, devices: 0 });
     return this.#answers.read(this.#draft.leases.values(), read, (id, answer) => this.#draft.putAnswer(id, answer));

@@ -1,6 +1,6 @@
-// What an operator reads when a generation cannot be written.
+// The sentence for an operator when a generation cannot be written.
 
-/** What helps against an error of the system, by what its message begins with. */
+/** Remedies against errors of the system, by the beginning of the message. */
 const REMEDIES: readonly (readonly [RegExp, (folder: string) => string])[] = [
   [/\b(ENOSPC|EDQUOT)\b/, (folder) => `make room on the disk of ${folder}`],
   [/\b(EACCES|EPERM|EROFS)\b/, (folder) => `let the user of the broker write in ${folder}`],
@@ -9,7 +9,7 @@ const REMEDIES: readonly (readonly [RegExp, (folder: string) => string])[] = [
 /**
  * The sentence for a write that failed.
  *
- * @param failure what the system said
+ * @param failure the system's message
  * @param folder the state directory
  */
 export function writeFailure(failure: string, folder: string): string {

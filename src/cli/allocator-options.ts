@@ -9,13 +9,13 @@ import { CliError, EXIT } from './exit.js';
 import { durationOption, socketOf, withRoot, type AddressOptions } from './options.js';
 import { deviceOption, idOption } from './wants.js';
 
-/** What the commands that ask for devices are told. */
+/** The options of the commands that ask for devices. */
 export interface WantOptions {
   readonly device?: ReadonlyMap<string, number>;
   readonly id?: readonly (readonly [string, string])[];
   readonly numa?: 'single' | 'prefer';
   readonly wait: number;
-  /** For whom the devices are, in the words of consumers. */
+  /** The owner of the devices, in the words of consumers. */
   readonly owner?: Omit<Owner, 'bind'>;
 }
 
@@ -29,7 +29,7 @@ export function withAllocator(command: Command): Command {
   );
 }
 
-/** Adds what says which devices, for whom and how long to wait. */
+/** Adds the options that say which devices are wanted, for which owner, and how long to wait. */
 export function withWants(command: Command): Command {
   return command
     .option(
@@ -47,7 +47,7 @@ export function withWants(command: Command): Command {
     .option('--wait <duration>', 'how long to wait until there are enough, such as 30s or 1h', waitOption, 0)
     .option(
       '--owner <namespace/name[/part]>',
-      'for whom, as others are shown it (default: what the process is part of)',
+      'the owner, as others are shown it (default: the group of the process)',
       ownerOption,
     );
 }
@@ -57,7 +57,7 @@ export function allocatorOf(options: AddressOptions): AllocatorClient {
   return new AllocatorClient(socketOf(options, 'allocator', 'alloc.sock'), systemClock);
 }
 
-/** Runs a call; what the allocator refused ends the command with the code that says whether trying again helps. */
+/** Runs a call; a refusal by the allocator ends the command with the code that says whether trying again helps. */
 export async function answered<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

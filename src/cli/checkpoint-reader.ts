@@ -15,7 +15,7 @@ export interface CheckpointPlugin {
   readonly list: string;
 }
 
-/** What is in a checkpoint file; printed whole with -o json. */
+/** The contents of a checkpoint file; printed whole with -o json. */
 export interface CheckpointContents {
   readonly file: string;
   readonly bytes: number;
@@ -28,12 +28,12 @@ export interface CheckpointContents {
   readonly tombstones: number;
   readonly limits: number;
   readonly csiDrivers: readonly string[];
-  /** What the leases are worth: ok, stale or unknown; empty where it cannot be read. */
+  /** The state of the ledger: ok, stale or unknown; empty where it cannot be read. */
   readonly ledger: string;
   readonly leases: number;
-  /** What is wrong, one sentence each; empty when nothing is. */
+  /** The problems, one sentence each; empty when there are none. */
   readonly problems: readonly string[];
-  /** What the reader should know besides. */
+  /** Further facts for the reader. */
   readonly notes: readonly string[];
 }
 

@@ -14,7 +14,7 @@ export type ReadConfig =
       readonly written: Written;
       /** How many settings outside of its rules are others than by default. */
       readonly changed: number;
-      /** What it says that has no effect, or takes away what is needed: a line of its own each. */
+      /** Settings that have no effect, or that take away something needed: a line of its own each. */
       readonly warnings: readonly string[];
       readonly settings: Settings;
       readonly policy: PolicySource;

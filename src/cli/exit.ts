@@ -44,7 +44,7 @@ export class Interrupted extends Ended {
   override readonly name = 'Interrupted';
 }
 
-/** Runs what goes on until Ctrl-C, which is its normal end. `work` rejects when the signal aborts. */
+/** Runs work that goes on until Ctrl-C, which is its normal end. `work` rejects when the signal aborts. */
 export async function untilInterrupted(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   try {
     await work();

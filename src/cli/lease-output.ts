@@ -44,7 +44,7 @@ export function grantedText({ granted }: Pick<Lease, 'granted'>): string {
   return granted.map(({ resource, ids }) => visible(`${resource}: ${ids.join(' ')}`)).join(', ');
 }
 
-/** Who has it: `namespace/name`, and `/part` where it has one. */
+/** The owner: `namespace/name`, and `/part` where it has one. */
 export function ownerOf({ owner }: Pick<Lease, 'owner'>): string {
   if (owner === undefined) return '';
   const { namespace, name, part } = owner;
@@ -57,7 +57,7 @@ function cdiNames({ id, cdiDevices, warnings }: Lease): readonly string[] {
   throw new CliError(EXIT.failed, `the lease ${id} has no CDI name: ${why}`);
 }
 
-/** A line that a POSIX shell takes. What is no name of a variable there is left out, as env(1) could not be told it. */
+/** A line that a POSIX shell takes. A name that is no variable's there is left out, as env(1) could not be told it. */
 function exported(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `# ${visible(name)} is no name that a shell takes`;
   return `export ${name}=${quoted(value)}`;

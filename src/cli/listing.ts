@@ -13,21 +13,21 @@ export type ListOptions = AddressOptions & WatchOptions<OutputFormat>;
 
 /** Things that can be listed. */
 export interface Listing<T> {
-  /** What one of them is called: `plugin`. */
+  /** The word for one of them: `plugin`. */
   readonly what: string;
   /** Asks for those of one name; for all where it is empty. */
   readonly ask: (client: AdminClient, name: string) => Promise<readonly T[]>;
-  /** What a glob is compared with. */
+  /** The names that a glob is compared with. */
   readonly namesOf: (one: T) => readonly string[];
   /** Whether it is shown; absent: all are. */
   readonly isWanted?: (one: T) => boolean;
-  /** What `-o name` writes of it; empty: nothing. */
+  /** The text of `-o name`; empty: nothing. */
   readonly nameOf: (one: T) => string;
   /** The table; `isOne` where one was named. */
   readonly text: (all: readonly T[], paint: Paint, isOne: boolean) => string;
 }
 
-/** Shows what is asked for, in the form that is asked for. @throws CliError when nothing matches a glob */
+/** Shows the requested ones in the requested form. @throws CliError when nothing matches a glob */
 export async function showList<T>(
   terminal: Terminal,
   options: ListOptions,

@@ -8,9 +8,9 @@ export function isGlob(name: string): boolean {
 }
 
 /**
- * Those whose name, or `type/name`, matches a glob.
+ * The items whose name, or `type/name`, matches a glob.
  *
- * @param what they are, for the sentence: `plugin`
+ * @param what their word, for the sentence: `plugin`
  * @throws CliError when there is none
  */
 export function matching<T>(

@@ -55,7 +55,7 @@ export function withOutput(command: Command, outputs: readonly string[] = OUTPUT
   );
 }
 
-/** Forms of what is a list of things with names. */
+/** Output forms of lists of things with names. */
 export const LIST_FORMATS = ['table', 'wide', 'name', 'yaml', 'json'] as const satisfies readonly OutputFormat[];
 
 /** Adds -o, --watch and --interval. */
@@ -65,7 +65,7 @@ export function withWatch(command: Command, outputs?: readonly string[]): Comman
     .option('--interval <seconds>', 'time between two looks with --watch', seconds, 1);
 }
 
-/** What --watch and -o ask for. */
+/** The result of --watch and -o. */
 export function showing(options: WatchOptions<string>): Showing {
   return {
     watch: options.watch === true,

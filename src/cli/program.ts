@@ -32,7 +32,7 @@ import { CliError, Ended, EXIT } from './exit.js';
 import { commandFirst } from './global-options.js';
 import type { Terminal } from './terminal.js';
 
-/** What the command line is given by its entry. */
+/** The parts that the entry gives to the command line. */
 export interface ProgramParts {
   readonly version: string;
   readonly readConfig: ConfigReader;
@@ -47,7 +47,7 @@ const ABOUT_SIMULATORS: ReadonlySet<string> = new Set(['sim', 'completion', 'hel
 /**
  * The tree of all commands, in the order of the help.
  *
- * @param first the first word of the command line: what it is not about is not loaded
+ * @param first the first word of the command line: commands of other names are not loaded
  */
 export async function commandTree(terminal: Terminal, parts: ProgramParts, first: string): Promise<Command> {
   const program = new Command('plugin-broker')
@@ -71,7 +71,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addServe(program, () => parts.start('serve'));
   addCheckConfig(program, terminal, parts.readConfig);
   addDoctor(program, terminal, parts.readConfig);
-  program.commandsGroup('What it sees:');
+  program.commandsGroup('Observing:');
   addStatus(program, terminal);
   addPlugins(program, terminal);
   addResources(program, terminal);
@@ -84,7 +84,7 @@ export async function commandTree(terminal: Terminal, parts: ProgramParts, first
   addAllocate(program, terminal);
   addRelease(program, terminal);
   addAllocations(program, terminal);
-  program.commandsGroup('What an operator does:');
+  program.commandsGroup('Operating:');
   addOperatorCommands(program, terminal);
   addReload(program, terminal);
   addFront(program, terminal);

@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { Interrupted } from './exit.js';
 
-/** What commands see of the outside. */
+/** The outside as commands see it. */
 export interface Terminal {
   /** Writes to standard output as it is. */
   write(text: string): void;
@@ -27,7 +27,7 @@ export interface Terminal {
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdout, stderr, env } = process;
-  // Whoever reads us may stop doing so: `plugin-broker events --follow | head -1`.
+  // The reader of our output may leave: `plugin-broker events --follow | head -1`.
   stdout.on('error', (failure: NodeJS.ErrnoException) => process.exit(failure.code === 'EPIPE' ? 0 : 1));
   const isTerminal = isatty(stdout.fd);
   const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';

@@ -1,4 +1,4 @@
-// What `--device` and `--id` ask for.
+// Reads `--device` and `--id`.
 import { InvalidArgumentError } from 'commander';
 import type { Want } from '../generated/proto/pluginbroker/v1/allocator.js';
 import { CliError, EXIT } from './exit.js';

@@ -1,4 +1,4 @@
-// What a reload changes, in the words of the file.
+// The changes of a reload, in the words of the file.
 import { pathText } from './problem.js';
 import { durationMs, sizeBytes } from './units.js';
 

@@ -68,9 +68,9 @@ export interface FloodForm extends PluginFloodForm {
 type PartialSection<T> = { readonly [K in keyof T]?: PartialIn<T[K]> };
 type PartialIn<V> = V extends object ? Partial<V> : V;
 
-/** One rule: globs that say for whom, and what differs for them from the defaults. */
+/** One rule: globs that select plugins, and their differences from the defaults. */
 export interface RuleForm {
-  /** What limits, events and metrics call it. */
+  /** Its name in limits, events and metrics. */
   readonly name?: string;
   readonly match: {
     readonly type?: string;

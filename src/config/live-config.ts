@@ -1,4 +1,4 @@
-// The configuration in force: what was settled at start, and the part that a reload may replace while the daemon runs.
+// The configuration in force: the part that is settled at start, and the part that a reload may replace while the daemon runs.
 import type { FrontSettings } from '../model/front.js';
 import type { PolicyView } from '../model/views.js';
 import type {
@@ -70,8 +70,8 @@ function frontCheck({ enabled, resources, exclude }: FrontSettings, compile: Com
 }
 
 /**
- * The form that a running daemon can take of a new one: flood policy, rules, admission, grace, liveness and log level are
- * new; what is baked into open sockets, servers and files stays as it was at start.
+ * The part of a new form that a running daemon can take: flood policy, rules, admission, grace, liveness and log level are new;
+ * settings baked into open sockets, servers and files stay as they were at start.
  */
 export function takeWhileRunning(current: ConfigForm, next: ConfigForm): ConfigForm {
   const { streams } = current.flood.connections;
@@ -89,7 +89,7 @@ export function takeWhileRunning(current: ConfigForm, next: ConfigForm): ConfigF
 
 /** The policy as every stage sees it: always the newest. Stages read it when they decide and keep nothing of it. */
 export class LiveConfig implements PolicySource {
-  /** As of start: what is baked into sockets, servers and files. */
+  /** As of start: the settings baked into sockets, servers and files. */
   readonly settings: Settings;
   readonly #source: string;
   readonly #listeners = new Set<() => void>();
@@ -116,7 +116,7 @@ export class LiveConfig implements PolicySource {
     return this.#current.nameAllowed(name);
   }
 
-  /** For whom the devices of a resource are, as the configuration says now. */
+  /** The consumer of a resource's devices, as the configuration says now. */
   consumerOf(type: string, name: string, socket: string): Consumer {
     const fronted = this.#current.isFronted(name);
     return this.policyFor(type, name, socket).allocate.consumer ?? (fronted ? 'kubelet' : 'local');
@@ -139,7 +139,7 @@ export class LiveConfig implements PolicySource {
     return this.#current;
   }
 
-  /** What `status` shows of the policy. `error` stays until a good file is read. */
+  /** The policy as `status` shows it. `error` stays until a good file is read. */
   view(): PolicyView {
     return { source: this.#source, loadedAt: this.#loadedAt, error: this.#error };
   }
@@ -157,13 +157,13 @@ export class LiveConfig implements PolicySource {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The file was read, is good, and says what is in force already. */
+  /** The file was read, is good, and changes nothing. */
   confirm(loadedAt: string): void {
     this.#loadedAt = loadedAt;
     this.#error = '';
   }
 
-  /** A file could not be used: what is in force stays, and the reason is shown. */
+  /** A file could not be used: the configuration in force stays, and the reason is shown. */
   reject(error: string): void {
     this.#error = error;
   }

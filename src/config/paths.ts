@@ -27,7 +27,7 @@ export function resolvePaths(form: PathsForm, rootFlag: string | undefined, arou
   };
 }
 
-/** What is wrong with a set of paths: sockets that do not fit an address, directories that stand in each other. */
+/** The problems of a set of paths: sockets that do not fit an address, directories that stand in each other. */
 export function pathProblems(paths: Paths, form: PathsForm, rootFlag: string | undefined): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   if (form.root !== 'auto' && !path.isAbsolute(form.root)) {

@@ -1,9 +1,12 @@
-// `penalty` as it is written, in figures: a rule says what differs, and `off` means that nothing is a strike.
+// `penalty` as it is written, in figures: a rule gives its differences, and `off` means that nothing is a strike.
 import type { PenaltySettings } from '../model/settings.js';
 import { STANDARD_PENALTY } from '../model/standard-penalty.js';
 import type { PenaltyForm, Written } from './file-form.js';
 
-/** The penalty that holds; 0 strikes stand for `off`, and then nothing is a strike. A rule that gives figures where the others have none goes by the standard for the rest. */
+/**
+ * The penalty that holds; 0 strikes stand for `off`, and then nothing is a strike. A rule that gives figures where the others
+ * have none goes by the standard for the rest.
+ */
 export function penaltyFigures(
   form: PenaltyForm,
   rule: Partial<Written<PenaltySettings>> | 'off' = {},

@@ -9,7 +9,7 @@ import type { CompileGlob, FormSource, HostFacts } from './ports.js';
 import { located, problemText, type ConfigProblem } from './problem.js';
 import { resolveSettings } from './resolve.js';
 
-/** What came of a reload. */
+/** The outcome of a reload. */
 export type ReloadOutcome =
   | { readonly kind: 'refused'; readonly problems: readonly ConfigProblem[] }
   | {
@@ -18,7 +18,7 @@ export type ReloadOutcome =
       readonly needRestart: readonly Change[];
     };
 
-/** What a reload works with. */
+/** The parts of a reload. */
 export interface ReloadParts {
   readonly source: FormSource;
   readonly live: LiveConfig;
@@ -32,7 +32,7 @@ export interface ReloadParts {
 
 /** Changes named in one log line; more are counted. */
 const NAMED_CHANGES = 20;
-/** Mistakes named to an operator; the first are what has to be mended first. */
+/** Mistakes named to an operator, in the order in which they have to be mended. */
 const NAMED_PROBLEMS = 100;
 
 /** Re-reads the file on request, one at a time. Requests that come while one runs share the next run. */
@@ -45,11 +45,7 @@ export class PolicyReload {
     this.#parts = parts;
   }
 
-  /**
-   * Reads the file and takes over what changed. Never rejects.
-   *
-   * @param cause why, for the log: `SIGHUP` or `the file changed`
-   */
+  /** Reads the file and takes over its changes. Never rejects. @param cause for the log: `SIGHUP` or `the file changed` */
   reload(cause: string): Promise<ReloadOutcome> {
     if (this.#running === undefined) {
       this.#running = this.#run(cause).finally(() => (this.#running = undefined));
@@ -66,7 +62,7 @@ export class PolicyReload {
     try {
       return await this.#take(cause);
     } catch (failure) {
-      // A file is never worth the daemon: what it runs with stays, and the bug is told.
+      // A file must never end the daemon: the configuration in force stays, and the bug is logged.
       const message = `it cannot be used: ${failure instanceof Error ? failure.message : String(failure)}`;
       return this.#refuse([{ path: [], message, remedy: 'report this as a bug, with the file' }], cause);
     }

@@ -18,7 +18,7 @@ import { durationMs, resolveSection } from './units.js';
 /** Answers remembered at most; beyond it all are forgotten and worked out again. */
 const MEMO_LIMIT = 4096;
 
-/** A rule with what it is called: its own name, or its place in the file. */
+/** A rule with its name: its own, or its place in the file. */
 interface CalledRule {
   readonly called: string;
   readonly rule: RuleForm;
@@ -30,7 +30,7 @@ interface CompiledRule extends CalledRule {
   readonly socket: Matches;
 }
 
-/** What the policies of all plugins are made of. */
+/** The sources of all plugins' policies. */
 export interface PolicyParts {
   readonly flood: FloodSettings;
   readonly floodForm: PluginFloodForm;
@@ -109,7 +109,7 @@ function inForce({ rules, shippedRules: shipped }: PolicyParts): readonly Called
   return shipped === 'off' ? own : [...own, ...shippedRules.map((rule) => ({ called: `shipped ${rule.name}`, rule }))];
 }
 
-/** What the limits of a rule are called where they are shown. */
+/** The name of a rule's limits where they are shown. */
 function sourceOf({ called, rule }: CalledRule): string {
   return rule.name === undefined ? `${called}.flood` : called;
 }
@@ -131,7 +131,7 @@ function floodOf(matched: readonly CalledRule[], defaults: PluginFloodForm): Flo
   const floods = matched.map(({ rule }) => rule.flood ?? {});
   const penalties = floods.flatMap(({ penalty }) => (penalty === undefined ? [] : [penalty]));
   const end = penalties.indexOf('off');
-  // `off` is the end of what rules say of it: those before it give figures, those after it are not asked.
+  // `off` ends the penalty of the rules: those before it give figures, those after it are not asked.
   const figures = penalties.slice(0, end === -1 ? undefined : end).filter((one) => one !== 'off');
   const penalty = end === 0 ? 'off' : firstOf(figures);
   return resolveSection<FloodPolicy>(

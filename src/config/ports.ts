@@ -1,14 +1,14 @@
-// What the configuration needs of the outside.
+// The ports of the configuration.
 import type { RootFacts } from '../model/root.js';
 import type { ConfigForm } from './file-form.js';
 import type { ConfigProblem, Locate } from './problem.js';
 
-/** A file that was read and has the right form, or what is wrong with it; and where its keys are. */
+/** A file that was read and has the right form, or its problems; and where its keys are. */
 export type ReadResult =
   | { readonly form: ConfigForm; readonly locate: Locate }
   | { readonly problems: readonly ConfigProblem[]; readonly locate: Locate };
 
-/** Where the written form comes from. Never rejects: what cannot be read is a problem too. */
+/** The source of the written form. Never rejects: a file that cannot be read is a problem too. */
 export interface FormSource {
   /** The file, or `defaults`. */
   readonly name: string;
@@ -28,7 +28,7 @@ export type Matches = (text: string) => boolean;
  */
 export type CompileGlob = (pattern: string, kind: 'name' | 'socket') => Matches;
 
-/** What resolved settings depend on besides the file. */
+/** Facts of the machine on which resolved settings depend besides the file. */
 export interface HostFacts extends RootFacts {
   /** The name of this node for `csi.nodeName: auto`. */
   readonly nodeName: string;

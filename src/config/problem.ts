@@ -1,15 +1,15 @@
 // What can be wrong with a configuration, as values: every problem at once, each with its place and its remedy.
 import { visible } from '../kernel/visible.js';
 
-/** Keys and indexes from the top of the file down to what is wrong. */
+/** Keys and indexes from the top of the file down to the problem. */
 export type KeyPath = readonly (string | number)[];
 
 /** One thing that is wrong. */
 export interface ConfigProblem {
   readonly path: KeyPath;
-  /** What is wrong, without the path and without a trailing period. */
+  /** The problem, without the path and without a trailing period. */
   readonly message: string;
-  /** What to do about it, in one clause. */
+  /** The remedy, in one clause. */
   readonly remedy: string;
   /** Where in the file, from 1; undefined for values that come from a flag or a default. */
   readonly line?: number;
@@ -20,8 +20,8 @@ export interface ConfigProblem {
 export type Locate = (path: KeyPath) => { readonly line: number; readonly column: number } | undefined;
 
 /**
- * Problems in the order of the file, each with the place of what it is about, or of the nearest key above it that the
- * file has. Places that are known already stay.
+ * Problems in the order of the file, each with the line of its key, or of the nearest key above it that the file has. Lines that
+ * are known already stay.
  */
 export function located(problems: readonly ConfigProblem[], locate: Locate): ConfigProblem[] {
   return problems

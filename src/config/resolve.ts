@@ -1,5 +1,5 @@
-// From the written form to the settings: pure, every problem at once. Whether the file has the right form was checked
-// before; here is what needs more than one key, or the machine, to judge.
+// From the written form to the settings: pure, every problem at once. Whether the file has the right form was checked before;
+// this file judges settings together, and against the machine.
 import path from 'node:path';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
 import type {
@@ -23,7 +23,7 @@ import { durationMs, resolveSection, sizeBytes } from './units.js';
 /** Types that a handler serves; a rule for another one would never match. */
 const PLUGIN_TYPES: ReadonlySet<string> = new Set([DEVICE_PLUGIN, CSI_PLUGIN, DRA_PLUGIN]);
 
-/** Settings, or what is wrong. */
+/** Settings, or their problems. */
 export type Resolved =
   | { readonly settings: Settings; readonly problems: readonly [] }
   | { readonly settings: undefined; readonly problems: readonly ConfigProblem[] };
@@ -32,7 +32,7 @@ export type Resolved =
  * Resolves a form.
  *
  * @param rootFlag the root given on the command line, if any
- * @param around what the settings depend on besides the file
+ * @param around facts of the machine
  */
 export function resolveSettings(form: ConfigForm, rootFlag: string | undefined, around: HostFacts): Resolved {
   const problems: ConfigProblem[] = [];
@@ -118,7 +118,7 @@ function resolveAdmission(form: ConfigForm, around: HostFacts, problems: ConfigP
   };
 }
 
-/** Permission to write, of group and others: what connecting to a socket needs (unix(7)). */
+/** Permission of group and others to write, which connecting to a socket needs (unix(7)). */
 const GROUP_WRITE = 0o020;
 
 function resolveSocket({ mode, group }: ConfigForm['socket'], problems: ConfigProblem[]): SocketSettings {

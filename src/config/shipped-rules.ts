@@ -1,5 +1,5 @@
-// Rules for plugins that are known not to bear a second ListAndWatch on one instance. They come after those of the file and are in
-// force unless it says `shippedRules: off`. config/plugin-broker.yaml lists them, too; a test compares.
+// Rules for plugins that are known not to bear a second ListAndWatch on one instance. They come after those of the file and are
+// in force unless it says `shippedRules: off`. config/plugin-broker.yaml lists them, too; a test compares.
 import type { RuleForm } from './file-form.js';
 
 /** The shipped rules, by the names that `limits` and `check-config` call them. */

@@ -32,7 +32,7 @@ export function globsThroughLinks(
   return (pattern, kind) => {
     const matches = compile(pattern, kind);
     if (kind !== 'socket' || !pattern.includes('/')) return matches;
-    // What a pattern excludes it excludes by either name.
+    // A pattern excludes a socket by either name.
     if (pattern.startsWith('!')) return (socket) => matches(socket) && matches(otherNameOf(socket));
     return (socket) => matches(socket) || matches(otherNameOf(socket));
   };

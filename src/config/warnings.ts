@@ -1,4 +1,4 @@
-// What a configuration says that will do nothing, or takes away what is needed: it can be used all the same. Pure.
+// Settings that have no effect, or that take away something needed: the configuration can be used all the same. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../model/ids.js';
 import type { Paths } from '../model/settings.js';

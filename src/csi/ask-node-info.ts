@@ -63,7 +63,8 @@ function failed(
   }
   if (fault === 'busy')
     return refuse('BUSY', `could not be asked: the broker has nothing left to connect with (${details})`);
-  if (status === GRPC_STATUS.DATA_LOSS) return refuse('NODE_INFO_INVALID', `answered what cannot be read: ${details}`);
+  if (status === GRPC_STATUS.DATA_LOSS)
+    return refuse('NODE_INFO_INVALID', `answered bytes that cannot be decoded: ${details}`);
   if (fault === 'not-grpc') return refuse('NOT_GRPC', `failed: the endpoint does not speak gRPC (${details})`);
   return refuse('NODE_INFO_FAILED', `failed with ${statusName(status)}: ${details}${tries}`);
 }

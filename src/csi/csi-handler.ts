@@ -1,5 +1,5 @@
-// The handler of type CSIPlugin: asks a driver what it says of the node, and has that published for as
-// long as the driver's registration socket stands.
+// The handler of type CSIPlugin: asks a driver for its node info, and has that published for as long as the driver's registration
+// socket stands.
 import { sleep } from '../kernel/clock.js';
 import { driverNameProblem } from '../model/driver-name.js';
 import { CSI_PLUGIN } from '../model/ids.js';
@@ -11,15 +11,15 @@ import { nodeInfoFrom } from './node-info.js';
 import type { NodeInfoPublisher } from './node-info-publisher.js';
 import { chooseVersion } from './version-rule.js';
 
-/** What the handler is given. */
+/** The ports of the handler. */
 export interface CsiHandlerPorts extends Pick<CsiInstancePorts, 'openClient' | 'clock' | 'random' | 'nodeGetInfoMs'> {
   readonly publisher: NodeInfoPublisher;
 }
 
-/** What is being published may take this long to come to an end, milliseconds. */
+/** Publishing that is under way may take this long to come to an end, milliseconds. */
 const STOP_MS = 300;
 
-/** Why a driver is let go of for good. Every other end leaves what is published. */
+/** Reasons for which a driver's publication is taken back. Every other end leaves it. */
 const TAKES_BACK: ReadonlySet<Reason> = new Set<Reason>(['socket-removed', 'grace-over', 'deregistered']);
 
 /** Validate → Register → DeRegister for CSI drivers. */
@@ -105,8 +105,8 @@ export class CsiHandler implements PluginHandler {
   }
 
   /**
-   * Lets an instance go. One that is replaced is kept in mind as fallback until it is replaced a second time, which is said
-   * when nobody listens for it any more; while there is one, what the last instance published stays.
+   * Lets an instance go. A replaced one is remembered as fallback until it is replaced a second time, which is reported when
+   * nobody listens for it any more; while there is one, the publication of the last instance stays.
    */
   deregister(instanceId: string, reason: Reason): Promise<void> {
     const instance = this.#instances.get(instanceId);
@@ -123,7 +123,7 @@ export class CsiHandler implements PluginHandler {
     return Promise.resolve();
   }
 
-  /** Closes all connections; what is published stays, and a file that is being written may hang on its disk. */
+  /** Closes all connections; publications stay, and a file that is being written may hang on its disk. */
   async stop(): Promise<void> {
     for (const instance of this.#instances.values()) instance.close();
     this.#instances.clear();
@@ -154,7 +154,7 @@ export class CsiHandler implements PluginHandler {
     else if (![...this.#fallbacks].some((one) => one.driver === driver)) this.#publisher.unpublish(driver);
   }
 
-  /** The newest instance of a driver that was not replaced: the one in whose name it is published. */
+  /** The newest instance of a driver that was not replaced: its node info is published. */
   #current(driver: string): CsiInstance | undefined {
     let newest: CsiInstance | undefined;
     for (const instance of this.#instances.values())

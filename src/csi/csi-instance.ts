@@ -9,7 +9,7 @@ import type { CsiNodeClient, OpenCsiNodeClient } from './csi-node-client.js';
 import type { NodeInfo } from './node-info.js';
 import type { PublishCondition } from './node-info-publisher.js';
 
-/** What an instance needs. */
+/** The ports of an instance. */
 export interface CsiInstancePorts {
   readonly openClient: OpenCsiNodeClient;
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export class CsiInstance {
     this.#info = info;
   }
 
-  /** What the driver said last. */
+  /** The newest answer of the driver. */
   get info(): NodeInfo | undefined {
     return this.#info;
   }
@@ -97,7 +97,7 @@ export class CsiInstance {
     if (!this.#isCommitted || this.isClosed) return;
     const report = this.#held === undefined ? this.#readyReport() : ({ state: 'held', ...this.#held } as const);
     const { state, reason, message } = report;
-    // How a connection was lost changes with every try; what stands in the way of publishing is news each time.
+    // The message of a lost connection changes with every try; an obstacle to publishing is news each time.
     const key = state === 'ready' && reason !== 'registered' ? `${reason} ${message}` : reason;
     if (key === this.#lastReport) return;
     this.#lastReport = key;
@@ -152,7 +152,7 @@ export class CsiInstance {
     this.report();
   }
 
-  /** The driver is back: what it says now may differ, for example after an upgrade in place. */
+  /** The driver is back: its answers may differ now, for example after an upgrade in place. */
   async #refresh(): Promise<void> {
     const client = this.#client;
     if (client === undefined || this.#isAsking) return;

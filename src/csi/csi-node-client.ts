@@ -1,4 +1,4 @@
-// What the CSI handler needs of the wire.
+// The CSI handler's ports to the wire.
 import type { TransportFault } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import type { ServiceListener } from '../model/service-listener.js';
@@ -20,5 +20,8 @@ export interface CsiNodeClient {
   close(): void;
 }
 
-/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `csiNodeClients` (platform/grpc/csi-node-client). */
+/**
+ * Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `csiNodeClients`
+ * (platform/grpc/csi-node-client).
+ */
 export type OpenCsiNodeClient = (endpoint: PinnedSocket, listener: ServiceListener) => CsiNodeClient;

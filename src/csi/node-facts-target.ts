@@ -5,12 +5,12 @@ import type { NodeInfo } from './node-info.js';
 export type ApplyOutcome =
   | {
       readonly ok: true;
-      /** Drivers that were left out because they contradict what is published, with a sentence each. */
+      /** Drivers that were left out because they contradict a publication, with a sentence each. */
       readonly conflicts: ReadonlyMap<string, string>;
     }
   | {
       readonly ok: false;
-      /** One sentence: what could not be done, and why. */
+      /** One sentence: the failed step, and why. */
       readonly message: string;
       /** The other side asked to be left alone for this long. */
       readonly retryAfterMs?: number;
@@ -21,13 +21,13 @@ export interface NodeFactsTarget {
   /**
    * Drivers whose facts this broker made public, in this life or an earlier one, and has not taken back.
    *
-   * @throws Error when it cannot be told now
+   * @throws Error when that cannot be read now
    */
   known(): Promise<readonly string[]>;
   /**
-   * Makes it so: every wanted driver is public as given, every unwanted one is not, all others are as they were.
-   * Idempotent: it may be called again after any failure, and finds out by itself what is left to do. Never throws;
-   * one attempt has a deadline of its own.
+   * Applies the wanted state: every wanted driver is public as given, every unwanted one is not, all others are as they were.
+   * Idempotent: it may be called again after any failure, and finds out by itself which steps are left. Never throws; one attempt
+   * has a deadline of its own.
    */
   apply(
     wanted: ReadonlyMap<string, NodeInfo>,

@@ -1,4 +1,4 @@
-// Keeps what is public equal to what is wanted: by level, not by event, so that nothing is lost when an attempt fails.
+// Keeps the published state equal to the wanted one: by level, not by event, so that nothing is lost when an attempt fails.
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
@@ -7,16 +7,16 @@ import type { Random } from '../kernel/random.js';
 import type { ApplyOutcome, NodeFactsTarget } from './node-facts-target.js';
 import { sameNodeInfo, type NodeInfo } from './node-info.js';
 
-/** Whether a driver's facts are public, and what stands in the way. */
+/** Whether a driver's facts are public, and the obstacle if not. */
 export interface PublishCondition {
   /** publishing: no attempt has ended yet · published · delayed: an attempt failed, the next one comes · refused: it
    * contradicts what is public, and a person has to end that. */
   readonly state: 'publishing' | 'published' | 'delayed' | 'refused';
-  /** What stands in the way, in one sentence; empty when nothing does. */
+  /** The obstacle, in one sentence; empty when there is none. */
   readonly message: string;
 }
 
-/** What the publisher is given. */
+/** The ports of the publisher. */
 export interface PublisherPorts {
   readonly target: NodeFactsTarget;
   readonly clock: Clock;
@@ -26,7 +26,9 @@ export interface PublisherPorts {
 
 /** Waits between attempts that failed. */
 const RETRY: BackoffBounds = { firstMs: 200, maxMs: 30_000 };
-/** Rounds that succeed: one a second, and so many at once after a pause. A driver that flaps must not press on a server either. */
+/**
+ * Rounds that succeed: one a second, and so many at once after a pause. A driver that flaps must not press on a server either.
+ */
 const ROUNDS = { everyMs: 1000, atOnce: 5 };
 /** Longer than any driver needs to be found, asked (timeouts.nodeGetInfo) and tried again. */
 const SWEEP_AFTER_MS = 60_000;
@@ -57,7 +59,7 @@ export class NodeInfoPublisher {
     this.#ports = ports;
   }
 
-  /** What stands in the way of publishing now, in one sentence; empty when nothing does. For status. */
+  /** The obstacle to publishing now, in one sentence; empty when there is none. For status. */
   get problem(): string {
     return this.#problem;
   }
@@ -102,11 +104,11 @@ export class NodeInfoPublisher {
   }
 
   /**
-   * Everything that the checkpoint knew has been told: what was published in an earlier life and is wanted by nobody is
-   * taken back after a while. Drivers that the checkpoint does not know are being asked meanwhile: it may have been lost,
-   * or the broker killed between publishing and writing it.
+   * All plugins of the checkpoint have been reported: facts published in an earlier life and no longer wanted are taken back
+   * after a while. Drivers that the checkpoint does not know are being asked meanwhile: it may have been lost, or the broker
+   * killed between publishing and writing it.
    *
-   * @param afterMs how long that is
+   * @param afterMs the length of that while
    */
   settle(afterMs = SWEEP_AFTER_MS): void {
     this.#sweeping?.cancel();
@@ -116,7 +118,7 @@ export class NodeInfoPublisher {
     });
   }
 
-  /** Ends all work. What is public stays public. Idempotent. */
+  /** Ends all work. Published facts stay public. Idempotent. */
   async stop(): Promise<void> {
     this.#halt.abort(new Error('the publisher is stopped'));
     this.#sweeping?.cancel();

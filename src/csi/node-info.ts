@@ -1,4 +1,4 @@
-// What a CSI driver says of the node, checked before it is believed.
+// A CSI driver's answer about the node, checked before it is trusted.
 import { ifPossible } from '../kernel/if-possible.js';
 import { Refused, type RefusalCode } from '../model/reasons.js';
 
@@ -17,7 +17,7 @@ export interface TopologySegment {
   readonly value: string;
 }
 
-/** What is published of one driver on this node. JSON as it stands, for the checkpoint. */
+/** The published facts of one driver on this node. JSON as it stands, for the checkpoint. */
 export interface NodeInfo {
   readonly driver: string;
   readonly nodeId: string;

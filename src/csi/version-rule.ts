@@ -1,7 +1,7 @@
 // Which of the versions a CSI driver offers is taken: the kubelet's rule (validateVersions with apimachinery's generic
 // version), so that every driver it lets in gets in here. Pure.
 
-/** The largest number a version may have: the kubelet parses into 64 bits and skips what does not fit. */
+/** The largest number a version may have: the kubelet parses into 64 bits and skips larger ones. */
 const MAX_COMPONENT = 2n ** 64n - 1n;
 /** Longer ones are not even read: making a number of a million digits takes minutes. */
 const MAX_TEXT = 256;

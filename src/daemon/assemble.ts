@@ -21,7 +21,7 @@ import { Daemon, type DaemonParts } from './daemon.js';
 import { Drivers } from './drivers.js';
 import { guardPlugins } from '../platform/grpc/guarding.js';
 
-/** What is decided before. */
+/** The decisions made before. */
 export interface AssembleParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;

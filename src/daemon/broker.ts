@@ -1,4 +1,4 @@
-// The core behind its sockets, as one thing that starts and stops. What it knows and keeps is handed in.
+// The core behind its sockets, as one thing that starts and stops. Its state and its adapters are handed in.
 import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
@@ -34,16 +34,16 @@ import { podResources, type PodResourcesParts } from './pod-resources.js';
  */
 const CALLERS_FIRST_MS = 25;
 
-/** What the broker is made of. */
+/** The parts of the broker. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   /** May a process connect? */
   readonly connections: Pick<ConnectionBudget, 'admit' | 'turnsAway' | 'makeRoom' | 'isEnforced'>;
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** The way to sockets of plugins. */
   readonly paths: SocketPaths;
-  /** It is time to look at what may have gone without a file event. */
+  /** It is time to look for things that may have gone without a file event. */
   readonly rescanned?: () => void;
-  /** What connections to plugins are guarded with. */
+  /** The guards of connections to plugins. */
   readonly guarding: Guarding;
   readonly countConnection: (what: 'accepted' | 'refused' | 'ended') => void;
   readonly degraded: (
@@ -134,7 +134,7 @@ export class Broker {
   /** Accepting failed somewhere. */
   readonly acceptFailed = (failure: Error): void => this.#reserve.acceptFailed(failure);
 
-  /** Binds kubelet.sock privately, and takes over what an earlier life of the broker had removed. @throws PathTaken */
+  /** Binds kubelet.sock privately, and restores the sockets that an earlier life of the broker had removed. @throws PathTaken */
   async bind(): Promise<void> {
     await this.#listeners.bind();
     const { live, log } = this.#parts;
@@ -152,12 +152,12 @@ export class Broker {
     await this.#listeners.openAdmin();
   }
 
-  /** The phase may be another one: whoever watches the health of broker.sock is told. */
+  /** The phase may have changed: clients that watch the health of broker.sock are told. */
   phaseChanged(): void {
     this.#standard?.changed();
   }
 
-  /** Serves who has which devices, once the leases of the checkpoint are known. */
+  /** Serves PodResources, once the leases of the checkpoint are known. */
   async servePodResources(leases: LeaseSource, kubelet?: PodResourcesParts['kubelet']): Promise<void> {
     const { settings } = this.#parts.live;
     if (!settings.podResources.enabled) return;
@@ -171,13 +171,13 @@ export class Broker {
     await this.#podResources.open();
   }
 
-  /** After what the checkpoint knew was put back: bare connects, then kubelet.sock. */
+  /** After the checkpoint was restored: bare connects, then kubelet.sock. */
   async publish(): Promise<void> {
     await this.core.restart.noteAnswering();
     this.#listeners.publish();
   }
 
-  /** After kubelet.sock was put in place: those who call by themselves, then everybody at once. */
+  /** After kubelet.sock was put in place: plugins that call by themselves, then all at once. */
   async open(): Promise<void> {
     await sleep(this.#parts.clock, CALLERS_FIRST_MS);
     const begun = this.core.restart.begin();
@@ -199,7 +199,7 @@ export class Broker {
     await this.#plugins.drain(callsMs());
   }
 
-  /** Closes sessions; what is known stays to be looked at. After the last write of the checkpoint. */
+  /** Closes sessions; the roster stays to be looked at. After the last write of the checkpoint. */
   async closeSessions(): Promise<void> {
     await this.core.stop();
     this.#kept.close();

@@ -7,7 +7,7 @@ import { cdiDirectory } from '../platform/fs/cdi-directory.js';
 import { lookAtHost } from '../platform/fs/host-node.js';
 import { rootIdentity } from '../platform/fs/root-identity.js';
 
-/** What is needed. */
+/** The ports of CDI. */
 export type CdiParts = Pick<LeaseFilePorts, 'clock'> & { readonly settings: Settings; readonly bootId: string };
 
 /**

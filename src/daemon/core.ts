@@ -1,5 +1,5 @@
-// Wires the stages on the way of a registration: doors → enrolment → admission → handler → roster. Everything that touches
-// disk, sockets or packages is handed in. Who hears of changes is in subscriptions.ts.
+// Wires the stages on the way of a registration: doors → enrolment → admission → handler → roster. Everything that touches disk,
+// sockets or packages is handed in. The listeners of changes are in subscriptions.ts.
 import { Admission } from '../admission/admission.js';
 import type { AdmissionPolicy } from '../admission/ports.js';
 import type { Surroundings } from '../kernel/surroundings.js';
@@ -34,18 +34,18 @@ import { WatcherDoor } from '../registration/watcher-door.js';
 import { DevicePluginHandler } from '../session/device-plugin-handler.js';
 import type { PluginSide } from '../platform/peer/plugin-side.js';
 
-/** What is read again at each decision, because it can be reloaded. */
+/** Settings that are read again at each decision, because they can be reloaded. */
 export interface LiveSettings extends AdmissionPolicy {
   readonly settings: Settings;
   readonly liveness: LivenessSettings;
 }
 
-/** What the core is made of. */
+/** The parts of the core. */
 export interface CorePorts extends PluginSide, Surroundings {
   readonly live: LiveSettings;
   /** The broker's own process, so that it never dials itself. */
   readonly self: { readonly uid: number; readonly pid: number };
-  /** Who counts as one user where something is shared. */
+  /** The uids that count as one user where something is shared. */
   readonly userOf: UserOf;
   readonly events: EventSink;
   readonly roster: Roster;
@@ -61,7 +61,7 @@ export interface CorePorts extends PluginSide, Surroundings {
 export class Core {
   readonly roster: Roster;
   readonly inventory: Inventory;
-  /** What plugins offer: resources as the node would report them. */
+  /** The offers of plugins: resources as the node would report them. */
   readonly offered: OfferedResources;
   readonly recorder: EventRecorder;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
@@ -78,7 +78,7 @@ export class Core {
   readonly quarantineResponse: QuarantineResponse;
   readonly operatorActions: OperatorActions;
   readonly registerDoor: RegisterDoor;
-  /** What sockets mean that come to the registry directory, and go. */
+  /** Interprets sockets that appear in the registry directory, and go. */
   readonly registrySockets: RegistrySockets;
 
   constructor(ports: CorePorts) {
@@ -141,7 +141,7 @@ export class Core {
     this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, door });
   }
 
-  /** Stops working on pending registrations and closes sessions. The roster stays as it is, for those who look. */
+  /** Stops working on pending registrations and closes sessions. The roster stays as it is, for views. */
   async stop(): Promise<void> {
     this.reconciler.stop();
     this.restart.stop();

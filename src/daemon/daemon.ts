@@ -39,12 +39,12 @@ import { Broker, type BrokerParts } from './broker.js';
 import { FrontLine } from './front-line.js';
 import { subscribe } from './subscriptions.js';
 
-/** What the daemon is made of. */
+/** The parts of the daemon. */
 export interface DaemonParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: { readonly uid: number; readonly pid: number };
-  /** Who counts as one user; looks whether that has changed. */
+  /** The uids that count as one user; looks whether that has changed. */
   readonly users: { readonly of: UserOf; readonly look: () => void };
   readonly bootId: string;
   /** Milliseconds since the machine started. */
@@ -58,9 +58,9 @@ export interface DaemonParts extends Surroundings {
   readonly drivers: Drivers;
   readonly countConnection: BrokerParts['countConnection'];
   readonly guarding: BrokerParts['guarding'];
-  /** The log of what is refused, which tells like refusals once. Closed with the daemon. */
+  /** The log of refusals, which tells like refusals once. Closed with the daemon. */
   readonly refusals: RefusalSummary;
-  /** The phase changed, or what is degraded: for systemd and logs. */
+  /** The phase changed, or the degraded areas: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
   /** Disturbs plugins and tells about them, for `verify` alone. */
   readonly faults: BrokerParts['faults'];
@@ -75,11 +75,11 @@ export class Daemon implements RestartListener {
   /** Towards the kubelet, where `front.enabled`. */
   readonly frontLine: FrontLine | undefined;
   readonly leases: Leases;
-  /** What is wrong now with the broker itself. */
+  /** The present conditions of the broker itself. */
   readonly conditions: Conditions;
   /** How the broker itself is. */
   readonly standing: Standing<Conditions['areas'][number]>;
-  /** What operators ask and order. */
+  /** The questions and orders of operators. */
   readonly port: AdminPort;
   readonly journal: Journal;
   /** Reads the config file again; set once everything is open. */
@@ -169,7 +169,7 @@ export class Daemon implements RestartListener {
   }
 
   /**
-   * Opens everything: what the checkpoint knows is served before any plugin is dialled.
+   * Opens everything: the plugins of the checkpoint are served before any plugin is dialled.
    *
    * @throws PathTaken when a path is not ours
    */
@@ -189,7 +189,7 @@ export class Daemon implements RestartListener {
     this.#parts.drivers.restore(core);
     const over = this.#persistence.restorePenalties(!opened.rebooted);
     this.standing.isRestored = true;
-    // Whoever serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
+    // A broker that serves this root already is found by its kubelet.sock, before its broker.sock is replaced.
     await this.broker.bind();
     await this.broker.serveOperators(this.port, () => this.standing.view().phase);
     // As soon as it can be: every millisecond of ours without it the kubelet has no devices of ours.
@@ -208,12 +208,12 @@ export class Daemon implements RestartListener {
   }
 
   /**
-   * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers
-   * until `Broker.closeOperators`, which `Stopping.leave` (platform/process/stopping) calls.
-   * A part that does not end in order does not keep the others from it.
+   * Stops accepting, finishes calls, writes everything, once a start that goes on is over. broker.sock answers until
+   * `Broker.closeOperators`, which `Stopping.leave` (platform/process/stopping) calls. A part that does not end in order does not
+   * keep the others from it.
    *
-   * @param budgets what each step may take
-   * @throws Error what did not end, which is logged, too
+   * @param budgets the time of each step
+   * @throws Error naming the parts that did not end, which is logged, too
    */
   async stop(why: string, budgets: StopBudgets): Promise<void> {
     if (this.standing.isStopping) return;
@@ -231,7 +231,7 @@ export class Daemon implements RestartListener {
     await ends.of('writing strikes', written, budgets.endMs());
     await ends.of('writing the checkpoint', () => this.store.flush(budgets.flushMs()), budgets.endMs());
     await ends.of('writing events', () => this.journal.close(budgets.eventsMs()), budgets.endMs());
-    // What is closed from here on is not a fact about plugins: the checkpoint keeps what it has.
+    // Connections closed from here on are no fact about plugins: the checkpoint keeps its state.
     this.store.close();
     await ends.of('the way to the kubelet', () => this.frontLine?.close(budgets.callsMs()), budgets.doorMs());
     await ends.of('the handlers of drivers', () => this.#parts.drivers.stop(), budgets.endMs());

@@ -1,4 +1,4 @@
-// Wires the registry directory to those who follow its sockets.
+// Wires the registry directory to the listeners of its sockets.
 import { pinRefusal } from '../admission/endpoint.js';
 import { Discovery, type DiscoveryEvents } from '../discovery/discovery.js';
 import type { Clock } from '../kernel/clock.js';
@@ -7,7 +7,7 @@ import type { Settings } from '../model/settings.js';
 import { registryDirectory, type RegistryDirectoryPorts } from '../platform/fs/registry-directory.js';
 import type { Core } from './core.js';
 
-/** What it needs beside those who follow. */
+/** Its parts beside the listeners. */
 export interface DiscoveringParts
   extends Pick<DiscoveryEvents, 'looked' | 'full'>, Pick<RegistryDirectoryPorts, 'follow' | 'paths' | 'userOf'> {
   readonly settings: Settings;

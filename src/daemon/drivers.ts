@@ -1,4 +1,4 @@
-// The handlers of CSI and DRA drivers, with what they need of the network and of the disk.
+// The handlers of CSI and DRA drivers, with their ports to the network and the disk.
 import { CsiHandler } from '../csi/csi-handler.js';
 import { NodeInfoPublisher } from '../csi/node-info-publisher.js';
 import { DraHandler } from '../dra/dra-handler.js';
@@ -12,7 +12,7 @@ import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { nodeFactsTarget } from '../platform/kubernetes/node-facts-target.js';
 import type { Core } from './core.js';
 
-/** What they are given. */
+/** Their ports. */
 export interface DriverPorts extends Omit<Surroundings, 'metrics'> {
   readonly settings: Settings;
   readonly guarding: Guarding;
@@ -44,12 +44,12 @@ export class Drivers {
     this.#csi.restoreAll(roster.all(), reports);
   }
 
-  /** Everything that was known at the start is known now: what is public beyond it is taken back. */
+  /** All drivers of the start are known now: publications of others are taken back. */
   settle(): void {
     this.#publisher.settle();
   }
 
-  /** Closes connections; what is published stays, and a file that is being written may hang on its disk. */
+  /** Closes connections; publications stay, and a file that is being written may hang on its disk. */
   stop(): Promise<void> {
     return this.#csi.stop();
   }

@@ -8,7 +8,7 @@ import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
-import { KubeletPlace } from '../platform/kubelet/front-places.js';
+import { KubeletSockets } from '../platform/kubelet/front-sockets.js';
 import { KubeletSocket } from '../platform/kubelet/kubelet-socket.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
 import { podResourcesClient } from '../platform/kubelet/pod-resources-client.js';
@@ -16,13 +16,13 @@ import { frontWire } from '../platform/wire/front-wire.js';
 import type { Core } from './core.js';
 import type { Leases } from './leases.js';
 
-/** What it is made of. */
+/** The parts of the front line. */
 export interface FrontLineParts extends Surroundings {
   readonly live: LiveConfig;
   readonly core: Core;
   readonly events: EventSink;
   readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes' | 'besides'>;
-  /** What connections that we open are guarded with. */
+  /** The guards of connections that the broker opens. */
   readonly guarding: Guarding;
 }
 
@@ -73,8 +73,8 @@ export class FrontLine {
       owners: this.owners,
       wire: frontWire,
       kubelet: this.#kubelet,
-      openPlace: (resource, service) =>
-        new KubeletPlace(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
+      openSockets: (resource, service) =>
+        new KubeletSockets(resource, service, { paths, clock, take: this.#door.take, maxEntries }),
       clock,
       random,
       limits: {
@@ -94,7 +94,7 @@ export class FrontLine {
     leases.besides(this.owners);
   }
 
-  /** Begins, once what the checkpoint knows was put back. */
+  /** Begins, once the checkpoint was restored. */
   open(): void {
     this.#kubelet.open();
     this.owners.open();

@@ -4,7 +4,7 @@ import type { EventSink } from '../model/event.js';
 import type { RosterListener } from '../model/instance.js';
 import type { Core, CorePorts } from './core.js';
 
-/** Disturbs what the core asks, and hears of what happens. FaultPort (faults/fault-port) does, for `verify` alone. */
+/** Disturbs the core's requests, and hears of all changes. FaultPort (faults/fault-port) does, for `verify` alone. */
 export interface Interference extends RosterListener, ListListener {
   /** Stands before everything that the core asks of its neighbours. */
   disturb(ports: CorePorts): CorePorts;

@@ -1,4 +1,4 @@
-// Wires the allocator: what plugins offer, the ledger in the checkpoint, and alloc.sock.
+// Wires the allocator: the offers of plugins, the ledger in the checkpoint, and alloc.sock.
 import { Consumers } from '../allocation/consumers.js';
 import { Allocations } from '../allocation/allocations.js';
 import { Changes } from '../allocation/changes.js';
@@ -22,7 +22,7 @@ import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
 import type { Broker } from './broker.js';
 
-/** What it is made of. */
+/** The parts of the allocator. */
 export interface LeaseParts extends Surroundings {
   readonly live: Pick<LiveConfig, 'policyFor' | 'consumerOf'> & { readonly current: { readonly settings: Settings } };
   readonly ownUid: number;
@@ -36,7 +36,7 @@ export interface LeaseParts extends Surroundings {
   readonly metrics: Surroundings['metrics'] & AllocationMetrics;
   /** Has the doors and their guard. */
   readonly broker: Pick<Broker, 'core' | 'newGate' | 'acceptFailed'>;
-  /** Whether the kernel says who calls. */
+  /** Whether the kernel identifies callers. */
   readonly peers: { readonly isExact?: boolean };
   /** alloc.sock cannot be served (one sentence), or can again. */
   readonly degraded: (why: string | undefined) => void;
@@ -49,9 +49,9 @@ const noPods: PodSource = { pods: () => [], heldOf: () => 0 };
 /** The allocator and its socket. */
 export class Leases {
   readonly allocations: Allocations;
-  /** For whom the devices of each resource are. */
+  /** The consumers of each resource. */
   readonly consumers: Consumers;
-  /** What changes of plugins mean for those who wait. */
+  /** Passes changes of plugins on to waiting requests. */
   readonly changes: Changes;
   readonly #parts: LeaseParts;
   #pods: PodSource = noPods;
@@ -98,7 +98,9 @@ export class Leases {
     await this.allocations.keeper.restore([...this.#parts.store.contents.leases.values()], ledger);
   }
 
-  /** Serves alloc.sock, once no file of an earlier lease is left. A socket that cannot be made costs new leases, never the daemon. */
+  /**
+   * Serves alloc.sock, once no file of an earlier lease is left. A socket that cannot be made costs new leases, never the daemon.
+   */
   async open(): Promise<void> {
     const { broker, live, ownUid, userOf, log, clock, peers, degraded } = this.#parts;
     const { settings } = live.current;
@@ -125,7 +127,7 @@ export class Leases {
     this.allocations.keeper.settled();
   }
 
-  /** Sends everybody away who waits, lets what is being given end within `callsMs`, and stops serving. */
+  /** Ends all waiting requests, lets leases that are being given end within `callsMs`, and stops serving. */
   async stop(callsMs: () => number): Promise<void> {
     this.#isStopping = true;
     this.changes.stop();

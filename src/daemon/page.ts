@@ -1,4 +1,4 @@
-// The status page on a running daemon: what it shows is what the commands answer and what the journal keeps.
+// The status page on a running daemon: it shows the answers of the commands and the events of the journal.
 import { AdminService } from '../admin/admin-service.js';
 import { explain } from '../admin/explain.js';
 import { floodFacts } from '../admin/operator-commands.js';
@@ -22,13 +22,13 @@ import { slices } from '../platform/time/slices.js';
 import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
 import type { Daemon } from './daemon.js';
 
-/** What the page shows of a daemon. */
+/** The page's source in a daemon. */
 function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSource {
   const { port, journal } = daemon;
   const { core } = daemon.broker;
   const service = new AdminService(port);
   const devices = new PageDevices({
-    // Not those that leases are given from: whoever looks at a page is not to make these wait.
+    // Apart from the lists that leases are given from: a reader of the page must not make allocations wait.
     lists: new DecodedLists({
       decode: (raw) => troubledFirst(devicesOf(raw)),
       decodeInTurns: async (raw) => troubledFirstInTurns(await devicesInTurns(raw), nextTurn),
@@ -59,7 +59,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
   };
 }
 
-/** The page's addresses; `close` says goodbye to those who follow. */
+/** The page's addresses; `close` says goodbye to its followers. */
 export function openPage(
   daemon: Daemon,
   settings: Settings,

@@ -1,4 +1,4 @@
-// Wires PodResources: what plugins offer, leases, and what a kubelet says.
+// Wires PodResources: the offers of plugins, leases, and the answers of a kubelet.
 import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
@@ -15,7 +15,7 @@ import { incompleteAnswers } from '../podresources/incomplete.js';
 import { LeaseAnswers, usableLists } from '../podresources/lease-answers.js';
 import { UpstreamAnswers } from '../podresources/upstream.js';
 
-/** What is needed. */
+/** The parts of PodResources. */
 export interface PodResourcesParts
   extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed'>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
@@ -26,7 +26,7 @@ export interface PodResourcesParts
     what: 'pod-resources' | 'pod-resources-answers' | 'pod-resources-upstream',
     why: string | undefined,
   ) => void;
-  /** What connections to a kubelet are guarded with. */
+  /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
   /** What stands towards a kubelet. */
   readonly kubelet?:

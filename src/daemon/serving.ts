@@ -1,4 +1,4 @@
-// What the daemon shows to those who watch it: metrics and health over HTTP, and its page.
+// The daemon's pages for those who watch it: metrics and health over HTTP, and the status page.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';

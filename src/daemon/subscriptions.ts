@@ -1,12 +1,12 @@
-// Who hears of instances, lists and quarantines: every such subscription, in the order in which it is told. A listener that changes something
-// is told of that, as all others are, after the change that it answers (Roster.listeners).
+// The listeners of instances, lists and quarantines, in the order in which they are told. A change that a listener makes is told
+// to all of them after the change that it answers (Roster.listeners).
 import type { FloodGate } from '../flood/flood-gate.js';
 import type { ListListener } from '../model/device-list.js';
 import type { RosterListener } from '../model/instance.js';
 import type { Persistence } from '../checkpoint/persistence.js';
 import type { Core } from './core.js';
 
-/** Who tells, and who hears beside the core. */
+/** The sources, and the listeners beside the core. */
 export interface Subscribers {
   readonly core: Core;
   readonly flood?: FloodGate;

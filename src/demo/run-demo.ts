@@ -1,4 +1,4 @@
-// `plugin-broker demo`: shows what the broker does, and says only what it saw.
+// `plugin-broker demo`: shows the broker at work, and prints only what it observed.
 import type { Paint } from '../cli/output/tones.js';
 import { toneOfState } from '../cli/output/tones.js';
 import { table } from '../cli/output/table.js';
@@ -9,7 +9,7 @@ import { stayAwake } from '../platform/time/stay-awake.js';
 import { Stage } from './stage.js';
 import { tellStory, type Screen } from './story.js';
 
-/** What the demo writes to. */
+/** The outputs of the demo. */
 export interface DemoOutput {
   readonly write: (text: string) => void;
   readonly paint: Paint;

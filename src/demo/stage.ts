@@ -32,7 +32,7 @@ export class Stage {
   readonly #halt = new AbortController();
   readonly #children = new Set<ChildProcess>();
   #broker: ChildProcess | undefined;
-  /** What the broker said last, for a demo that went wrong. */
+  /** The last lines of the broker, for a demo that went wrong. */
   lastWords = '';
 
   /**
@@ -88,7 +88,7 @@ export class Stage {
     return () => this.#end(child);
   }
 
-  /** Ends what goes on for as long as the demo does. */
+  /** Ends all work of the demo with it. */
   get signal(): AbortSignal {
     return this.#halt.signal;
   }

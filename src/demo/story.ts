@@ -5,7 +5,7 @@ import type { StatusView } from '../model/views.js';
 import { AllocationFailure } from '../platform/grpc/allocator-client.js';
 import type { Stage } from './stage.js';
 
-/** What is shown. */
+/** The screen of the demo. */
 export interface Screen {
   /** A new part of the story. */
   heading(text: string): void;
@@ -24,7 +24,7 @@ const SECOND = { wants: [{ resource: STEADY, count: 2 }], key: 'second' };
 const STEP_MS = 12_000;
 const LOOK_MS = 20;
 
-/** Tells the story. @throws Error naming what was not seen */
+/** Tells the story. @throws Error naming the effect that was not seen */
 export async function tellStory(stage: Stage, screen: Screen, clock: Clock): Promise<void> {
   const see = <T>(what: string, look: () => Promise<T | undefined>): Promise<T> => seen(clock, what, look);
   const status = (): Promise<StatusView> => stage.admin.status(true);
@@ -120,7 +120,7 @@ function idsOf({ granted }: Lease): string {
   return granted.flatMap(({ ids }) => ids).join(', ');
 }
 
-/** What the second owner is told. @throws Error when it is given devices */
+/** The second owner's refusal. @throws Error when it is given devices */
 async function refusalOf(stage: Stage): Promise<string> {
   try {
     const { id } = await stage.allocator.allocate(SECOND, stage.signal);

@@ -18,7 +18,7 @@ class CallRefused extends Error {
   }
 }
 
-/** What answers need. */
+/** The parts of the answers. */
 export interface AnswersParts {
   readonly options: DevicePluginOptions;
   readonly has: (id: string) => boolean;
@@ -93,7 +93,7 @@ export function optionsOf({ preStart, preferred }: DevicePluginOptions): {
   return { preStartRequired: preStart !== undefined, getPreferredAllocationAvailable: preferred !== undefined };
 }
 
-/** What an author throws may name a gRPC status as `code`. */
+/** An error that an author throws may name a gRPC status as `code`. */
 function refusalOf(error: Error): CallRefused {
   const { code } = error as { readonly code?: unknown };
   if (isStatus(code)) return new CallRefused(code, error.message);

@@ -1,4 +1,4 @@
-// What authors of device plugins give and get (docs/library.md).
+// The API for authors of device plugins (docs/library.md).
 
 /** A device as the kubelet's device plugin API has it. */
 export interface Device {
@@ -11,7 +11,7 @@ export interface Device {
 /** Health of a device. */
 export type Health = 'Healthy' | 'Unhealthy' | (string & {});
 
-/** What a call asks for, one entry a container. */
+/** The request of a call, one entry a container. */
 export interface AllocateRequest {
   readonly containers: readonly { readonly deviceIds: readonly string[] }[];
 }
@@ -21,7 +21,7 @@ export interface Allocation {
   readonly containers: readonly ContainerAllocation[];
 }
 
-/** What a container needs to use its devices. */
+/** The environment, mounts and devices that a container needs to use its devices. */
 export interface ContainerAllocation {
   readonly envs?: Readonly<Record<string, string>>;
   readonly mounts?: readonly {
@@ -52,15 +52,15 @@ export interface CallContext {
   readonly resource: string;
 }
 
-/** What happened to a plugin. Unknown kinds may come with later versions. */
+/** An event of a plugin. Unknown kinds may come with later versions. */
 export type DevicePluginEvent =
   | { readonly kind: 'registered'; readonly ms: number }
   | { readonly kind: 'refused'; readonly code: number; readonly message: string; readonly retryInMs: number }
-  | { readonly kind: 'cue'; readonly what: 'kubelet-sock' | 'socket-gone' | 'notify-false' }
+  | { readonly kind: 'registry-event'; readonly what: 'kubelet-sock' | 'socket-gone' | 'notify-false' }
   /** How many lists are read now. */
   | { readonly kind: 'stream'; readonly open: number }
   | { readonly kind: 'list'; readonly devices: number; readonly healthy: number }
-  /** A socket that cannot be made, told once until the reason is another or it was made; a callback that threw. The plugin goes on. */
+  /** A socket that cannot be made, told once until the reason changes or it was made; a callback that threw. The plugin goes on. */
   | { readonly kind: 'error'; readonly error: Error };
 
 /** A device plugin. */
@@ -90,7 +90,7 @@ export interface DevicePluginOptions {
   readonly minIntervalMs?: number;
   /** Stops it. */
   readonly signal?: AbortSignal;
-  /** Hears of what happens. What it throws is lost. */
+  /** Is called with each event. An exception of it is lost. */
   readonly on?: (event: DevicePluginEvent) => void;
 }
 

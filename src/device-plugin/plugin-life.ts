@@ -1,9 +1,9 @@
-// The life of a device plugin: it serves, registers, and registers again when its registry was restarted. What differs
-// between a plugin that behaves (serve-device-plugin.ts) and one that is told not to (`sim device`) are its habits.
+// The life of a device plugin: it serves, registers, and registers again when its registry was restarted. A plugin that behaves
+// (serve-device-plugin.ts) and one that is told not to (`sim device`) differ in their habits.
 import path from 'node:path';
 import { identityOf } from './plugin-server.js';
 import { registerOnce, type RegisterOutcome } from './register.js';
-import { RegistryWatch, type Cue, type WatchStyle } from './registry-watch.js';
+import { RegistryWatch, type RegistryEvent, type WatchStyle } from './registry-watch.js';
 import { WakeUp } from './wake-up.js';
 
 /** How soon a socket that could not be bound is tried again, at least. */
@@ -24,7 +24,7 @@ export interface Habits {
   readonly serveDelay: number;
   readonly watch: readonly WatchStyle[];
   readonly pollEvery: number;
-  readonly onCue: 'register' | 'restart' | 'exit';
+  readonly onRegistryEvent: 'register' | 'restart' | 'exit';
   readonly onRefused: 'retry' | 'exit' | 'hang';
   readonly onNotifyFalse: 'retry' | 'exit' | 'hang';
   /** The pause before the next try after so many failed ones in a row, from 1; a longer RetryInfo is respected. */
@@ -33,11 +33,11 @@ export interface Habits {
   readonly registerEvery?: number | undefined;
   readonly registerCount?: number | undefined;
   readonly fresh: boolean;
-  /** The code of an exit that `onCue` asks for. */
+  /** The code of an exit that `onRegistryEvent` asks for. */
   readonly exitCode: number;
 }
 
-/** What answers on its socket. */
+/** The server on its socket. */
 export interface Served {
   readonly isServing: boolean;
   /** Whether it serves, but its socket is not where it was bound. */
@@ -47,9 +47,9 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-/** Who hears of it. */
+/** The listener of a plugin's life. */
 export interface LifeListener {
-  readonly cue: (what: Cue | 'notify-false') => void;
+  readonly registryEvent: (what: RegistryEvent | 'notify-false') => void;
   /** A Register call ended after `ms`. @param retryMs the pause until the next one; undefined where there is none */
   readonly registered: (outcome: RegisterOutcome, ms: number, retryMs: number | undefined) => void;
   readonly cannotServe: (socket: string, failure: Error) => void;
@@ -61,7 +61,7 @@ export class PluginLife {
   readonly #habits: Habits;
   readonly #plugin: Served;
   readonly #tell: LifeListener;
-  readonly #wakeUp = new WakeUp<Cue | 'notify-false'>();
+  readonly #wakeUp = new WakeUp<RegistryEvent | 'notify-false'>();
   readonly #stopping = new AbortController();
   #watch: RegistryWatch | undefined;
   #exit: number | undefined;
@@ -82,7 +82,7 @@ export class PluginLife {
     this.#wakeUp.ring('notify-false');
   }
 
-  /** Ends it; what serves goes on until it is stopped. */
+  /** Ends it; the server goes on until it is stopped. */
   end(): void {
     this.#stopping.abort();
     this.#wakeUp.end();
@@ -114,24 +114,24 @@ export class PluginLife {
 
   /** Returns when it is time to register again. */
   async #untilAgain(pause: number | undefined): Promise<void> {
-    const { onCue, exitCode, fresh, door } = this.#habits;
+    const { onRegistryEvent, exitCode, fresh, door } = this.#habits;
     for (;;) {
-      const cue = await this.#wakeUp.wait(pause);
+      const event = await this.#wakeUp.wait(pause);
       if (this.#wakeUp.isOver) return;
-      if (cue === undefined) {
+      if (event === undefined) {
         if (fresh || door === 'watcher' || this.#plugin.isLost()) await this.#serve();
         return;
       }
-      this.#tell.cue(cue);
-      if (cue === 'notify-false') return this.#afterNotifyFalse();
+      this.#tell.registryEvent(event);
+      if (event === 'notify-false') return this.#afterNotifyFalse();
       if (!this.#plugin.isLost() && this.#isRegistered()) continue;
-      if (onCue === 'exit') this.#finish(exitCode);
-      else if (onCue === 'restart' || this.#plugin.isLost()) await this.#serve();
+      if (onRegistryEvent === 'exit') this.#finish(exitCode);
+      else if (onRegistryEvent === 'restart' || this.#plugin.isLost()) await this.#serve();
       return;
     }
   }
 
-  /** Whether a cue is an old one: this socket is already registered with the kubelet socket that is there now. */
+  /** Whether an event is an old one: this socket is already registered with the kubelet socket that is there now. */
   #isRegistered(): boolean {
     if (this.#habits.door === 'watcher') return true;
     return this.#registeredWith !== undefined && this.#registeredWith === identityOf(this.#habits.kubeletSocket);
@@ -206,7 +206,7 @@ export class PluginLife {
     this.#watch = new RegistryWatch(
       { kubeletSocket, ownDirectory: directory, isOwnLost: () => this.#plugin.isLost() },
       { watch: watch.filter((style) => door === 'register' || style === 'own-socket' || style === 'poll'), pollEvery },
-      (cue) => this.#wakeUp.ring(cue),
+      (event) => this.#wakeUp.ring(event),
     );
   }
 

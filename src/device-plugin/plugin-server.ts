@@ -8,7 +8,7 @@ import { LONGEST_SOCKET_PATH } from '../model/root.js';
 import { SocketPlace } from '../platform/fs/socket-place.js';
 import { answersLeave } from '../platform/time/next-turn.js';
 
-/** What answers connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
+/** The answer to connections: gRPC; an HTTP/1.1 error page; random bytes; nothing at all; or nobody listens. */
 export const SPEECHES = ['grpc', 'http1', 'garbage', 'silent', 'dead'] as const;
 /** One of SPEECHES. */
 export type Speech = (typeof SPEECHES)[number];
@@ -26,7 +26,7 @@ export class PluginServer {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #place: SocketPlace | undefined;
-  /** Of what was put in place: asked also when nobody listens any more and the directory was let go. */
+  /** Of the bound socket: read also when nobody listens any more and the directory was let go. */
   #identity: string | undefined;
   #isClosed = false;
 
@@ -45,7 +45,7 @@ export class PluginServer {
   }
 
   /**
-   * Binds a socket, in the place of whatever socket is there, and serves on it.
+   * Binds a socket, replacing any socket that is there, and serves on it.
    *
    * @param attach adds the services
    * @throws Error when the path is too long or cannot be bound
@@ -112,7 +112,9 @@ export class PluginServer {
     await answersLeave();
   }
 
-  /** Binds elsewhere and moves: a closing listener removes the name it was bound to, whoever owns that by then. */
+  /**
+   * Binds elsewhere and renames: a closing listener removes the name it was bound to, even if another process owns that by then.
+   */
   async #bind(): Promise<void> {
     const place = SocketPlace.open(this.path);
     try {

@@ -1,23 +1,23 @@
-// What tells a plugin that its registry was restarted. Plugins in the field differ in which of these they notice.
+// Watches for the signs that a plugin's registry was restarted. Plugins in the field differ in which of these they notice.
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 import { identityOf } from './plugin-server.js';
 
 /**
- * What makes a plugin register again: kubelet.sock is there anew, is gone, its own socket is not where it was bound, that
- * looked at every so often; or nothing.
+ * The signs on which a plugin registers again: kubelet.sock was created, or removed; its own socket is not where it was bound, by
+ * events or by polling; or none.
  */
 export const WATCH_STYLES = ['create', 'remove', 'own-socket', 'poll', 'never'] as const;
 /** One of WATCH_STYLES. */
 export type WatchStyle = (typeof WATCH_STYLES)[number];
 
 /** Something a plugin noticed. */
-export type Cue = 'kubelet-socket-created' | 'kubelet-socket-removed' | 'own-socket-lost';
+export type RegistryEvent = 'kubelet-socket-created' | 'kubelet-socket-removed' | 'own-socket-lost';
 
 /** How soon a directory that went away is looked for again. */
 const DIRECTORY_AGAIN_MS = 200;
 
-/** What is watched. */
+/** The watched paths. */
 export interface Watched {
   readonly kubeletSocket: string;
   readonly ownDirectory: string;
@@ -25,11 +25,11 @@ export interface Watched {
   isOwnLost(): boolean;
 }
 
-/** Watches as the style says and calls `onCue`; a cue may come more than once. */
+/** Watches as the style says and calls `onRegistryEvent`; an event may come more than once. */
 export class RegistryWatch {
   readonly #watched: Watched;
   readonly #styles: ReadonlySet<WatchStyle>;
-  readonly #onCue: (cue: Cue) => void;
+  readonly #onRegistryEvent: (event: RegistryEvent) => void;
   readonly #directories = new Map<string, { readonly watcher: FSWatcher; readonly identity: string }>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #kubelet: string | undefined;
@@ -39,11 +39,11 @@ export class RegistryWatch {
   constructor(
     watched: Watched,
     options: { readonly watch: readonly WatchStyle[]; readonly pollEvery: number },
-    onCue: (cue: Cue) => void,
+    onRegistryEvent: (event: RegistryEvent) => void,
   ) {
     this.#watched = watched;
     this.#styles = new Set(options.watch);
-    this.#onCue = onCue;
+    this.#onRegistryEvent = onRegistryEvent;
     this.#kubelet = identityOf(watched.kubeletSocket);
     if (this.#styles.has('poll')) this.#timers.add(setInterval(() => this.#poll(), options.pollEvery));
     if (this.#styles.has('own-socket')) this.#arm(watched.ownDirectory);
@@ -86,8 +86,10 @@ export class RegistryWatch {
   #look(): void {
     const before = this.#kubelet;
     const now = (this.#kubelet = identityOf(this.#watched.kubeletSocket));
-    if (this.#styles.has('create') && now !== undefined && now !== before) this.#onCue('kubelet-socket-created');
-    if (this.#styles.has('remove') && before !== undefined && now !== before) this.#onCue('kubelet-socket-removed');
+    if (this.#styles.has('create') && now !== undefined && now !== before)
+      this.#onRegistryEvent('kubelet-socket-created');
+    if (this.#styles.has('remove') && before !== undefined && now !== before)
+      this.#onRegistryEvent('kubelet-socket-removed');
     if (this.#styles.has('own-socket')) this.#lookForOwn();
     for (const [directory, { identity }] of this.#directories) {
       if (identityOf(directory) !== identity) this.#disarm(directory);
@@ -101,6 +103,6 @@ export class RegistryWatch {
   }
 
   #lookForOwn(): void {
-    if (this.#watched.isOwnLost()) this.#onCue('own-socket-lost');
+    if (this.#watched.isOwnLost()) this.#onRegistryEvent('own-socket-lost');
   }
 }

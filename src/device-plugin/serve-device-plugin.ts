@@ -66,29 +66,41 @@ class Plugin implements DevicePluginServer {
     this.#lists = new ToldLists(options.minIntervalMs ?? MIN_INTERVAL_MS, (event) => this.#tell(event));
     if (typeof devices !== 'function') this.#lists.set(devices);
     this.registered = new Promise((resolve, reject) => Object.assign(this.#first, { resolve, reject }));
-    // Whoever does not wait for it hears of its failure by the state.
+    // A caller that does not wait for it learns of its failure from the state.
     this.registered.catch(() => undefined);
     const directory =
       options.directory ?? path.join(KUBELET, door === 'register' ? 'device-plugins' : 'plugins_registry');
     const bounds = { ...RETRY, ...retry };
     this.#life = new PluginLife(
       {
-        ...{ door, directory, kubeletSocket: path.join(directory, 'kubelet.sock') },
+        door,
+        directory,
+        kubeletSocket: path.join(directory, 'kubelet.sock'),
         newName: () => options.socketName ?? socketName(resource),
         request: (endpoint) =>
           RegisterRequest.encode({
-            ...{ version: DEVICE_PLUGIN_VERSION, endpoint, resourceName: resource },
+            version: DEVICE_PLUGIN_VERSION,
+            endpoint,
+            resourceName: resource,
             options: optionsOf(options),
           }),
-        ...{ registerTimeout: REGISTER_MS, serveDelay: 0, watch: ['create', 'own-socket', 'poll'], pollEvery: LOOK_MS },
-        ...{ onCue: 'register', onRefused: 'retry', onNotifyFalse: 'retry', fresh: false, exitCode: 0 },
+        registerTimeout: REGISTER_MS,
+        serveDelay: 0,
+        watch: ['create', 'own-socket', 'poll'],
+        pollEvery: LOOK_MS,
+        onRegistryEvent: 'register',
+        onRefused: 'retry',
+        onNotifyFalse: 'retry',
+        fresh: false,
+        exitCode: 0,
         pauseAfter: (failures) => backoffMs(failures, bounds, Math.random()),
       },
       this.#served(),
       {
-        cue: (what) => {
-          if (what === 'notify-false') this.#tell({ kind: 'cue', what });
-          else this.#tell({ kind: 'cue', what: what === 'own-socket-lost' ? 'socket-gone' : 'kubelet-sock' });
+        registryEvent: (what) => {
+          if (what === 'notify-false') this.#tell({ kind: 'registry-event', what });
+          else
+            this.#tell({ kind: 'registry-event', what: what === 'own-socket-lost' ? 'socket-gone' : 'kubelet-sock' });
         },
         registered: (outcome, ms, retryInMs = 0) => {
           if (outcome.kind === 'registered') this.#accepted(ms);
@@ -147,7 +159,7 @@ class Plugin implements DevicePluginServer {
     return this.stop();
   }
 
-  /** What its life does with it. */
+  /** The server as the plugin's life uses it. */
   #served(): Served {
     const [server, close] = [(): PluginServer | undefined => this.#server, (): Promise<void> => this.#close(false)];
     return {
@@ -215,7 +227,9 @@ class Plugin implements DevicePluginServer {
     server.addService(registrationService, {
       GetInfo: (_: unknown, reply: (failure: null, info: object) => void) =>
         reply(null, {
-          ...{ type: DEVICE_PLUGIN, name: this.resource, endpoint: '' },
+          type: DEVICE_PLUGIN,
+          name: this.resource,
+          endpoint: '',
           supportedVersions: [DEVICE_PLUGIN_VERSION],
         }),
       NotifyRegistrationStatus: (
@@ -241,7 +255,7 @@ class Plugin implements DevicePluginServer {
     this.#tell({ kind: 'refused', code, message, retryInMs });
   }
 
-  /** It is tried again several times a second: what stays the same is told once. Each try has a socket of its own name. */
+  /** It is tried again several times a second: the same failure is told once. Each try has a socket of its own name. */
   #cannotServe(error: NodeJS.ErrnoException): void {
     const problem = error.code ?? error.message;
     if (problem === this.#problem) return;
@@ -253,7 +267,7 @@ class Plugin implements DevicePluginServer {
     try {
       this.#options.on?.(event);
     } catch {
-      // What the author's listener throws is the author's.
+      // An exception of the author's listener is the author's.
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Device, DevicePluginEvent } from './plugin-api.js';
 /** Longest device id that the broker takes, in bytes of UTF-8. */
 const LONGEST_ID = 256;
 
-/** Devices and who is told of them. */
+/** Devices and the streams that are told of them. */
 export class ToldLists {
   readonly #minIntervalMs: number;
   readonly #tell: (event: DevicePluginEvent) => void;
@@ -56,7 +56,7 @@ export class ToldLists {
     });
     this.#streams.add(stream);
     this.#tell({ kind: 'stream', open: this.#streams.size });
-    // All that read know the newest list then: what waited for its turn is not told again.
+    // All readers have the newest list then: a list that waited for its turn is not sent again.
     this.#offer(stream);
   }
 

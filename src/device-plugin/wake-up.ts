@@ -1,6 +1,6 @@
 // One waits, many wake.
 
-/** Wakes up whoever waits. What rang while nobody waited counts at once; of several, the last. */
+/** Wakes up the waiter. An event that came while nobody waited counts at once; of several, the last. */
 export class WakeUp<What> {
   #pending: What | undefined;
   #wake: ((what: What | undefined) => void) | undefined;

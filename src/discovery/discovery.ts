@@ -1,4 +1,4 @@
-// Which registration sockets are there? Hints say where to look; what counts is the incarnation found by looking.
+// Finds the registration sockets. Events say where to look; the incarnation found by looking counts.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import { incarnationKey } from '../model/ids.js';
@@ -7,7 +7,7 @@ import { isTransient } from '../model/reasons.js';
 import type { RefusedSockets } from '../model/registration.js';
 import type { RegistryPort } from './ports.js';
 
-/** What is told. RegistrySockets (reconcile/registry-sockets) hears what appears and goes. */
+/** The listener of sockets: RegistrySockets (reconcile/registry-sockets). */
 export interface DiscoveryEvents {
   /** A socket is there. It belongs to the listener until `gone`. */
   readonly appeared: (socket: PinnedSocket) => void;
@@ -17,7 +17,7 @@ export interface DiscoveryEvents {
   readonly recorder: RefusedSockets;
   /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
   readonly full: (why: string | undefined) => void;
-  /** Everything was looked at on time; others who lost events may look now, too. */
+  /** Everything was looked at on time; other listeners that lost events may look now, too. */
   readonly looked: () => void;
 }
 
@@ -27,7 +27,10 @@ export interface DiscoverySpace {
   readonly rescanMs: number;
   /** discovery.maxSockets: sockets known at most, each of which costs descriptors. */
   readonly maxSockets: number;
-  /** Whose sockets may take all the room: root and the broker's own user. One of the others gets a quarter, all together three. */
+  /**
+   * The users whose sockets may take all the room: root and the broker's own. One of the others gets a quarter, all together
+   * three.
+   */
   readonly isTrusted: (uid: number) => boolean;
 }
 
@@ -43,10 +46,10 @@ export class Discovery {
   readonly #known = new Map<string, PinnedSocket>();
   /** How many names an incarnation has: a link to a socket is that socket. */
   readonly #names = new Map<string, number>();
-  /** Whose each known path is, and how many each has. */
+  /** The owner of each known path, and how many paths each owner has. */
   readonly #owners = new Map<string, number>();
   readonly #byOwner = new Map<number, number>();
-  /** For whom there was no room in this look at everything, and for whom it was told: `all`, or the uid. */
+  /** The owners for which there was no room in this look at everything, and those that were reported: `all`, or the uid. */
   readonly #crowded = new Map<string, string>();
   #told: string | undefined;
   /** Sockets that cannot be used and were told, by path. */
@@ -78,8 +81,8 @@ export class Discovery {
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
     this.#again();
-    // Who is restored is compared with what is there, so that is looked at in one go, and so is what an ordinary directory
-    // holds; whoever fills one does not hold up the start.
+    // Restored plugins are compared with the directory, so their paths are looked at in one go, and so are the entries of an
+    // ordinary directory; a user that fills one does not hold up the start.
     for (const path of this.#port.expected()) this.#examine(path, false);
     const entries = this.#port.list()[Symbol.iterator]();
     for (let count = 0; count < AT_ONCE; count += 1) {
@@ -101,7 +104,7 @@ export class Discovery {
     this.#again();
   }
 
-  /** Looks at one path, and where it is a directory at what is in it. */
+  /** Looks at one path, and at its entries where it is a directory. */
   readonly look = (path: string): void => {
     if (!this.#stopped && !this.#port.isHidden(path)) this.#looks.at(path);
   };
@@ -144,7 +147,7 @@ export class Discovery {
     return undefined;
   }
 
-  /** Whether one more socket of an owner may be known. Whoever has more than a share gives way. */
+  /** Whether one more socket of an owner may be known. An owner that has more than a share gives way. */
   #hasRoom(path: string, owner: number): boolean {
     const { maxSockets, isTrusted } = this.#space();
     const share = Math.max(1, Math.floor(maxSockets / 4));
@@ -183,7 +186,7 @@ export class Discovery {
     return false;
   }
 
-  /** Tells at once that there is no room, and once: what changes is told after the next look at everything. */
+  /** Reports at once that there is no room, and once: a change is reported after the next look at everything. */
   #crowd(whose: string, why: string): void {
     if (!this.#crowded.has(whose)) this.#crowded.set(whose, why);
     if (this.#told === undefined) this.#tellCrowded();
@@ -243,21 +246,21 @@ export class Discovery {
     this.#byOwner.clear();
   }
 
-  /** Where a directory came, was removed or renamed, what is and was below it is to be looked at. */
+  /** Where a directory appeared, was removed or renamed, all former and present paths below it are to be looked at. */
   #follow(path: string): void {
     const { isOther, entries } = this.#port.follow(path);
     if (isOther) this.#looks.in(path, this.#below(path, entries ?? []));
     else if (entries !== undefined) this.#looks.in(path, entries);
   }
 
-  /** What was there below a directory, and what is in it. */
+  /** The known paths below a directory, and its entries. */
   *#below(directory: string, entries: Iterable<string | undefined>): Generator<string | undefined> {
     const prefix = `${directory}/`;
     yield* [...this.#known.keys()].filter((known) => known.startsWith(prefix));
     yield* entries;
   }
 
-  /** What was there and what is. */
+  /** The known paths and the present ones. */
   *#everything(): Generator<string | undefined> {
     const known = new Set([...this.#known.keys(), ...this.#unusable.keys()]);
     yield* known;

@@ -1,10 +1,10 @@
-// What discovery needs of the registry directory.
+// The ports of discovery to the registry directory.
 import type { PinnedSocket } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 
 /** The directory, as this stage needs it. `registryDirectory` (platform/fs/registry-directory) reads it. */
 export interface RegistryPort {
-  /** All files that may be sockets, hidden names left out, read as they are taken; undefined for what can be none. */
+  /** All files that may be sockets, hidden names left out, read as they are taken; undefined for an entry that can be none. */
   list(): Iterable<string | undefined>;
   /** Where sockets are expected: those of plugins of the checkpoint. */
   expected(): Iterable<string>;
@@ -14,7 +14,7 @@ export interface RegistryPort {
   keyAt(path: string): string | undefined;
   /** Something was said of a path that is no socket: if it is a directory, changes in it are told from now on. */
   follow(path: string): BelowDirectory;
-  /** Whose a path is: the user whose uid can fill its directory, or made the file; -1: not to be seen. */
+  /** The owner of a path: the user whose uid can fill its directory, or made the file; -1: not to be seen. */
   ownerOf(path: string): number;
   /** Whether the path or a directory above it has a hidden name. */
   isHidden(path: string): boolean;
@@ -22,11 +22,13 @@ export interface RegistryPort {
   topOf(path: string): string;
 }
 
-/** What is to be looked at because of something that is no socket. */
+/** The paths to be looked at because of something that is no socket. */
 export interface BelowDirectory {
-  /** A directory was here that is gone, or another one has come: what was known below it is to be looked at. */
+  /** A directory that was here is gone, or another one has come: the known paths below it are to be looked at. */
   readonly isOther: boolean;
-  /** Paths in a directory whose changes were not told before, read as they are taken; undefined for what is nothing. */
+  /**
+   * Paths in a directory whose changes were not reported before, read as they are taken; undefined for an entry that is nothing.
+   */
   readonly entries?: Iterable<string | undefined>;
 }
 

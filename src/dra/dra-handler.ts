@@ -13,7 +13,10 @@ export interface DraServiceConnection {
   close(): void;
 }
 
-/** Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `draConnections` (platform/grpc/dra-connection). */
+/**
+ * Opens connections, first to exactly the socket that was pinned. Takes a hold of its own on the pin. `draConnections`
+ * (platform/grpc/dra-connection).
+ */
 export type OpenDraServiceConnection = (endpoint: PinnedSocket, listener: ServiceListener) => DraServiceConnection;
 
 /** The services supported here, best first. */
@@ -27,7 +30,7 @@ export function chooseService(offered: readonly string[]): string | undefined {
   return DRA_SERVICES.find((service) => offered.includes(service));
 }
 
-/** What the handler is given. */
+/** The ports of the handler. */
 export interface DraHandlerPorts {
   readonly openConnection: OpenDraServiceConnection;
   readonly clock: Clock;

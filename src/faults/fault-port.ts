@@ -1,5 +1,5 @@
-// Stands between the broker and its neighbours when a program tests plugins against it: does what that
-// program orders, and tells it what happens. Never there otherwise.
+// Stands between the broker and its neighbours when a program tests plugins against it: does the faults which that program
+// orders, and tells it all events. Never there otherwise.
 import type { FloodSubject, FloodVerdict } from '../model/flood.js';
 import { asError, sleep, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
@@ -22,7 +22,7 @@ interface Span {
   until?: number;
 }
 
-/** What the port needs. */
+/** The parts of the port. */
 export interface FaultPortParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -48,7 +48,7 @@ export class FaultPort implements Interference {
     this.#rules = new RegistrationRules(parts.clock);
   }
 
-  /** Does what an order says, in addition to what earlier ones said. */
+  /** Applies an order, in addition to earlier ones. */
   obey({ faults }: FaultOrder): void {
     for (const fault of faults) this.#begin(fault);
   }
@@ -132,7 +132,7 @@ export class FaultPort implements Interference {
     else this.#spans = [...this.#spans, { kind: fault.kind, ms: fault.ms }];
   }
 
-  /** The flood policy, after ordered refusals and delays. What the broker does by itself is left alone. */
+  /** The flood policy, after ordered refusals and delays. Actions of the broker itself are left alone. */
   #registration(subject: FloodSubject, inner: () => FloodVerdict): FloodVerdict {
     if (subject.pulled) return inner();
     const verdict = this.#verdictFor(subject);
@@ -217,7 +217,7 @@ export class FaultPort implements Interference {
     tell({ kind: 'streams-broken', at: this.#now(), socket, times: done, slowestMs, failure });
   }
 
-  /** After all that happens now: what is true only between two steps of one change is nobody's business. */
+  /** After all changes of this moment: a state between two steps of one change is not shown. */
   #pictureSoon(core: Core): void {
     if (this.#isPictureDue) return;
     this.#isPictureDue = true;
@@ -246,7 +246,14 @@ function pictureOf(core: Core): PluginPicture[] {
     const { door, state, reason, socketKey, socketPath, caller } = primary;
     const resource = resources.get(name);
     plugins.set(key, {
-      ...{ type, name, door, state, reason, incarnation: socketKey, socket: socketPath, pid: caller?.pid ?? -1 },
+      type,
+      name,
+      door,
+      state,
+      reason,
+      incarnation: socketKey,
+      socket: socketPath,
+      pid: caller?.pid ?? -1,
       capacity: resource?.capacity ?? 0,
       allocatable: resource?.allocatable ?? 0,
       isListed: resource?.owner.id === primary.id,

@@ -32,7 +32,7 @@ export class RegistrationRules {
     this.#rules.clear();
   }
 
-  /** What the first rule that meets it says of a registration; undefined where none does. */
+  /** The verdict of the first rule that matches a registration; undefined where none does. */
   verdictFor({ name }: FloodSubject): FloodVerdict | undefined {
     const now = this.#clock.mono();
     for (const rule of this.#rules.values()) {

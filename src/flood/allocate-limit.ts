@@ -11,7 +11,7 @@ import type { FloodPorts } from './ports.js';
 const MAX_UIDS = 1024;
 const OTHERS = -1;
 
-/** What the limit needs. `events` gets one for each call that is only observed: who refuses one tells that. */
+/** The ports of the limit. `events` gets one for each call that is only observed: a refused one is reported by its refuser. */
 export type AllocateLimitPorts = Pick<FloodPorts, 'openLimiter' | 'metrics' | 'events' | 'userOf'>;
 
 interface Entry {

@@ -1,4 +1,4 @@
-// What is kept of one plugin and uid: permits, penalty, and who did it.
+// The state of one plugin and uid: permits, penalty, and offenders.
 import { fitsWritten } from '../kernel/written.js';
 import { sameProcess, type Caller } from '../model/ids.js';
 import type { FloodPolicy, PluginPolicy } from '../model/settings.js';
@@ -14,7 +14,7 @@ const MAX_OFFENDERS = 8;
 /** Bytes of each text of a registration that is kept, as the checkpoint writes it: more than admission takes means nothing. */
 const MAX_WRITTEN = 1_024;
 
-/** Whose bucket: one plugin's, or shared by all invalid names of a uid, or by those who came when all were taken. */
+/** The owner of a bucket: one plugin, or all invalid names of a uid together, or all that came when every bucket was taken. */
 export type BucketKind = 'plugin' | 'invalid-names' | 'others';
 
 /** A bucket of `register` with everything that hangs on it. */
@@ -24,7 +24,7 @@ export class Bucket implements FloodKey {
   readonly name: string;
   readonly uid: number;
   readonly limiter: Limiter;
-  /** Who waits for a permit of it: first come, first served. */
+  /** The registrations that wait for a permit of it: first come, first served. */
   readonly turns: FairTurns;
   #policy: FloodPolicy;
   #source = 'flood';
@@ -35,7 +35,7 @@ export class Bucket implements FloodKey {
   exceeded = 0;
   /** Until when it would be in quarantine if the mode were `enforce`. */
   wouldBeOutUntilMs = 0;
-  /** What the limit is doing to callers, and until when. */
+  /** The limit's present effect on callers, and its end. */
   slowing: { readonly word: string; readonly untilMs: number } | undefined;
 
   constructor(kind: BucketKind, key: FloodKey, policy: PluginPolicy, ports: Pick<FloodPorts, 'openLimiter' | 'clock'>) {
@@ -54,7 +54,7 @@ export class Bucket implements FloodKey {
     return this.#policy;
   }
 
-  /** Who set it: `rules[2].flood` or `flood`. */
+  /** The setting that made it: `rules[2].flood` or `flood`. */
   get source(): string {
     return this.#source;
   }
@@ -65,8 +65,8 @@ export class Bucket implements FloodKey {
   }
 
   /**
-   * The last registration in the plugin's name, also of those that were refused: what is to be pulled. Its socket is that
-   * of the last one that no quarantine refused: what rules are matched with.
+   * The last registration in the plugin's name, refused ones included: it is the one to be pulled. Its socket is that of the last
+   * one that no quarantine refused: rules are matched with it.
    */
   get last(): FloodSubject | undefined {
     return this.#last;
@@ -91,7 +91,7 @@ export class Bucket implements FloodKey {
     return this.kind === 'plugin' ? `${this.type}/${this.name}` : '';
   }
 
-  /** Goes on under a policy. A change of mode begins with a clean record: what was only observed is never punished. */
+  /** Goes on under a policy. A change of mode begins with a clean record: observed exceedings are never punished. */
   adopt(policy: PluginPolicy, nowMs: number): void {
     if (policy.flood.mode !== this.#policy.mode) this.pardon();
     this.#source = policy.floodSource;
@@ -101,7 +101,7 @@ export class Bucket implements FloodKey {
     this.#penalty = settle(this.#penalty, nowMs, policy.flood.penalty);
   }
 
-  /** Notes a registration. What no plugin that is let in spells is dropped, because it can be as long as a message. */
+  /** Notes a registration. Spellings that no admitted plugin uses are dropped, because they can be as long as a message. */
   named({ socket, endpoint, versions = [], ...subject }: FloodSubject): void {
     const mayPull = endpoint !== undefined && fitsWritten(endpoint, MAX_WRITTEN);
     this.#last = {
@@ -111,7 +111,7 @@ export class Bucket implements FloodKey {
     };
   }
 
-  /** Notes a registration that the quarantine refused: it is what is to be pulled, and its socket chooses no rule. */
+  /** Notes a registration that the quarantine refused: it is the one to be pulled, and its socket chooses no rule. */
   namedInVain(subject: FloodSubject): void {
     this.named({ ...subject, socket: this.#last?.socket ?? '' });
   }
@@ -150,8 +150,8 @@ export class Bucket implements FloodKey {
   }
 
   /**
-   * Milliseconds until the process may register again, or be pulled: an incarnation that never offended is not kept out
-   * of a pull, whoever calls in its name.
+   * Milliseconds until the process may register again, or be pulled: an incarnation that never offended is not kept out of a
+   * pull, whatever process calls in its name.
    */
   quarantineLeftMs(nowMs: number, subject: Pick<FloodSubject, 'pulled' | 'caller'>): number {
     const leftMs = quarantineLeftMs(this.#penalty, nowMs);

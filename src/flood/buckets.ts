@@ -57,7 +57,7 @@ export class Buckets {
     return made;
   }
 
-  /** The plugin keeps a bucket of its own, whoever else comes. The number of pins is bounded by who sets them. */
+  /** The plugin keeps a bucket of its own, however many others come. Callers of this bound the number of pins. */
   pin(key: FloodKey): void {
     const text = keyOf(key);
     this.#pinned.set(text, (this.#pinned.get(text) ?? 0) + 1);

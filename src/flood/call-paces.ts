@@ -1,5 +1,5 @@
-// How many calls of one process, and of one ordinary user, are taken up: after refusals, and whatever becomes of them. What is
-// answered before anybody looks at it costs the broker time too, and further connections and processes buy none of it.
+// How many calls of one process, and of one ordinary user, are taken up: after refusals, and of all calls. A call that is
+// answered early costs the broker time too, and further connections and processes buy none of it.
 import { Pace } from '../kernel/pace.js';
 import type { CallTurns } from '../model/call-turns.js';
 import { processKey, strangerUser, type Caller, type UserFacts } from '../model/ids.js';
@@ -30,7 +30,7 @@ const FIRST = {
   user: { intervalMs: 25, burst: 500, ahead: 2_048 },
 } as const;
 
-/** Of ordinary users whatever comes of their calls: far above what plugins, and owners of leases, do. */
+/** For ordinary users, whatever their calls come to: far above the needs of plugins, and of owners of leases. */
 const USUAL = {
   process: { intervalMs: 10, burst: 250, ahead: 256 },
   user: { intervalMs: 5, burst: 500, ahead: 2_048 },
@@ -96,7 +96,7 @@ export class CallPaces {
     this.#ports = ports;
   }
 
-  /** The turns of one that was refused again and again; undefined where nobody knows who it is. */
+  /** The turns of a caller that was refused again and again; undefined where its process is unknown. */
   afterRefusals(caller: Caller | undefined): CallTurns | undefined {
     return this.#turns(this.#refused, caller);
   }

@@ -14,7 +14,7 @@ import { UserConnections, type TurnedAway } from './user-connections.js';
 
 /** Processes counted apart; newcomers past that are counted together. */
 const MAX_PROCESSES = 4_096;
-/** The key of those whose process is not known, or not counted apart. */
+/** The key of callers whose process is not known, or not counted apart. */
 const ALL = 'all';
 /** While all are taken, processes with this part of all are shown in `limits`; it ends when as many are free. */
 const LARGE_PART = 16;
@@ -41,7 +41,7 @@ export type ConnectionVerdict =
       readonly refusesNext?: () => boolean;
     };
 
-/** What a budget needs. `events` gets one for each connection that is only observed: whoever closes one tells that. */
+/** The ports of a budget. `events` gets one for each connection that is only observed: a closed one is reported by its closer. */
 export type ConnectionBudgetPorts = Pick<
   FloodPorts,
   'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf' | 'ownUid'
@@ -62,7 +62,7 @@ interface Problem {
 interface Entry {
   readonly who: string;
   readonly uid: number;
-  /** Whose it is, as far as connections give way. */
+  /** Its user, as far as connections give way. */
   readonly user: number;
   /** Neither root's nor the broker's own. */
   readonly isStranger: boolean;
@@ -146,8 +146,8 @@ export class ConnectionBudget {
   }
 
   /**
-   * Has an idle connection of whoever holds most give way to one of `caller`. Returns whether one did; one that is closed
-   * then counts for its user like one that was let in.
+   * Closes an idle connection of the largest holder in favour of one of `caller`. Returns whether one was closed; it then counts
+   * for its user like one that was let in.
    */
   makeRoom(caller: Caller | undefined): boolean {
     if (this.#makeRoomFor(this.#entryOf(caller))) return true;
@@ -170,7 +170,7 @@ export class ConnectionBudget {
     this.#entries.clear();
   }
 
-  /** Processes that hold connections beyond what is usual, and users and processes that were refused one. */
+  /** Processes that hold more connections than usual, and users and processes that were refused one. */
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
     const isLarge = ({ open }: Entry): boolean => this.#calm !== undefined && open * LARGE_PART >= connections.total;

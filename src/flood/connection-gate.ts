@@ -1,4 +1,5 @@
-// What happens to an accepted connection before anybody reads it: who is it, may it connect, the border before it.
+// The way of an accepted connection before its first byte is read: its caller is identified, its budget checked, the border put
+// before it.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { CallTurns } from '../model/call-turns.js';
@@ -30,7 +31,7 @@ export interface EndedBy {
   readonly message: string;
 }
 
-/** What reads a connection first, and can be told to read less. */
+/** The first reader of a connection, which can be told to read less. */
 export interface Throttled {
   /** Is read only this often from now on. */
   throttle(everyMs: number, turns?: CallTurns): void;
@@ -58,7 +59,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventSink;
-  /** Who connects: Peers (platform/peer/peers) knows. */
+  /** Identifies callers: Peers (platform/peer/peers). */
   readonly peers: {
     peerOf(socket: Socket): Caller | undefined;
     /** The same, and nothing but the uid: one question to the kernel. */
@@ -75,7 +76,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     /** Is it to be closed before anything is known of its process? */
     turnsAway(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
-    /** Has an idle connection of whoever holds most give way; false: nobody holds so much. */
+    /** Closes an idle connection of the largest holder; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
   /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
@@ -142,8 +143,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   };
 
   /**
-   * Those that wait behind a refused one, of the same user or process, cost next to nothing, either. Whoever else is refused
-   * among them joins: they are gone through once, and not by each of them anew.
+   * Connections of the same user or process that wait behind a refused one cost next to nothing, either. Others that are refused
+   * among them join: they are gone through once, and not by each of them anew.
    */
   #turnAwayMore(socket: Socket, caller?: Caller, refusesNext?: () => boolean): void {
     const isFirst = this.#refused === undefined;

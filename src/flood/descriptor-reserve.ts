@@ -1,5 +1,5 @@
-// Plugins' connections may not take the last file descriptors: those are for the checkpoint, for sockets that are looked
-// at, and for dialling who is in. While only they are left, newcomers are closed at once, which costs us nothing.
+// Plugins' connections may not take the last file descriptors: those are for the checkpoint, for sockets that are looked at, and
+// for dialling admitted plugins. While only they are left, newcomers are closed at once, which costs the broker nothing.
 import type { Alarm, Clock } from '../kernel/clock.js';
 
 /** The shortage ends after this long without a connection turned away, so that it does not begin again and again. */

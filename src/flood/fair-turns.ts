@@ -1,11 +1,11 @@
-// Who waits for permits of a limit, and in which order: by turns between root's side and all ordinary users together, between
-// the users of a side, and between the processes of one user. Without that one process that floods, one user with many
-// processes, or somebody with many uids, would hold all turns up to the longest wait, and everybody else would come after it.
-// A turn is nobody's until it comes; then the process whose turn it is has it.
+// The queue for permits of a limit, and its order: by turns between root's side and all ordinary users together, between the
+// users of a side, and between the processes of one user. Without that one process that floods, one user with many processes, or
+// a person with many uids, would hold all turns up to the longest wait, and everybody else would come after it. A turn is
+// nobody's until it comes; then the process whose turn it is has it.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Limiter, WaitingTurn } from './limiter.js';
 
-/** How much later than the longest wait a turn may come: what timers need on a busy machine. */
+/** How much later than the longest wait a turn may come: timers on a busy machine are late. */
 const LATE_MS = 250;
 
 /** Whose turn a call takes: calls of one process come one after the other. */
@@ -19,7 +19,7 @@ export interface TurnTaker {
 /** Stands for all calls that are not told apart: those of one plugin, and those whose caller nobody knows. */
 export const ONE_TAKER: TurnTaker = { isStranger: false, user: '', process: '' };
 
-/** Somebody who waits. */
+/** A waiting call. */
 export interface Waiting {
   /** Milliseconds until the turn, as far as is known now; others may come who have waited less often. */
   readonly expectedMs: number;
@@ -37,13 +37,16 @@ interface Waiter {
   readonly end: (hasCome: boolean) => void;
 }
 
-/** Those who take turns with each other: the sides, the users of one, the processes of one; those of a process come as they came. */
+/**
+ * Members that take turns with each other: the sides, the users of one, the processes of one; the calls of a process keep their
+ * order.
+ */
 class Group {
-  /** Who is next comes first. Empty in a process. */
+  /** The next one comes first. Empty in a process. */
   readonly members = new Map<string, Group>();
   /** Of a process, and nothing else. */
   readonly waiters: Waiter[] = [];
-  /** Who waits in all of it. */
+  /** The waiters in all of it. */
   count = 0;
 
   /** The member of a name, which is made where there is none. */
@@ -70,7 +73,7 @@ class Group {
     return largest;
   }
 
-  /** Whose turn it is. */
+  /** The waiter whose turn it is. */
   first(): Waiter | undefined {
     const [next] = this.members.values();
     return next === undefined ? this.waiters[0] : next.first();
@@ -87,8 +90,8 @@ export class FairTurns {
   readonly #limiter: Limiter;
   readonly #clock: Clock;
   readonly #all = new Group();
-  /** As many places in the line of the limiter as there are waiters; whose a place is, is seen when its turn comes. */
-  readonly #places = new Set<WaitingTurn>();
+  /** One slot in the limiter's queue for each waiter; which waiter a slot serves is decided when its turn comes. */
+  readonly #queueSlots = new Set<WaitingTurn>();
 
   constructor(limiter: Limiter, clock: Clock) {
     this.#limiter = limiter;
@@ -130,14 +133,14 @@ export class FairTurns {
     for (let waiter = this.#all.first(); waiter !== undefined; waiter = this.#all.first()) this.#leave(waiter);
   }
 
-  /** Takes a place in the line of the limiter, if it has one. */
-  #hasPlace(): boolean {
-    const place = this.#limiter.join(() => {
-      if (place !== undefined) this.#places.delete(place);
+  /** Takes a slot in the queue of the limiter, if it has one. */
+  #takesSlot(): boolean {
+    const slot = this.#limiter.join(() => {
+      if (slot !== undefined) this.#queueSlots.delete(slot);
       this.#serveNext();
     });
-    if (place !== undefined) this.#places.add(place);
-    return place !== undefined;
+    if (slot !== undefined) this.#queueSlots.add(slot);
+    return slot !== undefined;
   }
 
   /**
@@ -190,9 +193,9 @@ export class FairTurns {
   #leave(waiter: Waiter): void {
     if (!this.#remove(waiter)) return;
     waiter.deadline?.cancel();
-    const [place] = this.#places;
-    if (place !== undefined) this.#places.delete(place);
-    place?.leave();
+    const [slot] = this.#queueSlots;
+    if (slot !== undefined) this.#queueSlots.delete(slot);
+    slot?.leave();
     waiter.end(false);
   }
 
@@ -212,7 +215,7 @@ export class FairTurns {
   }
 
   /**
-   * When somebody who joins now would come: after one of each other process of its user for each of its own, after one of each
+   * When the turn of a newcomer would come: after one of each other process of its user for each of its own, after one of each
    * other user for each of those, itself included, and after one of the other side for each of those.
    */
   #expectedMs(taker: TurnTaker): number {

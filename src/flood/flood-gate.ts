@@ -37,7 +37,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   readonly connections: ConnectionBudget;
   /** The limit on requests for devices. */
   readonly allocations: AllocateLimit;
-  /** Those who hear of quarantines and penalties. */
+  /** The listeners of quarantines and penalties. */
   readonly listeners = new Listeners<FloodListener>();
   readonly #ports: FloodPorts;
   readonly #buckets: Buckets;
@@ -81,9 +81,9 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   }
 
   /**
-   * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, and then by the limit of
-   * all together, so that who waits for its own turn takes none from others. A pull is not counted: nobody called.
-   * Where the broker calls (watcher door) each action means to wait, however long.
+   * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, and then by the limit of all
+   * together, so that one that waits for its own turn takes none from others. A pull is not counted: nobody called. Where the
+   * broker calls (watcher door) each action means to wait, however long.
    */
   registration(subject: FloodSubject): FloodVerdict {
     const policy = this.#policy.policyFor(subject.type, subject.name, subject.socket);
@@ -119,7 +119,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     this.#buckets.unpin(key);
   }
 
-  /** Forgets strikes and quarantine of a plugin, whoever called for it. Returns how many records there were. */
+  /** Forgets strikes and quarantine of a plugin, for all its callers. Returns how many records there were. */
   pardon(type: string, name: string): number {
     let pardoned = 0;
     for (const bucket of this.#buckets.all()) {
@@ -157,12 +157,12 @@ export class FloodGate implements RegistrationLimits, ListPacing {
     yield* this.#pacers.views(only);
   }
 
-  /** What a plugin's caller has to bear. */
+  /** The penalty that a plugin's caller bears. */
   penaltyOf(key: FloodKey): PenaltyView {
     return penaltyView(this.#buckets.find(key), this.#ports.clock);
   }
 
-  /** What each rule does, for dashboards. */
+  /** The state of each rule, for dashboards. */
   rules(): FloodRuleView[] {
     return ruleViews(this.#buckets.all(), this.#policy.flood, this.#ports.clock.mono());
   }
@@ -175,8 +175,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
   }
 
   /**
-   * Goes on with strikes and quarantines of a checkpoint: `quarantineBegan` is called for those that still run. What is
-   * not a record of ours is skipped.
+   * Goes on with strikes and quarantines of a checkpoint: `quarantineBegan` is called for those that still run. Foreign records
+   * are skipped.
    *
    * @param isSameBoot whether the machine has not been started again since
    * @returns quarantines that ended meanwhile: their plugins are to be pulled
@@ -258,7 +258,7 @@ export class FloodGate implements RegistrationLimits, ListPacing {
       const banned = this.#strike(bucket, subject) ? this.#banned(bucket, subject) : undefined;
       if (banned !== undefined) return { kind: 'refuse', refusal: banned };
     }
-    // A refusal is told by whoever answers it.
+    // A refusal is reported by the stage that answers it.
     if (verdict.kind !== 'refuse') {
       const { plugin } = bucket;
       this.#ports.events.record({ type: 'flood', reason: asked.code, plugin, socket: subject.socket, message });

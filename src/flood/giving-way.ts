@@ -1,5 +1,5 @@
-// When no further connection can be taken, an idle one of whoever holds most gives way to a newcomer; where an ordinary user
-// has more than half of all of them, and a call on each, one of those does. Pure.
+// Chooses the connection that gives way to a newcomer when no further one can be taken: an idle one of the largest holder; where
+// an ordinary user has more than half of all of them, and a call on each, one of those. Pure.
 
 /** An open connection, as far as it may give way. */
 export interface Yielding {

@@ -7,7 +7,7 @@ import type { Limiter } from './limiter.js';
 import { quarantineLeftMs } from './penalty.js';
 import type { UpdatePacer } from './update-pacer.js';
 
-/** What a plugin's caller has to bear. */
+/** The penalty that a plugin's caller bears. */
 export interface PenaltyView {
   readonly strikes: number;
   readonly quarantinedUntil: number | undefined;
@@ -15,7 +15,7 @@ export interface PenaltyView {
 
 const UNPUNISHED: PenaltyView = { strikes: 0, quarantinedUntil: undefined };
 
-/** Both times: differences are of one, what is shown is of the other. */
+/** Both times: differences use the monotonic one, views show the wall clock. */
 interface Moment {
   readonly nowMs: number;
   readonly wallMs: number;

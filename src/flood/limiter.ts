@@ -27,11 +27,11 @@ export interface Limiter {
   permits(): number;
   /** Whether nothing is missing: such a bucket can be forgotten and made again without anybody gaining by it. */
   isFull(): boolean;
-  /** Milliseconds until a permit is there for somebody who comes now, behind those that wait; 0 when one is. */
+  /** Milliseconds until a permit is there for a newcomer, behind those that wait; 0 when one is. */
   nextInMs(): number;
   /** Goes on under other settings with the permits it has (at most the new burst) and the part of one that is earned. */
   reload(settings: BucketSettings): void;
-  /** Stops what runs. Afterwards there are no permits and no turns come. Idempotent. */
+  /** Stops all timers. Afterwards there are no permits and no turns come. Idempotent. */
   close(): void;
 }
 

@@ -10,7 +10,7 @@ import { entryOf } from './make-room.js';
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
 /** So many are taken as fast as they come, as when all plugins of a user start; they are paid back with time. */
 export const BURST_BYTES = 16 * 1024 * 1024;
-/** What a list costs beside its bytes, in bytes: one without any is taken and told, too. */
+/** The cost of a list beside its bytes, in bytes: an empty one is taken and told, too. */
 const LIST_BYTES = 4 * 1024;
 const BURST_MS = (BURST_BYTES * 1_000) / SHARE_BYTES_PER_S;
 /** A user that had not to wait for this long is told of anew. */

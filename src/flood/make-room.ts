@@ -4,10 +4,10 @@
 const LOOK_AT = 16;
 
 /**
- * Takes one entry out that can be forgotten. Those that were looked at in vain go to the end, so that the next look
- * begins elsewhere and reaches all of them in time.
+ * Takes one entry out that can be forgotten. Entries that were looked at in vain go to the end, so that the next look begins with
+ * others and reaches all of them in time.
  *
- * @returns what was taken out, or undefined when none of those looked at can be forgotten
+ * @returns the entry taken out, or undefined when none of those looked at can be forgotten
  */
 export function makeRoom<V>(entries: Map<string, V>, isForgettable: (entry: V, key: string) => boolean): V | undefined {
   let looked = 0;
@@ -31,7 +31,7 @@ export interface EntryKeeping<V> {
   readonly open: (isShared: boolean) => V;
   /** Whether nobody gains or loses by it when the entry is forgotten and made again. */
   readonly isForgettable: (entry: V) => boolean;
-  /** Ends what was forgotten. */
+  /** Ends a forgotten entry. */
   readonly close?: (entry: V) => void;
 }
 

@@ -1,5 +1,5 @@
-// Strikes and quarantines as the checkpoint holds them: a restart is no amnesty. Pure. Times are kept as
-// what was left or had passed when they were written, with both scales on which to see how long ago that is.
+// Strikes and quarantines as the checkpoint holds them: a restart is no amnesty. Pure. Times are kept as the time left or passed
+// when they were written, with both clocks, from which the next life sees how long ago that is.
 import { fitsWritten } from '../kernel/written.js';
 import type { Caller } from '../model/ids.js';
 import type { PenaltySettings } from '../model/settings.js';
@@ -25,13 +25,13 @@ export interface PenaltyRecord extends FloodKey {
   readonly last: Omit<FloodSubject, 'pulled' | 'badName' | keyof FloodKey> | null;
 }
 
-/** What of a bucket is written down. */
+/** The written part of a bucket. */
 export interface Recorded extends FloodKey {
   readonly offenders: readonly Caller[];
   readonly last: FloodSubject | undefined;
 }
 
-/** What was read, on the monotonic clock of this process. */
+/** A record that was read, on the monotonic clock of this process. */
 export interface RestoredPenalty extends FloodKey {
   readonly penalty: Penalty;
   readonly offenders: readonly Caller[];

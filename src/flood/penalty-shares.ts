@@ -19,14 +19,14 @@ interface Punished {
   readonly penalty: Penalty;
 }
 
-/** A record and what it was made of; it says when, so that it stays true while those stay the same. */
+/** A record and its inputs; it names its time, so that it stays true while those stay the same. */
 interface Made extends Pick<Bucket, 'offenders' | 'last'> {
   readonly penalty: Penalty;
   readonly record: PenaltyRecord;
   readonly bytes: number;
 }
 
-/** Makes records, those of what has changed alone: each generation asks for all. */
+/** Makes records, only of changed buckets: each generation asks for all. */
 export class PenaltyShares {
   readonly #facts: UserFacts;
   readonly #made = new WeakMap<Bucket, Made>();
@@ -37,7 +37,7 @@ export class PenaltyShares {
   }
 
   /**
-   * The records of these buckets, quarantines first, those that last longest before others, then who has most strikes.
+   * The records of these buckets: quarantines first, the longest before others, then the buckets with most strikes.
    *
    * @param nowMs on the monotonic clock
    * @param stamp the same moment, as the next life of the broker can tell it

@@ -25,7 +25,7 @@ export const CLEAN: Penalty = {
   endedAtMs: undefined,
 };
 
-/** What exceeding a limit came to. */
+/** The result of exceeding a limit. */
 export interface Exceeding {
   readonly penalty: Penalty;
   readonly isStrike: boolean;
@@ -34,8 +34,8 @@ export interface Exceeding {
 }
 
 /**
- * Counts one exceeding that was delayed, refused or disconnected, or, where the mode is `observe`, would have been.
- * Inside a quarantine nothing counts: who keeps calling does not stay out longer for it.
+ * Counts one exceeding that was delayed, refused or disconnected, or, where the mode is `observe`, would have been. Inside a
+ * quarantine nothing counts: a plugin that keeps calling does not stay out longer for it.
  */
 export function exceed(before: Penalty, nowMs: number, settings: PenaltySettings, mode: FloodMode): Exceeding {
   const penalty = settle(before, nowMs, settings);
@@ -57,8 +57,8 @@ export function exceed(before: Penalty, nowMs: number, settings: PenaltySettings
 }
 
 /**
- * What is left of a record by now: strikes leave with the window, a quarantine ends, and one that has stayed out of
- * quarantine for as long as the longest would last begins with the shortest again.
+ * The present state of a record: strikes leave with the window, a quarantine ends, and a plugin that has stayed out of quarantine
+ * for as long as the longest would last begins with the shortest again.
  */
 export function settle(penalty: Penalty, nowMs: number, settings: PenaltySettings): Penalty {
   if (penalty === CLEAN || settings.strikes === 0) return CLEAN;
@@ -74,7 +74,7 @@ export function settle(penalty: Penalty, nowMs: number, settings: PenaltySetting
     strikesAtMs.length === penalty.strikesAtMs.length &&
     isRecent === (penalty.exceededAtMs !== undefined) &&
     isForgiven === (penalty.endedAtMs === undefined);
-  // The same record as long as it says the same: what was made of it is good until then.
+  // The same object as long as its contents are equal: texts made of it stay valid until then.
   if (isAsBefore) return penalty;
   return {
     exceededAtMs: isRecent ? penalty.exceededAtMs : undefined,

@@ -1,4 +1,4 @@
-// What the flood policy is told and what it needs of the rest of the house.
+// The ports of the flood policy.
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';

@@ -10,7 +10,7 @@ import type { FloodListener, Quarantine } from '../model/flood.js';
 /** Strikes come one by one and are told together, so that a flood does not move to the disk. */
 const TELL_STRIKES_MS = 1_000;
 
-/** What quarantines need. */
+/** The ports of quarantines. */
 export type QuarantinesPorts = Pick<FloodPorts, 'clock' | 'events' | 'log'>;
 
 /** The quarantines that run now; one alarm each. */
@@ -20,7 +20,7 @@ export class Quarantines {
   readonly #running = new Map<Bucket, Alarm>();
   #strikesToTell: Alarm | undefined;
 
-  /** @param listeners who hear of what begins and ends */
+  /** @param listeners told of each beginning and end */
   constructor(ports: QuarantinesPorts, listeners: Listeners<FloodListener>) {
     this.#ports = ports;
     this.#listeners = listeners;
@@ -61,7 +61,7 @@ export class Quarantines {
     this.#listeners.tell((listener) => listener.quarantineBegan?.(quarantineOf(bucket, leftMs)));
   }
 
-  /** The mode is `observe`: says what would have begun, once for as long as it would have lasted. */
+  /** The mode is `observe`: reports the quarantine that would have begun, once for as long as it would have lasted. */
   wouldBegin(bucket: Bucket, lengthMs: number): void {
     const nowMs = this.#ports.clock.mono();
     if (nowMs < bucket.wouldBeOutUntilMs) return;

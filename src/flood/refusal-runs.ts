@@ -11,7 +11,7 @@ const MANY_CUT_OFFS = 4;
 const TURN_MS = 100;
 /** Connections of one process that wait for their turn at most: a waiting one is not read, so its end is not seen. */
 const MOST_WAITING = 10;
-/** Whose run has not grown for so long has stopped. */
+/** A run that has not grown for so long has stopped. */
 const FORGOTTEN_AFTER_MS = 10_000;
 /** Processes that are remembered at most. */
 const MOST = 1_024;
@@ -23,10 +23,7 @@ interface Run {
   nextTurnMs: number;
 }
 
-/**
- * What went wrong with one process, again and again, without anything that went right between. A process whose pid is
- * unknown is nobody in particular and is not counted.
- */
+/** The failures in a row of one process, with no success between. A process whose pid is unknown is not counted. */
 class Runs {
   readonly #now: () => number;
   readonly #many: number;
@@ -104,7 +101,7 @@ export class RefusalRuns {
     this.#refusals.add(caller);
   }
 
-  /** A connection was cut off for what came through it. Returns whether its process is slowed down from now on. */
+  /** A connection was cut off for the bytes that came through it. Returns whether its process is slowed down from now on. */
   cutOff(caller: Caller | undefined): boolean {
     return this.#cutOffs.add(caller);
   }

@@ -68,7 +68,7 @@ export class RefusalSummary implements Log {
     this.#log.debug(event, message, fields);
   }
 
-  /** Tells what was counted and stops. */
+  /** Reports the counted refusals and stops. */
   close(): void {
     for (const { count, windowMs, alarm, tell } of this.#repeats.values()) {
       alarm.cancel();

@@ -1,4 +1,4 @@
-// What a limit on registrations does with one that finds no permit (onExceed).
+// The treatment of a registration that finds no permit (onExceed).
 import type { FloodMode, RegisterLimit } from '../model/settings.js';
 import type { Bucket } from './bucket.js';
 import { ONE_TAKER, type Waiting } from './fair-turns.js';
@@ -10,7 +10,7 @@ import { figures, seconds } from './sentences.js';
 export interface RegistrationLimit {
   readonly limit: 'register' | 'global.register';
   readonly code: 'FLOOD_REGISTER' | 'FLOOD_GLOBAL';
-  /** An exceeding is counted for those who look. */
+  /** An exceeding is counted for the views. */
   readonly noted: () => void;
   readonly limiter: Limiter;
   /** Lets the caller wait for its turn; undefined where that is further away than `longestMs`. */
@@ -38,14 +38,14 @@ export function ownLimit(bucket: Bucket): RegistrationLimit {
   };
 }
 
-/** What was done about it: the word of metrics and views. */
+/** The action taken: the word of metrics and views. */
 export type ExceedAction = 'observe' | 'delay' | 'reject' | 'disconnect';
 
 /** The answer to an exceeding. */
 export interface Exceeded {
   readonly verdict: FloodVerdict;
   readonly action: ExceedAction;
-  /** Why, in words, and what was done; without a trailing period. */
+  /** The cause, in words, and the action; without a trailing period. */
   readonly message: string;
 }
 

@@ -13,7 +13,7 @@ export function figures({ burst, intervalMs }: BucketSettings): string {
   return `burst ${String(burst)}, then one each ${each}`;
 }
 
-/** What a caller in quarantine is told; `are` where many share it. */
+/** The sentence for a caller in quarantine; `are` where many share it. */
 export function quarantinedSentence(who: string, is: 'is' | 'are', leftMs: number): string {
   const they = is === 'is' ? 'it is' : 'they are';
   return `${who} ${is} in quarantine after too many strikes; ${they} let in again in ${seconds(leftMs)}`;

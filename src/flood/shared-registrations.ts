@@ -11,7 +11,7 @@ import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import type { RegistrationLimit } from './registration-limit.js';
 
-/** Of the permits at once of all together a user has this part: about as many as it may have plugins (a quarter of admission.maxPlugins). */
+/** The part of the shared burst that one user has: about as many as it may have plugins (a quarter of admission.maxPlugins). */
 const BURST_PART = 4;
 /** Of the pace of all together. Each registration that is let in is followed by calls to the plugin, and by its list. */
 const PACE_PART = 10;
@@ -21,14 +21,14 @@ const OTHERS = 'others';
 /** The uid of limits that no user has alone. */
 const NOBODYS = -1;
 
-/** What the limits need. */
+/** The ports of the limits. */
 export type SharedRegistrationPorts = Pick<FloodPorts, 'openLimiter' | 'clock' | 'ownUid' | 'userOf'>;
 
-/** A limit with those who wait for it. */
+/** A limit with the registrations that wait for it. */
 class SharedLimit {
   /** -1: nobody's in particular. */
   readonly uid: number;
-  /** Who are slowed by it: `everybody`, `plugins of uid 4001`. */
+  /** The callers that it slows: `everybody`, `plugins of uid 4001`. */
   readonly who: string;
   readonly limiter: Limiter;
   readonly turns: FairTurns;

@@ -9,15 +9,15 @@ import type { ListShares } from './list-shares.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
-/** Whose lists are paced: the plugin, and the process that sends them. */
+/** The subject of a pace: the plugin, and the process that sends the lists. */
 export type PacedSession = Pick<FloodSubject, 'type' | 'name' | 'uid' | 'socket' | 'caller'>;
 
-/** What a pacer needs. */
+/** The ports of a pacer. */
 export interface PacerPorts extends Pick<FloodPorts, 'openLimiter' | 'metrics' | 'clock' | 'events'> {
   /** Its session is disconnected, or would be if the mode were `enforce`: a strike. */
   readonly struck: (session: PacedSession) => void;
   readonly closed: (pacer: UpdatePacer) => void;
-  /** What the lists of each user may cost. */
+  /** The cost of lists that each user may cause. */
   readonly shares: ListShares;
 }
 
@@ -53,7 +53,7 @@ export class UpdatePacer implements ListPacer {
     return this.#policy;
   }
 
-  /** Who set it: `rules[2].flood` or `flood`. */
+  /** The setting that made it: `rules[2].flood` or `flood`. */
   get source(): string {
     return this.#policy.floodSource;
   }
@@ -63,7 +63,7 @@ export class UpdatePacer implements ListPacer {
     return this.#exceeded;
   }
 
-  /** What is done with a list that waits for its permit, or for the share of its user, now; empty: none waits. */
+  /** The treatment of a list that waits for its permit, or for the share of its user, now; empty: none waits. */
   get slowing(): UpdateAction | '' {
     if (this.#isOverPace) return this.onExceed;
     return this.#isOwing ? 'coalesce' : '';
@@ -78,7 +78,7 @@ export class UpdatePacer implements ListPacer {
     return this.#isWaiting && this.#policy.flood.mode === 'enforce';
   }
 
-  /** What is to be done when tryTake() says no. */
+  /** The action when tryTake() says no. */
   get onExceed(): UpdateAction {
     return this.#policy.flood.updates.onExceed;
   }
@@ -110,7 +110,7 @@ export class UpdatePacer implements ListPacer {
   }
 
   /**
-   * Waits until there is room for a list in the share of its user, whatever the mode: it is what others are owed.
+   * Waits until there is room for a list in the share of its user, whatever the mode: shares protect the other users.
    *
    * @throws the signal's reason; the list costs nothing then
    */
@@ -166,7 +166,7 @@ export class UpdatePacer implements ListPacer {
     const done = { coalesce: 'only the newest is taken on each turn', disconnect: 'its session is closed' };
     const what = isObserved ? 'all are taken, because the mode is observe' : done[updates.onExceed];
     const message = `${type} ${name} sends lists faster than ${this.source}.updates allows (${figures(updates)}); ${what}`;
-    // Coalescing is no strike: only what may become a quarantine has the reason that explains one.
+    // Coalescing is no strike: only an exceeding that may become a quarantine has the reason that explains one.
     const reason = updates.onExceed === 'disconnect' ? 'update-flood' : '';
     this.#ports.events.record({ type: 'flood', reason, plugin: `${type}/${name}`, socket, message });
   }

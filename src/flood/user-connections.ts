@@ -20,7 +20,9 @@ const AT_LEAST: BucketSettings = { burst: 1_024, intervalMs: 10 };
 /** It is over when nobody was turned away for so long. */
 const CALM_MS = 3_000;
 
-/** What the limit needs. `crowded` is told who is turned away (one sentence), and when nobody is any more (undefined). */
+/**
+ * The ports of the limit. `crowded` is told which users are turned away (one sentence), and when none is any more (undefined).
+ */
 export type UserConnectionPorts = Pick<
   FloodPorts,
   'openLimiter' | 'metrics' | 'events' | 'clock' | 'crowded' | 'userOf' | 'ownUid'
@@ -123,7 +125,7 @@ export class UserConnections {
     this.#calm ??= clock.alarm(CALM_MS, look);
   }
 
-  /** Undefined of root, of the broker's own user and where nobody knows who it is. */
+  /** Undefined of root, of the broker's own user and where the caller is unknown. */
   #entryOf(uid: number | undefined): Entry | undefined {
     const user = uid === undefined ? undefined : strangerUser(uid, this.#ports);
     if (user === undefined) return undefined;

@@ -9,7 +9,7 @@ import type { FailedCall } from '../model/failed-call.js';
 import { FrontFailure, type DeviceCall, type FrontedResources, type FrontOwners, type FrontWire } from './ports.js';
 import { standingOf, type Speculation } from './standing.js';
 
-/** The kubelet gives PreStartContainer 30 s: what waits at the gate is answered before. */
+/** The kubelet gives PreStartContainer 30 s: calls that wait at the gate are answered before. */
 const GATE_MS = 25_000;
 /** After a call that timed out the plugin is asked for a sign of life this often. */
 const PROBE_EVERY_MS = 1000;
@@ -24,7 +24,7 @@ export interface FrontLimits {
   readonly preStartMs: number;
 }
 
-/** What the calls need. */
+/** The ports of the calls. */
 export interface FrontCallsPorts {
   readonly resource: string;
   readonly resources: FrontedResources;
@@ -49,7 +49,7 @@ export class FrontCalls {
     this.#ports = ports;
   }
 
-  /** What is known of the resource changed: those who wait for it look again. */
+  /** The state of the resource changed: waiting calls look again. */
   changed(): void {
     for (const look of [...this.#waiting]) look();
   }
@@ -190,7 +190,7 @@ export class FrontCalls {
     const { clock, resources, resource } = this.#ports;
     const { signal } = this.#halt;
     do {
-      // Not at once: pods that stand behind the one whose call timed out are to be told, not to wait in turn.
+      // Not at once: pods that stand behind the one whose call timed out are to be refused, not to wait in turn.
       await sleep(clock, PROBE_EVERY_MS, signal);
       if (await resources.isAlive(instanceId, signal)) break;
     } while (this.#silent === instanceId && resources.now(resource)?.instanceId === instanceId);

@@ -1,4 +1,5 @@
-// What operators are told of the front: each state of a resource towards the kubelet, and whether the kubelet says who has what.
+// The front's reports to operators: each state of a resource towards the kubelet, and whether the kubelet says which pod has
+// which devices.
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { FrontView } from '../model/front.js';
@@ -35,7 +36,7 @@ export class FrontNews {
     if (why !== undefined) this.#log.warn('front.unwatched', why);
   };
 
-  /** The kubelet was asked who has what. Only a change of whether it answers is told. */
+  /** The kubelet was asked for the owners. Only a change of whether it answers is reported. */
   readonly ownersAsked = (problem: string | undefined): void => {
     if ((problem !== undefined) === this.#isOwnersUnknown) return;
     this.#isOwnersUnknown = problem !== undefined;

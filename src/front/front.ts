@@ -8,7 +8,7 @@ import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.j
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
-/** What the front needs. */
+/** The ports of the front. */
 export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | 'registrations'> {
   readonly speculate: 'off' | 'gated';
   readonly speculateForMs: number;
@@ -45,7 +45,7 @@ export class Front implements RosterListener, ListListener {
     for (const name of resources.names().sort((a, b) => held(b) - held(a))) this.refresh(name);
   }
 
-  /** What is known of a resource changed: its plugin, its list, or who has its devices. */
+  /** The facts about a resource changed: its plugin, its list, or the owners of its devices. */
   refresh(name: string): void {
     if (!this.#isOpen) return;
     const known = this.#resources.get(name);
@@ -67,8 +67,8 @@ export class Front implements RosterListener, ListListener {
   }
 
   /**
-   * Those that are over stop serving: each new one makes room, so that no more than are known are kept for long. What is
-   * in the kubelet's directories stays, because a registry entry that goes would cut off whoever has its name there now.
+   * Resources that are over stop serving: each new one makes room, so that no more than are known are kept for long. The files in
+   * the kubelet's directories stay, because removing a registry entry would cut off another plugin that has its name there now.
    */
   #letGo(): void {
     for (const [name, resource] of this.#resources) {
@@ -118,7 +118,7 @@ export class Front implements RosterListener, ListListener {
   }
 
   /**
-   * Finishes calls and stops serving. The kubelet keeps what it was told until its streams end.
+   * Finishes calls and stops serving. The kubelet keeps the last lists until its streams end.
    *
    * @param callsMs milliseconds for calls under way
    */

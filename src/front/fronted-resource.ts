@@ -1,4 +1,4 @@
-// One resource in front of the kubelet: what it is told, on however many streams it has, and its calls.
+// One resource in front of the kubelet: the lists it is told, on however many streams it has, and its calls.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceMethod, DeviceOptions } from '../model/device-use.js';
@@ -12,11 +12,11 @@ import {
   type FrontedResources,
   type FrontedService,
   type FrontOwners,
-  type FrontPlace,
+  type FrontSockets,
   type FrontWire,
   type Kubelet,
   type ListOut,
-  type OpenPlace,
+  type OpenSockets,
   type ResourceNow,
 } from './ports.js';
 import { Registrar, type RegistrarState } from './registrar.js';
@@ -27,13 +27,13 @@ import { compose, isWorse, LARGEST_LIST_BYTES, NOTHING, type Told } from './told
 /** How a call ended, for metrics. */
 export type CallResult = 'ok' | 'failed';
 
-/** What one resource needs. */
+/** The ports of one resource. */
 export interface FrontedResourcePorts {
   readonly resources: FrontedResources;
   readonly owners: FrontOwners;
   readonly wire: FrontWire;
   readonly kubelet: Kubelet;
-  readonly openPlace: OpenPlace;
+  readonly openSockets: OpenSockets;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: FrontLimits;
@@ -47,7 +47,7 @@ export interface FrontedResourcePorts {
   readonly gateWaited: (seconds: number) => void;
 }
 
-/** What the kubelet was told so long ago it has taken in, if it has taken it. */
+/** A list sent to the kubelet so long ago has been processed, if it arrived. */
 const TAKEN_IN_MS = 5000;
 
 /** Told nothing yet. */
@@ -58,11 +58,11 @@ export class FrontedResource implements FrontedService {
   readonly name: string;
   readonly #ports: FrontedResourcePorts;
   readonly #calls: FrontCalls;
-  readonly #place: FrontPlace;
+  readonly #sockets: FrontSockets;
   readonly #registrar: Registrar;
   readonly #streams = new Set<ListOut>();
   readonly #pace = new ListPace();
-  /** What was known before the reboot, kept while it is speculated on: the broker forgets it when its grace is over. */
+  /** The resource as known before the reboot, kept while it is speculated on: the broker forgets it when its grace is over. */
   #remembered: ResourceNow | undefined;
   #told: Told = UNTOLD;
   #next: Told | undefined;
@@ -86,7 +86,7 @@ export class FrontedResource implements FrontedService {
     this.#calls = new FrontCalls({
       ...ports,
       resource: name,
-      // What is remembered of before a reboot counts as known.
+      // A resource remembered from before a reboot counts as known.
       resources: {
         names: () => ports.resources.names(),
         now: () => this.#now(),
@@ -94,11 +94,11 @@ export class FrontedResource implements FrontedService {
         isAlive: (...asked) => ports.resources.isAlive(...asked),
       },
     });
-    this.#place = ports.openPlace(name, this);
+    this.#sockets = ports.openSockets(name, this);
     this.#registrar = new Registrar({
       ...ports,
       resource: name,
-      place: this.#place,
+      sockets: this.#sockets,
       options: () => this.options(),
       openStreams: () => this.#streams.size,
       told: (state, why) => {
@@ -170,7 +170,7 @@ export class FrontedResource implements FrontedService {
     }
   }
 
-  /** What is known of it changed, or who has what. */
+  /** Its facts changed, or the owners of its devices. */
   refresh(): void {
     if (this.#isClosed) return;
     const { speculation, owners, wire } = this.#ports;
@@ -212,7 +212,7 @@ export class FrontedResource implements FrontedService {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Finishes calls within the limit, then stops serving. What the kubelet knows is not taken back. */
+  /** Finishes calls within the limit, then stops serving. The kubelet's knowledge is not taken back. */
   async close(limitMs: number): Promise<void> {
     this.#registrar.close();
     if (this.#callsUnderWay > 0) {
@@ -225,7 +225,7 @@ export class FrontedResource implements FrontedService {
     this.#alarm?.cancel();
     this.#calls.close();
     for (const stream of this.#streams) stream.end();
-    this.#place.close();
+    this.#sockets.close();
   }
 
   #now(): ResourceNow | undefined {

@@ -1,10 +1,10 @@
-// Devices that pods were given through us and of which the kubelet has not said yet who has them: it is asked now and then,
-// and until then nobody else would know of them.
+// Devices that pods were given through us and whose owners the kubelet has not named yet: it is asked now and then, and until
+// then no other record of them exists.
 import type { Clock } from '../kernel/clock.js';
 
-/** Answers of the kubelet, asked for afterwards, that a device is taken on trust for: from then on they say who has it. */
+/** Answers of the kubelet, asked for afterwards, until which a device is taken on trust: from then on they name its owner. */
 const ANSWERS = 2;
-/** A kubelet that has never said who has what may have no such service: then a device is held so long. */
+/** A kubelet that has never named owners may have no such service: then a device is held so long. */
 const UNHEARD_MS = 60_000;
 
 /** One of them. */
@@ -44,7 +44,7 @@ export class GivenDevices {
     if (known.size === 0) this.#byResource.delete(resource);
   }
 
-  /** The kubelet was asked who has what, and did answer or not. @returns resources of which some do not count any more */
+  /** The kubelet was asked for the owners, and did answer or not. @returns resources of which some do not count any more */
   asked(isAnswered: boolean): string[] {
     if (isAnswered) this.#answers += 1;
     const since = this.#clock.mono() - UNHEARD_MS;

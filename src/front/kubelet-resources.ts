@@ -2,7 +2,7 @@
 import { optionsOf, type DevicePlugins, type ServedResources } from '../model/device-use.js';
 import type { DeviceCall, FrontedResources, ResourceNow } from './ports.js';
 
-/** What is asked. */
+/** The sources of resources. */
 export interface KubeletResourcesPorts {
   readonly resources: ServedResources;
   readonly plugins: DevicePlugins;
@@ -12,7 +12,7 @@ export interface KubeletResourcesPorts {
   readonly consumers: { isForPods(resource: string): boolean };
 }
 
-/** What the front works with. */
+/** The resources as the front uses them. */
 export class KubeletResources implements FrontedResources {
   readonly #ports: KubeletResourcesPorts;
 
@@ -32,7 +32,12 @@ export class KubeletResources implements FrontedResources {
     const { raw, devices, healthy } = served.list;
     return {
       instanceId: id,
-      ...{ state, reason, isHint, isConfirmed, devices, healthy },
+      state,
+      reason,
+      isHint,
+      isConfirmed,
+      devices,
+      healthy,
       list: raw,
       options: optionsOf(facts),
     };

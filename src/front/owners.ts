@@ -13,7 +13,7 @@ const EVERY_MS = 10_000;
 const LIST_MS = 10_000;
 /** An Allocate waits so long for all of them together. */
 const GETS_MS = 1000;
-/** Whoever needs the first answer goes on without it after so long: that kubelet hangs, or is busy starting. */
+/** Callers that need the first answer go on without it after so long: that kubelet hangs, or is busy starting. */
 const FIRST_MS = 1000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
@@ -36,11 +36,11 @@ export interface PodResources {
   usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }
 
-/** What owners need. */
+/** The ports of the owners. */
 export interface OwnersPorts {
   readonly podResources: PodResources;
   readonly clock: Clock;
-  /** Who has devices of a resource changed. */
+  /** The owners of a resource's devices changed. */
   readonly changed: (resource: string) => void;
   /** The kubelet has healthy devices of these resources, and of no others. */
   readonly usable: (resources: ReadonlySet<string>) => void;
@@ -77,7 +77,7 @@ export class Owners implements FrontOwners {
   }
 
   /**
-   * Resolves when the kubelet has said for the first time who has what, when there is nobody to say it, and after a second.
+   * Resolves when the kubelet has named the owners for the first time, when there is no kubelet to ask, and after a second.
    * Before that no device is known to be a pod's.
    */
   asked(): Promise<void> {
@@ -180,7 +180,7 @@ export class Owners implements FrontOwners {
       this.#take(await podResources.list(LIST_MS, this.#halt.signal));
       this.#wasAsked(true);
       asked(undefined);
-      // A kubelet that has only List says nothing about what it can give.
+      // A kubelet that has only List says nothing about its allocatable devices.
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
       if (has !== undefined) usable(has);
     } catch (failure) {

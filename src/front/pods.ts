@@ -1,6 +1,6 @@
-// Pods as owners of devices: what was learned device by device, put together again. Pure.
+// Pods as owners of devices: facts learned device by device, put together again. Pure.
 
-/** What is known of one device. */
+/** The facts about one device. */
 export interface DeviceOwner {
   readonly namespace: string;
   readonly pod: string;

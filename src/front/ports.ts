@@ -1,9 +1,9 @@
-// What the front needs of the rest of the house, and what it gives to those who serve its sockets.
+// The ports of the front, and its interfaces for the servers of its sockets.
 import type { DeviceMethod, DeviceOptions, DevicePlugins } from '../model/device-use.js';
 import type { PluginState } from '../model/plugin.js';
 import type { Reason } from '../model/reasons.js';
 
-/** What the broker knows of a resource at this moment: the instance that speaks for it, and its last list. */
+/** The broker's facts about a resource at this moment: the instance that speaks for it, and its last list. */
 export interface ResourceNow {
   readonly instanceId: string;
   readonly state: PluginState;
@@ -38,7 +38,10 @@ export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
   call(instanceId: string, call: DeviceCall, signal: AbortSignal): Promise<Buffer> | undefined;
 }
 
-/** Lists and requests as bytes: the front compares and composes them and never needs their form. `frontWire` (platform/wire/front-wire). */
+/**
+ * Lists and requests as bytes: the front compares and composes them and never needs their form. `frontWire`
+ * (platform/wire/front-wire).
+ */
 export interface FrontWire {
   /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
   idsOf(method: DeviceMethod, request: Buffer): readonly string[];
@@ -68,17 +71,17 @@ export interface ListOut {
   end(): void;
 }
 
-/** What is served on the sockets of one resource. */
+/** The service on the sockets of one resource. */
 export interface FrontedService {
   /**
-   * Whether there is a list for the kubelet. Else it is not to hear of the resource by its registry either: the end of a
-   * stream that has nothing to say would cut off whoever offers the resource to it by now.
+   * Whether there is a list for the kubelet. Otherwise the kubelet must not hear of the resource by its registry either: the end
+   * of an empty stream would cut off another plugin that offers the resource to it by now.
    */
   readonly isOffered: boolean;
   options(): DeviceOptions;
   /** Calls back once when the socket that no Register names may be answered, which is soon. */
   afterRegister(go: () => void): void;
-  /** A stream was opened. Returns what to call when it has ended. */
+  /** A stream was opened. Returns the function to call when it has ended. */
   watch(stream: ListOut): () => void;
   /** Never rejects. */
   call(method: DeviceMethod, request: Buffer, signal: AbortSignal): Promise<FrontAnswer>;
@@ -87,26 +90,22 @@ export interface FrontedService {
 /** How a call of the kubelet is answered: with the plugin's bytes, or with a gRPC status and a sentence. */
 export type FrontAnswer = { readonly bytes: Buffer } | { readonly status: number; readonly message: string };
 
-/** The two sockets of one resource and its entry in the kubelet's registry: KubeletPlace (platform/kubelet/front-places). */
-export interface FrontPlace {
+/** The two sockets of one resource and its entry in the kubelet's registry: KubeletSockets (platform/kubelet/front-sockets). */
+export interface FrontSockets {
   /** As Register names it: relative to the directory of kubelet.sock. */
   readonly endpoint: string;
-  /**
-   * Binds what is not where it belongs (any more).
-   *
-   * @throws Error with a sentence when a path is not ours to take
-   */
+  /** Binds sockets that are not where they belong (any more). @throws Error with a sentence when a path is not ours to take */
   ensure(): Promise<void>;
-  /** Makes the entry in the registry unless it is there. Returns what is in the way, in a sentence. */
+  /** Makes the entry in the registry unless it is there. Returns the obstacle, in a sentence. */
   enter(): string | undefined;
   /** Stops listening; connections go on. The files stay: a successor binds over them. */
   close(): void;
 }
 
-/** Makes places. */
-export type OpenPlace = (resource: string, service: FrontedService) => FrontPlace;
+/** Makes the sockets of a resource; binds nothing yet. */
+export type OpenSockets = (resource: string, service: FrontedService) => FrontSockets;
 
-/** Who has which devices, as far as it is known. */
+/** The owners of devices, as far as they are known. */
 export interface FrontOwners {
   /** Ids of a resource that pods have, or are given now. */
   idsOf(resource: string): readonly string[];
@@ -118,7 +117,7 @@ export interface FrontOwners {
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined>;
   /** These are being given to a pod, or were just now: they are its own until the kubelet has said twice that they are not. */
   giving(resource: string, ids: readonly string[]): void;
-  /** Calls under way: who has what is not asked for meanwhile. */
+  /** Calls under way: owners are not asked for meanwhile. */
   allocating(resource: string, by: 1 | -1): void;
 }
 
@@ -127,7 +126,9 @@ export class FrontFailure extends Error {
   override readonly name = 'FrontFailure';
   /** gRPC status number. */
   readonly status: number;
-  /** The connection ended before the plugin answered: what ends with it is told in the same moment, before or after. */
+  /**
+   * The connection ended before the plugin answered: other effects of that end are reported in the same moment, before or after.
+   */
   readonly isCutOff: boolean;
   constructor(status: number, message: string, isCutOff = false) {
     super(message);

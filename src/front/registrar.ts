@@ -6,7 +6,7 @@ import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceOptions } from '../model/device-use.js';
-import type { FrontPlace, Kubelet } from './ports.js';
+import type { FrontSockets, Kubelet } from './ports.js';
 import type { Registrations } from './registrations.js';
 
 const RETRY: BackoffBounds = { firstMs: 20, maxMs: 1000 };
@@ -24,11 +24,11 @@ const YIELD: BackoffBounds = { firstMs: 60_000, maxMs: 600_000 };
 /** How far it is. */
 export type RegistrarState = 'no-kubelet' | 'registering' | 'fronted' | 'refused';
 
-/** What the registrar needs. */
+/** The ports of the registrar. */
 export interface RegistrarPorts {
   readonly resource: string;
   readonly kubelet: Kubelet;
-  readonly place: FrontPlace;
+  readonly sockets: FrontSockets;
   readonly clock: Clock;
   readonly random: Random;
   readonly options: () => DeviceOptions;
@@ -88,7 +88,7 @@ export class Registrar {
     }
   }
 
-  /** One look and what follows from it. @returns milliseconds until the next look, if nothing changes before */
+  /** One look and its consequences. @returns milliseconds until the next look, if nothing changes before */
   async #step(): Promise<number> {
     const { kubelet, openStreams, told, clock } = this.#ports;
     this.#isRegistered();
@@ -116,16 +116,16 @@ export class Registrar {
   }
 
   async #register(incarnation: string): Promise<number> {
-    const { resource, kubelet, place, options, clock, told, registrations } = this.#ports;
+    const { resource, kubelet, sockets, options, clock, told, registrations } = this.#ports;
     this.#isRegistered = registrations.begin();
     if (this.#failures === 0) told('registering', 'the kubelet is being called');
     try {
-      await place.ensure();
+      await sockets.ensure();
       await withDeadline(
         clock,
         REGISTER_MS,
         () => new Error(`the kubelet did not answer Register within ${String(REGISTER_MS)} ms`),
-        (signal) => kubelet.register(resource, place.endpoint, options(), signal),
+        (signal) => kubelet.register(resource, sockets.endpoint, options(), signal),
         this.#halt.signal,
       );
     } catch (failure) {
@@ -144,8 +144,8 @@ export class Registrar {
   }
 
   #enter(): void {
-    const { place, usesRegistry, told } = this.#ports;
-    const problem = usesRegistry ? place.enter() : undefined;
+    const { sockets, usesRegistry, told } = this.#ports;
+    const problem = usesRegistry ? sockets.enter() : undefined;
     if (problem !== undefined) told('registering', problem);
   }
 

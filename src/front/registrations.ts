@@ -15,7 +15,7 @@ export class Registrations {
     this.#clock = clock;
   }
 
-  /** One begins. Returns what to call when the kubelet follows the list, or will not; calling it again does nothing. */
+  /** One begins. Returns the function to call when the kubelet follows the list, or will not; calling it again does nothing. */
   begin(): () => void {
     this.#underWay++;
     let isOver = false;

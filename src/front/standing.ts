@@ -1,6 +1,6 @@
-// What a kubelet is told of a resource and what its calls meet, by the state of the instance that speaks for it. Pure.
-// The idea of all rows: what the broker knows of a plugin that is away for a moment, the kubelet keeps being told, because
-// a pod that is admitted while a list is empty fails for good.
+// The kubelet's view of a resource and the treatment of its calls, by the state of the instance that speaks for it. Pure. The
+// idea of all rows: the kubelet keeps being told the last list of a plugin that is away for a moment, because a pod that is
+// admitted while a list is empty fails for good.
 import type { ResourceNow } from './ports.js';
 
 /** Where a resource stands towards the kubelet. */
@@ -30,7 +30,7 @@ const standing = (
 /** How lists of another boot are handled: told within the time of speculation, unhealthy after it, or not at all. */
 export type Speculation = 'off' | 'on' | 'over';
 
-/** The row for what is known now. */
+/** The row for the present facts. */
 export function standingOf(now: ResourceNow | undefined, speculation: Speculation): Standing {
   if (now === undefined || now.devices === 0 || now.state === 'gone' || now.state === 'rejected') {
     return standing('goodbye', 'away', 'wait');

@@ -1,9 +1,9 @@
-// The list that the kubelet is told: composed from what the plugin reported and what pods still have. Pure but for the
-// port that knows the wire.
+// The list for the kubelet: composed from the plugin's list and the devices that pods still have. Pure but for the port that
+// knows the wire.
 import type { FrontWire, ResourceNow } from './ports.js';
 import type { Standing } from './standing.js';
 
-/** The kubelet's gRPC library ends the stream at 4 MiB; what is refused here is refused visibly. */
+/** The kubelet's gRPC library ends the stream at 4 MiB; a list refused here is refused visibly. */
 export const LARGEST_LIST_BYTES = 3.5 * 1024 * 1024;
 
 /** A list as it is told. */

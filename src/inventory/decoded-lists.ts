@@ -53,8 +53,8 @@ export class DecodedLists {
   }
 
   /**
-   * The devices of a resource's list; decoded at once where they are not at hand (see {@link prepare}). In the place of a long
-   * one that came after `prepare` was asked stands the one before: whoever hears of it looks again when it is at hand.
+   * The devices of a resource's list; decoded at once where they are not at hand (see {@link prepare}). A long list that came
+   * after `prepare` was called is replaced by the one before: listeners look again when it is at hand.
    */
   of(resource: string, raw: Buffer): readonly Device[] {
     const known = this.#known.get(resource);
@@ -71,7 +71,7 @@ export class DecodedLists {
 
   /** The devices of a list, or of one that came since; a long one is only ever decoded in its turn. */
   async read(resource: string, raw: Buffer): Promise<readonly Device[]> {
-    // What could not be made in turns is told by `of`.
+    // A failure to decode is reported by `of`.
     return (this.#isAtHand(resource, raw) ? undefined : await this.#made(resource, raw)) ?? this.of(resource, raw);
   }
 
@@ -79,7 +79,7 @@ export class DecodedLists {
     return raw.length <= SHORT_BYTES || this.#known.get(resource)?.raw === raw;
   }
 
-  /** One making for all who ask meanwhile, and of the newest list that they know. */
+  /** One decoding for all callers of the meantime, and of the newest list that they know. */
   #made(resource: string, raw: Buffer): Promise<readonly Device[] | undefined> {
     const wanted = this.#wanted.get(resource);
     if (wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
@@ -93,7 +93,9 @@ export class DecodedLists {
     return ready;
   }
 
-  /** Undefined where that is not possible: told by `of`, to whoever needs the list. Others behind it are made all the same. */
+  /**
+   * Undefined where that is not possible: `of` reports it to callers that need the list. Others behind it are made all the same.
+   */
   async #decode(resource: string, wanted: Wanted): Promise<readonly Device[] | undefined> {
     wanted.hasBegun = true;
     const { raw } = wanted;

@@ -1,11 +1,11 @@
-// What the node has: the newest list of each instance, as received, and which instance speaks for a resource.
+// The offers of the node: the newest list of each instance, as received, and which instance speaks for a resource.
 import type { ListSummary } from '../model/device.js';
 import { Listeners } from '../kernel/listeners.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { Holding, ListListener, ListRefusal, ListVerdict } from '../model/device-list.js';
 import type { AdmissionSettings } from '../model/settings.js';
 
-/** What a list comes to, or why it was not accepted. */
+/** The result of decoding a list, or why it was not accepted. */
 export type Decoded =
   | { readonly ok: true; readonly summary: ListSummary; readonly sha256: string }
   | { readonly ok: false; readonly code: ListRefusal; readonly sentence: string };
@@ -13,19 +13,19 @@ export type Decoded =
 /** Decodes a list without holding up others: `decodeList` (platform/wire/list-decoder). */
 export type ListDecoder = (raw: Buffer, maxDevices: number, signal: AbortSignal) => Promise<Decoded>;
 
-/** What the inventory needs. */
+/** The ports of the inventory. */
 export interface InventoryPorts {
   readonly decode: ListDecoder;
   /** Asked for each list, because it can be reloaded: LiveConfig (config/live-config). */
   readonly live: { readonly admission: AdmissionSettings };
   readonly metrics: Metrics;
-  /** Whose an instance is, where that is neither root nor the broker's user. */
+  /** The owner of an instance, where that is neither root nor the broker's user. */
   readonly strangerOf?: (instanceId: string) => number | undefined;
 }
 
 /** Holds lists by instance; bounded by admission.maxListBytesTotal. */
 export class Inventory {
-  /** Those who hear of lists. */
+  /** The listeners of lists. */
   readonly listeners = new Listeners<ListListener>();
   readonly #ports: InventoryPorts;
   readonly #holdings = new Map<string, Holding>();

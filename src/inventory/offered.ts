@@ -1,4 +1,4 @@
-// Who speaks for which resource at this moment, worked out from lists and instances whenever somebody asks.
+// The instance that speaks for each resource at this moment, worked out from lists and instances on request.
 import type { Holding, Resource } from '../model/device-list.js';
 import type { Served, ServedResources } from '../model/device-use.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';

@@ -1,8 +1,8 @@
-// Conditions of the broker itself: what is wrong now, by what it is about: each is told once when it begins, when it changes and when it is over.
+// Conditions of the broker itself, by kind: each is reported once when it begins, when it changes and when it is over.
 import type { Log } from '../kernel/log.js';
 import type { EventSink, EventType } from '../model/event.js';
 
-/** What can be wrong, the area it belongs to, and the sentence when it is over. The checkpoint tells of itself. */
+/** The kinds of conditions, the area each belongs to, and the sentence when it is over. The checkpoint reports itself. */
 const KINDS = {
   checkpoint: { area: 'checkpoint', over: undefined },
   lock: { area: 'checkpoint', over: 'the state directory is locked' },
@@ -29,7 +29,7 @@ const EVENT_TYPES = {
   http: 'broker',
 } as const satisfies Record<(typeof KINDS)[keyof typeof KINDS]['area'], EventType>;
 
-/** What a condition is about. */
+/** The kind of a condition. */
 export type Condition = keyof typeof KINDS;
 
 /** The conditions of one broker. */
@@ -50,7 +50,7 @@ export class Conditions {
     return [...this.#now.values()];
   }
 
-  /** What they belong to, each once. */
+  /** The areas of the present conditions, each once. */
   get areas(): readonly (typeof KINDS)[Condition]['area'][] {
     return [...new Set([...this.#now.keys()].map((what) => KINDS[what].area))];
   }

@@ -2,7 +2,7 @@
 import { believable } from '../kernel/counter.js';
 import { EVENT_TYPES, type BrokerEvent, type EventFacts } from '../model/event.js';
 
-/** What a line is. */
+/** The meaning of a line. */
 export type Line =
   | { readonly kind: 'event'; readonly event: BrokerEvent }
   /** All events up to this number are in the file. */
@@ -14,7 +14,10 @@ const MAX_FACT = 256;
 
 const TYPES: ReadonlySet<unknown> = new Set(EVENT_TYPES);
 
-/** What JSON leaves as it is and a terminal acts on: people read the file with `tail`, and plugins choose what is in it. */
+/**
+ * Characters that JSON leaves as they are and a terminal acts on: people read the file with `tail`, and plugins choose parts of
+ * it.
+ */
 const UNSAFE = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** The line of an event, ended by a line feed. */
@@ -46,7 +49,7 @@ export function parseLine(line: string): Line {
   return { kind: 'event', event: isFacts(facts) ? { ...event, facts } : event };
 }
 
-/** What is no more than pictures are drawn of is left out where it makes no sense: the event is true without it. */
+/** Facts that only serve drawings are left out where they make no sense: the event is true without them. */
 function isFacts(value: unknown): value is EventFacts {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const all = Object.values(value);

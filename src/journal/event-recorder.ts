@@ -1,5 +1,5 @@
-// Tells operators what changes: every state of an instance, every change of its devices, every refusal that no plugin
-// can be named for; as events and log lines.
+// Reports changes to operators: every state of an instance, every change of its devices, every refusal that no plugin can be
+// named for; as events and log lines.
 import type { Holding, ListListener } from '../model/device-list.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
@@ -12,19 +12,19 @@ import type { Refusal, RefusalCode } from '../model/reasons.js';
 /** Ids of devices that are named in one event. */
 const SHOWN_IDS = 5;
 
-/** What is told, and to whom. */
+/** The outputs and sources of the recorder. */
 export interface EventRecorderPorts {
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** What is known of an instance, for its name. */
+  /** The facts about an instance, for its name. */
   readonly roster: {
     get(id: string): Instance | undefined;
     primaryOf(type: string, name: string): Instance | undefined;
   };
 }
 
-/** Records what happens to plugins. */
+/** Records the changes of plugins. */
 export class EventRecorder implements RosterListener, ListListener, RefusedSockets {
   readonly #ports: EventRecorderPorts;
 
@@ -32,7 +32,7 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     this.#ports = ports;
   }
 
-  /** An instance changed. Rejections are told by whoever refused. */
+  /** An instance changed. Rejections are reported by the stage that refused. */
   changed({ instance, before, reasonBefore, to }: Change): void {
     const { state, reason } = to;
     const { events, log } = this.#ports;
@@ -81,7 +81,7 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     this.#ports.log.warn('inventory.list-refused', sentence, { plugin, code });
   }
 
-  /** A registration socket was refused of which nobody could say whose it is. */
+  /** A registration socket was refused whose plugin is unknown. */
   refusedAt(socket: string, { code, message }: Refusal): void {
     const { events, log, metrics } = this.#ports;
     events.record({ type: 'refused', reason: code, socket, message });

@@ -1,4 +1,4 @@
-// Somebody who reads events as they happen. Slow readers are ended, never waited for.
+// A reader of events as they happen. Slow readers are ended, never waited for.
 import type { BrokerEvent } from '../model/event.js';
 
 /** Events that a reader may be behind. */
@@ -22,7 +22,7 @@ export class Follower {
     this.#wake?.();
   }
 
-  /** Ends the reading after what was given, with an error if there is one. */
+  /** Ends the reading after the events already given, with an error if there is one. */
   end(failure?: Error): void {
     this.#end ??= { failure };
     this.#wake?.();

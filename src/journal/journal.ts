@@ -1,5 +1,5 @@
-// Where everything that happens is told: numbered, kept in memory for whoever asks, followed by whoever watches, and
-// written to a file that outlives the broker.
+// The journal of all events: numbered, kept in memory for queries, followed by watchers, and written to a file that outlives the
+// broker.
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
@@ -13,7 +13,7 @@ import { BROKER, Timeline } from './timeline.js';
 
 /** The end of the file, read at start to learn the last number. */
 const TAIL_BYTES = 64 * 1024;
-/** Above what the kept events of 1,024 plugins take; of a file that somebody let grow, the end is what counts. */
+/** Above the kept events of 1,024 plugins; of a longer file, its end counts. */
 const FILE_BYTES = 16 * 1024 * 1024;
 /**
  * Numbers left out after a life that did not end well: its last events may have been seen by somebody and yet not be in
@@ -28,7 +28,7 @@ const SLICE = 500;
 const MAX_EARLY = 1000;
 const MAX_FOLLOWERS = 64;
 
-/** What the journal needs. */
+/** The ports of the journal. */
 export interface JournalPorts {
   readonly file: JournalFile;
   readonly clock: Clock;
@@ -68,7 +68,7 @@ export class Journal implements EventSink {
   }
 
   /**
-   * Finds out with which number to go on, and gives numbers to what was told so far. Never rejects.
+   * Finds the number to go on with, and numbers the events recorded so far. Never rejects.
    *
    * @param eventSeq the highest number that the checkpoint knows
    */
@@ -169,7 +169,7 @@ export class Journal implements EventSink {
   }
 
   /**
-   * Tells what was only counted, ends the readers and writes what is not in the file yet, for at most `limitMs`. Never
+   * Reports counted repeats, ends the readers and writes the events that are not in the file yet, for at most `limitMs`. Never
    * rejects.
    */
   async close(limitMs: number): Promise<void> {
@@ -204,7 +204,7 @@ export class Journal implements EventSink {
     for (const follower of this.#followers) follower.push(event);
   }
 
-  /** A disk that hangs keeps nobody from being served; what was in the file stays there. */
+  /** A disk that hangs keeps nobody from being served; older events stay in its file. */
   #inTime<T>(read: () => Promise<T>): Promise<T> {
     const late = (): Error => new Error(`the disk did not give them within ${READ_MS} ms`);
     return withDeadline(this.#ports.clock, READ_MS, late, read);

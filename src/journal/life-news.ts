@@ -1,9 +1,9 @@
-// What is told of the life of the broker itself: that it started, that the plugins of the checkpoint were heard of, that it stops.
+// The events of the broker's own life: it started, the plugins of the checkpoint were heard of, it stops.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { Journal } from './journal.js';
 
-/** What it is told with. */
+/** The ports of these events. */
 export interface LifeNewsPorts {
   readonly log: Log;
   readonly journal: Journal;

@@ -1,4 +1,4 @@
-// What the journal needs of the disk.
+// The ports of the journal to the disk.
 
 /** The file of events. Nobody waits for it: events are a record, not a promise. */
 export interface JournalFile {

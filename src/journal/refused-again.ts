@@ -1,5 +1,5 @@
-// Plugins that are refused again and again: each refusal is an event of its own, and a status that counts states would
-// say that all is well, because who never came in has no state.
+// Plugins that are refused again and again: each refusal is an event of its own, and a status that counts states would say that
+// all is well, because a plugin that never came in has no state.
 import type { Clock } from '../kernel/clock.js';
 import type { EventDraft, EventSink } from '../model/event.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
@@ -9,7 +9,7 @@ import { cutDraft } from './cut-draft.js';
 
 /** Refusals in a row from which on it is again and again. */
 const MANY = 3;
-/** Whose last refusal is older than this has given up. */
+/** A plugin whose last refusal is older than this has given up. */
 const OVER_AFTER_MS = 10 * 60_000;
 /** Plugins and sockets that are counted; of more, those that were silent longest are forgotten. */
 const MOST_COUNTED = 1024;
@@ -47,14 +47,14 @@ export class RefusedAgain implements EventSink {
     const event = cutDraft(draft);
     const { plugin = '', socket = '' } = event;
     const key = plugin === '' ? socket : plugin;
-    // It came in, whoever was refused before.
+    // It came in, whichever callers were refused before.
     if (event.type === 'registered' || event.reason === 'confirmed') this.#rows.delete(key);
     if (event.type !== 'refused') return;
     const now = this.#clock.mono();
     const stranger = event.uid === undefined ? undefined : strangerUser(event.uid, this.#facts);
     const row = this.#rows.get(key) ?? { refusals: 0, sinceMs: now, lastMs: now, draft: event, stranger };
     if (now - row.lastMs > OVER_AFTER_MS) Object.assign(row, { refusals: 0, sinceMs: now, draft: event });
-    // Repeated callers are soon refused for calling too often; the reason before that says what is wrong.
+    // Repeated callers are soon refused for calling too often; the reason before that names the mistake.
     const isNews = !isOfTime(event.reason ?? '') || isOfTime(row.draft.reason ?? '');
     if (stranger === undefined) row.stranger = undefined;
     Object.assign(row, { refusals: row.refusals + 1, lastMs: now, draft: isNews ? event : row.draft });

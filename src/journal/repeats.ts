@@ -59,7 +59,7 @@ export class Repeats {
     }
   }
 
-  /** Ends all windows, telling what was only counted so far. */
+  /** Ends all windows, reporting the repeats counted so far. */
   flush(): void {
     for (const [key, window] of [...this.#windows]) this.#end(key, window);
   }

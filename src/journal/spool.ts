@@ -13,7 +13,7 @@ const RETRY_MS = 5000;
 const MAX_WAITING = 2000;
 /** The file is made small at this size, or at twice what it was after the last time. */
 const MAX_BYTES = 4 * 1024 * 1024;
-/** The same, for a file that was never read: what it held is lost then. */
+/** The same, for a file that was never read: its events are lost then. */
 const LAST_RESORT_BYTES = 16 * MAX_BYTES;
 /** Events encoded without a pause. */
 const SLICE = 500;
@@ -39,7 +39,7 @@ export class Spool {
     this.#kept = kept;
   }
 
-  /** What the file held is in memory now, so that it may be made small. */
+  /** The events of the file are in memory now, so that it may be made small. */
   found(bytes: number): void {
     this.#bytes += bytes;
     this.#limit = MAX_BYTES;
@@ -54,7 +54,7 @@ export class Spool {
     this.#schedule(GATHER_MS);
   }
 
-  /** Writes what waits and a last line, and nothing after that. Rejects when the disk does not take it. */
+  /** Writes waiting events and a last line, and nothing after that. Rejects when the disk does not take it. */
   async close(seq: number): Promise<void> {
     this.#isClosed = true;
     this.#alarm?.cancel();
@@ -81,7 +81,7 @@ export class Spool {
   }
 
   async #append(events: BrokerEvent[], end: string): Promise<boolean> {
-    // A line of its own, whatever a crash left at the end; empty lines are skipped when the file is read.
+    // A line of its own, even if a crash left half a line at the end; empty lines are skipped when the file is read.
     const text = (this.#isTorn ? '\n' : '') + events.map(eventLine).join('') + end;
     this.#isTorn = true;
     try {
@@ -95,7 +95,7 @@ export class Spool {
     return true;
   }
 
-  /** Writes what is kept in memory as a new file; that includes all that waits now. */
+  /** Writes the events in memory as a new file; that includes all that wait now. */
   async #shrink(): Promise<boolean> {
     const events = this.#kept();
     const last = events.at(-1)?.seq ?? 0;

@@ -2,10 +2,10 @@
 import { writtenBytes } from '../kernel/written.js';
 import type { BrokerEvent, EventType } from '../model/event.js';
 
-/** Kept of each plugin, and bytes of them as they are written: more than what happens to an honest one takes. */
+/** Kept of each plugin, and bytes of them as they are written: more than the life of an honest one takes. */
 const PER_PLUGIN = 50;
 const BYTES_PER_PLUGIN = 32 * 1024;
-/** What an event takes beside its texts. */
+/** The bytes of an event beside its texts. */
 const BYTES_BESIDE = 150;
 /** Kept of all together, so that a reader who follows may be a little late. */
 const RECENT = 1000;
@@ -16,8 +16,8 @@ const MOST_FOUND = 500;
 /** Plugins with events; those that were silent longest are forgotten first. */
 const MAX_PLUGINS = 2048;
 /**
- * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are
- * apart, so that they make nobody forgotten who did come in.
+ * Names that were refused and never came in, which anybody may invent: how many have events, and bytes of each. They are apart,
+ * so that they displace no plugin that did come in.
  */
 const MAX_OUTSIDERS = 256;
 const BYTES_PER_OUTSIDER = 8 * 1024;

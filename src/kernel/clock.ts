@@ -5,13 +5,16 @@ export interface Alarm {
   cancel(): void;
 }
 
-/** The two times a daemon needs: one for people, one for differences. They must never be mixed. `systemClock` (platform/time/system-clock) has them. */
+/**
+ * The two times a daemon needs: one for people, one for differences. They must never be mixed. `systemClock`
+ * (platform/time/system-clock) has them.
+ */
 export interface Clock {
   /** Milliseconds since the epoch, for records and messages. Steps when the machine's clock is set. */
   wall(): number;
   /** Milliseconds on a scale that only grows, for every difference, deadline and rate. */
   mono(): number;
-  /** Calls `ring` once after `delayMs` (clamped to what a timer can hold). Does not keep the process alive. */
+  /** Calls `ring` once after `delayMs` (clamped to the range of a timer). Does not keep the process alive. */
   alarm(delayMs: number, ring: () => void): Alarm;
 }
 
@@ -43,7 +46,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
  * Runs `work` with a signal that aborts after `limitMs` or together with `outer`.
  *
  * @param onTime builds the error that the signal carries when time ran out
- * @returns what `work` resolves with; its rejection is passed on
+ * @returns the result of `work`; its rejection is passed on
  */
 export async function withDeadline<T>(
   clock: Clock,
@@ -78,7 +81,7 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** Turns whatever was thrown or given as an abort reason into an Error. */
+/** Turns a thrown value or an abort reason into an Error. */
 export function asError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   return typeof thrown === 'string' ? new Error(thrown) : new Error('aborted', { cause: thrown });

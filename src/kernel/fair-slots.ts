@@ -42,7 +42,7 @@ export class FairSlots {
   /**
    * Waits for a slot.
    *
-   * @param owner whose share it is of, a uid for example
+   * @param owner of the share, a uid for example
    * @returns gives it back; idempotent
    * @throws the signal's reason when it aborts before
    */
@@ -101,7 +101,7 @@ export class FairSlots {
       for (const [owner, queue] of [...this.#waiting]) {
         if (!this.#mayStart(owner)) continue;
         const next = queue.shift();
-        // Whoever had its turn comes after the others.
+        // An owner that had its turn comes after the others.
         this.#waiting.delete(owner);
         if (queue.length > 0) this.#waiting.set(owner, queue);
         hasStarted ||= next !== undefined;

@@ -1,6 +1,6 @@
-// Looks and attempts whose failure says all there is to know: what is meant is gone, somebody else's, or none of its kind.
+// Looks and attempts whose failure needs no explanation: the target is gone, or belongs to another, or is of another kind.
 
-/** What a look gives; undefined where it fails. */
+/** The result of a look; undefined where it fails. */
 export function ifPossible<T>(look: () => T): T | undefined {
   try {
     return look();

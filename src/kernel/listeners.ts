@@ -1,10 +1,10 @@
-// Those who hear of something, in a fixed order.
+// Listeners, in a fixed order.
 
 /** An ordered list of listeners. */
 export class Listeners<Listener> {
   #all: readonly Listener[] = [];
 
-  /** Adds listeners at the end: they are told after those who came before. */
+  /** Adds listeners at the end: they are told after those that were added before. */
   follow(...listeners: readonly Listener[]): void {
     this.#all = [...this.#all, ...listeners];
   }

@@ -7,8 +7,8 @@ export type LogValue = string | number | boolean | undefined | readonly string[]
 export type LogFields = Readonly<Record<string, LogValue>>;
 
 /**
- * error: a person should act. warn: we coped. info: life cycle and verdicts. debug: the rest.
- * `openLog` (platform/log/pino-log) makes it. `event` is a stable `stage.thing-done` name; `message` is one sentence: which plugin, what happened, what now.
+ * error: a person should act. warn: we coped. info: life cycle and verdicts. debug: the rest. `openLog` (platform/log/pino-log)
+ * makes it. `event` is a stable `stage.thing-done` name; `message` is one sentence: the plugin, the fact, the next step.
  */
 export interface Log {
   error(event: string, message: string, fields?: LogFields): void;

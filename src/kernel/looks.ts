@@ -1,40 +1,40 @@
-// Looks at paths, or at what is known by them, a little at a time: who fills a directory, or makes and removes thousands of
-// files in it, shall not hold up everything else for as long as it takes to look at all of them.
+// Looks at paths, or at the entries of directories, a little at a time: a user that fills a directory, or makes and removes
+// thousands of files in it, must not hold up everything else for as long as it takes to look at all of them.
 import type { Alarm, Clock } from './clock.js';
 import { Pace } from './pace.js';
 
 /** Time spent on looks before everything else has a turn, milliseconds. */
 const SLICE_MS = 3;
-/** Looking that is done as fast as it can: a hundred plugins that appear at once. What is more takes this share of the time. */
+/** Looking that is done as fast as it can: a hundred plugins that appear at once. More than that takes this share of the time. */
 const BURST_MS = 60;
 const SHARE = 0.2;
 /** Between two slices while looking is slowed down. */
 const SLOWED_MS = 10;
-/** Of what looks take beyond their share, this much is waited for: one on a disk that hangs does not end all others. */
+/** Of the time that looks take beyond their share, this much is waited for: one on a disk that hangs does not end all others. */
 const MOST_DEBT_MS = 400;
 /** Within this a look belongs to the turn of the one before. */
 const SAME_TURN_MS = 1;
-/** Paths of one group that wait; what is more is found by the rescan. */
+/** Paths of one group that wait; the rescan finds the others. */
 const MOST_WAITING = 4096;
 
-/** The group of those who are looked at because everything is. */
+/** The group of paths that a look at everything reaches. */
 const ALL = '';
 
-/** What looks are made of. */
+/** The ports of looks. */
 export interface LooksPorts {
   readonly clock: Clock;
   /** Looks; `isHint`: something was said of this very path. */
   readonly look: (path: string, isHint: boolean) => void;
-  /** Whose looks wait for each other: groups take turns. Not empty. */
+  /** The group of a path: groups take turns. Not empty. */
   readonly groupOf: (path: string) => string;
   /** The group that waits for no other. */
   readonly first?: string;
 }
 
-/** What waits of one group. Events and directories take turns. */
+/** The waiting paths of one group. Events and directories take turns. */
 interface Queue {
   readonly paths: Set<string>;
-  /** By directory, what is left of its entries: read as they are looked at, since there may be any number of them. */
+  /** By directory, the rest of its entries: read as they are looked at, since there may be any number of them. */
   readonly directories: Map<string, Iterator<string | undefined>>;
   isDirectoryNext: boolean;
 }
@@ -63,7 +63,7 @@ export class Looks {
   }
 
   /**
-   * Looks at what is in a directory as if something was said of each of it. Asked for anew, it begins anew.
+   * Looks at each entry of a directory as if an event had named it. Asked for anew, it begins anew.
    *
    * @param entries paths; undefined where an entry is nothing to look at
    */
@@ -90,7 +90,7 @@ export class Looks {
     this.#begin();
   }
 
-  /** Forgets what waits. */
+  /** Forgets waiting paths. */
   stop(): void {
     this.#later?.cancel();
     this.#later = undefined;

@@ -1,6 +1,9 @@
-// What is counted, as a port. Gauges are not here: they are computed from the truth when somebody asks.
+// Counters and durations, as a port. Gauges are not here: they are computed from the actual state on request.
 
-/** Counters and durations of the daemon (docs/specification.md#metrics-and-health). Label values given here are already bounded. BrokerMetrics (platform/metrics/broker-metrics). */
+/**
+ * Counters and durations of the daemon (docs/specification.md#metrics-and-health). Label values given here are already bounded.
+ * BrokerMetrics (platform/metrics/broker-metrics).
+ */
 export interface Metrics {
   /** A registration ended. `result`: accepted or refused; `reason`: a code of the table, or empty. */
   registration(type: string, result: 'accepted' | 'refused', reason: string): void;

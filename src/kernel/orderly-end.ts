@@ -20,7 +20,7 @@ export class OrderlyEnd {
     }
   }
 
-  /** What did not end, and why; undefined when everything has. */
+  /** The parts that did not end, and why; undefined when all have. */
   get left(): string | undefined {
     return this.#left.length === 0 ? undefined : this.#left.join('; ');
   }

@@ -1,10 +1,10 @@
-// How fast something may go on: work is booked with what it costs, and waits until that is paid. It is the leaky bucket in
-// the form of virtual scheduling (ITU-T I.371): one number, no timer.
+// The rate of some work: each piece is booked with its cost, and waits until that is paid. It is the leaky bucket in the form of
+// virtual scheduling (ITU-T I.371): one number, no timer.
 
 /**
- * The longest time that anybody rests, or waits for a debt to be paid, because of what work took. A process that is stopped
- * (SIGSTOP, the freezer of control groups) is not told so, and the monotonic clock runs on: the work of that moment seems to
- * have taken all the time, for which nobody is to wait some times over.
+ * The longest time that anybody rests, or waits for a debt to be paid, because of the time that work took. A process that is
+ * stopped (SIGSTOP, the freezer of control groups) is not told so, and the monotonic clock runs on: the work of that moment seems
+ * to have taken all the time, for which nobody is to wait some times over.
  */
 const MOST_REST_MS = 5000;
 
@@ -21,8 +21,8 @@ export class Pace {
   #fullAt = -Infinity;
 
   /**
-   * @param burstMs what can be spent at once after a pause, in milliseconds of earning
-   * @param aheadMs what can be booked beyond that at most; more is booked for nothing
+   * @param burstMs the spending at once after a pause, in milliseconds of earning
+   * @param aheadMs the booking beyond that at most; more is booked for nothing
    */
   constructor(burstMs: number, aheadMs = Infinity) {
     this.#burstMs = burstMs;
@@ -41,7 +41,7 @@ export class Pace {
     return waitMs;
   }
 
-  /** Takes back what was booked for work that is not done. */
+  /** Takes back the booking of work that is not done. */
   giveBack(costMs: number): void {
     this.#fullAt -= costMs;
   }

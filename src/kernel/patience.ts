@@ -1,11 +1,11 @@
-// Work that may hang for ever, such as on a disk or a mount that does not answer: whoever waits for it has a deadline.
+// Work that may hang for ever, such as on a disk or a mount that does not answer: each waiter has a deadline.
 import { withDeadline, type Clock } from './clock.js';
 
 /** Work on one part of the file system that may never answer. */
 export class Patience {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  /** What took too long and may never end; nothing more is begun until it does, because each holds a thread of the pool. */
+  /** Work that took too long and may never end; nothing more is begun until it does, because each holds a thread of the pool. */
   #hanging: Promise<unknown> | undefined;
 
   /** @param limitMs how long anybody waits for one piece of work */

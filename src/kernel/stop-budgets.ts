@@ -2,7 +2,7 @@
 // have their time, and so that a machine which is late with everything is not late with the end.
 import type { Clock } from './clock.js';
 
-/** After this the process ends, whatever goes on: 5 s less what a busy machine is late. */
+/** After this the process ends in any case: 5 s less the delay of a busy machine. */
 const END_MS = 4700;
 /** Calls in flight have no longer than this. */
 const CALLS_MS = 3000;
@@ -10,7 +10,7 @@ const CALLS_MS = 3000;
 const CONNECTIONS_MS = 400;
 /** Calls and the last write of the checkpoint share this; the last events come after it. */
 const STEPS_MS = 3800;
-/** What is not on disk this long after the first write was begun is given up. */
+/** Changes not on disk this long after the first write was begun are given up. */
 const WRITING_MS = 3000;
 /** Of that the checkpoint takes no more than this, so that the last events have their time. */
 const FLUSH_MS = 2500;
@@ -19,7 +19,9 @@ const LINGER_UNTIL_MS = 12_500;
 /** After that, the last answers and lines. */
 const AFTER_LINGER_MS = 1500;
 
-/** So many milliseconds from now on, on the monotonic clock, for steps that share them: what one takes the next does not have. */
+/**
+ * So many milliseconds from now on, on the monotonic clock, for steps that share them: the time of one step is lost to the next.
+ */
 export class Budget {
   readonly #clock: Clock;
   readonly #until: number;
@@ -29,11 +31,7 @@ export class Budget {
     this.#until = clock.mono() + limitMs;
   }
 
-  /**
-   * What is left for the next step.
-   *
-   * @param atMost milliseconds that the step may take where more is left
-   */
+  /** The milliseconds left for the next step. @param atMost milliseconds that the step may take where more is left */
   leftMs(atMost = Infinity): number {
     return Math.min(atMost, Math.max(0, this.#until - this.#clock.mono()));
   }
@@ -81,7 +79,7 @@ export class StopBudgets {
     return lingerMs;
   }
 
-  /** Milliseconds until the end comes, whatever goes on. @param atMost what a last step may take of them */
+  /** Milliseconds until the certain end. @param atMost of them that a last step may take */
   endMs(atMost?: number): number {
     return this.#end.leftMs(atMost);
   }

@@ -1,4 +1,4 @@
-// What every larger part of the program is given.
+// The ports of every larger part of the program.
 import type { Clock } from './clock.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';

@@ -14,7 +14,7 @@ export class Until {
   /**
    * Runs `work` with a signal that aborts together with either of the two, and with its reason.
    *
-   * @returns what `work` resolves with; its rejection is passed on
+   * @returns the result of `work`; its rejection is passed on
    */
   async or<T>(brief: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();

@@ -1,9 +1,9 @@
-// How long a text is where it is written as JSON: what others spell is bounded by that, because a control character that is
-// one byte on the wire takes six in a file.
+// The length of a text as JSON: foreign spellings are bounded by it, because a control character that is one byte on the wire
+// takes six in a file.
 
 import { cut } from './cut.js';
 
-/** What a character takes that JSON writes as `\u0001`; all that is not plain ASCII is counted so, whatever it takes. */
+/** The length of a character that JSON writes as `\u0001`; all that is not plain ASCII is counted so. */
 const ESCAPED = 6;
 /** A quote or a backslash. */
 const MARKED = 2;

@@ -12,18 +12,18 @@ export async function lastEvents(admin: AdminClient): Promise<readonly BrokerEve
   return last;
 }
 
-/** Bounds of a rule; what travels as JSON has no Infinity. */
+/** Bounds of a rule; JSON has no Infinity. */
 export function bounds(times: number | undefined, forMs: number | undefined): { times: number; forMs: number } {
   return { times: times ?? Number.MAX_SAFE_INTEGER, forMs: forMs ?? Number.MAX_SAFE_INTEGER };
 }
 
-/** Whether a value has what is named, or is as a function asks. */
+/** Whether a value has the named members, or satisfies a function. */
 export function matches<T extends object>(value: T, is: Partial<T> | ((value: T) => boolean)): boolean {
   if (typeof is === 'function') return is(value);
   return (Object.keys(is) as (keyof T)[]).every((key) => value[key] === is[key]);
 }
 
-/** What is waited for, for an error. */
+/** The awaited members, for an error. */
 export function wanted(is: object): string {
   return typeof is === 'function' ? 'as the function asks' : JSON.stringify(is);
 }

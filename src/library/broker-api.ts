@@ -1,4 +1,4 @@
-// What programs give and get that start a broker (docs/library.md). Views are the shapes of `-o json`.
+// The API for programs that start a broker (docs/library.md). Views are the shapes of `-o json`.
 import type { BrokerEvent, EventType } from '../model/event.js';
 import type { PluginState } from '../model/plugin.js';
 import type { Reason, RefusalCode } from '../model/reasons.js';
@@ -36,7 +36,7 @@ export interface WaitOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Which events are meant: what is not named is not asked for. */
+/** Selects events: members that are absent select all. */
 export interface EventFilter {
   /** Number of the first one, 0 unless said. */
   readonly since?: number;
@@ -53,7 +53,7 @@ export type ResourceMatch =
 /** How a plugin is to be. */
 export type PluginMatch = Partial<Pick<PluginView, 'state' | 'reason' | 'type'>> | ((plugin: PluginView) => boolean);
 
-/** What can be listened to. */
+/** The events of a broker. */
 export interface BrokerEvents {
   readonly event: BrokerEvent;
   readonly phase: BrokerView['phase'];
@@ -84,7 +84,7 @@ export interface RefuseRule {
   readonly times?: number;
   /** None after so many milliseconds from the first. */
   readonly forMs?: number;
-  /** What the refusal says of coming back. */
+  /** When to come back, as the refusal says. */
   readonly retryAfterMs?: number;
 }
 
@@ -118,7 +118,7 @@ export interface Broker extends AsyncDisposable {
   forget(plugin: PluginRef): Promise<void>;
   /** Events from the first one on, oldest first, across restarts, until it is stopped or the wait is over. */
   events(filter?: EventFilter & WaitOptions): AsyncIterable<BrokerEvent>;
-  /** Listens from now on; what a listener throws is lost. */
+  /** Listens from now on; an exception of a listener is lost. */
   on<K extends keyof BrokerEvents>(name: K, listener: (event: BrokerEvents[K]) => void): Disposable;
   /** Waits until a resource is as said, `ready` unless said. @throws WaitError */
   waitForResource(name: string, is?: ResourceMatch, options?: WaitOptions): Promise<ResourceView>;
@@ -127,14 +127,14 @@ export interface Broker extends AsyncDisposable {
   waitForEvent(filter: EventFilter, options?: WaitOptions): Promise<BrokerEvent>;
   record(resource: string): Recording;
 
-  /** Stops it for good and removes what is temporary. Idempotent, and safe while it starts. */
+  /** Stops it for good and removes its temporary files. Idempotent, and safe while it starts. */
   stop(): Promise<void>;
   /** SIGKILL at this instant, which may be before a first list is on disk; `start` brings it back. */
   kill(): Promise<void>;
   start(options?: Pick<BrokerOptions, 'bootId' | 'config'>): Promise<void>;
   /**
-   * Ends it and starts it again. `kill` is SIGKILL as soon as what is served is on disk, at most 2.5 s later: what was
-   * promised to plugins is what a restart is tested for.
+   * Ends it and starts it again. `kill` is SIGKILL as soon as the served state is on disk, at most 2.5 s later: a restart is
+   * tested for the promises made to plugins.
    */
   restart(how?: 'clean' | 'kill', options?: RestartOptions): Promise<void>;
   /** kubelet.sock goes and comes. */
@@ -149,7 +149,7 @@ export interface Broker extends AsyncDisposable {
   delayAnswers(ms: number, plugin?: PluginRef): Disposable;
 }
 
-/** What a BrokerError is about. */
+/** The kinds of BrokerErrors. */
 export type BrokerErrorCode =
   | 'START_FAILED'
   | 'CONFIG_INVALID'
@@ -161,11 +161,11 @@ export type BrokerErrorCode =
   | 'TIMEOUT'
   | 'UNSUPPORTED';
 
-/** Something did not work; `code` says what. */
+/** An operation failed; `code` names the kind. */
 export class BrokerError extends Error {
   override readonly name: string = 'BrokerError';
   readonly code: BrokerErrorCode;
-  /** One sentence each: what is wrong with a configuration, or the last lines of the log. */
+  /** One sentence each: the problems of a configuration, or the last lines of the log. */
   readonly problems: readonly string[];
 
   constructor(code: BrokerErrorCode, message: string, problems: readonly string[] = []) {
@@ -175,10 +175,10 @@ export class BrokerError extends Error {
   }
 }
 
-/** A wait that ended without what was waited for; its message tells what was there instead. */
+/** A wait that ended without its condition; its message describes the actual state. */
 export class WaitError extends BrokerError {
   override readonly name: string = 'WaitError';
-  /** What the broker says of it. */
+  /** The broker's explanation. */
   readonly explain: ExplainView | undefined;
   /** The last events of it. */
   readonly events: readonly BrokerEvent[];

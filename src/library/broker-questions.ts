@@ -1,4 +1,4 @@
-// What is asked of a broker, on its admin socket, as the command line asks it; errors are BrokerErrors.
+// The questions to a broker, on its admin socket, as the command line asks them; errors are BrokerErrors.
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
 import { AdminClient, type MeantPlugin } from '../platform/grpc/admin-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
@@ -77,7 +77,7 @@ function passes(event: BrokerEvent, { type, reason, plugin, message }: EventFilt
   return message === undefined || message.test(event.message);
 }
 
-/** What an admin call threw, for a program. */
+/** The error of an admin call, for a program. */
 function asBrokerError(thrown: unknown): unknown {
   if (thrown instanceof Unreachable) return new BrokerError('NOT_RUNNING', thrown.message);
   if (!(thrown instanceof AdminFailure)) return thrown;

@@ -9,14 +9,14 @@ import type { Broker, ConfigInput } from './broker-api.js';
 /** Longest temporary root, in bytes: a socket's name of 40 still fits below device-plugins/. */
 const LONGEST_ROOT = 50;
 const PREFIX = 'pb-';
-/** What mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
+/** The part that mkdtemp(3) adds to the directory: a slash, our prefix and six letters. */
 const TEMPORARY_NAME_BYTES = 1 + PREFIX.length + 6;
 
 /** Where a broker of the library lives. */
 export interface BrokerRoot {
   readonly root: string;
   readonly isTemporary: boolean;
-  /** What `--config` is to name. */
+  /** The file for `--config`. */
   readonly configFile: string;
 }
 
@@ -36,8 +36,10 @@ export function makeRoot(wanted: string | undefined): BrokerRoot {
 export function pathsBelow(root: string): Broker['paths'] {
   const devicePlugins = path.join(root, 'device-plugins');
   return {
-    ...{ devicePlugins, kubeletSocket: path.join(devicePlugins, 'kubelet.sock') },
-    ...{ registry: path.join(root, 'plugins_registry'), plugins: path.join(root, 'plugins') },
+    devicePlugins,
+    kubeletSocket: path.join(devicePlugins, 'kubelet.sock'),
+    registry: path.join(root, 'plugins_registry'),
+    plugins: path.join(root, 'plugins'),
     adminSocket: path.join(root, 'broker.sock'),
   };
 }
@@ -50,7 +52,7 @@ export function writeConfig({ configFile }: BrokerRoot, config: ConfigInput | st
   return configFile;
 }
 
-/** Removes what is ours. Idempotent. */
+/** Removes our files. Idempotent. */
 export function removeRoot({ root, isTemporary, configFile }: BrokerRoot): void {
   if (isTemporary) removeTree(root);
   else rmSync(configFile, { force: true });

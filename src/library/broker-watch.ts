@@ -1,4 +1,4 @@
-// What a broker tells while it lives: its plugins at each change, its events, for those who listen and those who wait.
+// The news of a living broker: its plugins at each change and its events, for listeners and waiters.
 import type { LifeEnd } from '../platform/process/broker-child.js';
 import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
 import type { PluginState } from '../model/plugin.js';
@@ -34,7 +34,7 @@ export class BrokerWatch {
     if (news.kind === 'stream') this.streams[news.is === 'up' ? 'add' : 'delete'](news.socket);
     if (news.kind === 'streams-broken') for (const hear of this.#broken) hear(news);
     if (news.kind === 'phase') this.#phaseIs(news.phase);
-    // What is true before it serves is told to nobody.
+    // Changes before it serves are told to nobody.
     if (this.#isOpen) for (const recording of this.#recordings) recording.take(news.at, this.#plugins);
     this.#happened();
   }
@@ -49,13 +49,13 @@ export class BrokerWatch {
     this.#happened();
   }
 
-  /** Tells those who listen. */
+  /** Calls the listeners. */
   tell<K extends keyof BrokerEvents>(name: K, event: BrokerEvents[K]): void {
     for (const listener of this.#listeners.get(name) ?? []) {
       try {
         listener(event as never);
       } catch {
-        // What a listener throws is its author's.
+        // An exception of a listener is its author's.
       }
     }
   }

@@ -16,7 +16,7 @@ const LINES_SHOWN = 10;
 /** Marks the daemon in the list of processes. */
 const MARK = 'PLUGIN_BROKER_LIBRARY';
 
-/** Who hears of lives. */
+/** The listener of lives. */
 export interface LivesListener {
   readonly news: (news: BrokerNews) => void;
   readonly exit: (end: LifeEnd) => void;
@@ -109,7 +109,7 @@ export class Lives {
     if (!isInTime) throw new BrokerError('EXITED', `the broker did not end within ${STOP_MS / 1000} s of ${signal}`);
   }
 
-  /** Ends it for good and removes what is ours. */
+  /** Ends it for good and removes our files. */
   stop(): Promise<void> {
     this.#stopped ??= this.end('SIGTERM').finally(() => {
       process.off('exit', this.#onProcessExit);
@@ -194,7 +194,7 @@ export class Lives {
 /** Of every wait, where nobody says otherwise. */
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** What a line of the log says; of a line that is no JSON, all. */
+/** The message of a log line; the whole line where it is no JSON. */
 function messageOf(line: string): string {
   try {
     const { msg } = JSON.parse(line) as { msg?: unknown };

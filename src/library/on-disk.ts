@@ -1,4 +1,5 @@
-// What a broker serves is on its disk a moment later: a registration before the plugin is answered, its first list after that.
+// Waits for the served state on disk, which comes a moment later: a registration before the plugin is answered, its first list
+// after that.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Broker } from './broker-api.js';

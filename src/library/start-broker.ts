@@ -1,4 +1,4 @@
-// `startBroker`: a broker of its own for a program, as a child process, with what tests do to it.
+// `startBroker`: a broker of its own for a program, as a child process, with controls for tests.
 import { rmSync } from 'node:fs';
 import type { BrokerEvent } from '../model/event.js';
 import type { Fault } from '../model/fault-port.js';

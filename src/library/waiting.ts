@@ -2,7 +2,7 @@
 import { asError } from '../kernel/clock.js';
 import { BrokerError, type WaitOptions } from './broker-api.js';
 
-/** What no change tells of, such as a later clock, is seen this much later. */
+/** A condition that no change reports, such as a later clock, is seen this much later. */
 const LOOK_MS = 200;
 
 /** One wait. */
@@ -16,7 +16,7 @@ export interface Wait<T> {
   readonly inVain: (code: 'TIMEOUT' | 'NOT_RUNNING') => Promise<Error>;
 }
 
-/** Waits. @throws what `inVain` gives, the signal's reason, or what a look throws */
+/** Waits. @throws the error of `inVain`, the signal's reason, or the error of a look */
 export async function waitFor<T>(
   wait: Wait<T>,
   { timeoutMs, signal }: Required<Pick<WaitOptions, 'timeoutMs'>> & WaitOptions,

@@ -12,13 +12,13 @@ type StatusName =
   | 'RESOURCE_EXHAUSTED'
   | 'UNAVAILABLE';
 
-/** What the table says of a refused call at alloc.sock. */
+/** The table's row of a refused call at alloc.sock. */
 export interface AllocationRefusalSpec {
   /** The status on the wire. */
   readonly status: StatusName;
-  /** What it means, in one line. */
+  /** Its meaning, in one line. */
   readonly about: string;
-  /** What to do. */
+  /** The remedy. */
   readonly remedy: string;
 }
 
@@ -147,7 +147,7 @@ export interface AllocationRefusal {
   readonly retryAfterMs?: number;
 }
 
-/** Why a lease is in its state, or why it ended: what it means, and what to do. */
+/** The reasons for a lease's state, or for its end: the meaning, and the remedy. */
 export const LEASE_REASONS = {
   'device-unhealthy': ['A device of the lease is not healthy any more.', 'Look at the plugin and the device.'],
   'device-missing': [
@@ -159,7 +159,7 @@ export const LEASE_REASONS = {
     'Load the driver; after a boot some make their nodes late.',
   ],
   'answer-lost': [
-    'The file with what plugins answered for the lease is missing or damaged.',
+    "The file with the plugins' answers for the lease is missing or damaged.",
     'Ask again with the same key: the plugins are asked once more for the same devices.',
   ],
   'plugin-gone': [

@@ -1,6 +1,6 @@
 // When a call may be taken up that a peer makes, where calls of one process or user come in turns.
 
-/** The turns of those who share them. CallPaces (flood/call-paces) gives them. */
+/** The turns of callers that share them. CallPaces (flood/call-paces) gives them. */
 export interface CallTurns {
   /** Takes a turn that is free now; false: there is none, and a call that waits has one by `book`. */
   take(): boolean;

@@ -1,11 +1,11 @@
-// The closed table of reasons for which the border ends a connection (docs/specification.md#the-border-of-a-socket). Each code is stable, is logged once
-// per peer, counted, shown in events, and says what to do.
+// The closed table of reasons for which the border ends a connection (docs/specification.md#the-border-of-a-socket). Each code is
+// stable, is logged once per peer, counted, shown in events, and has its remedy.
 
-/** What the table says of one code. */
+/** The row of one code. */
 export interface ConnectionEndSpec {
-  /** What it means, in one line. */
+  /** Its meaning, in one line. */
   readonly about: string;
-  /** What the operator or the plugin's author can do. */
+  /** The remedy for the operator or the plugin's author. */
   readonly remedy: string;
 }
 
@@ -80,10 +80,10 @@ export const CONNECTION_ENDS = {
   ),
   CONNECTIONS_TOTAL: end(
     'As many connections are open as flood.connections.total allows.',
-    'Look in `plugin-broker limits` who holds them, or raise flood.connections.total.',
+    'Look in `plugin-broker limits` which processes hold them, or raise flood.connections.total.',
   ),
   GAVE_WAY: end(
-    'No further connection could be taken; an idle one of whoever holds most, or one of an ordinary user that has more than half of all, gave way to one of another process.',
+    'No further connection could be taken; an idle one of the largest holder, or one of an ordinary user that has more than half of all, gave way to one of another process.',
     'Find the process by uid and pid in the event, and why it holds so many connections.',
   ),
   TOO_OLD: end(

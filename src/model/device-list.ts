@@ -1,4 +1,4 @@
-// A device list as it is held, and what became of one that a plugin sent.
+// A device list as it is held, and the outcome of one that a plugin sent.
 import type { PluginState } from './plugin.js';
 import type { RefusalCode } from './reasons.js';
 
@@ -12,7 +12,7 @@ export interface Holding {
   readonly healthy: number;
 }
 
-/** What is needed of an instance to speak for its resource. */
+/** The members of an instance that decide whether it speaks for its resource. */
 export interface Speaker {
   readonly id: string;
   readonly seq: number;
@@ -21,7 +21,7 @@ export interface Speaker {
   readonly isHint: boolean;
 }
 
-/** One resource: whose list counts, and how much of it can be used. */
+/** One resource: the instance whose list counts, and how much of it can be used. */
 export interface Resource {
   readonly name: string;
   readonly owner: Speaker;
@@ -33,16 +33,16 @@ export interface Resource {
 /** Why a list is not accepted: a cap, or bytes that are no list. */
 export type ListRefusal = Extract<RefusalCode, 'LIST_TOO_LARGE' | 'CAP_LIST_BYTES' | 'REQUEST_INVALID'>;
 
-/** What became of a list. */
+/** The outcome of a list. */
 export type ListVerdict =
   | { readonly kind: 'applied'; readonly devices: number }
   | { readonly kind: 'equal'; readonly devices: number }
   | { readonly kind: 'refused'; readonly sentence: string };
 
-/** Hears of every list, after it was applied or refused. `subscribe` (daemon/subscriptions) says who does. */
+/** Hears of every list, after it was applied or refused. `subscribe` (daemon/subscriptions) has them all. */
 export interface ListListener {
   /**
-   * @param before what it replaced
+   * @param before the list it replaced
    * @param duplicates up to ten ids that it has more than once
    */
   listApplied?(holding: Holding, before: Holding | undefined, duplicates: readonly string[]): void;

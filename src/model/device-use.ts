@@ -1,16 +1,16 @@
-// How devices are used: what plugins offer under the name of a resource, and the calls to them, for the two who give
+// The use of devices: the offers of plugins under the name of a resource, and the calls to them, for the two parts that give
 // devices out (leases, and the front of a kubelet).
 import type { Holding } from './device-list.js';
 import type { Instance } from './instance.js';
 import type { PluginAnswer } from './lease.js';
 
-/** What GetDevicePluginOptions answers. */
+/** The answer of GetDevicePluginOptions. */
 export interface DeviceOptions {
   readonly preStartRequired: boolean;
   readonly preferredAllocationAvailable: boolean;
 }
 
-/** What a plugin answered when it was asked for its options, now or before a restart: its handler keeps it as facts. */
+/** The plugin's answer when it was asked for its options, now or before a restart: its handler keeps it as facts. */
 export function optionsOf({ preStartRequired, preferredAllocationAvailable }: Instance['facts']): DeviceOptions {
   return {
     preStartRequired: preStartRequired === true,
@@ -21,7 +21,7 @@ export function optionsOf({ preStartRequired, preferredAllocationAvailable }: In
 /** The calls of a kubelet that are passed on to a plugin. */
 export type DeviceMethod = 'Allocate' | 'GetPreferredAllocation' | 'PreStartContainer';
 
-/** What GetPreferredAllocation is asked. */
+/** The request of GetPreferredAllocation. */
 export interface PreferredQuestion {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];
@@ -33,7 +33,7 @@ export type Counted = <T>(work: () => T) => T;
 
 /** The calls about using devices. All reject with FailedCall, an answer that cannot be decoded included. */
 export interface DeviceCalls {
-  /** Passes a request on as bytes, for whoever stands between a kubelet and the plugin. */
+  /** Passes a request on as bytes, for a caller between a kubelet and the plugin. */
   call(method: DeviceMethod, request: Buffer, limitMs: number, signal: AbortSignal): Promise<Buffer>;
   /**
    * Allocate for one container. An answer for no container is a failure.
@@ -63,14 +63,14 @@ export interface DevicePlugins {
   isAlive(instanceId: string, signal: AbortSignal): Promise<boolean>;
 }
 
-/** Who speaks for a resource. */
+/** The instance that speaks for a resource. */
 export interface Served {
   readonly instance: Instance;
   /** Its newest list; undefined while it has not said which devices it has. */
   readonly list: Holding | undefined;
 }
 
-/** What plugins offer now. OfferedResources (inventory/offered) knows. */
+/** The present offers of plugins: OfferedResources (inventory/offered). */
 export interface ServedResources {
   /** Resources of which a list is held. */
   names(): ReadonlySet<string>;

@@ -10,11 +10,11 @@ export interface Device {
   readonly numaNodes: readonly number[];
 }
 
-/** What counts of a list: every message replaces the one before. */
+/** The figures of a list: every message replaces the one before. */
 export interface ListSummary {
   /** Devices with different ids. */
   readonly devices: number;
-  /** Those of them whose last entry is healthy. */
+  /** The devices whose last entry is healthy. */
   readonly healthy: number;
   /** Ids that were sent more than once; the last one counts. Bounded sample. */
   readonly duplicates: readonly string[];

@@ -1,5 +1,5 @@
-// The name of a CSI or DRA driver. A model rule because the daemon checks what registers and the registrar checks what it
-// makes a file name of.
+// The name of a CSI or DRA driver. A rule of the model because the daemon checks the names of registrations and the registrar
+// checks a name that it uses for a file.
 
 /** CSI specification: 63 characters or less. */
 const MAX_DRIVER_NAME = 63;
@@ -7,10 +7,10 @@ const MAX_DRIVER_NAME = 63;
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 
 /**
- * Checks a driver name as the API server checks the name of a CSIDriver: a DNS subdomain of at most 63 characters,
- * after lower-casing.
+ * Checks a driver name as the API server checks the name of a CSIDriver: a DNS subdomain of at most 63 characters, after
+ * lower-casing.
  *
- * @returns what is wrong, as the end of a sentence that begins with the name; undefined when nothing is
+ * @returns the problem, as the end of a sentence that begins with the name; undefined when there is none
  */
 export function driverNameProblem(name: string): string | undefined {
   if (name === '') return 'is empty';

@@ -1,6 +1,6 @@
-// What happened, for operators: the timeline of each plugin.
+// The events for operators: the timeline of each plugin.
 
-/** One thing that happened. `type` says what kind, `reason` is a code of the table in reasons.ts or empty. */
+/** One event. `type` is its kind, `reason` is a code of the table in reasons.ts or empty. */
 export interface BrokerEvent {
   /** RFC 3339. */
   readonly time: string;
@@ -17,10 +17,10 @@ export interface BrokerEvent {
 }
 
 /**
- * What pictures are drawn of, by the type of the event. state, registered: `state` of the plugin, where this instance speaks
- * for it · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: after what it
- * started) with `restored` plugins, then `settled` milliseconds after it with `confirmed` of `total` · leases: `lease`, `kind` of
- * owner, `resource`, `devices`.
+ * The facts that pictures are drawn of, by the type of the event. state, registered: `state` of the plugin, where this instance
+ * speaks for it · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: the
+ * end before it) with `restored` plugins, then `settled` milliseconds after it with `confirmed` of `total` · leases: `lease`,
+ * `kind` of owner, `resource`, `devices`.
  */
 export type EventFacts = Readonly<Record<string, string | number>>;
 
@@ -58,7 +58,7 @@ export interface EventQuery {
   readonly follow: boolean;
 }
 
-/** What a stage says when something happened; the journal adds time and number. */
+/** An event as a stage reports it; the journal adds time and number. */
 export interface EventDraft {
   readonly type: EventType;
   readonly reason?: string;
@@ -66,11 +66,11 @@ export interface EventDraft {
   readonly socket?: string;
   readonly message: string;
   readonly facts?: EventFacts;
-  /** Whose call it is about, where somebody called: what is counted of one user has a share. Not a part of the event. */
+  /** The caller's uid, where somebody called: one user's events have a share of their count. Not a part of the event. */
   readonly uid?: number;
 }
 
-/** Where stages tell what happened. Never throws, never waits. Journal (journal/journal) takes it. */
+/** Takes the events of stages. Never throws, never waits. Journal (journal/journal) implements it. */
 export interface EventSink {
   record(event: EventDraft): void;
 }

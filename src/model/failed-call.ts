@@ -1,16 +1,17 @@
-// What a failed call to a plugin means, as a code and a sentence. Pure.
+// The meaning of a failed call to a plugin, as a code and a sentence. Pure.
 import { GRPC_STATUS, type Refusal, type RefusalCode } from './reasons.js';
 
 /** When it is worth trying again after our descriptors had run out. */
 const BUSY_MS = 1000;
 
-/** What the library adds to its messages although it has nothing to say. */
+/** A note that the library adds to its messages although it is empty. */
 const EMPTY_NOTE = /\.? Resolution note: $/;
 
 /**
- * What our own transport says of a call that never got an answer: nobody listens on the socket · we may not connect to it · we have no descriptor left · nothing came within the
- * time given · whoever listens does not speak gRPC · the connection was cut before an answer, which a plugin that crashes
- * does, too · we gave the call up · a message is larger than we take · anything else that kept us from reaching the plugin.
+ * The report of our own transport about a call that never got an answer: nobody listens on the socket · we may not connect to it
+ * · we have no descriptor left · nothing came within the time given · the listener does not speak gRPC · the connection was cut
+ * before an answer, which a plugin that crashes does, too · we gave the call up · a message is larger than we take · any other
+ * obstacle to reaching the plugin.
  */
 export type TransportFault =
   | 'no-listener'
@@ -26,7 +27,7 @@ export type TransportFault =
 /** A call to a plugin that failed; `status` is the gRPC status number, the message is the plugin's or the transport's. */
 export interface FailedCall extends Error {
   readonly status: number;
-  /** Set when our transport failed the call; undefined: the plugin itself answered, whatever its words are. */
+  /** Set when our transport failed the call; undefined: the plugin itself answered, whatever its message is. */
   readonly fault?: TransportFault | undefined;
 }
 
@@ -34,13 +35,13 @@ export interface FailedCall extends Error {
 export interface StreamEnd {
   readonly status: number;
   readonly details: string;
-  /** Set when our transport ended it; undefined: the plugin itself did, whatever its status and its words are. */
+  /** Set when our transport ended it; undefined: the plugin itself did, whatever its status and its message are. */
   readonly fault?: TransportFault | undefined;
 }
 
 /**
- * Tells who is to blame: nobody listens, nobody answers, another protocol, another service, or `otherwise`. The words of a
- * plugin decide nothing: one that lives and says "ENOENT" of a device has answered.
+ * Finds the cause: nobody listens, nobody answers, another protocol, another service, or `otherwise`. The words of a plugin
+ * decide nothing: one that lives and says "ENOENT" of a device has answered.
  *
  * @param what the call, as the kubelet's messages name it: `failed to get device plugin options`
  * @param subject the plugin and endpoint, for the sentence

@@ -1,5 +1,5 @@
-// What a broker and the program that tests plugins against it say to each other (docs/specification.md#verify). The program starts the
-// broker as its child; the first message is what the broker begins with, and no plugin is served before it came.
+// The messages between a broker and the program that tests plugins against it (docs/specification.md#verify). The program starts
+// the broker as its child; the broker begins with the first message, and no plugin is served before it came.
 import type { BrokerEvent } from './event.js';
 import type { Door, PluginState } from './plugin.js';
 import type { RefusalCode } from './reasons.js';
@@ -24,7 +24,7 @@ export type Fault =
   | RegistrationRule
   | { readonly kind: 'lift'; readonly id: number };
 
-/** What meets registrations until it is lifted or used up. */
+/** The fault for registrations until it is lifted or used up. */
 export interface RegistrationRule {
   readonly kind: 'rule';
   readonly id: number;
@@ -33,19 +33,19 @@ export interface RegistrationRule {
   /** Milliseconds that each registration is held; 0: it is refused. */
   readonly holdMs: number;
   readonly reason: RefusalCode;
-  /** What a refusal says of coming back; undefined: nothing. */
+  /** When to come back, as the refusal says; undefined: it does not say. */
   readonly retryAfterMs?: number;
   /** So many registrations at most, and none after so many milliseconds from the first. */
   readonly times: number;
   readonly forMs: number;
 }
 
-/** What the program sends. */
+/** The program's message. */
 export interface FaultOrder {
   readonly faults: readonly Fault[];
 }
 
-/** What became of a registration that a plugin asked for: the policy let it pass, or a fault met it. */
+/** The fate of a registration that a plugin asked for: the policy let it pass, or a fault was applied. */
 export type CallFate = 'passed' | 'refused' | 'held' | 'denied';
 
 /** One plugin as it is now: its primary incarnation, and its resource. */
@@ -69,7 +69,7 @@ export interface PluginPicture {
   readonly isDurable: boolean;
 }
 
-/** What the broker tells, as it happens. `at` is epoch milliseconds. */
+/** The broker's messages, as things happen. `at` is epoch milliseconds. */
 export type BrokerNews =
   | { readonly kind: 'phase'; readonly at: number; readonly phase: BrokerView['phase'] }
   | { readonly kind: 'event'; readonly at: number; readonly event: Omit<BrokerEvent, 'time' | 'seq'> }

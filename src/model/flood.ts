@@ -1,16 +1,16 @@
-// The flood policy as those see it who ask it: whose call it is, and what the policy says to it.
+// The flood policy as its callers see it: the subject of a call, and the policy's verdict on it.
 import type { Caller, PluginId } from './ids.js';
 import type { Door, Enrolment } from './plugin.js';
 import type { Refusal } from './reasons.js';
 
-/** Whose permits, strikes and quarantine: a plugin and the uid that calls for it, never a path or a pid. */
+/** The owner of permits, strikes and quarantine: a plugin and the uid that calls for it, never a path or a pid. */
 export interface FloodKey extends PluginId {
   readonly uid: number;
 }
 
-/** Whose registration is to be counted. */
+/** The subject of a registration that is to be counted. */
 export interface FloodSubject extends FloodKey {
-  /** The path of the registering socket; empty where what the plugin sent means none. */
+  /** The path of the registering socket; empty where the endpoint that the plugin sent means none. */
   readonly socket: string;
   readonly caller: Caller | undefined;
   readonly door: Door;
@@ -18,14 +18,17 @@ export interface FloodSubject extends FloodKey {
   readonly pulled: boolean;
   /** The name or the type is not valid: all such calls of one uid share a bucket. */
   readonly badName: boolean;
-  /** What it takes to pull this plugin later, where it could be let in: the endpoint as it was spelled, and the versions it offered. */
+  /**
+   * The parts of the request with which this plugin can be pulled later, where it could be let in: the endpoint as it was
+   * spelled, and the versions it offered.
+   */
   readonly endpoint?: string;
   readonly versions?: readonly string[];
 }
 
 /**
- * What the flood policy says to a registration. `delay`: it stands in line, and its turn is expected in `delayMs`; `wait`
- * resolves with what holds when it has come, or would come too late, and rejects with the signal's reason.
+ * The flood policy's verdict on a registration. `delay`: it stands in line, and its turn is expected in `delayMs`; `wait`
+ * resolves with the verdict that holds when it has come, or would come too late, and rejects with the signal's reason.
  */
 export type FloodVerdict =
   | { readonly kind: 'pass' }
@@ -44,7 +47,7 @@ export interface ListPacer {
    */
   nextTurn(signal: AbortSignal): Promise<boolean>;
   /**
-   * Waits until there is room for a list in what its user may cost.
+   * Waits until there is room for a list in its user's share.
    *
    * @param bytes its length
    * @throws the signal's reason
@@ -52,12 +55,12 @@ export interface ListPacer {
   room(bytes: number, signal: AbortSignal): Promise<void>;
   /** Counts a list of this many bytes that came with it: the next one waits for both. */
   spend(bytes: number): void;
-  /** What a list beyond the pace means. */
+  /** The consequence of a list beyond the pace. */
   readonly onExceed: 'coalesce' | 'disconnect';
   close(): void;
 }
 
-/** What admission asks. FloodGate (flood/flood-gate) answers. */
+/** The flood policy as admission uses it. FloodGate (flood/flood-gate) implements it. */
 export interface RegistrationLimits {
   /** Why the plugin is kept out, if it is. */
   quarantined(subject: FloodSubject): Refusal | undefined;
@@ -65,12 +68,12 @@ export interface RegistrationLimits {
   registration(subject: FloodSubject): FloodVerdict;
 }
 
-/** Whose lists are paced. */
+/** The subject of a pace. */
 export type PacedEnrolment = Pick<Enrolment, 'type' | 'name' | 'policy' | 'caller'> & {
   readonly socket: { readonly path: string };
 };
 
-/** What sessions ask. FloodGate (flood/flood-gate) answers. */
+/** The flood policy as sessions use it. FloodGate (flood/flood-gate) implements it. */
 export interface ListPacing {
   /** The pace of one session's lists; closed with the session. */
   openPacer(enrolment: PacedEnrolment): ListPacer;
@@ -78,17 +81,17 @@ export interface ListPacing {
 
 /** A quarantine that began or ended. */
 export interface Quarantine extends FloodKey {
-  /** Its length when it begins, what is left of it after a restart of the broker, 0 when it ended. */
+  /** Its length when it begins, the rest of it after a restart of the broker, 0 when it ended. */
   readonly lengthMs: number;
   /** Processes that exceeded a limit, newest last, bounded: a session is closed only if it is one of theirs. */
   readonly offenders: readonly Caller[];
-  /** The last registration in the plugin's name: what is to be pulled. Undefined: none since the broker started. */
+  /** The last registration in the plugin's name: the one to be pulled. Undefined: none since the broker started. */
   readonly last: FloodSubject | undefined;
 }
 
 /**
- * Hears of quarantines and of what is worth a checkpoint. Called from inside a decision: it notes what to do and returns.
- * `subscribe` (daemon/subscriptions) says who does.
+ * Hears of quarantines and of changes worth a checkpoint. Called from inside a decision: it notes its work and returns.
+ * `subscribe` (daemon/subscriptions) has them all.
  */
 export interface FloodListener {
   quarantineBegan?(quarantine: Quarantine): void;

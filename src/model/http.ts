@@ -1,4 +1,4 @@
-// What is served over HTTP, and to whom.
+// The pages over HTTP, and the clients that reach them.
 
 /** The address of page, metrics and health, undefined when it is off, and names beside localhost and IP addresses. */
 export interface HttpSettings {
@@ -7,7 +7,7 @@ export interface HttpSettings {
   readonly allowedHosts: readonly string[];
 }
 
-/** Whether only this machine reaches what listens on a host. */
+/** Whether only this machine reaches a listener on a host. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -8,7 +8,7 @@ export const DRA_PLUGIN = 'DRAPlugin';
 /** The one version of the device plugin API that registers, exactly as plugins send it. */
 export const DEVICE_PLUGIN_VERSION = 'v1beta1';
 
-/** Who a plugin says it is. */
+/** A plugin's type and name. */
 export interface PluginId {
   readonly type: string;
   readonly name: string;
@@ -43,7 +43,7 @@ export interface Caller {
   readonly source: 'peercred' | 'socket-file';
 }
 
-/** Who listens on a socket, or why that cannot be said. */
+/** The process that listens on a socket, or why it cannot be named. */
 export type Listener =
   | { readonly uid: number; readonly gid: number | undefined; readonly pid: number | undefined }
   | { readonly error: string };
@@ -56,19 +56,22 @@ export function isOwnShortage(code: string): boolean {
   return code === 'EMFILE' || code === 'ENFILE' || code === 'ENOBUFS' || code === 'ENOMEM';
 }
 
-/** Whether somebody may listen: whoever accepts nobody for now does, and so does whom we have nothing left to ask with. */
+/**
+ * Whether a process may listen: a listener that accepts nobody for now counts, and so does one that cannot be looked at for want
+ * of descriptors.
+ */
 export function mayListen(found: Listener): boolean {
   return 'uid' in found || found.error === 'EAGAIN' || isOwnShortage(found.error);
 }
 
-/** Whether a user is root or the broker's own: other users share what room there is. */
+/** Whether a user is root or the broker's own: other users have shares of the room. */
 export function isTrusted(uid: number, ownUid: number): boolean {
   return uid === 0 || uid === ownUid;
 }
 
 /**
  * The uid that stands for all uids of one user where room and time are shared (platform/peer/users): its own for most, the
- * owner's for those of a range in /etc/subuid. Who may do what goes by the uid itself.
+ * owner's for those of a range in /etc/subuid. Permissions go by the uid itself.
  */
 export type UserOf = (uid: number) => number;
 
@@ -94,7 +97,7 @@ export function callerBehind({ uid, gid, pid }: Exclude<Listener, { error: strin
   return { uid, gid, pid, startTime: undefined, source: pid === undefined ? 'socket-file' : 'peercred' };
 }
 
-/** What stands for a caller's process in a map: its pid and when it started; where the pid is unknown, its uid. */
+/** The key of a caller's process: its pid and when it started; where the pid is unknown, its uid. */
 export function processKey({ uid, pid, startTime }: Caller): string {
   return pid === undefined ? `uid ${String(uid)}` : `${String(pid)} ${startTime ?? ''}`;
 }

@@ -36,12 +36,12 @@ export interface Instance {
   registeredAt: number;
   firstRegisteredAt: number;
   version: string;
-  /** Who called Register last, or listens on the registration socket. */
+  /** The last caller of Register, or the listener on the registration socket. */
   caller: Caller | undefined;
   /** The process its session is with; undefined before it was reached in this life of the broker. */
   listener: Caller | undefined;
   facts: Readonly<Record<string, unknown>>;
-  /** It delivered what it promised (a list; a node id): predecessors may be let go. */
+  /** It delivered (a list; a node id): predecessors may be let go. */
   isServing: boolean;
   /** It had a list stream before, or comes from the checkpoint: its reattach rule applies. */
   wasWatched: boolean;
@@ -66,7 +66,7 @@ export interface Instance {
   readonly counters: Counters;
 }
 
-/** One string for an instance: who it says it is, and which life of which socket registered it. */
+/** One string for an instance: its plugin, and the life of the socket that registered it. */
 export function instanceId(type: string, name: string, socketKey: string): string {
   return `${type}/${name}@${socketKey}`;
 }
@@ -81,7 +81,7 @@ export function isReplaced(instance: Instance): boolean {
   return instance.state === 'held' && instance.reason === 'replaced';
 }
 
-/** The uid behind an instance, where that is neither root nor the broker's user: such users share what room there is. */
+/** The uid behind an instance, where that is neither root nor the broker's user: such users have shares of the room. */
 export function strangerOf(instance: Instance | undefined, ownUid: number): number | undefined {
   const uid = uidBehind(instance);
   return uid === undefined || isTrusted(uid, ownUid) ? undefined : uid;
@@ -102,16 +102,19 @@ export function isConnected(instance: Instance): boolean {
   return instance.state === 'ready' || instance.state === 'orphaned';
 }
 
-/** A change of one instance: what it was and what it became. Later changes are later entries, so `to` may be past already. */
+/** A change of one instance: its states before and after. Later changes are later entries, so `to` may be past already. */
 export interface Change {
   readonly instance: Instance;
   readonly before: PluginState | undefined;
   readonly reasonBefore: Reason | undefined;
-  /** What it became by this change; `instance` itself says what it is now. */
+  /** The state made by this change; `instance` itself has the present one. */
   readonly to: InstanceReport;
 }
 
-/** Hears of every change of an instance, after it is made and in the order of changes. `subscribe` (daemon/subscriptions) says who does. */
+/**
+ * Hears of every change of an instance, after it is made and in the order of changes. `subscribe` (daemon/subscriptions) has them
+ * all.
+ */
 export interface RosterListener {
   changed?(change: Change): void;
   /** The entry was dropped for good. */

@@ -1,4 +1,4 @@
-// Leases: devices given to one owner, with what their plugins said about using them.
+// Leases: devices given to one owner, with their plugins' instructions for using them.
 import type { LeaseReason } from './allocation-reasons.js';
 
 /**
@@ -7,7 +7,7 @@ import type { LeaseReason } from './allocation-reasons.js';
  */
 export type LeaseState = 'asking' | 'active' | 'unconfirmed' | 'impaired';
 
-/** What the life of a lease is bound to. */
+/** The binding that ends a lease's life. */
 export type LeaseBinding = 'process' | 'cgroup' | 'key';
 
 /** One life of a process: a pid alone is used again. */
@@ -23,10 +23,12 @@ export interface CgroupLife {
   readonly inode: string;
 }
 
-/** For whom a lease is. The names are words for people and consumers; who it really is are uid, process and cgroup. */
+/** The owner of a lease. The names are words for people and consumers; its identity is uid, process and cgroup. */
 export interface LeaseOwner {
   readonly bind: LeaseBinding;
-  /** Kind of owner, its name, and a part of it: what PodResources shows as namespace, pod and container. Never empty but `part`. */
+  /**
+   * Kind of owner, its name, and a part of it: PodResources shows them as namespace, pod and container. Never empty but `part`.
+   */
   readonly namespace: string;
   readonly name: string;
   readonly part: string;
@@ -46,7 +48,7 @@ export interface Want {
   readonly numa: 'single' | 'prefer';
 }
 
-/** One device of a lease, with what its list said when it was given. */
+/** One device of a lease, as its list had it when it was given. */
 export interface GrantedDevice {
   readonly id: string;
   readonly numaNodes: readonly number[];
@@ -72,7 +74,7 @@ export interface AnsweredDevice {
   readonly permissions: string;
 }
 
-/** What plugins answered to Allocate; in a lease that of all its plugins, merged without conflict. */
+/** Plugins' answers to Allocate; in a lease those of all its plugins, merged without conflict. */
 export interface PluginAnswer {
   readonly envs: ReadonlyMap<string, string>;
   readonly mounts: readonly AnsweredMount[];
@@ -80,7 +82,7 @@ export interface PluginAnswer {
   readonly annotations: ReadonlyMap<string, string>;
   /** Names in `cdi_devices` and in annotations `cdi.k8s.io/*`, in this order and without repeats. */
   readonly cdiDevices: readonly string[];
-  /** What was answered is known no more: the file with it is gone. Everything else is empty then. */
+  /** The answer is lost: the file with it is gone. Everything else is empty then. */
   readonly isLost?: true;
 }
 
@@ -95,7 +97,7 @@ export interface Lease {
   readonly uid: number;
   /** Unique within the uid; undefined without one. */
   readonly key: string | undefined;
-  /** What was asked, for a repeated key. */
+  /** The request, for a repeated key. */
   readonly wants: readonly Want[];
   /** In the order of `wants`. */
   readonly granted: readonly Granted[];
@@ -110,7 +112,7 @@ export interface Lease {
   readonly bootId: string;
 }
 
-/** What is known of the leases of an earlier life of the broker. */
+/** The knowledge about the leases of an earlier life of the broker. */
 export type LedgerState =
   /** All of them. */
   | 'ok'
@@ -119,7 +121,7 @@ export type LedgerState =
   /** Nothing, although there were some: nothing may be given out. */
   | 'unknown';
 
-/** A lease as it is on the disk: without what is only true of one life of the broker. */
+/** A lease as it is on the disk: without members that only hold in one life of the broker. */
 export type LeaseRecord = Omit<Lease, 'state' | 'reason' | 'expiresAt'> & {
   /** When its time to live began: by the uptime of the machine, and for people. */
   readonly renewed?: { readonly bootMs: number; readonly wallMs: number };
@@ -136,7 +138,7 @@ export interface LedgerStore {
   /** Forgets a lease; false when that is not on the disk yet: it is written later. */
   remove(id: string): Promise<boolean>;
   setLedger(state: LedgerState): Promise<boolean>;
-  /** Whether what was recorded still is on the disk: what somebody removed is written again before it resolves. */
+  /** Whether recorded leases still are on the disk: files that somebody removed are written again before it resolves. */
   isKept(): Promise<boolean>;
 }
 
@@ -160,11 +162,11 @@ export function leaseEnvs({
     [LEASE_ENV, id],
     [DEVICES_ENV, devices.join(';')],
   ] as const;
-  // First, and whatever a plugin says: recovery reads from a file which devices a lease has.
+  // First, and whatever a plugin says: recovery reads the devices of a lease from a file.
   return new Map([...ours, ...answer.envs, ...ours]);
 }
 
-/** What the devices variable of `leaseEnvs` says: ids by resource. Undefined when the text is none of its values. */
+/** Reads the devices variable of `leaseEnvs`: ids by resource. Undefined when the text is none of its values. */
 export function devicesOfEnv(text: string): ReadonlyMap<string, readonly string[]> | undefined {
   const devices = new Map<string, string[]>();
   for (const entry of text === '' ? [] : text.split(';')) {
@@ -181,7 +183,7 @@ export function devicesOfEnv(text: string): ReadonlyMap<string, readonly string[
   return devices;
 }
 
-/** What would end an entry of the list, or cannot stand in a variable. */
+/** Characters that would end an entry of the list, or cannot stand in a variable. */
 const NOT_IN_LIST = /[%;\u0000-\u001f\u007f]/g;
 const ESCAPED = /%([0-9a-f]{2})/g;
 

@@ -1,5 +1,5 @@
-// What the status page and its API show (docs/status-page.md#api): the views of the commands, and what pictures are drawn
-// of. Texts and numbers that do not apply are as in views.ts.
+// The views of the status page and its API (docs/status-page.md#api): those of the commands, and the data of its pictures. Texts
+// and numbers that do not apply are as in views.ts.
 import type { LimitView, PluginView, ResourceView, StatusView } from './views.js';
 
 /** One incarnation of a plugin. `key` names the row for as long as there is one. */
@@ -25,7 +25,7 @@ export interface LeaseRow {
   readonly key: string;
   readonly state: string;
   readonly reason: string;
-  /** `process`, `cgroup` or `key`: what its life is bound to. */
+  /** `process`, `cgroup` or `key`: the binding of its life. */
   readonly owner: string;
   readonly devices: readonly { readonly resource: string; readonly count: number }[];
   readonly since: string;
@@ -38,13 +38,13 @@ export interface Need {
   readonly key: string;
   /** A word of a state, or `problem`. */
   readonly kind: string;
-  /** Whom it is about: `type/name`, a path, or empty for the broker. */
+  /** Its subject: `type/name`, a path, or empty for the broker. */
   readonly subject: string;
-  /** What is wrong. */
+  /** The problem. */
   readonly what: string;
-  /** What to do. */
+  /** The remedy. */
   readonly remedy: string;
-  /** What to type; empty where nothing helps but waiting. */
+  /** The command to type; empty where nothing helps but waiting. */
   readonly command: string;
   /** When it ends by itself, RFC 3339; empty where it does not. */
   readonly until: string;
@@ -58,7 +58,7 @@ export type Span = readonly [from: number, state: string, reason: string];
 /** A Register call that was told: when, and the code of its refusal or empty. */
 export type Call = readonly [at: number, code: string];
 
-/** What a plugin (`type/name`) did lately. */
+/** The recent past of a plugin (`type/name`). */
 export interface PluginHistory {
   readonly spans: readonly Span[];
   readonly calls: readonly Call[];
@@ -70,7 +70,7 @@ export type CapacityStep = readonly [from: number, capacity: number, allocatable
 /** One start of the broker. Numbers are -1 where nobody told. */
 export interface Start {
   readonly at: string;
-  /** After what: `first`, `clean`, `killed` or `rebooted`. */
+  /** The end before it: `first`, `clean`, `killed` or `rebooted`. */
   readonly after: string;
   readonly restored: number;
   readonly confirmed: number;
@@ -80,7 +80,7 @@ export interface Start {
   readonly ms: number;
 }
 
-/** What is drawn. */
+/** The drawn past. */
 export interface History {
   /** By `type/name`. */
   readonly spans: Readonly<Record<string, PluginHistory>>;
@@ -90,7 +90,7 @@ export interface History {
   readonly starts: readonly Start[];
 }
 
-/** Where the broker is, for those who have to find it. */
+/** Where the broker is, for operators that have to find it. */
 export interface PagePlace {
   readonly host: string;
   readonly root: string;
@@ -99,11 +99,11 @@ export interface PagePlace {
   readonly address: string;
   readonly devicePlugins: string;
   readonly registry: string;
-  /** `http.listen` is no loopback address: whoever reaches it sees this page. */
+  /** `http.listen` is no loopback address: every client that reaches it sees this page. */
   readonly isOpen: boolean;
 }
 
-/** What is not a list. */
+/** The members that are not lists. */
 export interface PageHead extends Omit<StatusView, 'plugins' | 'resources'> {
   readonly needs: readonly Need[];
 }
@@ -126,7 +126,7 @@ export interface PageSnapshot extends PageHead, PageRows {
   readonly history: History;
 }
 
-/** A change of what a reader has: rows by their keys. */
+/** A change of a reader's picture: rows by their keys. */
 export interface PageChange extends Partial<PageHead>, Partial<PageRows> {
   readonly seq: number;
   readonly now: string;

@@ -1,4 +1,4 @@
-// What the broker knows of plugins: their states, and what handlers are asked to do.
+// The broker's knowledge of plugins: their states, and the interface of handlers.
 import type { Caller, Incarnation } from './ids.js';
 import type { PluginPolicy } from './settings.js';
 import type { Refusal, Reason } from './reasons.js';
@@ -18,7 +18,7 @@ export const PLUGIN_STATES = [
  * rejected · quarantined · orphaned: connected, but its path belongs to someone else. */
 export type PluginState = (typeof PLUGIN_STATES)[number];
 
-/** Drivers keep their service sockets here on every node, whatever the broker's own root is. */
+/** Drivers keep their service sockets here on every node, independent of the broker's own root. */
 export const KUBELET_PLUGINS = '/var/lib/kubelet/plugins';
 
 /** The two ways in: the plugin calls Register, or its registration socket appears in the watched directory. */
@@ -40,14 +40,14 @@ export interface PinnedSocket {
   readonly incarnation: Incarnation;
   /** Owner of the socket file. */
   readonly uid: number;
-  /** What a dialler connects to: /proc/self/fd/N. */
+  /** The path for a dialler: /proc/self/fd/N. */
   readonly dialPath: string;
   /** Gives up one hold; the descriptor is closed with the last. `retain` takes one more. */
   release(): void;
   retain(): PinnedSocket;
 }
 
-/** What a door knows when it asks for a plugin to be taken in. Nothing of it is trusted yet. */
+/** A door's request to take a plugin in. Nothing of it is trusted yet. */
 export interface RegistrationRequest {
   readonly door: Door;
   /** The broker itself comes back to a plugin it knows (restart, quarantine over, broken stream), nobody called. */
@@ -57,7 +57,7 @@ export interface RegistrationRequest {
   readonly versions: readonly string[];
   /** As the plugin spelled it; empty at the watcher door means the registration socket itself. */
   readonly endpoint: string;
-  /** The registration socket at the watcher door, pinned by whoever found it. */
+  /** The registration socket at the watcher door, pinned by its finder. */
   readonly socket?: PinnedSocket;
   /** When pulled: the incarnation (key) that is meant; any other at that path is a different plugin. */
   readonly expected?: string;
@@ -93,11 +93,14 @@ export interface InstanceReport {
   readonly message: string;
 }
 
-/** What a handler is given to speak about one instance. Enrolments (reconcile/enrolment) makes it. Reports of a closed one change nothing. */
+/**
+ * A handler's interface for reports about one instance. Enrolments (reconcile/enrolment) makes it. Reports of a closed one change
+ * nothing.
+ */
 export interface InstanceHandle {
   readonly id: string;
   report(report: InstanceReport): void;
-  /** The instance took over: whatever it replaces may be let go now. Called once, after register or later. */
+  /** The instance took over: its predecessors may be let go now. Called once, after register or later. */
   serving(): void;
 }
 
@@ -137,7 +140,7 @@ export interface PluginHandler {
   /**
    * Takes the plugin in. Resolves when it serves; until then nothing of an earlier incarnation is touched.
    *
-   * @throws Refused with what is to be answered
+   * @throws Refused with the answer
    */
   register(enrolment: Enrolment, instance: InstanceHandle, signal: AbortSignal): Promise<Accepted>;
   /** Whether an instance answers now; for `duplicates: keep-alive` and before it is trusted as fallback. */

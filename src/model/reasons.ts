@@ -1,5 +1,5 @@
-// The closed table of reasons: why a plugin is refused, why it is in its state, why the broker complains. Each code is
-// stable, is logged, counted and shown, and says what to do. docs/reasons.md is compared with it by a test.
+// The closed table of reasons: why a plugin is refused, why it is in its state, why the broker complains. Each code is stable, is
+// logged, counted and shown, and has its remedy. docs/reasons.md is compared with it by a test.
 import { ALLOCATION_REFUSALS, LEASE_REASONS, type AllocationCode, type LeaseReason } from './allocation-reasons.js';
 import { CONNECTION_ENDS, type ConnectionEndCode } from './connection-ends.js';
 import { STATE_REASONS } from './state-reasons.js';
@@ -25,11 +25,11 @@ export const GRPC_STATUS = {
   UNAUTHENTICATED: 16,
 } as const;
 
-/** What the table says of one code. */
+/** The row of one code. */
 export interface ReasonSpec {
-  /** What it means, in one line. */
+  /** Its meaning, in one line. */
   readonly about: string;
-  /** What the operator or the plugin's author can do. */
+  /** The remedy for the operator or the plugin's author. */
   readonly remedy: string;
   /** The status on the wire when a call is refused with it. */
   readonly grpc: number;
@@ -181,7 +181,7 @@ export const REFUSALS = {
   ),
   NOT_GRPC: refusal(
     S.UNAVAILABLE,
-    'Whatever answers on the endpoint does not speak gRPC over HTTP/2.',
+    'The listener on the endpoint does not speak gRPC over HTTP/2.',
     'Look whether the plugin crashed; name the socket of the plugin service, not another socket of the same program.',
   ),
   NOT_SERVED: refusal(
@@ -239,7 +239,7 @@ export interface Refusal {
   readonly message: string;
   /** For refusals that are a matter of time: milliseconds until it is worth trying again. */
   readonly retryAfterMs?: number;
-  /** A matter of time although its code is not: whoever can wait waits. */
+  /** A matter of time although its code is not: a caller that can wait waits. */
   readonly isPassing?: boolean;
   /** The connection that called is to be closed after the answer. */
   readonly disconnect?: boolean;
@@ -261,8 +261,8 @@ export function isTransient(refusal: Refusal): boolean {
 }
 
 /**
- * The refusal that says why a plugin does not come in. One that knocks again and again is soon told to wait, which is no news
- * of what is wrong with it.
+ * The refusal that says why a plugin does not come in. A plugin that calls again and again is soon told to wait, which does not
+ * name its mistake.
  *
  * @param refusals oldest first
  * @returns the last one that is not only a matter of time; where all are, the last
@@ -281,7 +281,7 @@ export type StateReason = keyof typeof STATE_REASONS;
 /** Why an instance is in its state. */
 export type Reason = StateReason | RefusalCode;
 
-/** What a reason means and what to do about it; unknown codes (from an older checkpoint) get an honest answer. */
+/** The meaning of a reason and the remedy; unknown codes (from an older checkpoint) get an honest answer. */
 export function describeReason(reason: string): { readonly about: string; readonly remedy: string } {
   if (Object.hasOwn(REFUSALS, reason)) return REFUSALS[reason as RefusalCode];
   if (Object.hasOwn(CONNECTION_ENDS, reason)) return CONNECTION_ENDS[reason as ConnectionEndCode];

@@ -1,21 +1,24 @@
-// A registration on its way: what is called, what admission says, what becomes of it. The stages hand it on through these.
+// A registration on its way: the call, the verdict of admission, and the outcome. The stages hand it on in these shapes.
 import type { Caller } from './ids.js';
 import type { Instance } from './instance.js';
 import type { Outcome, PinnedSocket, PluginHandler, RegistrationRequest } from './plugin.js';
 import type { Refusal } from './reasons.js';
 import type { PluginPolicy } from './settings.js';
 
-/** UTF-16 units of each text of a registration that are looked at: anything so long is refused, and its rest would be kept for nothing. */
+/**
+ * UTF-16 units of each text of a registration that are looked at: anything so long is refused, and its rest would be kept for
+ * nothing.
+ */
 export const LONGEST_TEXT = 2048;
 
-/** A decoded v1beta1.RegisterRequest. Its options are not here: what GetDevicePluginOptions answers counts. */
+/** A decoded v1beta1.RegisterRequest. Its options are left out: the answer of GetDevicePluginOptions counts. */
 export interface RegisterCall {
   readonly version: string;
   readonly endpoint: string;
   readonly resourceName: string;
 }
 
-/** What stands behind v1beta1.Registration. RegisterDoor (registration/register-door) does. */
+/** The implementation of v1beta1.Registration: RegisterDoor (registration/register-door). */
 export interface RegisterService {
   /** Answers one call; never rejects. */
   register(call: RegisterCall, caller: Caller | undefined): Promise<Outcome>;
@@ -29,12 +32,12 @@ export interface Enroller {
   refuse(request: RegistrationRequest, refusal: Refusal): void;
 }
 
-/** Who hears of sockets that were refused before anybody could say whose they are. EventRecorder (journal/event-recorder) does. */
+/** Hears of sockets that were refused before their plugin was known: EventRecorder (journal/event-recorder). */
 export interface RefusedSockets {
   refusedAt(socket: string, refusal: Refusal): void;
 }
 
-/** What the watcher door has to know of plugins it tells how their registration went. Notices (reconcile/notices) knows. */
+/** The plugins that the watcher door tells the outcome of their registration: Notices (reconcile/notices). */
 export interface NoticeBoard {
   /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
   isRegistered(instanceId: string): boolean;
@@ -42,16 +45,16 @@ export interface NoticeBoard {
   notifyPending(instanceId: string, isPending: boolean, message: string): void;
 }
 
-/** A registration that may come in. Whoever takes it releases both sockets. */
+/** A registration that may come in. Its taker releases both sockets. */
 export interface Admitted {
   readonly admitted: true;
   readonly socket: PinnedSocket;
   readonly endpoint: PinnedSocket;
   readonly caller: Caller | undefined;
-  /** The process that listens on the endpoint: whoever called, its session is with this one. */
+  /** The process that listens on the endpoint: whichever process called, its session is with this one. */
   readonly listener: Caller;
   readonly policy: PluginPolicy;
-  /** What others may have changed since: asked in the same turn in which the registration is entered. */
+  /** Conditions that others may have changed since: checked in the same turn in which the registration is entered. */
   readonly recheck: () => Refusal | undefined;
 }
 
@@ -75,11 +78,11 @@ export interface Incumbent {
   readonly id: string;
   readonly socketKey: string;
   readonly endpointPath: string;
-  /** Of who called for it, or listens on its registration socket; undefined where nobody knows. */
+  /** Of the caller, or of the listener on its registration socket; undefined where unknown. */
   readonly uid: number | undefined;
 }
 
-/** Whose a name is. */
+/** The owner of a name. */
 export interface NameOwner {
   readonly uid: number;
   readonly endpointPath: string;
@@ -87,15 +90,15 @@ export interface NameOwner {
   readonly isHeld: boolean;
 }
 
-/** What admission asks of the actual state. Claims (reconcile/claims) answers. */
+/** Admission's questions about the actual state. Claims (reconcile/claims) answers. */
 export interface NameClaims {
   /** The instance that speaks for a plugin now, if any counts. */
   incumbent(type: string, name: string): Incumbent | undefined;
   /**
-   * Whose the name is: the uid of the instance that has it, or would have it when it comes back. Undefined when nobody has
+   * The owner of the name: the uid of the instance that has it, or would have it when it comes back. Undefined when nobody has
    * it, or only hints from another boot do.
    *
-   * @param except the key of the registration socket that is not meant
+   * @param except the key of the registration socket that is left out
    */
   owner(type: string, name: string, except: string | undefined): NameOwner | undefined;
   /** The name of another plugin of the same type that this very endpoint serves, in the way of this request. */
@@ -109,22 +112,22 @@ export interface NameClaims {
   isKnown(type: string, name: string): boolean;
 }
 
-/** What is durable of registrations. Persistence (checkpoint/persistence) keeps it. */
+/** The durable part of registrations: Persistence (checkpoint/persistence). */
 export interface RegistrationStore {
   /** A plugin is being asked: if it answers, its registration is made durable. */
   expect(): void;
   /** Makes a registration durable; false when it could not be written in time. It is written later then. */
   persist(instance: Instance): Promise<boolean>;
-  /** Whether what was durable still is: what somebody removed meanwhile is written again before it resolves. */
+  /** Whether the durable state still is on the disk: files that somebody removed are written again before it resolves. */
   isKept(): Promise<boolean>;
   /** Whether an operator has kept an incarnation out. */
   isDeregistered(socketKey: string): boolean;
 }
 
 /**
- * What an attempt to bring a plugin in came to: settled, or again (after at least `atLeastMs`, because trying sooner is
- * pointless). `keptOut`: the plugin (`type/name`) whose quarantine is waited for, so that the attempt is made at once
- * when that ends early.
+ * The result of an attempt to bring a plugin in: settled, or again (after at least `atLeastMs`, because trying sooner is
+ * pointless). `keptOut`: the plugin (`type/name`) whose quarantine is waited for, so that the attempt is made at once when that
+ * ends early.
  */
 export type Attempt =
   { readonly done: true } | { readonly done: false; readonly atLeastMs?: number; readonly keptOut?: string };

@@ -1,6 +1,6 @@
 // Where things are when nobody says otherwise (docs/specification.md#files).
 
-/** What the default root depends on: the effective uid and two variables of the environment. */
+/** The inputs of the default root: the effective uid and two variables of the environment. */
 export interface RootFacts {
   readonly uid: number;
   readonly home: string;

@@ -2,15 +2,17 @@
 import type { HttpSettings } from './http.js';
 import type { FrontSettings } from './front.js';
 
-/** What a limit does with a registration that has no permit (docs/specification.md#flood-policy). */
+/** A limit's action on a registration that has no permit (docs/specification.md#flood-policy). */
 export type RegisterAction = 'delay' | 'reject' | 'disconnect';
-/** What a limit does with list updates that come faster than its pace (docs/specification.md#flood-policy). */
+/** A limit's action on list updates that come faster than its pace (docs/specification.md#flood-policy). */
 export type UpdateAction = 'coalesce' | 'disconnect';
 /** `enforce` acts; `observe` counts and reports, and lets pass. */
 export type FloodMode = 'enforce' | 'observe';
-/** What happens when another incarnation registers a name that is taken (docs/specification.md#sessions-and-states). */
+/** The action when another incarnation registers a name that is taken (docs/specification.md#sessions-and-states). */
 export type DuplicatePolicy = 'newest' | 'keep-alive' | 'reject';
-/** How a broken or forgotten ListAndWatch is taken up again on a living incarnation (docs/specification.md#sessions-and-states). */
+/**
+ * How a broken or forgotten ListAndWatch is taken up again on a living incarnation (docs/specification.md#sessions-and-states).
+ */
 export type ReattachPolicy = 'stream' | 'probe' | 'recycle';
 /** When plugin sockets are removed at start, as the kubelet does (docs/specification.md#restart). */
 export type WipePolicy = 'never' | 'on-cold-start' | 'always';
@@ -72,10 +74,10 @@ export interface FloodSettings extends FloodPolicy {
   readonly maxBuckets: number;
 }
 
-/** Whom the devices of a resource are for: owners of leases, or the pods of a kubelet. */
+/** The consumer of a resource's devices: owners of leases, or the pods of a kubelet. */
 export type Consumer = 'local' | 'kubelet';
 
-/** What a rule says about allocating the devices of a resource. */
+/** A rule's policy about allocating the devices of a resource. */
 export interface AllocatePolicy {
   /** Uids that may have them; undefined: any. Root always may. */
   readonly uids: readonly number[] | undefined;
@@ -83,7 +85,7 @@ export interface AllocatePolicy {
   readonly max: number | undefined;
   /** Undefined: `kubelet` where the front is enabled and matches, else `local`. */
   readonly consumer: Consumer | undefined;
-  /** Variables that are set for owners, with what: `ids` are the device ids joined by comma. */
+  /** Variables that are set for owners, with their contents: `ids` are the device ids joined by comma. */
   readonly env: ReadonlyMap<string, 'ids'>;
 }
 
@@ -92,7 +94,7 @@ export interface PluginPolicy {
   /** The rules that match, in their order, by name or place: `three-a-minute`, `rules[2]`, `shipped nvidia`. */
   readonly rules: readonly string[];
   readonly flood: FloodPolicy;
-  /** Who set `flood`: `flood`, or the first rule that says something about it, by its name or as `rules[2].flood`. */
+  /** The setting that made `flood`: `flood`, or the first rule that changes it, by its name or as `rules[2].flood`. */
   readonly floodSource: string;
   readonly duplicates: DuplicatePolicy;
   readonly reattach: ReattachPolicy;
@@ -118,7 +120,7 @@ export interface Paths {
   readonly map: readonly { readonly from: string; readonly to: string }[];
 }
 
-/** Who and what may come in (docs/specification.md#admission). */
+/** The callers and plugins that may come in (docs/specification.md#admission). */
 export interface AdmissionSettings {
   /** Uids allowed to register at all; undefined: any uid that listens on the endpoint it names. */
   readonly allowUids: readonly number[] | undefined;
@@ -218,16 +220,16 @@ export interface LivenessSettings {
   readonly failures: number;
 }
 
-/** What happens after the daemon's own restart (docs/specification.md#restart). */
+/** The behaviour after the daemon's own restart (docs/specification.md#restart). */
 export interface RestartSettings {
   readonly deadlineMs: number;
   readonly settleMs: number;
   readonly wipeSockets: WipePolicy;
 }
 
-/** Who may connect to kubelet.sock. */
+/** The users that may connect to kubelet.sock. */
 export interface SocketSettings {
-  /** Its file mode; who may write it may connect. */
+  /** Its file mode; a user that may write it may connect. */
   readonly mode: number;
   /** Its group, by name or number; undefined: the group that the directory gives. */
   readonly group: string | number | undefined;

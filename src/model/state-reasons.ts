@@ -1,6 +1,8 @@
 // The other half of the closed table of reasons: states that are no refusals.
 
-/** Why an instance is in the state it is in, beyond refusals (docs/specification.md#sessions-and-states). What it means, and what to do. */
+/**
+ * The reasons for an instance's state, beyond refusals (docs/specification.md#sessions-and-states): the meaning, and the remedy.
+ */
 export const STATE_REASONS = {
   registering: ['The plugin is being dialled and asked.', 'Wait; the registration has a deadline.'],
   registered: ['The plugin registered and serves.', 'Nothing to do.'],
@@ -46,11 +48,11 @@ export const STATE_REASONS = {
   'socket-removed': ['The registration socket was removed.', 'Nothing to do if the plugin was uninstalled.'],
   'service-lost': ['The service socket of the driver does not answer.', 'Look at the driver; its registration stays.'],
   'publish-pending': [
-    'The driver serves, but what it says of this node is not published yet.',
-    'Wait; it is tried again. If it stays, the message names what stands in the way.',
+    'The driver serves, but its node info is not published yet.',
+    'Wait; it is tried again. If it stays, the message names the obstacle.',
   ],
   'publish-refused': [
-    'The driver serves, but what it says of this node contradicts what is published already.',
+    'The driver serves, but its node info contradicts the published one.',
     'Correct the label or the topology that the message names.',
   ],
   replaced: ['A newer incarnation of the plugin took over; this one is kept as fallback.', 'Nothing to do.'],

@@ -1,4 +1,4 @@
-// What the admin commands show: the JSON of `-o json` (docs/specification.md#commands). Names here are depended on from outside.
+// The views of the admin commands: the JSON of `-o json` (docs/specification.md#commands). Programs depend on these names.
 import type { BrokerEvent } from './event.js';
 import type { LedgerState } from './lease.js';
 
@@ -15,7 +15,7 @@ export interface BrokerView {
   readonly startedAt: string;
   readonly bootId: string;
   readonly restoredPlugins: number;
-  /** What is degraded, one sentence each; empty when nothing is. */
+  /** The degraded parts, one sentence each; empty when there are none. */
   readonly problems: readonly string[];
 }
 
@@ -69,12 +69,12 @@ export interface DeviceView {
   readonly id: string;
   readonly health: string;
   readonly numaNodes: readonly number[];
-  /** The lease that has it, and who that is; empty where nobody has. */
+  /** The lease that has it, and the lease's owner; empty where nobody has. */
   readonly lease: string;
   readonly owner: string;
 }
 
-/** What is known of the devices that were given out. */
+/** The knowledge about devices that were given out. */
 export interface LedgerView {
   readonly state: LedgerState | 'unread';
   readonly leases: number;
@@ -125,13 +125,13 @@ export interface LimitView {
   readonly strikes: number;
   readonly quarantinedUntil: string;
   readonly exceeded: number;
-  /** Who is slowed by it now: a state word, or empty. */
+  /** The callers that it slows now: a state word, or empty. */
   readonly slowing: string;
   /** The rule that set it: its name, `rules[2].flood` or `flood`. */
   readonly source: string;
 }
 
-/** What one rule of the flood policy is doing, for dashboards: its buckets together. */
+/** The present effect of one rule of the flood policy, for dashboards: its buckets together. */
 export interface FloodRuleView {
   /** Its name, `rules[2].flood` or `flood`. */
   readonly source: string;
@@ -145,7 +145,7 @@ export interface FloodRuleView {
   readonly strikes: number;
 }
 
-/** A plugin, or a socket of which nobody could say whose it is, that is refused again and again. */
+/** A plugin, or a socket whose plugin is unknown, that is refused again and again. */
 export interface RefusedView {
   /** `type/name`; empty where none is known. */
   readonly plugin: string;
@@ -171,7 +171,7 @@ export interface StatusView {
   readonly refused: readonly RefusedView[];
 }
 
-/** What came of reading the config file again. */
+/** The outcome of reading the config file again. */
 export interface ReloadView {
   readonly outcome: 'applied' | 'unchanged' | 'refused';
   /** The file, or `defaults`. */
@@ -184,7 +184,7 @@ export interface ReloadView {
   readonly problems: readonly string[];
 }
 
-/** The answer of `explain`: what is known about one plugin or one socket. */
+/** The answer of `explain`: the facts about one plugin or one socket. */
 export interface ExplainView {
   /** `type/name`, or the path that was asked about. */
   readonly subject: string;
@@ -193,7 +193,7 @@ export interface ExplainView {
   readonly reason: string;
   /** Why it is in this state, in sentences. */
   readonly why: string;
-  /** What to do about it. */
+  /** The remedy. */
   readonly remedy: string;
   /** Its incarnations, the primary one first. */
   readonly plugins: readonly PluginView[];

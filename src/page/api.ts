@@ -1,4 +1,4 @@
-// What is asked of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
+// The questions of api/v1 (docs/status-page.md#api): the same answers as the commands have, as JSON.
 import type { Buffer } from 'node:buffer';
 import type { BrokerEvent } from '../model/event.js';
 import type { DevicePage } from '../model/page-views.js';
@@ -12,10 +12,10 @@ import type { Asked, PageSource } from './ports.js';
 const PAGE = 200;
 const MOST_DEVICES = 1000;
 const MOST_EVENTS = 500;
-/** Of what no event tells, nobody who asks hears older things, milliseconds. */
+/** Facts that no event reports are never older than this in an answer, milliseconds. */
 const MOST_AGE_MS = 5000;
 
-/** What it needs. */
+/** The ports of the API. */
 export interface ApiPorts {
   readonly source: PageSource;
   readonly picture: Picture;
@@ -29,7 +29,7 @@ export class PageApi {
     this.#ports = ports;
   }
 
-  /** What the answer of `status` is of: the same text, the same answer. */
+  /** The version of the answer of `status`: the same text, the same answer. */
   get version(): string {
     const { source } = this.#ports;
     const { startedAt, phase } = source.head().broker;
@@ -43,10 +43,10 @@ export class PageApi {
     return whole;
   }
 
-  /** Somebody opens the page, and follows in a moment: what takes longest is begun. Never rejects. */
+  /** A client opens the page, and follows in a moment: the slowest part is begun. Never rejects. */
   async expect(): Promise<void> {
     const { picture } = this.#ports;
-    // Whoever follows hears of it if this goes wrong again.
+    // The follower hears of it if this goes wrong again.
     await picture.refresh(Infinity).catch(() => undefined);
   }
 
@@ -80,7 +80,7 @@ export class PageApi {
     return { ok: true, value: { events } };
   }
 
-  /** Why a plugin or a socket is in its state, and what to do. */
+  /** Explains the state of a plugin or a socket, and the remedy. */
   async explain(query: URLSearchParams): Promise<Asked<ExplainView>> {
     const subject = query.get('subject') ?? '';
     if (subject === '') return invalid('subject is missing: the name of a plugin, type/name, or the path of a socket');
@@ -90,7 +90,7 @@ export class PageApi {
     return { ok: true, value: { ...found.value, events } };
   }
 
-  /** What a code of the table of reasons means, and what to do. */
+  /** The meaning of a code of the table of reasons, and the remedy. */
   reason(query: URLSearchParams): Asked<{ readonly code: string; readonly about: string; readonly remedy: string }> {
     const code = query.get('code') ?? '';
     if (!/^[\w-]{1,64}$/.test(code)) return invalid('code is missing: a code of the table of reasons');

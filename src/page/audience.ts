@@ -1,4 +1,4 @@
-// Those who follow the broker on open streams: one picture for all of them, sent as it changes and at most twice a second.
+// The followers of the broker on open streams: one picture for all of them, sent as it changes and at most twice a second.
 // Without them nothing is computed and nothing is kept.
 import { Buffer } from 'node:buffer';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
@@ -22,7 +22,7 @@ const GATHER_MS = 500;
  * between the two thinks it dead.
  */
 const HEARTBEAT_MS = 5000;
-/** Events in one message round, and of the past for one who comes back. */
+/** Events in one message round, and of the past for one that comes back. */
 const MOST_EVENTS = 500;
 /** Bytes that a reader may leave unread beside its first picture. */
 const MOST_UNREAD = 1024 * 1024;
@@ -36,18 +36,18 @@ export interface Stream {
   write(bytes: Buffer): void;
   /** Bytes that were written and did not leave. */
   readonly unread: number;
-  /** Ends it after what was written. */
+  /** Ends it after the written data. */
   end(): void;
   /** Ends it at once. */
   destroy(): void;
 }
 
-/** What it needs. */
+/** The ports of the audience. */
 export interface AudiencePorts {
   readonly source: PageSource;
   readonly clock: Clock;
   readonly log: Log;
-  /** All get the same one; it belongs to whoever asks as well. */
+  /** All get the same one; the API's callers use it as well. */
   readonly picture: Picture;
 }
 
@@ -64,17 +64,17 @@ interface Newcomer {
   readonly since: number | undefined;
 }
 
-/** Everybody who follows. */
+/** All followers. */
 export class Audience {
   readonly #ports: AudiencePorts;
-  /** Who came first is first. */
+  /** The oldest member is first. */
   readonly #members = new Map<Stream, Member>();
   /** All get the same picture: one is made for as many as come until it is there. */
   readonly #newcomers = new Map<Stream, Newcomer>();
   #isWelcoming = false;
   #following: AbortController | undefined;
   #events: BrokerEvent[] = [];
-  /** What looks found, and was not told yet. */
+  /** Changes that looks found and that were not sent yet. */
   #changes: string[] = [];
   #alarm: Alarm | undefined;
   #lastTick = -Infinity;
@@ -114,9 +114,9 @@ export class Audience {
   }
 
   /**
-   * Sends the picture and then what changes, until the returned function is called. Never rejects.
+   * Sends the picture and then its changes, until the returned function is called. Never rejects.
    *
-   * @param since events with a higher number are told again; undefined: none of the past
+   * @param since events with a higher number are sent again; undefined: none of the past
    */
   join(stream: Stream, since: number | undefined): () => void {
     const longest = this.#hasRoom ? undefined : this.#longest?.stream;
@@ -133,13 +133,13 @@ export class Audience {
     };
   }
 
-  /** Makes the first picture of those who wait for it. Never rejects. */
+  /** Makes the first picture for waiting followers. Never rejects. */
   async #welcome(): Promise<void> {
     this.#isWelcoming = true;
     try {
-      // As it is kept: of what no event tells they hear at the next tick, which comes soon where that is old.
+      // As it is kept: facts that no event reports follow at the next tick, which comes soon where they are old.
       await this.#ports.picture.whole((snapshot) => {
-        // The others have the picture of before: what this look found is news to them, and none to those who come now.
+        // The others have the picture of before: the changes of this look are news to them, and none to the newcomers.
         if (this.#changes.length > 0) this.#tell([]);
         const first = Buffer.concat([Buffer.from('event: snapshot\ndata: '), ...snapshot, Buffer.from('\n\n')]);
         for (const { stream, since } of this.#newcomers.values()) {
@@ -225,7 +225,7 @@ export class Audience {
     if (this.#isTicking || this.#members.size === 0) return;
     this.#isTicking = true;
     this.#lastTick = this.#ports.clock.mono();
-    // What is told while this look lasts is for the next one.
+    // Events of the time of this look are for the next one.
     const events = this.#events.splice(0);
     try {
       await this.#ports.picture.refresh(HEARTBEAT_MS);

@@ -13,7 +13,7 @@ const MOST_STARTS = 10;
 /** States in which healthy devices may be given out (docs/specification.md#sessions-and-states). */
 const USABLE: ReadonlySet<string> = new Set(['ready', 'orphaned', 'restored']);
 
-/** What a plugin went through within the span; its present state, where it is known, counts more than what was told. */
+/** The states of a plugin within the span; its present state, where it is known, counts more than the events. */
 export function pluginHistory(
   events: readonly BrokerEvent[],
   primary: PluginView | undefined,
@@ -70,7 +70,7 @@ export function capacityHistory(
   }
   const { capacity, allocatable } = resource;
   const last = steps.at(-1);
-  // What the events did not tell is true all the same.
+  // Changes without an event count all the same.
   if (last?.[1] !== capacity || last[2] !== allocatable)
     add(steps, [last === undefined ? from : now, capacity, allocatable]);
   return steps.slice(-MOST_STEPS);

@@ -13,7 +13,7 @@ const REFUSED_MS = 15 * 60_000;
 /** Kinds in the order in which they are shown. */
 const ORDER = ['problem', 'quarantined', 'rejected', 'refused', 'held', 'orphaned', 'lease', 'front'];
 
-/** What needs are found in. */
+/** The facts in which needs are found. */
 export interface NeedFacts {
   readonly place: PagePlace;
   readonly head: Omit<StatusView, 'plugins' | 'resources'>;
@@ -39,7 +39,7 @@ interface Found {
   readonly plugins: readonly PluginView[];
 }
 
-/** What is asked again and again, by plugin (`type/name`). */
+/** The facts looked up again and again, by plugin (`type/name`). */
 interface ByPlugin {
   readonly entries: ReadonlyMap<string, readonly PluginView[]>;
   /** Until when each is in quarantine, RFC 3339. */
@@ -97,7 +97,7 @@ function problems({ head, place }: NeedFacts): Need[] {
       ledger.state === 'stale'
         ? 'The checkpoint is an older one: leases that were newer may be lost.'
         : 'Nobody knows which devices were given out, so none are given out now.';
-    const remedy = 'When nothing uses devices any more, or what uses them is known, begin anew:';
+    const remedy = 'When no process uses devices any more, or all that do are known, begin anew:';
     say('ledger', what, remedy, 'plugin-broker allocations reset');
   }
   for (const problem of rest) say(`problem ${problem}`, sentence(problem), ...OTHER);
@@ -203,7 +203,7 @@ function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFac
   };
 }
 
-/** What is wrong with what uses devices. */
+/** The problems of leases and resources. */
 function used({ leases, resources }: NeedFacts): Need[] {
   const needs: Need[] = [];
   const impaired = leases.filter(({ state }) => state === 'impaired');

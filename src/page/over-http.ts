@@ -1,9 +1,9 @@
-// What of an event may be told to whoever reaches a port: of leases ids, states and kinds of owners, and no names.
+// The parts of an event that any client of a port may see: of leases ids, states and kinds of owners, and no names.
 import type { BrokerEvent, EventType } from '../model/event.js';
 import { describeReason } from '../model/reasons.js';
 
 const OF_LEASES: ReadonlySet<EventType> = new Set(['allocated', 'released', 'expired', 'impaired']);
-/** What of leases stands behind `events -o json` only. */
+/** The other details of leases are in `events -o json` only. */
 const UNNAMED = 'a lease changed; `plugin-broker events` says which';
 
 /** The event as it is told over HTTP. */

@@ -1,10 +1,10 @@
-// What is drawn of the past, as it was sent last: made anew only for those of whom something is new.
+// The drawings of the past, as they were sent last: made anew only for plugins with news.
 import { pluginKey } from '../model/ids.js';
 import type { PluginView, ResourceView } from '../model/views.js';
 import { capacityHistory, pluginHistory } from './history.js';
 import type { PicturePorts } from './ports.js';
 
-/** Bars and lines are made anew after this, milliseconds: what is older than they go back is left out of them. */
+/** Bars and lines are made anew after this, milliseconds: parts older than their span are left out. */
 const PAST_MS = 60_000;
 
 /** Bars of plugins and lines of resources, as fields of an object in JSON. */
@@ -24,7 +24,7 @@ export class Past {
     this.#capacity.clear();
   }
 
-  /** What is drawn of these plugins (`type/name`) is made anew when it is wanted; undefined: of all. */
+  /** The drawings of these plugins (`type/name`) are made anew when they are wanted; undefined: of all. */
   outdated(owners: ReadonlySet<string> | undefined): void {
     const now = this.#ports.clock.mono();
     const isOld = now - this.#madeAt >= PAST_MS;
@@ -85,7 +85,7 @@ export class Past {
 
 type WithoutDevices = Omit<ResourceView, 'devices'>;
 
-/** What is drawn of one plugin or resource, as it was sent, and whose it is. */
+/** The drawing of one plugin or resource, as it was sent, and its owner. */
 interface Drawn {
   readonly owner: string;
   readonly text: string;

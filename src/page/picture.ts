@@ -1,6 +1,6 @@
-// The whole picture as text, and what of it changed since it was looked at last. Rows are kept as the text they were sent
-// as: comparing is comparing texts, and a snapshot is put together of pieces of which only those are made anew where a text
-// changed. All of it is made in slices, so that no call waits for a picture of a thousand plugins.
+// The whole picture as text, and its changes since the last look. Rows are kept as the text they were sent as: comparing is
+// comparing texts, and a snapshot is put together of pieces of which only those are made anew where a text changed. All of it is
+// made in slices, so that no call waits for a picture of a thousand plugins.
 import { Buffer } from 'node:buffer';
 import type { Alarm } from '../kernel/clock.js';
 import { pluginKey } from '../model/ids.js';
@@ -22,23 +22,23 @@ const HEADS = [
   'needs',
 ] as const satisfies readonly (keyof PageHead)[];
 
-/** What was made is kept so long after the last look, milliseconds: whoever comes next gets it with what is new. */
+/** The picture is kept so long after the last look, milliseconds: the next reader gets it with the news. */
 const KEPT_MS = 60_000;
 
-/** What a look found. */
+/** The result of a look. */
 interface Look {
-  /** When it began, as it stands in what is sent. */
+  /** When it began, as it stands in the message. */
   readonly stamp: string;
   readonly plugins: readonly PluginView[];
   readonly resources: readonly ListedResource[];
 }
 
 /**
- * One view of the broker for everybody, kept up to date by looking again at those of whom an event told, and let go when
+ * One view of the broker for all readers, kept up to date by looking again at the plugins that an event named, and dropped when
  * nobody looks any more. One look at a time: the next waits.
  */
 export class Picture {
-  /** Hears of what each look finds, a PageChange as JSON, before anybody else looks. */
+  /** Is called with the result of each look, a PageChange as JSON, before any other reader. */
   onChange: (change: string) => void = () => undefined;
   readonly #ports: PicturePorts;
   readonly #lists = new Map<keyof PageRows, Map<string, Kept<unknown>>>();
@@ -64,9 +64,9 @@ export class Picture {
   }
 
   /**
-   * Looks again at those of whom something was heard.
+   * Looks again at the plugins that were heard of.
    *
-   * @param mostAgeMs at everything, where that was longer ago: not all that changes is told by events
+   * @param mostAgeMs at everything, where that was longer ago: not all changes are reported by events
    */
   refresh(mostAgeMs: number): Promise<void> {
     return this.#inTurn(async () => {
@@ -92,7 +92,7 @@ export class Picture {
     const done = this.#looking.then(work);
     this.#looking = done.then(
       () => this.#keep(),
-      // What it left half done is not to be built on.
+      // A half-finished state is not to be built on.
       () => this.#forget(),
     );
     return done;
@@ -172,7 +172,7 @@ export class Picture {
     const { rest } = this.#ports;
     const before = (this.#lists.get(name) ?? new Map<string, Kept<R>>()) as Map<string, Kept<R>>;
     const after = only === undefined ? new Map<string, Kept<R>>() : before;
-    // What is nobody's is looked at in any case.
+    // Rows without an owner are looked at in any case.
     const isWanted = (owner: string): boolean => only === undefined || owner === '' || only.has(owner);
     const seen = new Set<string>();
     const fresh: string[] = [];
@@ -189,14 +189,14 @@ export class Picture {
         fresh.push(text);
         touched.add(owner);
       }
-      // The same object as before, where it says the same: the next comparison is short, and this one is garbage at once.
-      // What outlives the next collection is copied by it, while everybody waits.
+      // The same object as before, where its text is equal: the next comparison is short, and this one is garbage at once.
+      // Objects that outlive the next collection are copied by it, while everybody waits.
       after.set(key, last?.text === text ? last : { view, owner, text });
       const others = rest();
       if (others !== undefined) await others;
     }
     const lost: string[] = [];
-    // Without a pair for each: what a look leaves behind is collected while everybody waits.
+    // Without a pair for each: the garbage of a look is collected while everybody waits.
     before.forEach(({ owner }, key) => {
       if (isWanted(owner) && !seen.has(key)) lost.push(key);
     });
@@ -253,14 +253,14 @@ export class Picture {
   }
 }
 
-/** A row as it was seen last, whose it is (`type/name`, or empty), and the text it was sent as. */
+/** A row as it was seen last, its owner (`type/name`, or empty), and the text it was sent as. */
 interface Kept<R> {
   readonly view: R;
   readonly owner: string;
   readonly text: string;
 }
 
-/** What a look gathers, as JSON, and whom it is about; undefined: all. */
+/** The results of a look, as JSON, and their owners; undefined: all. */
 interface News {
   readonly only: ReadonlySet<string> | undefined;
   readonly changed: string[];

@@ -1,5 +1,4 @@
-// Texts as bytes, in pieces. What did not change since the last time is the same object as then, so that whoever packs or
-// compares pieces has to do it once.
+// Texts as bytes, in pieces. A piece that did not change is the same object as before, so that packing and comparing happen once.
 import { Buffer } from 'node:buffer';
 
 /** Texts of a piece: some tens of kilobytes of rows, which are encoded, and packed, in a fraction of a millisecond. */
@@ -15,7 +14,7 @@ export class Pieces {
   readonly #rest: () => Promise<void> | undefined;
   readonly #last = new Map<string, readonly Piece[]>();
 
-  /** @param rest called at each step: undefined, or what to wait for so that others have their turn */
+  /** @param rest called at each step: undefined, or a promise to wait for so that others have their turn */
   constructor(rest: () => Promise<void> | undefined) {
     this.#rest = rest;
   }

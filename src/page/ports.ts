@@ -1,5 +1,5 @@
-// What the page needs of the rest of the broker. All of it is read from memory and does no I/O; rows are worked out as they
-// are taken.
+// The ports of the page to the rest of the broker. All of it is read from memory and does no I/O; rows are worked out as they are
+// taken.
 import type { Clock } from '../kernel/clock.js';
 import type { BrokerEvent } from '../model/event.js';
 import type { LeaseRow, PagePlace } from '../model/page-views.js';
@@ -47,10 +47,10 @@ export interface PageSource {
   why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
 }
 
-/** What a picture is made with. */
+/** The ports of a picture. */
 export interface PicturePorts {
   readonly source: PageSource;
   readonly clock: Clock;
-  /** Called at each step of long work: undefined, or what to wait for so that others have their turn. */
+  /** Called at each step of long work: undefined, or a promise to wait for so that others have their turn. */
   readonly rest: () => Promise<void> | undefined;
 }

@@ -1,4 +1,4 @@
-// What the page shows of things that other views do not have: where the broker is, and leases in one line.
+// The page's rows for things that other views do not have: where the broker is, and leases in one line.
 import path from 'node:path';
 import { isLoopback } from '../model/http.js';
 import type { Lease } from '../model/lease.js';

@@ -1,4 +1,4 @@
-// The devices of a resource as the page shows them, made so that the length of a list costs nobody but those who ask for it.
+// The devices of a resource as the page shows them, made so that only readers of a list pay for its length.
 import { HEALTHY, type Device } from '../model/device.js';
 import type { DeviceView } from '../model/views.js';
 import type { ShownDevices } from './ports.js';
@@ -6,9 +6,9 @@ import type { ShownDevices } from './ports.js';
 /** Devices that are looked at before others get their turn: well below a millisecond. */
 const SLICE = 4096;
 
-/** What is needed. */
+/** The ports of devices. */
 export interface DevicePorts {
-  /** The devices of a list in the order of the page ({@link troubledFirst}), kept and made once for all who ask. */
+  /** The devices of a list in the order of the page ({@link troubledFirst}), kept and made once for all readers. */
   readonly lists: { read(resource: string, raw: Buffer): Promise<readonly Device[]> };
   /** The list that counts for a resource; undefined where there is none. */
   readonly listOf: (resource: string) => Buffer | undefined;

@@ -1,6 +1,6 @@
-// What does not fit into the answers, in one sentence for all of them.
+// Parts that do not fit into the answers, in one sentence for all of them.
 
-/** What can be left out: owners of leases, pods of the kubelet, and resources. */
+/** The parts that can be left out: owners of leases, pods of the kubelet, and resources. */
 export type LeftOut = 'List' | 'upstream' | 'GetAllocatableResources';
 
 const WORDS: readonly (readonly [LeftOut, (count: string) => string])[] = [
@@ -10,7 +10,7 @@ const WORDS: readonly (readonly [LeftOut, (count: string) => string])[] = [
 ];
 
 /**
- * Follows what is left out.
+ * Follows the parts left out.
  *
  * @param tell one sentence, or undefined when everything fits again
  * @returns takes how many of one kind are left out now

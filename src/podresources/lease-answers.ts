@@ -9,7 +9,7 @@ import type { PodEncoder, PodResourcesBackend, PodResourcesVersion, UsableList }
 /** The largest message that gRPC clients take when nothing else was said to them. */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** What is needed. */
+/** The sources of the answers. */
 export interface LeaseAnswerPorts {
   readonly leases: LeaseSource;
   readonly usable: () => readonly UsableList[];
@@ -107,7 +107,7 @@ function isSame(one: readonly UsableList[], other: readonly UsableList[]): boole
 }
 
 /**
- * The lists of resources of which something can be used, and that no kubelet tells of itself.
+ * The lists of resources with usable devices, except those in the kubelet's own answer.
  *
  * @param isTheirs whether a resource was given to the kubelet whose answer ours is joined to
  */

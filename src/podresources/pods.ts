@@ -1,7 +1,7 @@
 // Leases as PodResources shows them: an owner stands where a pod stands. Pure.
 import type { Lease } from '../model/lease.js';
 
-/** A device with what its list said of it. */
+/** A device as its list has it. */
 export interface PodDevice {
   readonly resource: string;
   readonly id: string;

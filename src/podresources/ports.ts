@@ -1,4 +1,4 @@
-// What PodResources needs of others, and what it gives to the socket.
+// The ports of PodResources, and its interface for the socket.
 import type { Device } from '../model/device.js';
 import type { Pod, PodDevice } from './pods.js';
 
@@ -25,8 +25,8 @@ export interface PodEncoder {
 }
 
 /**
- * What stands behind the socket: encoded answers. A front that knows more, such as a real kubelet's answer, stands before
- * the one that answers with leases and puts its bytes behind what that one gives.
+ * The backend of the socket: encoded answers. A front that knows more, such as a real kubelet's answer, wraps the one that
+ * answers with leases and appends its own bytes.
  */
 export interface PodResourcesBackend {
   list(version: PodResourcesVersion): Buffer | Promise<Buffer>;

@@ -1,6 +1,6 @@
-// PodResources where a kubelet has pods beside our leases: what that kubelet says, and ours behind it. List has an effect in
-// a kubelet (it forgets which devices it is about to give), so it is asked seldom and never while it allocates from us;
-// whatever our own clients do, it feels one client that asks at most once a second.
+// PodResources where a kubelet has pods beside our leases: that kubelet's answer, and ours behind it. List has an effect in a
+// kubelet (it forgets which devices it is about to give), so it is asked seldom and never while it allocates from us; however
+// often our own clients call, it sees one client that asks at most once a second.
 import { asError, type Clock } from '../kernel/clock.js';
 import { CallerRates } from './caller-rates.js';
 import { MAX_ANSWER_BYTES } from './lease-answers.js';
@@ -8,10 +8,10 @@ import type { KubeletAnswers, PodResourcesBackend, PodResourcesVersion } from '.
 
 /** The kubelet is asked for one answer at most this often. */
 const EVERY_MS = 1000;
-/** It answers within this, or what it said last stays. */
+/** It answers within this, or its last answer stays. */
 const LIMIT_MS = 5000;
 
-/** What is needed. */
+/** The sources of the answer. */
 export interface UpstreamPorts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
     );
   }
 
-  /** Pods of the kubelet first. While it does not answer, what it said last stays true: nobody else starts or ends pods. */
+  /** Pods of the kubelet first. While it does not answer, its last answer stays true: nobody else starts or ends pods. */
   async list(version: PodResourcesVersion): Promise<Buffer> {
     const theirs = (await this.#pods.get()) ?? [];
     const own = await this.#own.list(version);
@@ -94,7 +94,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
     return own === undefined ? pod : ((await pod.catch(() => undefined)) ?? own);
   }
 
-  /** Gives up what is being asked. */
+  /** Gives up calls under way. */
   close(): void {
     this.#halt.abort(new Error('the broker is stopping'));
   }

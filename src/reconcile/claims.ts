@@ -1,24 +1,24 @@
-// Who has a name, and who has a socket: what admission asks of the actual state.
+// The owners of names and sockets: admission's questions about the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
 import { isConnected, isLive, strangerOf, type Instance } from '../model/instance.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
 
-/** Answers from the roster and from what operators decided. */
+/** Answers from the roster and from the decisions of operators. */
 export class Claims implements NameClaims {
   readonly #roster: Roster;
   readonly #store: Pick<RegistrationStore, 'isDeregistered'>;
   readonly #userOf: UserOf;
 
-  /** @param userOf who counts as one user */
+  /** @param userOf the uid of the user that a uid counts for */
   constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>, userOf: UserOf) {
     this.#roster = roster;
     this.#store = store;
     this.#userOf = userOf;
   }
 
-  /** One that was sent away to register afresh has let its name go, for whoever comes in its place. */
+  /** A plugin that was sent away to register afresh has let its name go, for its successor. */
   incumbent(type: string, name: string): Incumbent | undefined {
     const primary = this.#roster.primaryOf(type, name);
     if (primary === undefined || primary.isAway) return undefined;
@@ -34,7 +34,7 @@ export class Claims implements NameClaims {
     return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
   }
 
-  /** Who calls knows its name; who is presumed under another one gives way when that call is accepted. */
+  /** A caller knows its name; a plugin presumed under another one gives way when that call is accepted. */
   claimant(
     { type, name, pulled }: Pick<RegistrationRequest, 'type' | 'name' | 'pulled'>,
     key: string,
@@ -66,7 +66,7 @@ export class Claims implements NameClaims {
   }
 }
 
-/** Whose a name is that an instance has. */
+/** The owner of an instance's name. */
 function uidOf({ caller, listener }: Instance): number | undefined {
   return caller?.uid ?? listener?.uid;
 }

@@ -1,4 +1,4 @@
-// What follows from a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
+// The consequences of a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
 // `lifecycle.ts` gathers the facts and carries out the actions.
 import { isConnected, isLive, isReplaced, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
@@ -14,7 +14,7 @@ const FALLBACK_AFTER_MS = 2000;
 /** A session that lasted this long has proved itself: coming back to it starts without a wait. */
 const PROVEN_AFTER_MS = 10_000;
 
-/** What is known beside the instance. */
+/** The facts beside the instance. */
 export interface Facts {
   /** Instances of its plugin, newest registration first, itself among them. */
   readonly siblings: readonly Instance[];
@@ -31,7 +31,7 @@ export interface Facts {
 }
 
 /**
- * What follows from a change.
+ * The consequences of a change.
  *
  * @param instance as it is now
  * @param before its state before the change

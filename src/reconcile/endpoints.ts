@@ -32,8 +32,8 @@ export class Endpoints implements EndpointSource {
   }
 
   /**
-   * For asking an incumbent without a session; whoever asks releases it. What a quarantine or its removed socket keeps out
-   * is no incumbent.
+   * For asking an incumbent without a session; the caller releases it. An instance kept out by a quarantine or by the removal of
+   * its socket is no incumbent.
    */
   forAsking(instanceId: string): PinnedSocket | undefined {
     const instance = this.#roster.get(instanceId);
@@ -43,7 +43,7 @@ export class Endpoints implements EndpointSource {
     return instance.enrolment?.endpoint.retain() ?? this.#pinAgain(instance);
   }
 
-  /** The endpoint as it is at its path now, when it is the very incarnation that is known. Whoever asks releases it. */
+  /** The endpoint as it is at its path now, when it is the very incarnation that is known. The caller releases it. */
   #pinAgain({ endpointPath: file, endpointKey }: Instance): PinnedSocket | undefined {
     // Most often it is not, because the file has gone: known without an exception for each.
     if (this.#ports.keyAt(file) !== endpointKey) return undefined;

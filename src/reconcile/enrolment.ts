@@ -23,13 +23,13 @@ import { hasVanished } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
-/** What enrolment needs. */
+/** The ports of enrolment. */
 export interface EnrolmentPorts {
   readonly admission: Admitter;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
   readonly lane: KeyedLane;
-  /** Where a registration is made durable; what cannot be written now is written later, and the plugin serves meanwhile. */
+  /** Makes registrations durable; one that cannot be written now is written later, and the plugin serves meanwhile. */
   readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
   readonly log: Log;
@@ -60,7 +60,7 @@ export class Enrolments implements Enroller {
   }
 
   /**
-   * Takes a plugin in, or says why not. Never rejects: refusals are values, and what a handler throws becomes one.
+   * Takes a plugin in, or says why not. Never rejects: refusals are values, and an exception of a handler becomes one.
    *
    * @param signal gives up; its reason may be a Refused that says so, or a PendingDropped: then nobody was refused
    */
@@ -114,7 +114,7 @@ export class Enrolments implements Enroller {
     const wasFallback = request.pulled && known !== undefined && isReplaced(known);
     const refusedNow = verdict.recheck();
     if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
-    // A pull is no new registration: it does not overtake those who registered meanwhile.
+    // A pull is no new registration: it does not overtake plugins that registered meanwhile.
     const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
     const { state } = instance;
     try {
@@ -183,7 +183,7 @@ export class Enrolments implements Enroller {
     await this.#ports.store.persist(known);
   }
 
-  /** A socket has said its name: whoever was presumed there under another one is not. */
+  /** A socket has told its name: a plugin presumed there under another one is not there. */
   #correct({ type, name, endpointKey, endpointPath }: Instance): void {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;
@@ -192,7 +192,7 @@ export class Enrolments implements Enroller {
     }
   }
 
-  /** What ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */
+  /** The report that ended the instance while its plugin was being asked: an operator, a quarantine, the loss of its socket. */
   #endedSince(before: PluginState, instance: Instance): InstanceReport | undefined {
     const { state, reason, message } = instance;
     if (this.#ports.roster.get(instance.id) !== instance) return { state: 'gone', reason: 'deregistered', message };
@@ -276,7 +276,7 @@ function overRefusal({ name }: Instance, { state, reason, message }: InstanceRep
   return { code: reason === 'deregistered' ? 'DEREGISTERED' : 'HANDLER_FAILED', message: sentence };
 }
 
-/** What was thrown, as a refusal. */
+/** An exception, as a refusal. */
 function refusalFrom(failure: unknown, request: { readonly name: string }): Refusal {
   if (failure instanceof Refused) return failure.refusal;
   const why = failure instanceof Error ? failure.message : String(failure);

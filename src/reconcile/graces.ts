@@ -8,7 +8,7 @@ import { isReplaced, type Instance } from '../model/instance.js';
 /** Drivers are held without a clock while only their service is away; these reasons start it for them, too. */
 const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connection-lost']);
 
-/** What graces need. */
+/** The ports of graces. */
 export interface GracePorts {
   readonly clock: Clock;
   readonly graceMsOf: (instance: Instance) => number;
@@ -61,7 +61,7 @@ export class Graces {
     this.#running.clear();
   }
 
-  /** A driver stays registered while its registration socket stands, whatever does not answer. */
+  /** A driver stays registered while its registration socket stands, even if a service does not answer. */
   #endsDriver({ reason, socketPath, socketKey }: Instance): boolean {
     return (
       reason === 'socket-removed' || (ENDS_DRIVERS.has(reason) && this.#ports.sockets.keyAt(socketPath) !== socketKey)

@@ -17,14 +17,14 @@ import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
-/** What lifecycle needs. */
+/** The ports of lifecycle. */
 export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly clock: Clock;
-  /** The policy in force, asked when it is needed: a reload counts for those who live, too. */
+  /** The policy in force, read when it is needed: a reload counts for living plugins, too. */
   readonly policies: { policyFor(type: string, name: string, socket: string): PluginPolicy };
   /** Lets go of lists that do not count any more. Inventory (inventory/inventory) does. */
   readonly lists: { drop(instanceId: string): void };

@@ -1,4 +1,4 @@
-// What it means that a plugin of the watcher door serves but could not be told so yet.
+// Plugins of the watcher door that serve but could not be told so yet.
 import type { NoticeBoard } from '../model/registration.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';

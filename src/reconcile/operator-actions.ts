@@ -1,4 +1,4 @@
-// What an operator orders about plugins: close their incarnations, or drop what is known of them.
+// An operator's orders about plugins: close their incarnations, or drop the records of them.
 import { isConnected, type Instance } from '../model/instance.js';
 import type { Endings } from './endings.js';
 import type { Roster } from './roster.js';

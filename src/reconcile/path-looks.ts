@@ -1,5 +1,5 @@
-// When which known instance is looked at: of those whose name changed, or of all, a few in a turn. How long a look takes is
-// for the user to decide whose socket it is (directories on the way, a fallback that is connected to), so users take turns.
+// When each known instance is looked at: those whose name changed, or all, a few in a turn. The user that owns a socket
+// determines how long a look takes (directories on the way, a fallback that is connected to), so users take turns.
 import type { Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import type { UserOf } from '../model/ids.js';
@@ -9,13 +9,13 @@ import type { Roster } from './roster.js';
 /** The instances of root and of the broker's own user, which wait for nobody's. */
 const TRUSTED = 'trusted';
 
-/** What it needs. */
+/** The ports of the looks. */
 export interface PathLookPorts {
   readonly clock: Clock;
   readonly roster: Pick<Roster, 'all' | 'get'>;
   /** The broker's own process. */
   readonly self: { readonly uid: number };
-  /** Who counts as one user. */
+  /** The uids that count as one user. */
   readonly userOf: UserOf;
 }
 
@@ -41,7 +41,7 @@ export class PathLooks {
   }
 
   /**
-   * Begins to look: what there is time for is looked at before it returns.
+   * Begins to look, and looks at as many as there is time for before it returns.
    *
    * @param names that changed in a directory of sockets: those at or below one are looked at; undefined: all are
    */
@@ -53,7 +53,7 @@ export class PathLooks {
     }
   }
 
-  /** Forgets what waits. */
+  /** Forgets waiting looks. */
   stop(): void {
     this.#looks.stop();
   }

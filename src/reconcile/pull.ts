@@ -136,9 +136,9 @@ export function hasVanished(request: RegistrationRequest, refusal: Refusal): boo
 }
 
 /**
- * The request with which an instance is pulled: what it said when it registered, for exactly that incarnation.
+ * The request with which an instance is pulled: its own data of its registration, for exactly that incarnation.
  *
- * @param expected the incarnation that is meant, when it is a successor at the same path
+ * @param expected the incarnation to be pulled, when it is a successor at the same path
  */
 export function pullRequest(instance: Instance, expected = instance.socketKey): RegistrationRequest {
   const socket = instance.door === 'watcher' ? instance.enrolment?.socket : undefined;
@@ -151,7 +151,7 @@ export function pullRequest(instance: Instance, expected = instance.socketKey): 
     endpoint: instance.endpointPath,
     expected,
     ...(socket === undefined ? {} : { socket }),
-    // Who called for one incarnation has not called for its successor: there, whoever listens is asked.
+    // The caller of one incarnation has not called for its successor: there, the listener is asked.
     ...(instance.caller === undefined || expected !== instance.socketKey ? {} : { caller: instance.caller }),
   };
 }

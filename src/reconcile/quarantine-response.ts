@@ -1,4 +1,4 @@
-// What a quarantine does to sessions, and how the plugin comes back when it is over.
+// Applies a quarantine to sessions, and brings the plugin back when it is over.
 import type { FloodListener, Quarantine } from '../model/flood.js';
 import { DEVICE_PLUGIN, pluginKey, sameProcess } from '../model/ids.js';
 import { isConnected, isReplaced, type Instance } from '../model/instance.js';
@@ -10,7 +10,7 @@ import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
-/** What is acted on. */
+/** The ports of the response. */
 export interface QuarantineResponsePorts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
@@ -29,9 +29,9 @@ export class QuarantineResponse implements FloodListener {
   }
 
   /**
-   * Closes the sessions of the processes that offended; after a restart of the broker they are not opened. Their resources
-   * are held, and their grace does not run. INVARIANT(innocent-serves-on): an incarnation whose process made none of the
-   * offending calls goes on serving, whoever calls in its name.
+   * Closes the sessions of the processes that offended; after a restart of the broker they are not opened. Their resources are
+   * held, and their grace does not run. INVARIANT(innocent-serves-on): an incarnation whose process made none of the offending
+   * calls goes on serving, whatever process calls in its name.
    */
   quarantineBegan({ type, name, uid, offenders }: Quarantine): void {
     const { roster, endings, reconciler, reports } = this.#ports;
@@ -47,7 +47,10 @@ export class QuarantineResponse implements FloodListener {
     }
   }
 
-  /** Pulls what was kept out: sessions that were closed, and the endpoint named last. A plugin that never calls again is not lost. */
+  /**
+   * Pulls the plugin that was kept out: sessions that were closed, and the endpoint named last. A plugin that never calls again
+   * is not lost.
+   */
   quarantineEnded(quarantine: Quarantine): void {
     const { roster, lifecycle, reconciler } = this.#ports;
     for (const instance of roster.ofPlugin(quarantine.type, quarantine.name)) {
@@ -69,7 +72,7 @@ export class QuarantineResponse implements FloodListener {
       key: `pull:${type}/${name}`,
       incarnation: endpoint,
       attempt: async (signal) => {
-        // Who registered meanwhile is newer than what was named then.
+        // A plugin that registered meanwhile is newer than the endpoint named then.
         if (isSucceeded()) return { done: true };
         const request = { door: 'register', pulled: true, type, name, versions, endpoint, ...from } as const;
         const outcome = await enrolments.enrol(request, signal);
@@ -86,7 +89,7 @@ function mayServe(instance: Instance): boolean {
 }
 
 function isOffender(instance: Instance, uid: number, offenders: Quarantine['offenders']): boolean {
-  // Anybody may name its endpoint in a call: whose session it is, the listener says, where its process is known.
+  // Any process may name its endpoint in a call: the listener tells which one a session belongs to, where its process is known.
   const process = instance.listener?.pid === undefined ? instance.caller : instance.listener;
   if (process === undefined) return offenders.some((offender) => offender.uid === uid);
   return offenders.some((offender) => sameProcess(offender, process));

@@ -1,5 +1,6 @@
-// Desired state: what sockets on disk and known plugins ask for. Every pending registration is worked on at once, tried again with
-// jittered backoff, and given up the moment it is not wanted any more. There is no timer that walks over everything.
+// Desired state: the registrations that sockets on disk and known plugins ask for. Every pending registration is worked on at
+// once, tried again with jittered backoff, and given up the moment it is not wanted any more. There is no timer that walks over
+// everything.
 import type { Attempt } from '../model/registration.js';
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
@@ -8,7 +9,7 @@ import type { Random } from '../kernel/random.js';
 
 /** Something that is to become true. */
 export interface PendingRegistration {
-  /** What it is about: a socket path or an instance id. */
+  /** Its subject: a socket path or an instance id. */
   readonly key: string;
   /** Which life of it: another one is another pending registration, with fresh backoff. */
   readonly incarnation: string;
@@ -18,7 +19,10 @@ export interface PendingRegistration {
   readonly dropped?: () => void;
 }
 
-/** Why the signal of an attempt aborts: its pending registration was dropped, so that nobody asks any more what comes of it. */
+/**
+ * The reason with which the signal of an attempt aborts: its pending registration was dropped, so that nobody waits for the
+ * outcome.
+ */
 export class PendingDropped extends Error {}
 
 interface Entry {
@@ -33,7 +37,7 @@ interface Entry {
   keptOut: string | undefined;
 }
 
-/** What the reconciler needs. */
+/** The ports of the reconciler. */
 export interface ReconcilerPorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -62,9 +66,9 @@ export class Reconciler {
   }
 
   /**
-   * Wants something, at once or after `delayMs`. The same incarnation twice is one pending registration, which is worked on at the earlier
-   * of the two times, and once more when it is wanted again during its last attempt: whatever it was wanted for may have
-   * happened after that attempt had looked. Another incarnation takes the place of the old one.
+   * Wants a registration, at once or after `delayMs`. The same incarnation twice is one pending registration, which is worked on
+   * at the earlier of the two times, and once more when it is wanted again during its last attempt: its cause may have come after
+   * that attempt had looked. Another incarnation takes the place of the old one.
    */
   want(pending: PendingRegistration, delayMs = 0, failures = 0): void {
     if (this.#stopped) {
@@ -95,15 +99,15 @@ export class Reconciler {
     this.#drop(entry, 'not wanted any more');
   }
 
-  /** Gives a pending registration up that sleeps until its next attempt: what it is about came true by itself. */
+  /** Drops a pending registration that sleeps until its next attempt: its goal was reached by itself. */
   unwantAsleep(key: string): void {
     const entry = this.#entries.get(key);
     if (entry?.alarm !== undefined) this.#drop(entry, 'it came true by itself');
   }
 
   /**
-   * Tries at once, with fresh backoff, what waits for the end of a plugin's quarantine. Nothing happens to what runs or
-   * waits for something else.
+   * Tries pending registrations that wait for the end of a plugin's quarantine at once, with fresh backoff. Those that run or
+   * wait for something else stay.
    *
    * @param plugin as `keptOut` of an attempt names it
    */

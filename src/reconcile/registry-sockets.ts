@@ -1,4 +1,5 @@
-// What registration sockets that come and go mean: a socket that appears is a pending registration, one that goes a de-registration.
+// Interprets registration sockets that come and go: a socket that appears is a pending registration, one that goes a
+// de-registration.
 import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
@@ -8,7 +9,7 @@ import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
-/** What is acted on. */
+/** The ports of the registry sockets. */
 export interface RegistrySocketPorts {
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -50,7 +51,7 @@ export class RegistrySockets implements RosterListener {
         this.#deregister(instance);
       }
     }
-    // It was to replace whoever was at its path before. Removed before it answered, it leaves that one without a path.
+    // It was to replace the plugin that was at its path before. Removed before it answered, it leaves that one without a path.
     if (!hasSuccessor) this.#closeReplaced(socket.path, key);
   };
 

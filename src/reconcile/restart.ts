@@ -1,5 +1,5 @@
-// After a restart of the broker: what the checkpoint knew is served at once, every endpoint is dialled in parallel and
-// confirmed, and what is not within restart.deadline is held.
+// After a restart of the broker: the plugins of the checkpoint are served at once, every endpoint is dialled in parallel and
+// confirmed, and a plugin not confirmed within restart.deadline is held.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Enroller } from '../model/registration.js';
@@ -13,10 +13,10 @@ import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
-/** Endpoints dialled in one turn of the event loop: who calls meanwhile is answered between two turns. */
+/** Endpoints dialled in one turn of the event loop: callers of that time are answered between two turns. */
 const DIALLED_A_TURN = 4;
 
-/** What became of those that came from the checkpoint, when all were heard of or the deadline had passed. */
+/** The fate of the checkpoint's plugins, when all were heard of or the deadline had passed. */
 export interface RestartOutcome {
   /** Those that answered, and those whose plugin has registered anew. */
   readonly confirmed: number;
@@ -54,7 +54,10 @@ export class Restart implements RosterListener {
   readonly #ports: RestartPorts;
   /** Restored instances that have not been confirmed or lost yet. */
   readonly #open = new Set<string>();
-  /** Who answered before kubelet.sock was put in place, or was away then because an earlier life of the broker sent it. */
+  /**
+   * Plugins that answered before kubelet.sock was put in place, or were away then because an earlier life of the broker sent
+   * them.
+   */
   readonly #answered = new Set<string>();
   #alarm: Alarm | undefined;
   #total = 0;
@@ -67,7 +70,7 @@ export class Restart implements RosterListener {
     this.#ports = ports;
   }
 
-  /** Counts who is confirmed, until nobody is waited for. */
+  /** Counts confirmed plugins, until none is waited for. */
   changed({ instance: { id }, to: { state, reason } }: Change): void {
     if (!this.#open.has(id) || (state === 'restored' && reason !== 'settling')) return;
     if (state === 'ready' || reason === 'replaced') this.#confirmed += 1;
@@ -150,14 +153,14 @@ export class Restart implements RosterListener {
     this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
   }
 
-  /** What is at the path now may not come in, and what was there does not come back. */
+  /** The plugin at the path now may not come in, and its predecessor there does not come back. */
   #neverReturns({ id }: Instance, refusal: Refusal): void {
     const { roster } = this.#ports;
     if (isVanished(refusal) || roster.get(id)?.state !== 'restored') return;
     roster.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
   }
 
-  /** Who went away is settling by now: what is left accepts connections and answers nothing. */
+  /** Plugins that went away are settling by now: the remaining ones accept connections and answer nothing. */
   #deadline(): void {
     for (const id of [...this.#open]) {
       if (this.#ports.roster.get(id)?.state !== 'restored') continue;

@@ -1,4 +1,4 @@
-// The actual state: every incarnation the broker knows, entered only with confirmed facts, in one place. What follows from a change is decided by those who listen.
+// The actual state: every known incarnation, entered only with confirmed facts. Listeners act on its changes.
 import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
@@ -13,14 +13,14 @@ const MAX_DEAD_PER_PLUGIN = 3;
 
 /** All instances, by id and by plugin. */
 export class Roster {
-  /** Those who hear of changes. A change that one of them makes is told after the one that it follows from. */
+  /** The listeners of changes. A change that one of them makes is told after the one that it follows from. */
   readonly listeners = new Listeners<RosterListener>();
   readonly #clock: Clock;
   readonly #illegal: (message: string) => void;
   readonly #byId = new Map<string, Instance>();
   readonly #byPlugin = new Map<string, Set<Instance>>();
   readonly #byEndpoint = new Map<string, Set<Instance>>();
-  /** What listeners have not heard of yet. */
+  /** Changes that listeners have not heard of yet. */
   readonly #news: ((listener: RosterListener) => void)[] = [];
   #isTelling = false;
   #seq = 0;
@@ -69,7 +69,7 @@ export class Roster {
     return live.find((one) => one.state === 'ready' || one.state === 'orphaned') ?? live[0];
   }
 
-  /** Names with an instance that counts; what admission.maxPlugins bounds. */
+  /** Names with an instance that counts; admission.maxPlugins bounds them. */
   get livePlugins(): number {
     let live = 0;
     for (const instances of this.#byPlugin.values()) {
@@ -256,7 +256,7 @@ export class Roster {
     this.#tell((listener) => listener.changed?.(change));
   }
 
-  /** Tells all listeners, before this returns; what they change meanwhile, each of them hears of after it. */
+  /** Tells all listeners, before this returns; a change that one makes meanwhile reaches each of them after it. */
   #tell(news: (listener: RosterListener) => void): void {
     this.#news.push(news);
     if (this.#isTelling) return;

@@ -1,5 +1,5 @@
-// Plugins to which we gave a reason to register afresh, and how long they may be away for it: kubelet.sock was made anew
-// beside them, or their own socket was removed. Who goes away meanwhile is restarting itself and stays allocatable.
+// Plugins to which the broker gave a reason to register afresh, and how long they may be away for it: kubelet.sock was made anew
+// beside them, or their own socket was removed. A plugin that goes away meanwhile is restarting itself and stays allocatable.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport } from '../model/plugin.js';
@@ -21,11 +21,11 @@ export interface KeptSockets {
    * @returns whether it has its name again
    */
   putBack(endpointKey: string): boolean;
-  /** Lets go of what was kept. */
+  /** Lets a kept socket go. */
   discard(endpointKey: string): void;
 }
 
-/** What settling needs. */
+/** The ports of settling. */
 export interface SettlingPorts {
   readonly roster: Roster;
   readonly clock: Clock;
@@ -41,10 +41,10 @@ interface Group {
   alarm: Alarm | undefined;
 }
 
-/** Who was sent away, until when. */
+/** The plugins that were sent away, and until when. */
 export class Settling implements RosterListener {
   readonly #ports: SettlingPorts;
-  /** By instance: those who were sent away together, and have one alarm. */
+  /** By instance: those that were sent away together, and have one alarm. */
   readonly #away = new Map<string, Group>();
 
   constructor(ports: SettlingPorts) {
@@ -65,7 +65,7 @@ export class Settling implements RosterListener {
     this.sendAway(connected.map(({ id }) => id));
   }
 
-  /** What a loss is called: who was sent away and goes stays `restored`. Undefined: what the report says. */
+  /** The name of a loss: a plugin that was sent away and goes stays `restored`. Undefined: the report stands. */
   readonly lossOf = (instance: Instance, { reason }: InstanceReport): InstanceReport | undefined => {
     if (IS_THERE.has(reason) || this.#away.get(instance.id)?.settles !== true) return undefined;
     if (!mayRestartItself(instance)) return undefined;
@@ -89,7 +89,7 @@ export class Settling implements RosterListener {
     this.#away.clear();
   }
 
-  /** Starts the clock of one whose socket was removed, and lets go of what was kept of it when it is away no more. */
+  /** Starts the clock of a plugin whose socket was removed, and lets its kept socket go when it is away no more. */
   changed({ instance: { id, endpointKey }, reasonBefore, to: { state, reason } }: Change): void {
     if (reason === 'recycled' && state === 'ready') {
       const { settleMs } = this.#ports.settings;

@@ -30,7 +30,7 @@ export function illegalBeginning({ name, state, reason }: Instance): string | un
   return `${name} was to begin as ${state} (${reason}), which no rule allows`;
 }
 
-/** What a roster does about an illegal change where nobody says otherwise: in tests a bug of ours is an error at once. */
+/** A roster's default reaction to an illegal change: in tests a bug of ours is an error at once. */
 export function failLoudly(message: string): never {
   throw new Error(message);
 }

@@ -1,4 +1,4 @@
-// How the registrar ends, as a value that travels up to whoever ends the process.
+// The end of the registrar, as a value that travels up to the function that ends the process.
 
 /** Ends the program with an exit code. */
 export class Exit extends Error {

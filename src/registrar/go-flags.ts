@@ -2,7 +2,7 @@
 // second word, reading stops at the first word that is no flag. Pure.
 import { formatGoDuration, parseGoBool, parseGoDuration, parseGoInt } from './go-values.js';
 
-/** What a flag holds. A `list` collects what is given more than once; all others take the last. */
+/** The value of a flag. A `list` collects all that are given; the others take the last. */
 export type FlagKind = 'string' | 'bool' | 'int' | 'duration' | 'list';
 
 /** One flag. */

@@ -1,4 +1,4 @@
-// The HTTP side of the registrar: /healthz as the original has it, and what flags add.
+// The HTTP side of the registrar: /healthz as the original has it, and the pages that flags add.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Session } from 'node:inspector';
@@ -10,7 +10,7 @@ import type { Registration } from './registration.js';
 import type { RegistrarLog } from './registrar-log.js';
 import type { RegistrarOptions } from './options.js';
 
-/** What the pages show. */
+/** The parts of the pages. */
 export interface PagesParts {
   readonly options: Pick<RegistrarOptions, 'timeoutMs' | 'enablePprof' | 'metrics' | 'readyz'>;
   readonly registrations: readonly Registration[];

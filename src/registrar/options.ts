@@ -54,7 +54,7 @@ export const OWN_FLAGS = [
   flag('metrics', 'Serve /metrics on the HTTP server.'),
   flag('readyz', 'Serve /readyz on the HTTP server: 200 once the kubelet said that it registered the driver.'),
   flag('recreate-socket', 'Make the registration socket again when somebody removes it.'),
-  text('on-driver-loss', 'ignore', 'What the end of the connection to the driver does: ignore, or exit.'),
+  text('on-driver-loss', 'ignore', 'Reaction to the end of the connection to the driver: ignore, or exit.'),
   time('name-query-retry', 0, 'How long a query for the driver name that failed is repeated; 0: never.'),
   {
     name: 'driver',
@@ -78,7 +78,7 @@ export interface DriverAddress {
   readonly kubeletRegistrationPath: string;
 }
 
-/** What the registrar was told. */
+/** The options of the registrar. */
 export interface RegistrarOptions {
   readonly drivers: readonly DriverAddress[];
   readonly directory: string;
@@ -98,7 +98,7 @@ export function textOf(values: ReadonlyMap<string, FlagValue>, name: string): st
   return String(values.get(name) ?? '');
 }
 
-/** What is wrong with the logging flags, or undefined. Checked first, as the original does. */
+/** The problem of the logging flags, or undefined. Checked first, as the original does. */
 export function loggingProblem(values: ReadonlyMap<string, FlagValue>): string | undefined {
   const format = textOf(values, 'logging-format');
   if (format !== 'text' && format !== 'json')
@@ -108,7 +108,7 @@ export function loggingProblem(values: ReadonlyMap<string, FlagValue>): string |
   return changed === undefined ? undefined : `--${changed.name} is an alpha option and cannot be changed`;
 }
 
-/** Flags that were given and mean nothing any more, with what to say about each. */
+/** Flags that have no effect any more, with a sentence about each. */
 export function idleFlags(values: ReadonlyMap<string, FlagValue>, given: ReadonlySet<string>): readonly string[] {
   const former = FORMER.map(({ name }) => name).filter((name) => given.has(name));
   const idle = former.length === 0 ? [] : [`accepted without effect: --${former.join(', --')}`];
@@ -117,11 +117,7 @@ export function idleFlags(values: ReadonlyMap<string, FlagValue>, given: Readonl
   return idle;
 }
 
-/**
- * The options, checked in the order of the original.
- *
- * @returns them, or what is wrong in one sentence
- */
+/** The options, checked in the order of the original. @returns them, or the problem in one sentence */
 export function registrarOptions(values: ReadonlyMap<string, FlagValue>): RegistrarOptions | string {
   const read = (name: string): string => textOf(values, name);
   const own = { csiAddress: read('csi-address'), kubeletRegistrationPath: read('kubelet-registration-path') };

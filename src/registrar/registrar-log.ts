@@ -27,17 +27,17 @@ export class RegistrarLog {
     this.#options = options;
   }
 
-  /** What happens. `level` is klog's verbosity, 0 is always written. */
+  /** Logs an event. `level` is klog's verbosity, 0 is always written. */
   info(level: number, message: string, facts: LogFacts = {}): void {
     if (level <= this.#options.verbosity) this.#line('I', level, message, facts);
   }
 
-  /** What should be changed. */
+  /** Logs something that should be changed. */
   warning(message: string, facts: LogFacts = {}): void {
     this.#line('W', 0, message, facts);
   }
 
-  /** What failed. */
+  /** Logs a failure. */
   error(message: string, facts: LogFacts = {}): void {
     this.#line('E', 0, message, facts);
   }

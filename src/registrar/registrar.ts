@@ -1,5 +1,5 @@
-// The registrar: tells the kubelet about a CSI driver that cannot do it itself. A drop-in for node-driver-registrar; the
-// order of what it checks and does is the original's, because exit codes depend on it.
+// The registrar: tells the kubelet about a CSI driver that cannot do it itself. A drop-in for node-driver-registrar; its checks
+// and actions have the original's order, because exit codes depend on it.
 import { writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { systemClock } from '../platform/time/system-clock.js';
@@ -38,7 +38,7 @@ export interface RegistrarHost {
 const DRAIN_MS = 1000;
 /** How often a socket that is to be made again is looked for. */
 const LOOK_EVERY_MS = 1000;
-/** What a shell reports for a program that SIGINT ended. */
+/** The code that a shell reports for a program that SIGINT ended. */
 const INTERRUPTED = 130;
 
 /**

@@ -1,4 +1,4 @@
-// The registration socket: where it is, what may stand in its place, and who may remove it.
+// The registration socket: its path, the files that may be replaced there, and who may remove it.
 import { lstatSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
@@ -25,11 +25,7 @@ export class RegistrationSocket {
     this.#onConnection = onConnection;
   }
 
-  /**
-   * Removes what an earlier life left at the path.
-   *
-   * @throws Exit when it is not a socket, or cannot be removed
-   */
+  /** Removes the socket of an earlier life. @throws Exit when it is not a socket, or cannot be removed */
   clean(): void {
     let isForeign;
     try {
@@ -82,10 +78,11 @@ export class RegistrationSocket {
     this.#place = place;
   }
 
-  /** What is at the path: our socket, nothing, another socket, or something else. */
+  /** The file at the path: our socket, nothing, another socket, or something else. */
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
     if (this.#place?.isInPlace() === true) return 'ours';
-    // A directory that is none any more, or may not be entered, has none: whoever looks each second must not end of that.
+    // A path whose directory is none any more, or may not be entered, has none: the look of each second must not end the program
+    // for that.
     const status = ifPossible(() => lstatSync(this.path, { throwIfNoEntry: false }));
     return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
   }

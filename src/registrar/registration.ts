@@ -1,4 +1,4 @@
-// One driver registered: its socket, the service on it, and what the kubelet said.
+// One driver registered: its socket, the service on it, and the kubelet's answer.
 import type { sendUnaryData, ServerUnaryCall, ServiceError } from '@grpc/grpc-js';
 import type { Socket } from 'node:net';
 import type { Clock } from '../kernel/clock.js';
@@ -11,7 +11,7 @@ import { registrationService as pluginRegistrationService } from '../generated/p
 import type { RegistrarLog } from './registrar-log.js';
 import { RegistrationSocket } from './registration-socket.js';
 
-/** The version that the original names, whatever the driver speaks. */
+/** The version that the original names, independent of the driver's. */
 const SUPPORTED_VERSIONS = ['1.0.0'];
 
 /** Concurrent calls of one connection: a kubelet makes two short calls on each, a health check one. */
@@ -19,7 +19,7 @@ const STREAMS = 8;
 /** The largest request: a status with the error text of a kubelet. */
 const MAX_REQUEST_BYTES = 64 * 1024;
 
-/** What a registration needs. */
+/** The parts of a registration. */
 export interface RegistrationParts {
   readonly driver: string;
   readonly endpoint: string;
@@ -64,7 +64,7 @@ export class Registration {
     });
   }
 
-  /** Whether the service answers on the socket, as a kubelet would see it. Rejects with what went wrong. */
+  /** Whether the service answers on the socket, as a kubelet would see it. Rejects with the failure. */
   async probe(timeoutMs: number): Promise<void> {
     const client = new GuardedClient(`unix:${this.socket.path}`, this.#parts.clock);
     const { path, requestSerialize, responseDeserialize } = pluginRegistrationService.GetInfo;

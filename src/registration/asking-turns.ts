@@ -1,4 +1,4 @@
-// When a registration socket may be asked who it is: a directory may be full of sockets, most of them dead.
+// When a registration socket may be asked for its name: a directory may be full of sockets, most of them dead.
 import type { Clock } from '../kernel/clock.js';
 import { FairSlots } from '../kernel/fair-slots.js';
 import { isTrusted, type UserOf } from '../model/ids.js';
@@ -9,7 +9,10 @@ import type { PinnedSocket } from '../model/plugin.js';
  * those of all others. Each takes descriptors, and a dead or hanging one takes time.
  */
 const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
-/** An attempt that was in vain, refused or unanswered, counts as one for so long: so sockets that are dead, or renamed to be asked anew, have a pace. */
+/**
+ * An attempt that was in vain, refused or unanswered, counts as one for so long: so sockets that are dead, or renamed to be asked
+ * anew, have a pace.
+ */
 const IN_VAIN_MS = 400;
 
 /** Turns of sockets, by owner. */
@@ -21,7 +24,7 @@ export class AskingTurns {
 
   /**
    * @param ownUid uid of the broker
-   * @param userOf who counts as one user
+   * @param userOf the uid of the user that a uid counts for
    */
   constructor(clock: Clock, ownUid: number, userOf: UserOf) {
     this.#userOf = userOf;

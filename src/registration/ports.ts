@@ -1,4 +1,4 @@
-// What the doors need of the rest of the house.
+// The ports of the doors.
 import type { Caller } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
@@ -10,17 +10,17 @@ export interface PluginInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** Calls to registration sockets, to exactly the socket that was pinned: `registrationClient` (platform/grpc/registration-client). */
+/**
+ * Calls to registration sockets, to exactly the socket that was pinned: `registrationClient` (platform/grpc/registration-client).
+ */
 export interface RegistrationClient {
-  /**
-   * Begins to talk to one socket. Nothing is dialled yet.
-   *
-   * @param signal ends what is under way and closes it
-   */
+  /** Begins to talk to one socket. Nothing is dialled yet. @param signal ends calls under way and closes it */
   open(socket: PinnedSocket, signal: AbortSignal): RegistrationTalk;
 }
 
-/** One attempt's talk with a registration socket: what answered GetInfo is told the outcome on the same connection. */
+/**
+ * One attempt's talk with a registration socket: the process that answered GetInfo is told the outcome on the same connection.
+ */
 export interface RegistrationTalk {
   /** @throws FailedCall (model/failed-call) */
   getInfo(limitMs: number): Promise<PluginInfo>;

@@ -10,7 +10,7 @@ import { LONGEST_TEXT, type Enroller, type RegisterCall, type RegisterService } 
 /** Calls that may wait at the same time; further ones are told to come back. */
 const MAX_WAITING = 2048;
 
-/** What the door needs. */
+/** The ports of the door. */
 export interface RegisterDoorPorts {
   readonly enrolments: Enroller;
   readonly clock: Clock;

@@ -1,4 +1,5 @@
-// The watched directory as a door: a socket appears, the broker asks who it is, takes it in, and tells it the outcome.
+// The watched directory as a door: a socket appears, the broker asks it for its name, takes the plugin in, and tells it the
+// outcome.
 import { sleep, type Clock } from '../kernel/clock.js';
 import { cut } from '../kernel/cut.js';
 import { pluginKey } from '../model/ids.js';
@@ -16,12 +17,15 @@ import {
 } from '../model/registration.js';
 import type { AskingTurns } from './asking-turns.js';
 
-/** A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full of dead ones, so not when it was tried before. */
+/**
+ * A socket that refuses right after it appeared (bind before listen) is tried again after each of these: a directory may be full
+ * of dead ones, so not when it was tried before.
+ */
 const SOON_MS = [5, 5, 10, 10, 20, 30, 40, 40, 40] as const;
 /** Waits between tries to deliver a status that did not arrive. */
 const NOTIFY_AGAIN_MS = [250, 1000, 5000, 15_000] as const;
 
-/** What the door needs. */
+/** The ports of the door. */
 export interface WatcherDoorPorts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly client: RegistrationClient;
@@ -55,7 +59,7 @@ export class WatcherDoor {
       try {
         asked = await this.#ask(socket, talk, failures === 0, signal);
       } finally {
-        // Who is refused at once has the pace of who is silent: else a user's sockets are asked as fast as it answers.
+        // A socket that is refused at once has the pace of a silent one: else a user's sockets are asked as fast as it answers.
         leave(asked?.outcome.ok !== true);
       }
       return asked === undefined ? { done: false } : await this.#tell(talk, asked, signal);
@@ -64,7 +68,7 @@ export class WatcherDoor {
     }
   }
 
-  /** Asks who it is and takes it in; undefined when nobody said. */
+  /** Asks the socket for its name and takes the plugin in; undefined when nobody answered. */
   async #ask(
     socket: PinnedSocket,
     talk: RegistrationTalk,

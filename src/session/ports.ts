@@ -1,4 +1,4 @@
-// What a session needs of the rest of the house.
+// The ports of a session.
 import type { ListVerdict } from '../model/device-list.js';
 import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import type { StreamEnd } from '../model/failed-call.js';
@@ -16,7 +16,10 @@ export interface ListStream {
   cancel(): void;
 }
 
-/** One connection to one incarnation of a device plugin. `pluginDialler` (platform/grpc/plugin-dialler) makes it of a PluginChannel. */
+/**
+ * One connection to one incarnation of a device plugin. `pluginDialler` (platform/grpc/plugin-dialler) makes it of a
+ * PluginChannel.
+ */
 export interface PluginConnection {
   /** @throws FailedCall */
   options(limitMs: number, signal: AbortSignal): Promise<DeviceOptions>;
@@ -40,7 +43,10 @@ export interface ListSink {
   known(instanceId: string): number | undefined;
 }
 
-/** Removes a plugin's socket, so that the plugin registers afresh as after a kubelet restart. KeptSockets (platform/fs/kept-sockets) does. */
+/**
+ * Removes a plugin's socket, so that the plugin registers afresh as after a kubelet restart: KeptSockets
+ * (platform/fs/kept-sockets).
+ */
 export interface SocketRemover {
   /**
    * Removes the name of a socket after a second, private one was made, with which it can be put back.

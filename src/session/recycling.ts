@@ -8,10 +8,10 @@ const RECYCLE_EVERY_MS = 60_000;
 /** Times kept: one per plugin name, oldest dropped. */
 const MAX_RECYCLED = 4096;
 
-/** What became of it: undefined is removed, else why not, and where that is a matter of time when it may be. */
+/** The outcome: undefined is removed, else why not, and where that is a matter of time when it may be. */
 export type NotRecycled = { readonly why: string; readonly againInMs?: number };
 
-/** Remembers when it removed whose socket. */
+/** Remembers when it removed which plugin's socket. */
 export class Recycling {
   readonly #remover: SocketRemover;
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
-// One life of our talk with one incarnation of a device plugin: dial, ask, watch, end. A session never comes back:
-// whoever wants the plugin again registers it again, through admission.
+// One life of our talk with one incarnation of a device plugin: dial, ask, watch, end. A session never comes back: a plugin that
+// is wanted again is registered again, through admission.
 import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
@@ -14,7 +14,7 @@ import type { ListPacer } from '../model/flood.js';
 /** Moments in one liveness interval at which sessions ask, all of them at the same ones: waking up costs more than a call. */
 const SLOTS = 20;
 
-/** What a session is given. */
+/** The ports of a session. */
 export interface SessionPorts {
   readonly dialler: PluginDialler;
   readonly lists: ListSink;
@@ -56,11 +56,7 @@ export class Session {
     return this.#halt.signal.aborted;
   }
 
-  /**
-   * Dials and asks for the options, which proves that the plugin serves.
-   *
-   * @throws Refused with what to answer
-   */
+  /** Dials and asks for the options, which proves that the plugin serves. @throws Refused with the answer */
   async open(signal: AbortSignal): Promise<DeviceOptions> {
     const { name, endpointAsSent } = this.#enrolment;
     try {
@@ -81,8 +77,8 @@ export class Session {
   }
 
   /**
-   * Opens ListAndWatch and follows it until it or the session ends. A turn of the loop later: what the plugin's answer
-   * makes durable is on its way to the disk by then.
+   * Opens ListAndWatch and follows it until it or the session ends. A turn of the loop later: the write that the plugin's answer
+   * waits for is on its way to the disk by then.
    */
   watch(): void {
     this.#ask();
@@ -105,7 +101,7 @@ export class Session {
     this.#ask();
   }
 
-  /** Asks the plugin once; for keep-alive and for those who want to know now. */
+  /** Asks the plugin once; for keep-alive and for callers that want to know now. */
   async isAlive(limitMs: number, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#connection.options(limitMs, signal);

@@ -1,5 +1,5 @@
-// Takes lists from a stream at the pace of the flood policy: on its turn what has arrived, newest only; between turns
-// nothing is read, so the plugin is held back by flow control.
+// Takes lists from a stream at the pace of the flood policy: on its turn the newest list that has arrived; between turns nothing
+// is read, so the plugin is held back by flow control.
 import type { ListStream } from './ports.js';
 import type { ListPacer } from '../model/flood.js';
 
@@ -9,7 +9,7 @@ const TURN_MESSAGES = 4;
 /** Small messages weigh nothing and cost nearly as much as large ones: an empty list has no byte at all. */
 const MAX_TURN_MESSAGES = 256;
 
-/** What one turn took. */
+/** The result of one turn. */
 export interface Turn {
   readonly newest: Buffer;
   /** Messages taken, the newest among them. */
@@ -33,7 +33,7 @@ export class UpdateTurns {
   }
 
   /**
-   * Waits for a list and for its permit, then takes what has arrived.
+   * Waits for a list and for its permit, then takes the newest one.
    *
    * @returns undefined when the stream has ended
    * @throws the signal's reason

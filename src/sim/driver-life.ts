@@ -8,7 +8,7 @@ import { SimLog, type SimFacts } from './sim-log.js';
 /** How drivers may end; abrupt leaves everything behind as a killed process does. */
 export const DRIVER_LEAVES = ['clean', 'abrupt'] as const;
 
-/** What every driver can be told about its life; durations are milliseconds. */
+/** The options about every driver's life; durations are milliseconds. */
 export interface DriverLifeOptions {
   /** Serve the service this long after the start; its registration socket is there at once. */
   readonly serveDelay: number;
@@ -27,14 +27,14 @@ export interface DriverSocket {
   readonly attach: (server: Server) => void;
 }
 
-/** What a driver is made of. */
+/** The parts of a driver. */
 export interface Driver {
   readonly service: DriverSocket;
   /** Its own registration socket, if it has one. */
   readonly registration: DriverSocket | undefined;
 }
 
-/** What a simulated driver needs of its process. */
+/** A simulated driver's ports to its process. */
 export interface DriverProcess {
   /** Writes one line with its end. */
   readonly write: (line: string) => void;
@@ -57,11 +57,7 @@ export interface DriverVoice {
 /** How long a refused driver lives on, so that its answer leaves. */
 const LAST_ANSWER_MS = 50;
 
-/**
- * Lives until the signal aborts or it ends by itself. Says what it does and sees as JSON lines.
- *
- * @returns the exit code
- */
+/** Lives until the signal aborts or it ends by itself. Logs its actions and observations as JSON lines. @returns the exit code */
 export async function liveAsDriver(
   make: (voice: DriverVoice) => Driver,
   options: DriverLifeOptions,

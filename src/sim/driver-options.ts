@@ -4,7 +4,7 @@ import { DRIVER_LEAVES, type DriverLifeOptions } from './driver-life.js';
 import { SPEECHES } from '../device-plugin/plugin-server.js';
 import { count, duration, type SimOption } from './sim-option.js';
 
-/** What every simulated driver is told. */
+/** The options of every simulated driver. */
 export interface DriverSimOptions extends DriverLifeOptions {
   readonly driver: string;
   /** The directory of driver sockets, absolute. */
@@ -15,13 +15,13 @@ export interface DriverSimOptions extends DriverLifeOptions {
   readonly fault: readonly Fault[];
 }
 
-/** Options about who it is and where; `plugins` and `registry` have no default: the caller knows the root. */
+/** Options about its name and paths; `plugins` and `registry` have no default: the caller knows the root. */
 export function placeOptions(driver: string): readonly SimOption<keyof DriverSimOptions>[] {
   return [
     { key: 'driver', flags: '--driver <name>', help: 'driver name', default: driver },
     { key: 'plugins', flags: '--plugins <dir>', help: 'directory of driver sockets' },
     { key: 'registry', flags: '--registry <dir>', help: 'registry directory' },
-    { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint that GetInfo names, whatever the socket is' },
+    { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint that GetInfo names, independent of the socket' },
   ];
 }
 
@@ -44,7 +44,7 @@ export function lifeOptions(methods: readonly string[]): readonly SimOption<keyo
     {
       key: 'onNotifyFalse',
       flags: '--on-notify-false <act>',
-      help: 'what plugin_registered=false does to it',
+      help: 'its reaction to plugin_registered=false',
       choices: ['retry', 'exit'],
       default: 'retry',
     },
@@ -61,7 +61,7 @@ export function lifeOptions(methods: readonly string[]): readonly SimOption<keyo
     {
       key: 'speak',
       flags: '--speak <protocol>',
-      help: 'what answers on the service socket',
+      help: 'the protocol on the service socket',
       choices: SPEECHES,
       default: 'grpc',
     },

@@ -4,7 +4,7 @@ import type { Faults, CallFault } from './device/faults.js';
 import { loadServices } from './protos.js';
 import type { SimFacts } from './sim-log.js';
 
-/** What GetInfo answers. */
+/** The answer of GetInfo. */
 export interface RegistrationInfo {
   readonly type: string;
   readonly name: string;
@@ -12,7 +12,7 @@ export interface RegistrationInfo {
   readonly supportedVersions: readonly string[];
 }
 
-/** What a served method sees and does besides its answer. */
+/** The observations and actions of a served method besides its answer. */
 export interface ServiceHooks {
   readonly faults: Faults;
   readonly say: (event: string, facts?: SimFacts) => void;
@@ -21,17 +21,17 @@ export interface ServiceHooks {
 /** Answers of the registration service. */
 export interface RegistrationAnswers {
   readonly info: RegistrationInfo;
-  /** What plugin_registered=false is answered with: nothing, or an error as the DRA helper library does. */
+  /** The answer to plugin_registered=false: nothing, or an error as the DRA helper library does. */
   readonly onRefusal: 'answer' | 'error';
   readonly onNotifyFalse: () => void;
-  /** What it does about it, for the log. */
+  /** The driver's reaction, for the log. */
   readonly then?: string;
 }
 
 /**
- * A handler of one method: disturbed as faults say, otherwise answered with what `answer` gives.
+ * A handler of one method: disturbed as faults say, otherwise answered by `answer`.
  *
- * @param factsOf what else is said of a call
+ * @param factsOf further facts of a call for the log
  */
 export function disturbed(
   method: string,

@@ -1,4 +1,4 @@
-// What a simulated plugin says of itself: one JSON object a line, for tests and other programs to wait on.
+// A simulated plugin's log of itself: one JSON object a line, for tests and other programs to wait on.
 
 /** Facts of one line. */
 export type SimFacts = Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export class SimLog {
 
   /**
    * @param write takes one line with its end
-   * @param linesPerSecond of one event; what is more is only counted
+   * @param linesPerSecond of one event; further ones are only counted
    */
   constructor(write: (line: string) => void, linesPerSecond = LINES_PER_SECOND) {
     this.#write = write;
@@ -31,7 +31,7 @@ export class SimLog {
     if (written <= this.#perSecond) this.#line(event, facts);
   }
 
-  /** Writes what was only counted, and ends. */
+  /** Writes the counted ones, and ends. */
   close(): void {
     clearInterval(this.#timer);
     this.#nextSecond();

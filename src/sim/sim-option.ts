@@ -10,7 +10,9 @@ export interface SimOption<Key extends string = string> {
   readonly help: string;
   readonly default?: unknown;
   readonly choices?: readonly string[];
-  /** Makes the value from its text and, for options that may be repeated, from the value so far. Throws an Error with a sentence. */
+  /**
+   * Makes the value from its text and, for options that may be repeated, from the value so far. Throws an Error with a sentence.
+   */
   readonly parse?: (text: string, before: unknown) => unknown;
 }
 

@@ -34,7 +34,7 @@ fi
 mount --bind "$ours" "$point"
 exec "$@"`;
 
-/** --bind cannot work here. The message says why and what else there is. */
+/** --bind cannot work here. The message names the cause and the alternative. */
 export class BindProblem extends Error {
   override readonly name = 'BindProblem';
 }

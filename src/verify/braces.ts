@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { KUBELET_DIRECTORY, type Directories } from './directories.js';
 
-/** What each name in braces stands for. */
+/** The values of names in braces. */
 export type Braces = ReadonlyMap<string, string>;
 
 /** The directories as the plugin sees them: with a bound directory those that are built into it. */

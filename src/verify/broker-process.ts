@@ -12,7 +12,7 @@ const OPEN_MS = 20_000;
 /** It promises to stop within 5 s. */
 const STOP_MS = 15_000;
 
-/** What a broker's process is started with. */
+/** The parts of a broker's process. */
 export interface BrokerProcessParts {
   /** The program and the arguments before its command: node and the bundle. */
   readonly program: readonly string[];
@@ -63,7 +63,10 @@ export class BrokerProcess {
     this.#openedAt = undefined;
     this.#log = new OutputTail();
     const child = new BrokerChild({
-      ...{ program, args, env: { ...process.env, [MARK]: mark }, isDetached: true },
+      program,
+      args,
+      env: { ...process.env, [MARK]: mark },
+      isDetached: true,
       onNews: (news) => this.#told(news),
       onLog: (chunk) => {
         this.#log.take(chunk);

@@ -12,15 +12,15 @@ import type { OpenRig, RigFactory } from './rig-factory.js';
 /** How many scenarios run side by side at most. */
 const MOST_LANES = 8;
 
-/** Who is told how far it is. */
+/** Hears of the progress. */
 export interface Progress {
   began(name: string): void;
-  /** What is being done now. */
+  /** The present step. */
   step(name: string, what: string): void;
   ended(result: ScenarioResult): void;
 }
 
-/** What is to be run, and how. */
+/** The scenarios to run, and how. */
 export interface Campaign {
   readonly scenarios: readonly Scenario[];
   /** Names of scenarios that may fail without the run failing. */
@@ -32,7 +32,7 @@ export interface Campaign {
   readonly profile: Profile;
 }
 
-/** What came up in the trial. */
+/** The findings of the trial. */
 interface Trial {
   readonly result: ScenarioResult;
   readonly known: Known | undefined;
@@ -71,7 +71,7 @@ export async function runCampaign(
   for (const scenario of rest) {
     const why = reasonToSkip(scenario, trial, rigFactory.isOurs, campaign.profile);
     if (why === undefined) waiting.push(scenario);
-    // Nobody asked whether it comes up: what is found there is said of the first that was asked.
+    // No scenario asked whether it comes up: the findings there count for the first that was asked for.
     else if (known === undefined && results.size === 0) done({ ...trial.result, name: scenario.name });
     else done(skipped(scenario, why));
   }

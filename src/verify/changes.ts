@@ -1,9 +1,9 @@
-// Waiting on conditions: everything that happens says so here, and whoever waits looks again.
+// Waiting on conditions: every change is reported here, and all waiters look again.
 
 /** One look at the world: something, or not yet. */
 export type Look<T> = () => T | undefined | false;
 
-/** Wakes those who wait. */
+/** Wakes the waiters. */
 export class Changes {
   readonly #waiting = new Set<() => void>();
   readonly #signal: AbortSignal;
@@ -63,7 +63,7 @@ export class Changes {
         again();
         settle(() => resolve(undefined));
       };
-      // What arrived in time may still wait in a pipe when a busy machine lets the timer ring.
+      // News that arrived in time may still wait in a pipe when a busy machine lets the timer ring.
       timer = setTimeout(() => (timer = setTimeout(isOver, LAST_LOOK_MS)), withinMs);
       again();
     });

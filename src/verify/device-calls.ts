@@ -13,7 +13,7 @@ import { pinRegistered } from './sockets.js';
 import { seconds } from './subject.js';
 import { BrokerFault, Failed } from './verdict.js';
 
-/** Calls of one scenario at the same time, and what else waits for its end. */
+/** Calls of one scenario at the same time, and other waiters for its end. */
 const MOST_AT_ONCE = 100;
 /** Answers to Allocate are small: names, paths, variables. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -21,7 +21,7 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 /** A connection to one socket of the plugin. */
 type PluginConnection = ReturnType<ReturnType<typeof pluginDialler>['dial']>;
 
-/** One resource of the plugin, and who answers for its devices. */
+/** One resource of the plugin, and the server that answers for its devices. */
 export interface DeviceCaller {
   readonly resource: string;
   /** Ids of its healthy devices, in the order of its list. */
@@ -71,7 +71,7 @@ async function outcome<T>(call: Promise<T>): Promise<CallOutcome<T>> {
   }
 }
 
-/** The answer of a call that may not be refused. @throws Failed with what was called and what came of it */
+/** The answer of a call that may not be refused. @throws Failed with the call and its failure */
 export async function answered<T>(what: string, limitMs: number, call: Promise<T>): Promise<T> {
   const found = await outcome(call);
   if ('answer' in found) return found.answer;
@@ -83,7 +83,7 @@ export async function answered<T>(what: string, limitMs: number, call: Promise<T
  * Calls Allocate for one container, as a kubelet does.
  *
  * @param limitMs as long as it may take
- * @returns what the answer means, whatever the order of its parts; or how it was refused
+ * @returns the meaning of the answer, independent of the order of its parts; or its refusal
  * @throws Failed when the answer cannot be used
  */
 export async function allocateOnce(

@@ -16,7 +16,7 @@ export interface Directories {
   readonly configFile: string;
   readonly state: string;
   readonly brokerSocket: string;
-  /** What the plugin takes for its kubelet directory, as the broker sees it. */
+  /** The plugin's kubelet directory, as the broker sees it. */
   readonly kubelet: string;
   readonly devicePlugins: string;
   readonly registry: string;
@@ -66,13 +66,17 @@ function configOf(directories: Directories, isBound: boolean): object {
     timeouts: { register: '30s' },
     log: { level: 'info', format: 'json' },
     paths: {
-      ...{ state, brokerSocket, devicePlugins, pluginsRegistry: registry, plugins },
+      state,
+      brokerSocket,
+      devicePlugins,
+      pluginsRegistry: registry,
+      plugins,
       map: isBound ? [{ from: KUBELET_DIRECTORY, to: directories.kubelet }] : [],
     },
   };
 }
 
-/** Removes what was made. */
+/** Removes the directories made for the run. */
 export function removeDirectories({ own }: Directories): void {
   removeTree(own);
 }

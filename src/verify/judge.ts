@@ -1,4 +1,4 @@
-// Runs one scenario and says what is to be said. Before anything is said of the plugin, the broker shows that it was fine.
+// Runs one scenario and gives the verdict. Before anything is said of the plugin, the broker shows that it was fine.
 import { proveBroker } from './probe.js';
 import type { Rig } from './rig.js';
 import type { Scenario } from './scenario.js';
@@ -17,7 +17,7 @@ import {
  * Runs a scenario on a rig.
  *
  * @param prove shows that the broker was fine
- * @throws whatever ended the run before there was a verdict
+ * @throws the error that ended the run before there was a verdict
  */
 export async function judge(scenario: Scenario, rig: Rig, prove = proveBroker): Promise<ScenarioResult> {
   const startedAt = Date.now();
@@ -87,7 +87,7 @@ function brokerFault({ message }: BrokerFault): Outcome {
 /** More than this is said: a log that grows like that fills a node's disk. */
 const LOUD_BYTES = 10_000_000;
 
-/** What else an operator would want to know: ends that nobody has told of, and output without measure. */
+/** Further facts for an operator: ends that were not reported, and excessive output. */
 function asides({ subject }: Rig, evidence: string): string {
   const said: string[] = [];
   const { ends, written } = subject;

@@ -4,7 +4,7 @@ import type { Moment, ScenarioResult } from './verdict.js';
 /** Characters that XML 1.0 cannot hold in any form, lone surrogates among them. */
 const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** What a report is about. */
+/** The subject of a report. */
 export interface JunitSubject {
   /** The plugin's command, for the name of the suite. */
   readonly what: string;
@@ -55,7 +55,7 @@ function testCase(result: ScenarioResult, files: readonly string[]): string {
   return [open, ...body.map((line) => `      ${line}`), '    </testcase>'].join('\n');
 }
 
-/** A timeline as lines: seconds since its first moment, who, what. */
+/** A timeline as lines: seconds since its first moment, the actor, the fact. */
 export function timelineText(timeline: readonly Moment[]): string {
   const from = timeline[0]?.at ?? 0;
   return timeline

@@ -9,14 +9,14 @@ import { endOf, type Life, type Registered, type Subject } from './subject.js';
 
 /** A command that ended is started again after this. */
 const RESTART_MS = 1_000;
-/** What was asked to end has this long; then it is killed. */
+/** A process that was asked to end has this long; then it is killed. */
 const KIND_MS = 5_000;
 /** How long a killed process may take to be gone. */
 const KILLED_MS = 5_000;
 /** Ends that are kept: a plugin that ends at once does so once a second. */
 const MAX_ENDS = 200;
 
-/** What a plugin's process is started with. */
+/** The parts of a plugin's process. */
 export interface PluginProcessParts {
   readonly command: Command;
   readonly env: NodeJS.ProcessEnv;

@@ -13,7 +13,7 @@ import { seconds } from './subject.js';
 import { BrokerFault } from './verdict.js';
 import type { Witness } from './witness.js';
 
-/** Who the probe says it is. */
+/** The probe's plugin. */
 export const PROBE: PluginId = { type: DEVICE_PLUGIN, name: 'plugin-broker.verify/probe' };
 /** Plugins do not look at names with a dot. */
 export const PROBE_SOCKET = '.probe.sock';

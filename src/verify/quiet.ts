@@ -7,7 +7,7 @@ import type { Mark, Witness } from './witness.js';
 /** A plugin that nobody disturbs has to be quiet within this. */
 const UNSETTLED_MS = 20_000;
 
-/** What is looked at: a rig. */
+/** The observed rig. */
 export interface Watched {
   readonly witness: Witness;
   readonly subject: Subject;
@@ -21,7 +21,7 @@ export interface Watched {
  * Waits until nothing has happened by itself for a while.
  *
  * @param quietMs how long
- * @returns what goes on happening, in one sentence, or undefined
+ * @returns the activity that goes on, in one sentence, or undefined
  */
 export async function whyUnsettled(rig: Watched, quietMs: number): Promise<string | undefined> {
   const untilMs = Date.now() + UNSETTLED_MS;

@@ -90,7 +90,7 @@ export type RecordLine = z.infer<typeof recordLine>;
 /** The line of one kind. */
 export type RecordOf<Kind extends RecordLine['kind']> = Extract<RecordLine, { kind: Kind }>;
 
-/** What cannot be read as a record, and where. */
+/** A file that cannot be read as a record, and the line. */
 export class RecordProblem extends Error {
   override readonly name = 'RecordProblem';
 }

@@ -1,4 +1,4 @@
-// Writes the record of a run: what is seen of each scenario, bounded, in the order in which it is seen.
+// Writes the record of a run: the observations of each scenario, bounded, in the order in which they are made.
 import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
 import { pluginKey } from '../model/ids.js';
 import type { RecordLine, RecordOf } from './record.js';
@@ -7,11 +7,11 @@ import type { ScenarioResult } from './verdict.js';
 
 /** Bytes of logs kept of one scenario at its beginning, and as many at its end. */
 const LOG_BYTES = 32 * 1024;
-/** Moments (events, notes, spans, changes of devices) and calls of one scenario; what comes after is counted. */
+/** Moments (events, notes, spans, changes of devices) and calls of one scenario; later ones are counted. */
 const MAX_MOMENTS = 300;
 const MAX_CALLS = 2_000;
 
-/** What is told of a scenario when it begins. */
+/** The facts about a scenario when it begins. */
 export interface Told {
   readonly name: string;
   readonly does: string;
@@ -24,7 +24,7 @@ export type WriteLine = (line: RecordLine) => void;
 type Lane = RecordOf<'span'>['lane'];
 type Source = RecordOf<'log'>['from'];
 
-/** Records one scenario. Its clock is the wall clock of this machine, as that of what is recorded. */
+/** Records one scenario. Its clock is the wall clock of this machine, as are the recorded times. */
 export class ScenarioRecorder {
   readonly #write: WriteLine;
   readonly #name: string;
@@ -165,7 +165,7 @@ export class ScenarioRecorder {
       const what = `${this.#leftOutBytes} bytes of logs are left out before what follows`;
       if (this.#leftOutBytes > 0) this.#write({ kind: 'note', s: this.#name, t, who: 'verify', what });
       this.#leftOutBytes = 0;
-      // What is left of a line that was cut may hold a half of something private.
+      // The rest of a line that was cut may hold a half of something private.
       const isCut = kept.length < bytes.length || this.#headBytes > 0;
       const text = kept.toString('utf8');
       this.#logLine(from, own[0]?.t ?? t, isCut && text.includes('\n') ? text.slice(text.indexOf('\n') + 1) : text);

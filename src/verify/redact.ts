@@ -1,11 +1,12 @@
-// What a record and a report may not tell: where the run's private directories are, and values of the environment, in
-// which people keep tokens. Both are replaced by their names wherever they appear, in the output of the plugin, too.
+// Private data that a record and a report may not show: the paths of the run's private directories, and values of the
+// environment, in which people keep tokens. Both are replaced by their names wherever they appear, in the output of the plugin,
+// too.
 import type { Directories } from './directories.js';
 
 /** Shorter values are words like `true` or `1`, and a text would be riddled. */
 const SHORTEST_VALUE = 8;
 
-/** Replaces what is private in a text. */
+/** Replaces private data in a text. */
 export type Redact = (text: string) => string;
 
 /**

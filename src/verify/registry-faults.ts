@@ -1,4 +1,4 @@
-// What happens to the files of a registry on real nodes, done on purpose: for scenarios and for the library.
+// Things that happen to the files of a registry on real nodes, done on purpose: for scenarios and for the library.
 import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { removeTree } from '../platform/fs/remove-tree.js';

@@ -1,4 +1,4 @@
-// Makes rigs and takes them down again, whatever happens.
+// Makes rigs and takes them down again in any case.
 import { AttachedPlugin } from './attached.js';
 import { BrokerProcess } from './broker-process.js';
 import { Changes } from './changes.js';
@@ -21,9 +21,9 @@ import { Witness } from './witness.js';
 /** A plugin that was asked to end when its scenario is over has this long. */
 const KIND_MS = 2_000;
 
-/** Whom rigs are made for. */
+/** The parts of all rigs. */
 export interface RigFactoryParts {
-  /** The broker's program: node, and what it is to run. */
+  /** The broker's program: node, and its arguments. */
   readonly program: readonly string[];
   /** The plugin's command with names in braces, its file found; undefined for one that runs already. */
   readonly command: Command | undefined;
@@ -32,7 +32,7 @@ export interface RigFactoryParts {
   /** Where a plugin that runs already finds its registry. */
   readonly attachedRoot: string | undefined;
   readonly profile: Profile;
-  /** Takes the record of what happens; undefined where nobody wants it. */
+  /** Takes the record; undefined where nobody wants it. */
   readonly write: WriteLine | undefined;
   readonly signal: AbortSignal;
 }
@@ -77,11 +77,7 @@ export class RigFactory {
     return this.#parts.command !== undefined;
   }
 
-  /**
-   * Makes a rig; nothing is started.
-   *
-   * @param scenario what is recorded; undefined for a rig of which nothing is said
-   */
+  /** Makes a rig; nothing is started. @param scenario to be recorded; undefined for a rig that is not recorded */
   make(known: Known | undefined, scenario: Recorded | undefined, onNote: (what: string) => void): OpenRig {
     const { program, command, attachedRoot, isBound, profile, signal } = this.#parts;
     const directories = this.#attached ?? makeDirectories(attachedRoot, isBound);
@@ -133,7 +129,7 @@ export class RigFactory {
     }
   }
 
-  /** Removes what rigs of a plugin that runs already share. */
+  /** Removes the files that rigs of an attached plugin share. */
   close(): void {
     if (this.#attached !== undefined) removeDirectories(this.#attached);
   }
@@ -176,7 +172,7 @@ export class RigFactory {
   }
 }
 
-/** What left its parent and its group is still ours by its mark. */
+/** A process that left its parent and its group is still ours by its mark. */
 function sweep({ own }: Directories): void {
   for (const { pid } of marked(`${own}#`)) signalTo(pid, 'SIGKILL');
 }

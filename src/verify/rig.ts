@@ -26,19 +26,19 @@ const SAVING_REASONS: ReadonlyMap<string, string> = new Map([
   ['list-unwatched', 'probe: the broker keeps the last list, and changes of health do not arrive'],
 ]);
 
-/** Whose behaviour a plugin is judged by: that of this broker, or only what a real kubelet does. */
+/** The behaviour by which a plugin is judged: that of this broker, or only a real kubelet's. */
 export type Profile = 'broker' | 'kubelet';
 /** Registrations of a plugin with many resources follow each other; after this long without a new one all are there. */
 const QUIET_MS = 1_000;
 
-/** What is known of a plugin before a scenario: it came up once. */
+/** The facts about a plugin before a scenario: it came up once. */
 export interface Known {
   readonly door: Door;
   /** `type/name` of everything it registers. */
   readonly keys: ReadonlySet<string>;
 }
 
-/** What a rig is made of. */
+/** The parts of a rig. */
 export interface RigParts {
   readonly directories: Directories;
   readonly changes: Changes;
@@ -77,7 +77,7 @@ export class Rig {
     this.#known = parts.known;
   }
 
-  /** What is known of the plugin; before it came up once, nothing. */
+  /** The facts about the plugin; before it came up once, none. */
   get known(): Known {
     if (this.#known === undefined) throw new Error('asked about a plugin that never came up');
     return this.#known;
@@ -110,7 +110,7 @@ export class Rig {
 
   /**
    * Starts broker and plugin from nothing, the broker with faults, so that they meet the plugin's first registration.
-   * One that runs already gets the cues of a kubelet that starts.
+   * One that runs already sees the registry events of a kubelet that starts.
    */
   async arrive(start: BrokerStart = {}): Promise<void> {
     await this.clear();
@@ -118,7 +118,7 @@ export class Rig {
     this.subject.start();
   }
 
-  /** Stops both and removes what they left behind: the checkpoint, plugin sockets, kubelet.sock. */
+  /** Stops both and removes the files they left: the checkpoint, plugin sockets, kubelet.sock. */
   async clear(): Promise<void> {
     await this.broker.stop();
     await this.subject.stop();
@@ -127,7 +127,7 @@ export class Rig {
   }
 
   /**
-   * Starts what does not run, and waits until everything the plugin registers is served.
+   * Starts the stopped ones, and waits until everything the plugin registers is served.
    *
    * @param quietMs nothing may happen to it by itself for so long, before it is taken for settled
    * @returns how long that took from the plugin's start, or from now for one that runs already
@@ -142,9 +142,9 @@ export class Rig {
     const tookMs = Date.now() - (this.subject.startedAt ?? from);
     const isNew = this.#known === undefined && this.isServed();
     if (isNew) await this.#learn();
-    // What ended meanwhile is started again, or has detached: only then it is known whom we see.
+    // A process that ended meanwhile is started again, or has detached: only then the plugin's process is known.
     await this.changes.until(() => !this.subject.isBetweenLives, limit);
-    // What was served once and is not at this instant comes and goes: whether it does, not the instant, is to be judged.
+    // A resource that was served once and is not at this instant comes and goes: that it does is to be judged, not the instant.
     if (isNew) await this.served(limit);
     if (this.subject.problem !== undefined) throw new Failed('never-back', this.subject.problem);
     if (!this.isServed()) {
@@ -153,7 +153,7 @@ export class Rig {
       }
       throw whyNot({ ...this.#parts, plugins: this.plugins, expected: this.#expected }, limit);
     }
-    // It has its answer, its first list is on disk, and what it starts last is started.
+    // It has its answer, its first list is on disk, and its last part is started.
     const isFirst = quietMs > SETTLE_MS;
     const unsettled = await whyUnsettled(this, quietMs);
     if (unsettled === undefined) return tookMs;
@@ -175,7 +175,7 @@ export class Rig {
         () => this.subject.problem !== undefined || this.isServed(),
         Math.max(0, untilMs - Date.now()),
       );
-      // What was served for an instant, and is not by the time somebody looks, is waited for further.
+      // A resource that was served for an instant, and is not by the time of the look, is waited for further.
       if (found === undefined || this.subject.problem !== undefined || this.isServed()) break;
     }
     return this.isServed();
@@ -205,7 +205,7 @@ export class Rig {
     return this.plugins.some(({ type }) => type === DEVICE_PLUGIN);
   }
 
-  /** What was there all the time, or gone, in the words of what the plugin is. */
+  /** The resources that were there all the time, or gone, in the words for the plugin's type. */
   get goods(): string {
     return this.hasDevices ? 'its devices were' : 'it was';
   }
@@ -221,7 +221,7 @@ export class Rig {
     return undefined;
   }
 
-  /** Evidence of what passed since a mark, with a word about the rule that helped. */
+  /** Evidence of the time since a mark, with a word about the rule that helped. */
   passed(evidence: string, mark: Mark): Passed {
     const rule = this.savedSince(mark);
     if (rule === undefined) return { code: 'ok', evidence };
@@ -274,7 +274,7 @@ export class Rig {
     return this.#known?.keys ?? new Set();
   }
 
-  /** Takes whatever was served for all there is, once nothing new came for a while. */
+  /** Takes the served resources for all there are, once nothing new came for a while. */
   async #learn(): Promise<void> {
     const served = new Map<string, PluginPicture>();
     const look = (): void => {

@@ -1,4 +1,4 @@
-// `verify`: somebody's plugin, a broker of its own, and what becomes of them.
+// `verify`: a plugin, a broker of its own, and what happens to them.
 import { findUnknown } from './braces.js';
 import { runCampaign, type Campaign, type Progress } from './campaign.js';
 import { BindProblem, tryBind } from './bind.js';
@@ -8,7 +8,7 @@ import type { WriteLine } from './recorder.js';
 import type { ScenarioResult } from './verdict.js';
 import { RigFactory } from './rig-factory.js';
 
-/** What is to be done. */
+/** The options of a run. */
 export interface VerifyOptions extends Campaign {
   /** The plugin's command; empty for one that runs already. */
   readonly command: readonly string[];
@@ -17,14 +17,14 @@ export interface VerifyOptions extends Campaign {
   readonly isBound: boolean;
   /** Where a plugin that runs already finds its registry. */
   readonly attachedRoot: string | undefined;
-  /** The broker's program: node, and what it is to run. */
+  /** The broker's program: node, and its arguments. */
   readonly program: readonly string[];
   /** Takes the record, without the line of the run itself. */
   readonly write?: WriteLine | undefined;
 }
 
 /**
- * Runs scenarios against a plugin. Whatever happens, none of its processes and files are left behind.
+ * Runs scenarios against a plugin. None of its processes and files are left behind in any case.
  *
  * @param signal ends it; its reason is thrown when everything is cleaned up
  * @throws CommandProblem or BindProblem before anything was started
@@ -42,7 +42,13 @@ export async function runVerify(
   if (isBound) checkBind();
   const halt = new AbortController();
   const rigFactory = new RigFactory({
-    ...{ program, command: found, env, isBound, attachedRoot, profile, write },
+    program,
+    command: found,
+    env,
+    isBound,
+    attachedRoot,
+    profile,
+    write,
     signal: AbortSignal.any([signal, halt.signal]),
   });
   const abandon = (): void => rigFactory.abandon();
@@ -64,7 +70,7 @@ function checkBind(): void {
   }
 }
 
-/** Why nothing could be started, for whoever gave the command; undefined for every other failure. */
+/** Why nothing could be started, for the user of the command; undefined for every other failure. */
 export function whyNotStarted(thrown: unknown): string | undefined {
   return thrown instanceof CommandProblem || thrown instanceof BindProblem ? thrown.message : undefined;
 }

@@ -3,12 +3,12 @@ import type { Door } from '../model/plugin.js';
 import type { Rig } from './rig.js';
 import type { Passed } from './verdict.js';
 
-/** What is done to a plugin, and when that is well. */
+/** The actions on a plugin, and when its behaviour is good. */
 export interface Scenario {
   readonly name: string;
-  /** What it does to the plugin or its registry, in a few words. */
+  /** Its effect on the plugin or its registry, in a few words. */
   readonly does: string;
-  /** What a plugin has to do, in a few words. */
+  /** The behaviour that passes, in a few words. */
   readonly passesWhen: string;
   /** The doors at which it says something. */
   readonly doors: readonly Door[];
@@ -18,13 +18,13 @@ export interface Scenario {
   readonly needsCommand?: boolean;
   /** Why a real kubelet never does this to a plugin; then it is not judged by the profile `kubelet`. */
   readonly notByKubelets?: string;
-  /** What it takes with a well-behaved plugin: the longest is begun first. */
+  /** Its duration with a well-behaved plugin: the longest is begun first. */
   readonly seconds: number;
   /**
-   * Does it.
+   * Runs it.
    *
    * @param rig broker and plugin, neither of them started
-   * @returns the evidence: one sentence without a full stop that says what was seen, with a code where it is not `ok`
+   * @returns the evidence: one sentence without a full stop about the observations, with a code where it is not `ok`
    * @throws Failed with the evidence against the plugin; Skipped when it says nothing about this plugin; BrokerFault
    */
   run(rig: Rig): Promise<string | Passed>;

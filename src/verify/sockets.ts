@@ -17,8 +17,8 @@ type Doors = Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 type Kubelets = 'devicePlugins' | 'kubeletSocket';
 
 /**
- * Removes the sockets that plugins registered, wherever below the doors they are. What has the name of one by now, and a
- * socket that a link leads to, stays.
+ * Removes the sockets that plugins registered, wherever below the doors they are. A newer file of the same name, and a socket
+ * that a link leads to, stay.
  *
  * @returns the names that were removed
  */
@@ -110,7 +110,7 @@ export function removePluginSockets(directories: Pick<Directories, Kubelets>, wi
   return removed;
 }
 
-/** Does something in a directory that is configured. @throws NodeJS.ErrnoException, and what `work` throws */
+/** Works in a directory that is configured. @throws NodeJS.ErrnoException, and the errors of `work` */
 function inConfigured<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
   const pinned = PinnedDirectory.openConfigured(directory);
   try {

@@ -29,7 +29,7 @@ export interface Subject {
   readonly isBetweenLives: boolean;
   /** Starts it. Does nothing for one that runs already. */
   start(): void;
-  /** Ends all its processes: asks them to, and kills what is left after a while (milliseconds). */
+  /** Ends all its processes: asks them to, and kills the remaining ones after a while (milliseconds). */
   stop(kindMs?: number): Promise<void>;
   /** Kills all its processes without waiting. */
   killNow(): void;
@@ -42,11 +42,11 @@ export interface Subject {
   signal(registered: Registered | undefined, signal: NodeJS.Signals): boolean;
   /** Bytes that it wrote. */
   readonly written: number;
-  /** The end of what it wrote. */
+  /** The end of its output. */
   output(): string;
   /** The last line it wrote, or the message of its panic; may be empty. */
   lastLine(): string;
-  /** The message of a crash in what it wrote after so many bytes (see `written`); undefined where there is none. */
+  /** The message of a crash in its output after so many bytes (see `written`); undefined where there is none. */
   crashSince(written: number): string | undefined;
 }
 

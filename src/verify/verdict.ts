@@ -1,12 +1,12 @@
-// How a scenario ends, as values for reports and as errors for those who judge.
+// The ends of a scenario, as values for reports and as errors for the judge.
 
-/** What is said of a plugin in one scenario. */
+/** The verdict on a plugin in one scenario. */
 export type Verdict = 'passed' | 'failed' | 'skipped';
 
 /**
- * Every code of a verdict, with its meaning. The list is closed: programs compare codes and never sentences.
- * ok and saved-by-broker are codes of what passed; not-applicable, broker-fault, machine-busy and unsettled of what was
- * skipped; the others of what failed.
+ * Every code of a verdict, with its meaning. The list is closed: programs compare codes and never sentences. ok and
+ * saved-by-broker are codes of passed ones; not-applicable, broker-fault, machine-busy and unsettled of skipped ones; the others
+ * of failed ones.
  */
 export const VERDICT_CODES = {
   ok: 'it did what the scenario asks',
@@ -51,17 +51,17 @@ export interface ScenarioResult {
   readonly seconds: number;
   /** When it began; epoch milliseconds. */
   readonly startedAt: number;
-  /** One sentence without a full stop: what was seen. */
+  /** One sentence without a full stop: the observation. */
   readonly evidence: string;
   /** The moments that decided; epoch milliseconds, oldest first. */
   readonly at: readonly number[];
-  /** Oldest first; what does not fit is left out in the middle, and said. */
+  /** Oldest first; moments that do not fit are left out in the middle, which is said. */
   readonly timeline: readonly Moment[];
   /** The last that the plugin wrote, both of its outputs together. */
   readonly output: string;
 }
 
-/** What a scenario gives that a plugin passed: the evidence, and where it is not `ok`, the code. */
+/** The result of a scenario that a plugin passed: the evidence, and where it is not `ok`, the code. */
 export interface Passed {
   readonly code: 'ok' | 'saved-by-broker';
   readonly evidence: string;
@@ -92,7 +92,7 @@ export class Skipped extends Error {
   }
 }
 
-/** The broker did not do its part, so nothing can be said of the plugin. The message says what it did. */
+/** The broker failed in its part, so nothing can be said of the plugin. The message describes the failure. */
 export class BrokerFault extends Error {
   override readonly name = 'BrokerFault';
 }

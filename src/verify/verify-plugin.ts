@@ -1,11 +1,11 @@
-// `verifyPlugin`: what the command `verify` does, for programs.
+// `verifyPlugin`: the command `verify` for programs.
 import { programFile } from '../platform/process/program-file.js';
 import { runVerify, whyNotStarted } from './run-verify.js';
 import { SCENARIOS } from './scenarios.js';
 import type { ScenarioResult } from './verdict.js';
 import type { RecordLine } from './record.js';
 
-/** What is to be verified, and how. */
+/** The scenarios to verify, and how. */
 export interface VerifyOptions {
   /** The plugin's command; {devicePlugins}, {registry}, {plugins}, {kubeletSocket} become the directories that it is to use. */
   readonly command: readonly string[];
@@ -21,7 +21,7 @@ export interface VerifyOptions {
   readonly on?: (line: VerifyLine) => void;
 }
 
-/** One line of the record: `kind` says what it is. */
+/** One line of the record: `kind` names its form. */
 export interface VerifyLine {
   readonly kind: string;
   readonly [key: string]: unknown;
@@ -34,13 +34,13 @@ export interface VerifyResult {
   /** A code of docs/verify.md; new ones come with minor versions. */
   readonly code: string;
   readonly seconds: number;
-  /** What was seen, in one sentence. */
+  /** The observation, in one sentence. */
   readonly evidence: string;
   /** The last that the plugin wrote. */
   readonly output: string;
 }
 
-/** What a plugin did. */
+/** The result of a plugin. */
 export interface VerifyReport {
   /** No scenario failed. */
   readonly passed: boolean;
@@ -48,7 +48,7 @@ export interface VerifyReport {
 }
 
 /**
- * Runs a plugin through the scenarios of `verify`. Nothing of it is left behind, whatever happens.
+ * Runs a plugin through the scenarios of `verify`. Nothing of it is left behind in any case.
  *
  * @throws TypeError for a command or a scenario that does not exist; the signal's reason
  */
@@ -63,8 +63,16 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     const results = await runVerify(
       {
         scenarios: SCENARIOS.filter(({ name }) => scenarios?.includes(name) ?? true),
-        ...{ warns: new Set<string>(), repeat: 1, isFailFast: false, profile: 'broker' },
-        ...{ command, env, isBound: bind, attachedRoot: undefined, program: [process.execPath, programFile()], write },
+        warns: new Set<string>(),
+        repeat: 1,
+        isFailFast: false,
+        profile: 'broker',
+        command,
+        env,
+        isBound: bind,
+        attachedRoot: undefined,
+        program: [process.execPath, programFile()],
+        write,
       },
       { began: () => undefined, step: () => undefined, ended: () => undefined },
       signal ?? new AbortController().signal,

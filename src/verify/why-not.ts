@@ -7,7 +7,7 @@ import { endOf, lastWords, seconds, times, type Subject } from './subject.js';
 import { Failed } from './verdict.js';
 import type { Witness } from './witness.js';
 
-/** What is looked at. */
+/** The facts that are looked at. */
 export interface NotUp {
   readonly witness: Witness;
   readonly subject: Subject;

@@ -1,4 +1,4 @@
-// What was seen of one rig, in the order in which it happened: the broker's news, and what we did ourselves.
+// The observations of one rig, in order: the broker's news, and our own actions.
 import type { BrokerNews, PluginPicture } from '../model/fault-port.js';
 import { pluginKey } from '../model/ids.js';
 import type { ScenarioRecorder } from './recorder.js';
@@ -14,13 +14,13 @@ const MAX_KEPT = 20_000;
 const FIRST_MOMENTS = 100;
 const LAST_MOMENTS = 200;
 
-/** A point in what was seen: things are counted from there. */
+/** A point among the observations: things are counted from there. */
 export interface Mark {
   readonly calls: number;
   readonly pictures: number;
 }
 
-/** Remembers what was seen; bounded. */
+/** Remembers the observations; bounded. */
 export class Witness {
   readonly #ours: string;
   readonly #ownSocket: string;
@@ -39,8 +39,8 @@ export class Witness {
 
   /**
    * @param ours `type/name` of the plugin that is our own and is not looked at, and the file name of its socket
-   * @param onNote is told what we do, as we do it
-   * @param recorder takes everything that is seen
+   * @param onNote is told our actions, as they happen
+   * @param recorder takes all observations
    */
   constructor([ours, socket]: readonly [string, string], onNote: (what: string) => void, recorder?: ScenarioRecorder) {
     this.#ours = ours;
@@ -96,7 +96,7 @@ export class Witness {
     this.#recorder?.span(lane, id, is, how);
   }
 
-  /** A broker starts: what the one before knew is not known. */
+  /** A broker starts: it does not know the plugins of the one before. */
   newLife(): void {
     this.#phase = '';
     this.take({ kind: 'picture', at: Date.now(), plugins: [] });

@@ -8,7 +8,7 @@ import { FrontWorld, RESOURCE } from '../support/front-world.js';
 import { tempDir } from '../support/temp-dir.js';
 import { RunningSim } from '../support/running-sim.js';
 
-describe('the front, whatever goes wrong', { timeout: 180_000 }, () => {
+describe('the front beside faults', { timeout: 180_000 }, () => {
   const open: { close(): Promise<void> }[] = [];
   after(async () => {
     for (const one of open.reverse()) await one.close();

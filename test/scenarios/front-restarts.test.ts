@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.js';
 import { frontWorlds, RESOURCE } from '../support/front-world.js';
 
-describe('the front, whoever restarts', { timeout: 180_000 }, () => {
+describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
   const newWorld = frontWorlds();
 
   it('a restart of the kubelet: pods are admitted again, and no plugin notices', async () => {

@@ -1,4 +1,4 @@
-// `allocate`, `release`, `allocations`: devices that are bound to a key, and who has what.
+// `allocate`, `release`, `allocations`: devices that are bound to a key, and the owners of all leases.
 import { Option, type Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import type { Lease } from '../../generated/proto/pluginbroker/v1/allocator.js';
@@ -137,7 +137,7 @@ function leaseTable(leases: readonly Lease[], now: number, paint: Paint): string
   return table(columns, leases, paint);
 }
 
-/** What ends it. */
+/** The end of the lease's life. */
 function untilText({ owner, pid, key, expiresAt }: Lease): string {
   if (expiresAt !== '') return expiresAt;
   if (owner?.bind === 'pod') return 'its pod ends';

@@ -51,7 +51,7 @@ export function addCheckConfig(program: Command, terminal: Terminal, readConfig:
     });
 }
 
-/** One sentence: that the file is valid, and what it sets. */
+/** One sentence: that the file is valid, and how much it sets. */
 function verdict(file: string, rules: number, changed: number): string {
   const settings = `${counted(changed, 'setting')} outside of rules ${changed === 1 ? 'differs' : 'differ'} from the defaults`;
   return `${visible(file)} is valid: it has ${counted(rules, 'rule')} of its own, and ${settings}`;

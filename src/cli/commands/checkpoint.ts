@@ -27,8 +27,8 @@ export function addCheckpoint(program: Command, terminal: Terminal, read: Checkp
     read(path.resolve(file ?? path.join(rootOf(options), 'state', 'checkpoint.json')));
 
   withFile(checkpoint.command('show'))
-    .summary('what is in it')
-    .description('Shows what is in a checkpoint. A damaged one is shown as far as it can be read.')
+    .summary('its contents')
+    .description('Shows the contents of a checkpoint. A damaged one is shown as far as it can be read.')
     .action(async (file: string | undefined, options: Options) => {
       const contents = await look(file, options);
       if (options.output === 'json') terminal.write(`${visibleJson(contents, false)}\n`);
@@ -56,7 +56,7 @@ function headline(contents: CheckpointContents, now: number): string {
   return `${what}, ${counted(plugins.length, 'plugin')}, written ${ago(writtenAt, now)} ago`;
 }
 
-/** Everything at a time: the file, what is wrong, and the plugins. */
+/** The whole text, in parts: the file, its problems, and the plugins. */
 function contentsText(contents: CheckpointContents, now: number, paint: Paint): string {
   const { problems, plugins, tombstones, limits, csiDrivers, leases, ledger } = contents;
   const columns: readonly Column<CheckpointPlugin>[] = [

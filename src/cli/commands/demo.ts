@@ -11,7 +11,7 @@ export function addDemo(program: Command, terminal: Terminal): void {
     .command('demo')
     .summary('see it at work: plugins, a flood, kill -9 and back, in half a minute')
     .description(
-      'Starts a broker and simulated plugins in a temporary directory, shows devices that flip, a plugin that floods, and a kill -9 of the broker. Exits with 0 only if it saw what it says.',
+      'Starts a broker and simulated plugins in a temporary directory, shows devices that flip, a plugin that floods, and a kill -9 of the broker. Exits with 0 only if it observed all that it prints.',
     )
     .action(async () => {
       const { runDemo } = await import('../../demo/run-demo.js');

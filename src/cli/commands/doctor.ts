@@ -39,7 +39,7 @@ export function addDoctor(program: Command, terminal: Terminal, readConfig: Conf
   withOutput(program.command('doctor'))
     .summary('check directories, sockets, limits and how plugins reach us')
     .description(
-      'Checks what the daemon needs of the machine and says what to do: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
+      'Checks the needs of the daemon on this machine, with remedies: config, directories, sockets, mounts, limits of the kernel, and how plugins reach it. Run it as the user of the daemon.',
     )
     .option('--config <file>', 'YAML file with the settings, as given to serve (default: that of the daemon)')
     .option('--root <dir>', 'root directory, as given to serve (default: $PLUGIN_BROKER_ROOT, or that of the config)')
@@ -76,7 +76,7 @@ async function examine(
   return [...config, ...(await examineMachine(scope))];
 }
 
-/** The warnings of `check-config`, where somebody looks for what is wrong; one sentence each. */
+/** The warnings of `check-config`, shown where operators look for problems; one sentence each. */
 function checkRules(warnings: readonly string[]): readonly Finding[] {
   if (warnings.length === 0)
     return [finding('rules', 'ok', 'the shipped rules are in force, and every rule can take effect')];

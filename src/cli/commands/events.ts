@@ -30,9 +30,9 @@ type Since = { readonly seq: number } | { readonly agoMs: number };
 /** Adds the command. */
 export function addEvents(program: Command, terminal: Terminal): void {
   withOutput(withAddress(program.command('events')))
-    .summary('what happened, newest last')
-    .description('Prints what happened, newest last, with reason codes. With -o json, one JSON object a line.')
-    .option('-f, --follow', 'go on with what happens, across restarts of the daemon, until Ctrl-C')
+    .summary('the events, newest last')
+    .description('Prints the events, newest last, with reason codes. With -o json, one JSON object a line.')
+    .option('-f, --follow', 'go on with new events, across restarts of the daemon, until Ctrl-C')
     .option('--plugin <name>', 'only those of this plugin, or of those that match a glob')
     .addOption(
       new Option('--since <seq|duration>', 'only those with this sequence number or a later one, or of the last 10m')

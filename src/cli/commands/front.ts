@@ -12,7 +12,7 @@ export function addFront(program: Command, terminal: Terminal): void {
   program
     .command('front')
     .summary('the broker in front of a kubelet')
-    .description('What concerns the broker in front of a kubelet; `resources` shows how each resource stands there.')
+    .description('Commands about the broker in front of a kubelet; `resources` shows how each resource stands there.')
     .command('uninstall')
     .summary("take the broker out of a kubelet's directories")
     .description(

@@ -15,7 +15,9 @@ export function addLimits(program: Command, terminal: Terminal): void {
     .argument('[name]', 'only the limits of this plugin, or of those that match a glob');
   withWatch(withAddress(command), LIST_FORMATS)
     .summary('the flood policy at work: permits, strikes, quarantines')
-    .description('Lists the buckets of the flood policy: permits now, when the next comes, strikes, and who is slowed.')
+    .description(
+      'Lists the buckets of the flood policy: permits now, when the next comes, strikes, and the callers that are slowed.',
+    )
     .action((name: string | undefined, options: ListOptions) =>
       showList(terminal, options, name, {
         what: 'limit',
@@ -49,14 +51,14 @@ export function limitTable(limits: readonly LimitView[], now: number, paint: Pai
   return table(isWide ? [...columns, ...more] : columns, limits, paint);
 }
 
-/** Whose bucket it is: a plugin's; that of whoever calls as a uid; or everybody's. */
+/** The owner of a bucket: a plugin; all callers of one uid; or everybody. */
 function ownerOf({ plugin, uid, limit }: LimitView): string {
   if (plugin !== '') return plugin;
   if (uid < 0) return '(all)';
   return limit === 'connections' || limit === 'allocate' ? '(any)' : '(invalid names)';
 }
 
-/** Red is a quarantine, and a session that was closed; slower than asked for is what a limit is there for. */
+/** Red is a quarantine, and a session that was closed; a pace below the plugin's own is the purpose of a limit. */
 function toneOfSlowing({ slowing }: LimitView): 'bad' | 'warn' | 'plain' {
   if (slowing === '') return 'plain';
   return slowing === 'quarantined' || slowing === 'disconnected' ? 'bad' : 'warn';

@@ -1,4 +1,5 @@
-// `__names`: what a shell may offer where a command takes the name of a plugin or resource, or a lease. Never shown, never loud, never slow.
+// `__names`: the completions that a shell may offer where a command takes the name of a plugin or resource, or a lease. The
+// command is hidden, prints no errors and answers quickly.
 import { Argument, type Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import { allocatorOf } from '../allocator-options.js';

@@ -1,4 +1,4 @@
-// `reload`: reads the config file again, and says what came of it.
+// `reload`: reads the config file again, and prints the outcome.
 import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
 import { CliError, EXIT } from '../exit.js';

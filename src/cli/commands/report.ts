@@ -17,7 +17,7 @@ export function addReport(program: Command, terminal: Terminal): void {
     .argument('<file...>', 'records that verify --events wrote, the newest last')
     .summary('makes a report of one run of verify, or of several side by side')
     .description(
-      'Reads what verify --events wrote, and makes of it what verify itself makes at its end. Several records, such as those of several versions of a plugin, become one page.',
+      'Reads the record of verify --events, and makes the same reports of it as verify itself at its end. Several records, such as those of several versions of a plugin, become one page.',
     )
     .action(async (files: readonly string[], outputs: RunOutputs) => {
       const { checkOutputs, comparisonText, writeOutputs } = await import('./verify-outputs.js');

@@ -38,7 +38,7 @@ export function addResources(program: Command, terminal: Terminal): void {
     );
 }
 
-/** The table of resources; `isWide` adds for whom they are. */
+/** The table of resources; `isWide` adds their consumers. */
 export function resourceTable(resources: readonly ResourceView[], paint: Paint, isWide = false): string {
   if (resources.length === 0) return 'no resources\n';
   const columns: readonly Column<ResourceView>[] = [

@@ -57,7 +57,7 @@ async function runWith(
   }
 }
 
-/** What a plugin wants for containers, and a process beside the others on this machine does not get. */
+/** Parts of an answer that a plugin intends for containers, and that a process beside the others on this machine does not get. */
 function notForProcesses({ devices, mounts }: Lease): string[] {
   const moved = devices
     .filter(({ containerPath, hostPath }) => hostPath !== '' && containerPath !== hostPath)

@@ -14,15 +14,15 @@ type Run = (options: never, signal: AbortSignal) => Promise<number>;
 /** A simulator: its options, and how it runs. */
 interface Simulator {
   readonly about: string;
-  /** What else its help says. */
+  /** Further text of its help. */
   readonly more?: string;
-  /** What --root is, where it is no broker's. */
+  /** The meaning of --root, where it is no broker's. */
   readonly rootIs?: string;
   readonly options: () => Promise<readonly SimOption[]>;
   readonly run: () => Promise<Run>;
 }
 
-/** What can be simulated. */
+/** The simulators. */
 const SIMULATORS: Readonly<Record<string, Simulator>> = {
   device: {
     about: 'a device plugin, at the Register door or in the registry',

@@ -23,7 +23,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
   withWatch(withAddress(program.command('status')), ['table', 'yaml', 'json'])
     .summary('is all well? phase, problems first, then counts')
     .description(
-      'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and who is refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
+      'Summarises the daemon on one screen: its phase, what is wrong, how many plugins are in which state, and which plugins are refused again and again. Ends with 0 when it is ready, with 3 when it is anything else.',
     )
     .action(async (options: AddressOptions & WatchOptions<OutputFormat>) => {
       const client = clientOf(options, terminal);
@@ -79,7 +79,7 @@ function leaseLine({ ledger: { leases, waiting } }: StatusView): readonly string
   return [`leases      ${leases}${waiting === 0 ? '' : `, and ${counted(waiting, 'request')} that wait for devices`}`];
 }
 
-/** What the kubelet does not get although it should. */
+/** The resources that the kubelet does not get although it should. */
 function frontProblems({ resources }: StatusView): readonly string[] {
   const isWrong = (state: string): boolean => state === 'refused' || state === 'too-large';
   const wrong = resources.filter(({ front }) => isWrong(front.state) || front.reason.startsWith(STAYS_WITH));
@@ -135,7 +135,7 @@ function attention({ broker, plugins }: StatusView, now: number, paint: Paint): 
   return `\n${table(columns, listed.slice(0, MOST_LISTED), paint)}${more}${example}`;
 }
 
-/** Who is refused again and again: who never came in has no state. */
+/** Plugins that are refused again and again: one that never came in has no state. */
 function refusedAgain({ refused }: StatusView, now: number, paint: Paint): string {
   if (refused.length === 0) return '';
   const listed = refused.slice(0, MOST_LISTED);

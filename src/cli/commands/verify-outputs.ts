@@ -10,7 +10,7 @@ import { SCENARIOS } from '../../verify/scenarios.js';
 import { CliError, EXIT } from '../exit.js';
 import type { RunOutputs } from './run-outputs.js';
 
-/** What can be wrong with the options is found before anything is started. */
+/** The outputs, checked for mistakes before anything is started. */
 export interface CheckedOutputs {
   readonly outputs: RunOutputs;
   readonly baseline: Baseline | undefined;
@@ -34,7 +34,7 @@ export function checkOutputs(outputs: RunOutputs, name: string): CheckedOutputs 
   };
 }
 
-/** @throws what `wrong` throws when the folder of the file cannot be written */
+/** @throws the error of `wrong` when the folder of the file cannot be written */
 export function checkWritable(file: string, wrong: (message: string) => never): void {
   try {
     accessSync(path.dirname(path.resolve(file)), constants.W_OK);
@@ -43,7 +43,7 @@ export function checkWritable(file: string, wrong: (message: string) => never): 
   }
 }
 
-/** Makes a directory if it is not there. @throws what `wrong` throws when it cannot be made */
+/** Makes a directory if it is not there. @throws the error of `wrong` when it cannot be made */
 export function needDirectory(directory: string, wrong: (message: string) => never): void {
   try {
     mkdirSync(directory, { recursive: true });
@@ -52,11 +52,7 @@ export function needDirectory(directory: string, wrong: (message: string) => nev
   }
 }
 
-/**
- * Writes the files.
- *
- * @returns what is to be told of the comparison; undefined where none was asked for
- */
+/** Writes the files. @returns the sentence about the comparison; undefined where none was asked for */
 export function writeOutputs(told: readonly RunStory[], checked: CheckedOutputs): Comparison | undefined {
   const runs = told.map(inOrder);
   const { outputs, baseline, summaryFile } = checked;

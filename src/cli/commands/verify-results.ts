@@ -22,7 +22,11 @@ export function resultsText(results: readonly ScenarioResult[], warns: ReadonlyS
 /** The results for programs. Times within a timeline are milliseconds since the scenario began. */
 export function jsonText(results: readonly ScenarioResult[]): string {
   const scenarios = results.map(({ name, verdict, code, seconds, startedAt, evidence, at, timeline }) => ({
-    ...{ name, verdict, code, seconds, evidence },
+    name,
+    verdict,
+    code,
+    seconds,
+    evidence,
     startedAt: new Date(startedAt).toISOString(),
     at: at.map((moment) => moment - startedAt),
     timeline: timeline.map(({ at: moment, who, what }) => ({ t: moment - startedAt, who, what })),

@@ -50,14 +50,14 @@ export function addVerify(program: Command, terminal: Terminal, version: string)
     .option('--fail-fast', 'begin no scenario any more after one failed')
     .option('--timeout <duration>', 'end the whole run after this, and fail', durationOption)
     .addOption(
-      new Option('--profile <whose>', 'judge by what this broker does, or only by what a real kubelet does')
+      new Option('--profile <whose>', 'judge by the behaviour of this broker, or only by that of a real kubelet')
         .choices(['broker', 'kubelet'])
         .default('broker'),
     )
     .option('--bind', 'let it see the directories at /var/lib/kubelet, in a mount namespace of its own')
     .option('--attach', 'wait for a plugin that runs already, with its registry below --root')
     .option('--root <dir>', 'the root directory that --attach is about')
-    .option('--label <text>', 'what the run is called in reports, such as a version of the plugin')
+    .option('--label <text>', 'the name of the run in reports, such as a version of the plugin')
     .option('--events <file>', 'write the record of the run as it happens, one JSON object a line')
     .option('--artifacts <dir>', 'write logs and moments of each scenario below this directory')
     .option('--junit <file>', 'write the results as JUnit XML, too');
@@ -128,8 +128,14 @@ async function runScenarios(
   try {
     const results = await runVerify(
       {
-        ...{ scenarios, warns: run.warns, repeat: options.repeat, isFailFast: options.failFast === true },
-        ...{ profile: options.profile, command, env: process.env, attachedRoot: run.attachedRoot },
+        scenarios,
+        warns: run.warns,
+        repeat: options.repeat,
+        isFailFast: options.failFast === true,
+        profile: options.profile,
+        command,
+        env: process.env,
+        attachedRoot: run.attachedRoot,
         isBound: options.bind === true,
         program: [process.execPath, process.argv[1] ?? ''],
         write: run.write,

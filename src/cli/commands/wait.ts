@@ -58,7 +58,7 @@ export function addWait(program: Command, terminal: Terminal): void {
     });
 }
 
-/** What is not so yet, in a sentence; undefined when all is. */
+/** The first condition that does not hold yet, in a sentence; undefined when all hold. */
 async function firstMissing(client: AdminClient, wanted: readonly Condition[]): Promise<string | undefined> {
   for (const { of, name, is } of wanted) {
     const now = await states(client, of, name);

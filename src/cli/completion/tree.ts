@@ -1,4 +1,4 @@
-// What can be completed, read from the command tree.
+// The completions, read from the command tree.
 import type { Command } from 'commander';
 
 /** One option. */
@@ -9,14 +9,14 @@ export interface CompletedOption {
   readonly takesValue: boolean;
   /** The values there are; empty for any. */
   readonly choices: readonly string[];
-  /** Whose live names its value is one of; undefined for none. */
+  /** The live names that its value is one of; undefined for none. */
   readonly names: LiveNames | undefined;
 }
 
-/** Of what the daemon knows names: see `__names`. */
+/** The kinds of names that the daemon knows: see `__names`. */
 type LiveNames = 'plugin' | 'resource' | 'lease';
 
-/** Commands whose first argument is the name of something that the daemon knows, and what that is. */
+/** Commands whose first argument is a name that the daemon knows, and the kind of that name. */
 const NAMED: ReadonlyMap<string, LiveNames> = new Map<string, LiveNames>([
   ...['plugins', 'limits', 'explain', 'pardon', 'deregister', 'forget'].map((path) => [path, 'plugin'] as const),
   ['resources', 'resource'],
@@ -34,7 +34,7 @@ export interface CompletedCommand {
   /** The words that lead to it: empty for the program, `sim device` for a subcommand. */
   readonly path: string;
   readonly subcommands: readonly { readonly name: string; readonly about: string }[];
-  /** Whose live names its first argument takes; undefined for none. */
+  /** The live names that its first argument takes; undefined for none. */
   readonly names: LiveNames | undefined;
   /** Values of its first argument; empty for any. */
   readonly choices: readonly string[];

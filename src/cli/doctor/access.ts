@@ -1,4 +1,4 @@
-// Who may connect to kubelet.sock? Whoever may write the socket file and enter the directories above it (unix(7)).
+// Checks who may connect to kubelet.sock: every user that may write the socket file and enter the directories above it (unix(7)).
 import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
@@ -11,7 +11,7 @@ const OTHERS_WRITE = 0o002;
 /** Uids listed in one sentence. */
 const MOST_NAMED = 5;
 
-/** Says who may connect, and whether plugins that are here may not. */
+/** Lists the users that may connect, and plugins of this machine that may not. */
 export function checkAccess({ settings }: Scope): readonly Finding[] {
   const name = 'who may connect';
   const { devicePlugins } = settings.paths;

@@ -1,4 +1,4 @@
-// Is the daemon running and well, and can it see who calls?
+// Checks whether the daemon is running and well, and can identify its callers.
 import { counted } from '../output/amounts.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
@@ -11,7 +11,7 @@ export function checkDaemon({ daemon, whyNoDaemon }: Scope): readonly Finding[] 
   return broker.problems.map((problem) => finding('daemon', 'fail', `${is}: ${problem}`));
 }
 
-/** Without koffi the kernel cannot be asked who is behind a connection. */
+/** Without koffi the kernel cannot be asked which process is behind a connection. */
 export function checkNativeCalls({ hasNativeCalls, settings }: Scope): readonly Finding[] {
   if (hasNativeCalls) {
     return [finding('callers', 'ok', 'koffi is there: the process behind each connection is known')];

@@ -96,7 +96,7 @@ function checkMissing(name: string, directory: string): Finding {
   return finding(name, 'fail', closed);
 }
 
-/** The status of what is there, undefined for nothing; the system's code where it cannot be looked at. */
+/** The status of a path, undefined for nothing; the system's code where it cannot be looked at. */
 export function statusOf(directory: string): Stats | string | undefined {
   try {
     return statSync(directory, { throwIfNoEntry: false });

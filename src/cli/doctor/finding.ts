@@ -1,4 +1,4 @@
-// What the doctor looks at, and what it finds. Everything outside the configuration is named here, so that tests can make it up.
+// The inputs and findings of the doctor. Everything outside the configuration is named here, so that tests can make it up.
 import type { StatusView } from '../../model/views.js';
 import type { Settings } from '../../model/settings.js';
 
@@ -25,7 +25,7 @@ export const KUBELET_DEVICE_PLUGINS = '/var/lib/kubelet/device-plugins';
 /** ok: nothing to do. warn: it works, but look at it. fail: it does not work, or will not. */
 export type Verdict = 'ok' | 'warn' | 'fail';
 
-/** One check. The message is one sentence: what is, and, unless it is ok, what to do. */
+/** One check. The message is one sentence: the fact, and, unless it is ok, the remedy. */
 export interface Finding {
   readonly name: string;
   readonly verdict: Verdict;

@@ -83,7 +83,7 @@ async function checkPastUs({ devicePlugins, socket }: KubeletPaths, { daemon }: 
   if (living.length === 0) return finding(name, 'ok', `no plugin listens in ${devicePlugins} itself`);
   const named = living.slice(0, MOST_NAMED).map((one) => path.basename(one.socket));
   const more = living.length > named.length ? ` and ${living.length - named.length} more` : '';
-  // At the end of the grace we leave the kubelet, and whoever has the name there by then is cut off with us.
+  // At the end of the grace the broker leaves the kubelet, and a plugin that has the name there by then is cut off with it.
   const held = (daemon?.resources ?? []).find(({ state, front }) => state === 'held' && front.state !== 'off');
   const remedy =
     held === undefined

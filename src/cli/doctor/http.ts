@@ -1,8 +1,8 @@
-// Who can see the status page and the metrics?
+// Checks who can see the status page and the metrics.
 import { isLoopback } from '../../model/http.js';
 import { finding, type Finding, type Scope } from './finding.js';
 
-/** Where pages are served, and to whom. */
+/** The address of the pages, and the clients that can reach it. */
 export function checkHttp({ settings }: Scope): readonly Finding[] {
   const { listen, page } = settings.http;
   if (listen === undefined)

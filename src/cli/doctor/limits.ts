@@ -47,7 +47,7 @@ export function checkDescriptors({ proc, daemon, settings }: Scope): readonly Fi
   return [finding('open files', 'warn', `${state}; ${remedy}`)];
 }
 
-/** What all processes of a user have, as far as this user may see. */
+/** The use by all processes of a user, as far as this user may see. */
 function inotifyUse(proc: string, uid: number): { instances: number; watches: number } {
   const use = { instances: 0, watches: 0 };
   for (const pid of list(proc).filter((name) => /^[0-9]+$/.test(name))) {
@@ -62,7 +62,7 @@ function inotifyUse(proc: string, uid: number): { instances: number; watches: nu
   return use;
 }
 
-// Processes come and go while we look, and some may not be seen: what cannot be read does not count.
+// Processes come and go while we look, and some may not be seen: files that cannot be read do not count.
 
 function list(directory: string): readonly string[] {
   return ifPossible(() => readdirSync(directory)) ?? [];

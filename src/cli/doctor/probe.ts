@@ -16,13 +16,13 @@ const MAX_DEPTH = 16;
 /** Connections tried at once. */
 const AT_ONCE = 64;
 
-/** What a bare connect says: somebody listens; nobody does; it may not be tried; it cannot be. */
+/** The result of a bare connect: somebody listens; nobody does; it may not be tried; it cannot be. */
 export type Liveness = 'listening' | 'dead' | 'denied' | 'silent' | 'missing' | 'too-long';
 
 /**
  * Connects and hangs up. A link that an ordinary user made leads nowhere, because this may run as root.
  *
- * @param directory what it lies below, the way to which is nobody's but root's
+ * @param directory above the socket; the way to it belongs to root alone
  */
 export async function probe(socket: string, directory = path.dirname(socket)): Promise<Liveness> {
   const pinned = waysBelow(directory).pin(socket);
@@ -60,7 +60,7 @@ function dialled(dialPath: string): Promise<Liveness> {
   });
 }
 
-/** Sockets of a list with what a bare connect says of each. @param directory what they lie below */
+/** Sockets of a list with the result of a bare connect to each. @param directory above them */
 export async function probeAll(
   sockets: readonly string[],
   directory: string,
@@ -75,7 +75,7 @@ export async function probeAll(
   return found;
 }
 
-/** What lies in a directory. Dot names are left out, as both doors do; nothing when it cannot be read. */
+/** The entries of a directory. Dot names are left out, as both doors do; none when it cannot be read. */
 export function entriesOf(directory: string, recursive: boolean): readonly { file: string; entry: Dirent }[] {
   const ways = waysBelow(directory);
   const found: { file: string; entry: Dirent }[] = [];

@@ -6,7 +6,7 @@ import type { Paint, Tone } from './tones.js';
 /** A longer cell is cut: names and paths are shorter, and a plugin shall not fill the screen. */
 const WIDEST_CELL = 120;
 
-/** One column: its title, what stands in it, and how. */
+/** One column: its title, its text, and its style. */
 export interface Column<T> {
   readonly title: string;
   readonly of: (row: T) => string | number;

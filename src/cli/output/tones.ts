@@ -1,4 +1,4 @@
-// What colours mean.
+// The meanings of colours.
 import picocolors from 'picocolors';
 
 /** good: all is well. warn: look at it. bad: act. quiet: of little interest. */

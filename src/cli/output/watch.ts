@@ -23,11 +23,11 @@ export interface Showing {
 }
 
 /**
- * Writes a frame; with `watch` again and again until Ctrl-C, which is the normal end. On a terminal each frame takes the
- * place of the one before. Once a frame was shown, a daemon that goes away is waited for.
+ * Writes a frame; with `watch` again and again until Ctrl-C, which is the normal end. On a terminal each frame takes the place of
+ * the one before. Once a frame was shown, the command waits for a daemon that goes away.
  *
  * @param frame lines, each with its line break
- * @throws whatever the first frame throws
+ * @throws the error of the first frame
  */
 export async function show(terminal: Terminal, showing: Showing, frame: () => Promise<string>): Promise<void> {
   if (!showing.watch) {

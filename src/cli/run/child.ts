@@ -15,12 +15,19 @@ const FROM_TERMINAL = ['SIGINT', 'SIGQUIT'] as const;
 
 /** A running command. */
 export class Child {
-  /** Its exit code, or 128 and the number of the signal that ended it, as a shell reports it. Rejects with CliError when it cannot be started. */
+  /**
+   * Its exit code, or 128 and the number of the signal that ended it, as a shell reports it. Rejects with CliError when it cannot
+   * be started.
+   */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
   readonly #passers = new Map<NodeJS.Signals, () => void>();
 
-  /** Starts a command with its own environment beside ours, on our terminal. @throws CliError as commandPath, and when it cannot be started */
+  /**
+   * Starts a command with its own environment beside ours, on our terminal.
+   *
+   * @throws CliError as commandPath, and when it cannot be started
+   */
   constructor(command: string, args: readonly string[], envs: ReadonlyMap<string, string>) {
     const file = commandPath(command);
     const tie = setpriv();

@@ -1,4 +1,4 @@
-// Stays attached to a lease while its command runs, through restarts of the broker, and tells what happens to it.
+// Stays attached to a lease while its command runs, through restarts of the broker, and prints its changes.
 import { backoffMs } from '../../kernel/backoff.js';
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
@@ -10,7 +10,7 @@ import type { AllocatorClient } from '../../platform/grpc/allocator-client.js';
 /** Pauses before attaching again: a restart of the broker takes a tenth of a second, one that is away may stay so. */
 const RETRY = { firstMs: 50, maxMs: 5_000 };
 
-/** What following needs. */
+/** The ports of following. */
 export interface Following {
   readonly allocator: Pick<AllocatorClient, 'attach'>;
   readonly clock: Clock;

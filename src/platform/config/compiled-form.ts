@@ -3,13 +3,13 @@
 import type { ConfigForm } from '../../config/file-form.js';
 import { defaultForm as generatedDefaults, formSchema } from '../../generated/config-schema.js';
 
-/** What is understood of JSON Schema. */
+/** The understood part of JSON Schema. */
 export interface FormSchema {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, FormSchema>>;
   readonly required?: readonly string[];
-  /** Of a map: what its keys and its values are. `false` for an object with named keys, which is closed in any case. */
+  /** Of a map: the schemas of its keys and its values. `false` for an object with named keys, which is closed in any case. */
   readonly propertyNames?: FormSchema;
   readonly additionalProperties?: FormSchema | false;
   readonly items?: FormSchema;

@@ -14,13 +14,13 @@ const LOOK_MS = 2000;
 /** The link that a kubelet replaces when a ConfigMap or Secret changes. */
 const SWAPPED_LINK = '..data';
 
-/** What a watch needs. `onChange` is called once per burst of events, also when the content is the same in the end. */
+/** The parts of a watch. `onChange` is called once per burst of events, also when the content is the same in the end. */
 export interface ConfigWatchParts {
   readonly file: string;
   readonly clock: Clock;
   readonly log: Log;
   readonly onChange: () => void;
-  /** How the file looked when it was read (looksOf); what changed since is noticed, however long ago that was. */
+  /** How the file looked when it was read (looksOf); every later change is noticed, however long ago it was made. */
   readonly seen: string;
 }
 
@@ -32,25 +32,25 @@ export interface ConfigWatchParts {
 export async function watchConfigFile(parts: ConfigWatchParts): Promise<() => Promise<void>> {
   const { file, clock, log, onChange } = parts;
   const { watch } = await import('chokidar');
-  let places = placesOf(file);
+  let watched = watchedBy(file);
   let { seen } = parts;
   let settling: Alarm | undefined;
-  const watcher = watch([...places.folders], {
+  const watcher = watch([...watched.folders], {
     depth: 0,
     followSymlinks: false,
     atomic: false,
     ignoreInitial: true,
     persistent: false,
-    ignored: (candidate) => !places.files.has(candidate) && !places.folders.has(candidate),
+    ignored: (candidate) => !watched.files.has(candidate) && !watched.folders.has(candidate),
   });
   const changed = (): void => {
     settling?.cancel();
     settling = clock.alarm(SETTLE_MS, () => {
       settling = undefined;
-      const before = places.folders;
-      places = placesOf(file);
+      const before = watched.folders;
+      watched = watchedBy(file);
       seen = looksOf(file);
-      const added = [...places.folders].filter((folder) => !before.has(folder));
+      const added = [...watched.folders].filter((folder) => !before.has(folder));
       if (added.length > 0) watcher.add(added);
       onChange();
     });
@@ -79,7 +79,7 @@ export async function watchConfigFile(parts: ConfigWatchParts): Promise<() => Pr
 }
 
 /** The file as named and as it really is, the link beside each that a kubelet swaps, and the directories of all. */
-function placesOf(file: string): { readonly files: ReadonlySet<string>; readonly folders: ReadonlySet<string> } {
+function watchedBy(file: string): { readonly files: ReadonlySet<string>; readonly folders: ReadonlySet<string> } {
   const named = path.resolve(file);
   const files = new Set([named, path.join(path.dirname(named), SWAPPED_LINK)]);
   try {

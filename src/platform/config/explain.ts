@@ -1,4 +1,4 @@
-// Why a document is not a configuration: what zod found, in sentences with the key, what was expected and what to do.
+// Why a document is not a configuration: zod's issues, in sentences with the key, the expected value and the remedy.
 import type { KeyPath, ConfigProblem } from '../../config/problem.js';
 import { jsonSchema, parseForm } from './file-schema.js';
 
@@ -43,7 +43,7 @@ function explainIssue(issue: Issue, document: unknown, schema: SchemaNode): Conf
   ];
 }
 
-/** What is wrong inside a section that could also be the word `off`. */
+/** The issues inside a section that could also be the word `off`. */
 function sectionIssues(issue: Issue, document: unknown): Issue[] {
   if (issue.code !== 'invalid_union') return [];
   const given = valueAt(document, issue.path.map(keyOf));

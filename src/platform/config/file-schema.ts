@@ -139,12 +139,12 @@ const flood = section({
 });
 
 const rule = section({
-  name: ruleName.exactOptional().describe('What limits, events and metrics call it'),
+  name: ruleName.exactOptional().describe('Its name in limits, events and metrics'),
   match: section({
     type: glob.exactOptional().describe('DevicePlugin, CSIPlugin or DRAPlugin'),
     name: glob.exactOptional().describe('The resource or driver name; * matches slashes too'),
     socket: glob.exactOptional().describe('The path of the socket; without a slash, its last part'),
-  }).describe('Globs, all of which must match; what is left out matches everything'),
+  }).describe('Globs, all of which must match; an absent one matches everything'),
   flood: section({
     mode: mode.exactOptional(),
     register: section({
@@ -169,7 +169,7 @@ const rule = section({
     ).exactOptional(),
   })
     .exactOptional()
-    .describe('What differs from flood'),
+    .describe('Differences from flood'),
   duplicates: choice('newest', 'keep-alive', 'reject')
     .exactOptional()
     .describe('Who wins a name: the newest (default), the incumbent while it is alive, the incumbent'),
@@ -188,7 +188,7 @@ const fileSchema = section({
   paths: paths.prefault({}).describe('Where things are; sockets at most 107 bytes long'),
   socket: socket
     .prefault({})
-    .describe('Who may connect to kubelet.sock; whom a default ACL of its directory names may connect too'),
+    .describe('The users that may connect to kubelet.sock; those of a default ACL of its directory may connect too'),
   http: section({
     listen: text.default('127.0.0.1:9720').describe('host:port of the status page, metrics and health, or off'),
     page: choice('on', 'off').default('on').describe('The status page at / and its API; off leaves metrics and health'),
@@ -198,7 +198,7 @@ const fileSchema = section({
   })
     .prefault({})
     .describe('Status page, metrics and health: to be read, nothing can be changed there'),
-  admission: admission.prefault({}).describe('Who and what may come in'),
+  admission: admission.prefault({}).describe('The callers and plugins that may come in'),
   guard: guard
     .prefault({})
     .describe(
@@ -208,7 +208,7 @@ const fileSchema = section({
   flood: flood.prefault({}).describe('The flood policy; a bucket is burst permits at once and one more each interval'),
   rules: list(rule, 'rules')
     .default([])
-    .describe('What differs for some plugins; for each key the first rule that matches and says it'),
+    .describe('Differences for some plugins; for each key the first rule that matches and has it'),
   shippedRules: choice('on', 'off')
     .default('on')
     .describe(

@@ -4,7 +4,7 @@ import { realDirectory } from '../fs/directories.js';
 import { Peers } from '../peer/peers.js';
 import { ownUid } from '../process/own-uid.js';
 
-/** What this process runs as and where, as far as settings depend on it. */
+/** The user and the environment of this process, as far as settings depend on them. */
 export function hostFacts(env: NodeJS.ProcessEnv = process.env): HostFacts {
   const named = env['NODE_NAME'];
   return {

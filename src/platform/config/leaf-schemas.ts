@@ -1,5 +1,5 @@
-// The kinds of values a configuration has. Each says in its message what is expected; the explanation of a problem and
-// its remedy are made of that. Only what JSON Schema can say too: the daemon checks by a compiled form of it.
+// The kinds of values in a configuration. The message of each names the expected value; the explanation of a problem and its
+// remedy are made of that. Only kinds that JSON Schema has too: the daemon checks by a compiled form of it.
 import * as z from 'zod';
 
 const saying = (expected: string): { error: () => string } => ({ error: () => expected });
@@ -113,7 +113,7 @@ export function orOff<T extends z.ZodType>(form: T): z.ZodUnion<readonly [z.ZodL
 
 const RULE_NAME = 'a name of letters, digits, dots, dashes and underscores, at most 63 of them, such as three-a-minute';
 
-/** What a rule is called. It stands in events, in labels of metrics and in tables. */
+/** The name of a rule. It stands in events, in labels of metrics and in tables. */
 export const ruleName = z
   .string({ error: () => RULE_NAME })
   .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i, { error: () => RULE_NAME });

@@ -49,25 +49,25 @@ export const socket = section({
   mode: fileMode
     .default('0755')
     .describe(
-      "File mode of kubelet.sock, in quotes; who may write it may connect, so '0755' is its owner (and root) alone, as with the kubelet's own",
+      "File mode of kubelet.sock, in quotes; users that may write it may connect, so '0755' is its owner (and root) alone, as with the kubelet's own",
     ),
   group: group
     .default('inherit')
-    .describe('Group of kubelet.sock, by name or number; inherit: what its directory gives'),
+    .describe('Group of kubelet.sock, by name or number; inherit: the default of its directory'),
 });
 
-/** What a rule says about allocating. */
+/** The part of a rule about allocating. */
 export const allocateRule = section({
   uids: uids.exactOptional().describe('Uids that may have their devices, beside root'),
   max: count(1, 1_000_000).exactOptional().describe('Devices of one resource that a uid may have at once'),
-  consumer: choice('local', 'kubelet').exactOptional().describe('Whom the devices are for'),
+  consumer: choice('local', 'kubelet').exactOptional().describe('The consumer of the devices'),
   env: z
     .record(envName, choice('ids'))
     .exactOptional()
     .describe('Variables for owners: NAME: ids gives the device ids, joined by comma'),
 })
   .exactOptional()
-  .describe('Who may have their devices');
+  .describe('The owners that may have their devices');
 
 /** The sections about leases. */
 export const allocationSections = {

@@ -10,7 +10,9 @@ import { completeForm, defaultForm } from './compiled-form.js';
 /** Larger files are not read: no configuration is that long, and parsing it would hold up the daemon. */
 const LONGEST_FILE = 2 ** 20;
 
-/** What YAML can say and no configuration is: values that contain themselves, and trees too deep or too large to be walked. */
+/**
+ * Values that YAML allows and no configuration has: values that contain themselves, and trees too deep or too large to be walked.
+ */
 /** Levels that a value may have; the deepest setting has six. */
 const DEEPEST = 32;
 /** Values in all, those of aliases counted wherever they stand. */
@@ -26,7 +28,9 @@ export const defaultSource: FormSource = {
   looks: () => '',
 };
 
-/** A file in YAML. In lines about its text it is named as given; whoever asks the daemon later, from wherever, is told the whole path. */
+/**
+ * A file in YAML. Lines about its text name it as given; later callers of the daemon, in any directory, are told the whole path.
+ */
 export function yamlFile(file: string): FormSource {
   let looks = '';
   return {
@@ -45,12 +49,12 @@ async function readYaml(file: string): Promise<ReadResult> {
   return 'problem' in text ? { problems: [text.problem], locate: nowhere } : parseYaml(text.text);
 }
 
-/** Parses and checks the text of a configuration file. Never rejects, whatever the text is. */
+/** Parses and checks the text of a configuration file. Never rejects for any text. */
 export async function parseYaml(text: string): Promise<ReadResult> {
   try {
     return await parse(text);
   } catch (thrown) {
-    // The parser goes down with each level: what is nested deeply enough runs out of stack somewhere in it.
+    // The parser recurses: a text that is nested deeply enough runs out of stack somewhere in it.
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     return refused(
       `it cannot be read: ${why.split('\n', 1)[0] ?? ''}`,
@@ -167,7 +171,7 @@ function refused(message: string, remedy: string): ReadResult {
   return { problems: [whole(message, remedy)], locate: nowhere };
 }
 
-/** Why a value cannot be a configuration, whatever its keys are; undefined: it is a plain tree. */
+/** Why a value cannot be a configuration with any keys; undefined: it is a plain tree. */
 function unreadableShape(value: unknown): string | undefined {
   const around: unknown[] = [];
   let values = 0;

@@ -12,7 +12,7 @@ const written = promisify(fs.write);
 const moded = promisify(fs.fchmod);
 const closed = promisify(fs.close);
 
-/** Everybody who starts containers reads it. */
+/** Every program that starts containers reads it. */
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
 /** Names that are read at all, and at a time. A file of ours behind them is still found by its name. */
@@ -69,7 +69,7 @@ async function namesIn(directory: string): Promise<string[]> {
 }
 
 /**
- * A new file; a link of that name is not followed. The mode is what it says, whatever the umask is.
+ * A new file; a link of that name is not followed. The mode is set as given, under any umask.
  *
  * @param isModeSet the umask takes nothing of the mode
  */

@@ -5,7 +5,7 @@ import { ifPossible } from '../../kernel/if-possible.js';
 /** Mode of the directories that the broker makes for plugins, as the kubelet makes them. */
 const DIRECTORY_MODE = 0o750;
 
-/** Makes a directory and what is missing above it. Fine when it is there. @throws Error when it cannot be made */
+/** Makes a directory and the missing ones above it. Fine when it is there. @throws Error when it cannot be made */
 export function makeDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
 }

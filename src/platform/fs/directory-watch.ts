@@ -1,6 +1,6 @@
-// Tells that something changed below a directory: one watch for each directory, none for files, and whatever an event says
-// is a hint; what is true is found by looking. chokidar would read a directory as a whole and ask for the status of every
-// entry after each change in it, which is for whoever fills a directory to decide.
+// Reports changes below a directory: one watch for each directory, none for files. An event is only a hint; looking decides.
+// chokidar would read a directory as a whole and ask for the status of every entry after each change in it, and a user that fills
+// a directory decides how many there are.
 import { mkdirSync, opendirSync } from 'node:fs';
 import path from 'node:path';
 import type { BelowDirectory } from '../../discovery/ports.js';
@@ -11,9 +11,12 @@ import { EventBudget, PacedWatch } from './paced-watch.js';
 import type { SocketPaths } from './socket-paths.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
-/** What a watch tells. SocketListeners (platform/listeners/socket-listeners) passes it to Discovery (discovery/discovery). */
+/**
+ * The listener of a watch. SocketListeners (platform/listeners/socket-listeners) passes its events to Discovery
+ * (discovery/discovery).
+ */
 export interface WatchEvents {
-  /** Look at this path: it may have changed. What is no socket is to be passed to `follow`. */
+  /** Look at this path: it may have changed. A path that is no socket is to be passed to `follow`. */
   readonly hint: (path: string) => void;
   /** Look at everything: the watch was set up anew, or lost events. */
   readonly rescan: () => void;
@@ -23,13 +26,13 @@ export interface WatchEvents {
 
 /** Directories that are followed at most, and read at each look. */
 const MOST_DIRECTORIES = 1024;
-/** Of them below one name of the root: whoever makes directories without an end leaves room for those of others. */
+/** Of them below one name of the root: a user that makes directories without an end leaves room for those of others. */
 const MOST_BELOW_ONE = 256;
 /** Depth of directories below the root that are followed. */
 const MAX_DEPTH = 16;
-/** What a directory may answer that was removed, exchanged or closed meanwhile. */
+/** The errors of a directory that was removed, exchanged or closed meanwhile. */
 const NOT_THERE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP']);
-/** Directories are reached by it alone: who may write one above them can exchange them at any time. */
+/** Directories are reached by it alone: users that may write one above them can exchange them at any time. */
 type Ways = Pick<SocketPaths, 'inDirectory'>;
 const NOTHING: BelowDirectory = { isOther: false };
 /** Names that the system gives at one time. */
@@ -74,7 +77,7 @@ export class DirectoryWatch {
     this.#events = events;
   }
 
-  /** Makes the directory if it is missing and starts watching. Never throws: what fails is told as degraded. */
+  /** Makes the directory if it is missing and starts watching. Never throws: failures are reported as degraded. */
   start(): void {
     this.#isOn = true;
     this.#isFailing = false;
@@ -84,8 +87,8 @@ export class DirectoryWatch {
     } catch (failure) {
       this.#failed(this.#root, asError(failure));
     }
-    // In one go, so that what is told below is true; where somebody filled a directory, the rest is followed when everything
-    // is looked at, which takes its time.
+    // In one go, so that the report below is true; where somebody filled a directory, the rest is followed when everything is
+    // looked at, which takes its time.
     let left = NAMES_AT_START;
     const names = listFiles(this.#ways, this.#root, (directory) => void this.follow(directory));
     while (this.#isWell() && left > 0 && names.next().done !== true) left -= 1;
@@ -110,7 +113,7 @@ export class DirectoryWatch {
    * Follows a directory, if it is one that is to be followed.
    *
    * @param directory a path that is no socket
-   * @returns what may be sockets or directories in it, where its changes were not told before
+   * @returns its possible sockets and directories, where changes of them were not reported before
    */
   follow(directory: string): BelowDirectory {
     if (!this.#isOn) return NOTHING;
@@ -221,7 +224,7 @@ export class DirectoryWatch {
   }
 }
 
-/** What may be sockets or directories in a directory; undefined for what is neither. */
+/** The entries of a directory that may be sockets or directories; undefined for others. */
 function* entriesIn(ways: Ways, directory: string): Generator<string | undefined> {
   for (const name of namesIn(ways, directory)) yield name?.path;
 }
@@ -233,7 +236,7 @@ interface Name {
 }
 
 /**
- * Reads a directory a little at a time: whoever fills it decides how long it is. Undefined for regular files and hidden
+ * Reads a directory a little at a time: the user that fills it decides how long it is. Undefined for regular files and hidden
  * names. Empty where it cannot be read.
  */
 function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
@@ -253,8 +256,8 @@ function* namesIn(ways: Ways, directory: string): Generator<Name | undefined> {
 }
 
 /**
- * What may be a socket below a directory, links included and hidden names left out, read as it is taken; undefined for what
- * is none. Directories too deep, too many or unreadable are skipped.
+ * The files below a directory that may be sockets, links included and hidden names left out, read as they are taken; undefined
+ * for other files. Directories too deep, too many or unreadable are skipped.
  *
  * @param met called with each directory before it is read
  */

@@ -7,9 +7,9 @@ import { systemClock } from '../time/system-clock.js';
 import { EventBudget, PacedWatch } from './paced-watch.js';
 import { identityOf, whyUnwatched } from './watched-root.js';
 
-/** What a flat watch tells. */
+/** The listener of a flat watch. */
 export interface FlatWatchEvents {
-  /** Something changed, or may have changed unseen: `FlatWatch.changes` tells what. */
+  /** Something changed, or may have changed unseen: `FlatWatch.changes` has the names. */
   readonly changed: () => void;
   /** The watch does not work (undefined: it works again). */
   readonly degraded: (why: string | undefined) => void;
@@ -18,14 +18,14 @@ export interface FlatWatchEvents {
 /** Names that are remembered; after more any may have changed. */
 const MOST_NAMES = 2048;
 
-/** Watches one directory, without what is below it. */
+/** Watches one directory, without the directories below it. */
 export class FlatWatch {
   readonly #root: string;
   readonly #events: FlatWatchEvents;
   readonly #budget = new EventBudget(systemClock);
   #watcher: PacedWatch | undefined;
   #identity = '';
-  /** What changed since it was asked for; undefined: anything may have. */
+  /** The changes since the last call; undefined: anything may have changed. */
   #names: Set<string> | undefined;
   #isClosed = false;
 
@@ -34,7 +34,7 @@ export class FlatWatch {
     this.#events = events;
   }
 
-  /** Makes the directory if it is missing and starts watching. Never throws: what fails is told as degraded. */
+  /** Makes the directory if it is missing and starts watching. Never throws: failures are reported as degraded. */
   start(): void {
     try {
       mkdirSync(this.#root, { recursive: true, mode: 0o750 });
@@ -61,7 +61,7 @@ export class FlatWatch {
     if (!this.#isClosed) this.start();
   }
 
-  /** Names in the directory that changed since this was asked before; undefined: any may have, and what is below them. */
+  /** Names in the directory that changed since the last call; undefined: any may have, and files below them. */
   changes(): ReadonlySet<string> | undefined {
     const names = this.#names;
     this.#names = new Set();

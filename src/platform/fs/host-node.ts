@@ -1,4 +1,4 @@
-// What plugins call a device, as the kernel has it.
+// A plugin's name of a device, resolved to the kernel's node.
 import { opendir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Stats } from 'node:fs';
@@ -52,7 +52,7 @@ class Walk {
     this.signal = signal;
   }
 
-  /** @throws Error when there are too many names or nodes, when the signal aborts, and what the system refuses */
+  /** @throws Error when there are too many names or nodes, when the signal aborts, and the system's refusals */
   async nodesBelow(top: string): Promise<Nodes> {
     const seen = this.#seen.get(top);
     if (seen !== undefined) {
@@ -92,7 +92,7 @@ class Walk {
   }
 }
 
-/** What CDI readers take for a device node. */
+/** Whether CDI readers take it for a device node. */
 function isNode(found: Stats): boolean {
   return found.isCharacterDevice() || found.isBlockDevice() || found.isFIFO();
 }

@@ -1,6 +1,6 @@
-// Plugins' sockets that were removed so that their plugins register afresh. Each keeps a second name in a private folder
-// beside it, so that a plugin which does not notice can be reached again: the first name is put back. What a broker that
-// was killed left there is found at the next start.
+// Plugins' sockets that were removed so that their plugins register afresh. Each keeps a second name in a private folder beside
+// it, so that a plugin which does not notice can be reached again: the first name is put back. The next start finds the folders
+// of a broker that was killed.
 import path from 'node:path';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
@@ -14,33 +14,36 @@ import type { SocketPaths } from './socket-paths.js';
 
 /** Names in private folders: the inode of the socket, and the name it had. */
 const KEPT_NAME = /^(\d+)-(?!\.{0,2}$)(.*)$/s;
-/** What 0.1 renamed sockets to, and never removed. Whoever gives a socket such a name could remove it, too. */
+/**
+ * The names to which 0.1 renamed sockets, and which it never removed. A user that could give a socket such a name could remove
+ * it, too.
+ */
 const OLD_NAME = /^\.pb-aside-\d+$/;
 
 /** Entries of a directory that are looked at in one go: a machine has a few hundred, others may make more. */
 const NAMES_AT_ONCE = 4096;
 
 /** A directory in which sockets were removed, and our folder in it. Both are held while something is kept. */
-interface Place {
+interface Pair {
   readonly directory: PinnedDirectory;
   readonly folder: PrivateFolder;
   kept: number;
 }
 
 interface Kept {
-  readonly place: Place;
+  readonly pair: Pair;
   /** Its name in the private folder, and the one it had. */
   readonly keptName: string;
   readonly name: string;
 }
 
-/** What is needed of others. */
+/** The ports of the kept sockets. */
 export interface KeptSocketsPorts {
   /** Whether somebody listens on a socket. */
   readonly isListening: (socket: PinnedSocket) => boolean;
   /** The way to directories: one above them may have been exchanged for a link. */
   readonly paths: Pick<SocketPaths, 'inDirectory'>;
-  /** Asked for each of many names: what to wait for before the next one, so that calls are answered meanwhile. */
+  /** Called before each of many names: a promise to wait for, so that calls are answered meanwhile. */
   readonly rest?: () => Promise<void> | undefined;
 }
 
@@ -49,8 +52,8 @@ export class KeptSockets {
   readonly #ports: KeptSocketsPorts;
   /** By key of the incarnation. */
   readonly #kept = new Map<string, Kept>();
-  /** The newest place at a path. */
-  readonly #places = new Map<string, Place>();
+  /** The newest pair at a path. */
+  readonly #pairs = new Map<string, Pair>();
   #isClosed = false;
 
   constructor(ports: KeptSocketsPorts) {
@@ -66,22 +69,22 @@ export class KeptSockets {
     const key = incarnationKey(incarnation);
     this.discard(key);
     const name = path.basename(file);
-    let place: Place;
+    let pair: Pair;
     try {
-      place = this.#placeOf(path.dirname(file));
+      pair = this.#pairOf(path.dirname(file));
     } catch (failure) {
       return `no private folder can be made beside it (${(failure as Error).message})`;
     }
     const keptName = `${incarnation.ino}-${name}`;
-    const { directory, folder } = place;
-    place.kept += 1;
+    const { directory, folder } = pair;
+    pair.kept += 1;
     if (!directory.linkInto(name, incarnation, folder.inside, keptName)) {
-      this.#letGo(place);
+      this.#letGo(pair);
       return directory.has(name, incarnation)
         ? 'no second name can be made for it (see fs.protected_hardlinks)'
         : 'another socket is at its path';
     }
-    this.#kept.set(key, { place, keptName, name });
+    this.#kept.set(key, { pair, keptName, name });
     // Where a change time stands in for the birth time, its second name has just changed that.
     const now = directory.incarnation(name);
     if (now !== undefined && isSameFile(now, incarnation) && directory.unlinkIf(name, now)) return undefined;
@@ -102,19 +105,19 @@ export class KeptSockets {
     return isBack;
   }
 
-  /** Lets go of what was kept. Unknown keys are ignored. */
+  /** Drops a kept socket. Unknown keys are ignored. */
   discard(key: string): void {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;
     this.#kept.delete(key);
-    kept.place.folder.inside.unlink(kept.keptName);
-    this.#letGo(kept.place);
+    kept.pair.folder.inside.unlink(kept.keptName);
+    this.#letGo(kept.pair);
   }
 
   /**
-   * Takes over what an earlier life of the broker kept in a directory, and removes what 0.1 left there. Of what belongs to
-   * nobody that is known any more, sockets on which somebody listens get their names back. A directory that somebody has
-   * filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
+   * Takes over the sockets that an earlier life of the broker kept in a directory, and removes those that 0.1 left there. Of
+   * sockets whose instance is not known any more, those on which somebody listens get their names back. A directory that somebody
+   * has filled takes a while, in which `remove` and `putBack` go on, and ends with `close`.
    *
    * @param settling knows whether somebody will ask for a socket
    * @returns why what is kept there stays as it is: the directory cannot be read or written
@@ -124,17 +127,17 @@ export class KeptSockets {
       await this.#adoptAll(directory, settling);
       return undefined;
     } catch (failure) {
-      return `what was kept of sockets in ${directory} is left there: ${(failure as Error).message}`;
+      return `the kept sockets in ${directory} are left there: ${(failure as Error).message}`;
     }
   }
 
-  /** Lets the directories go; what is kept stays for the next life of the broker. */
+  /** Closes the directories; kept sockets stay for the next life of the broker. */
   close(): void {
     this.#isClosed = true;
-    for (const { place } of this.#kept.values()) closePlace(place);
-    for (const place of this.#places.values()) closePlace(place);
+    for (const { pair } of this.#kept.values()) closePair(pair);
+    for (const pair of this.#pairs.values()) closePair(pair);
     this.#kept.clear();
-    this.#places.clear();
+    this.#pairs.clear();
   }
 
   async #adoptAll(directory: string, settling: Pick<Settling, 'isAwaited'>): Promise<void> {
@@ -167,8 +170,8 @@ export class KeptSockets {
       // the next start tries again
     } finally {
       folder.close();
-      const place = this.#places.get(directory);
-      if (place?.kept === 0) this.#forget(place);
+      const pair = this.#pairs.get(directory);
+      if (pair?.kept === 0) this.#forget(pair);
     }
   }
 
@@ -176,16 +179,16 @@ export class KeptSockets {
     const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
     const incarnation = folder.inside.incarnation(keptName);
     if (incarnation === undefined || incarnation.ino !== ino) return;
-    folder.inside.rename(keptName, place.folder.inside, keptName);
-    place.kept += 1;
+    folder.inside.rename(keptName, pair.folder.inside, keptName);
+    pair.kept += 1;
     const key = incarnationKey(incarnation);
     this.#kept.set(key, { place, keptName, name });
     if (place.directory.has(name, incarnation)) this.discard(key);
     else if (!settling.isAwaited(key)) this.putBack(key);
   }
 
-  #putBack({ place, keptName, name }: Kept): boolean {
-    const { directory, folder } = place;
+  #putBack({ pair, keptName, name }: Kept): boolean {
+    const { directory, folder } = pair;
     const pinned = pinSocket(folder.inside.at(keptName));
     if ('problem' in pinned) return false;
     const listens = this.#ports.isListening(pinned);
@@ -193,33 +196,33 @@ export class KeptSockets {
     return listens && directory.putBack(folder.inside, keptName, name);
   }
 
-  /** The place at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
-  #placeOf(directory: string): Place {
-    const known = this.#places.get(directory);
+  /** The pair at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */
+  #pairOf(directory: string): Pair {
+    const known = this.#pairs.get(directory);
     const isKnown = (at: string): boolean => known?.directory.isAt(at) === true;
     const { inDirectory } = this.#ports.paths;
     if (known !== undefined && inDirectory(directory, isKnown)) return known;
     const pinned = inDirectory(directory, (at) => PinnedDirectory.open(directory, at));
     try {
-      const place: Place = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
-      this.#places.set(directory, place);
-      return place;
+      const pair: Pair = { directory: pinned, folder: makePrivate(pinned, 'kept'), kept: 0 };
+      this.#pairs.set(directory, pair);
+      return pair;
     } catch (failure) {
       pinned.close();
       throw failure;
     }
   }
 
-  #letGo(place: Place): void {
-    place.kept -= 1;
-    if (place.kept === 0) this.#forget(place);
+  #letGo(pair: Pair): void {
+    pair.kept -= 1;
+    if (pair.kept === 0) this.#forget(pair);
   }
 
-  #forget(place: Place): void {
-    place.folder.remove();
-    place.directory.close();
-    const { path: directory } = place.directory;
-    if (this.#places.get(directory) === place) this.#places.delete(directory);
+  #forget(pair: Pair): void {
+    pair.folder.remove();
+    pair.directory.close();
+    const { path: directory } = pair.directory;
+    if (this.#pairs.get(directory) === pair) this.#pairs.delete(directory);
   }
 }
 
@@ -232,7 +235,7 @@ function isSameFile(a: Incarnation, b: Incarnation): boolean {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-function closePlace({ folder, directory }: Place): void {
+function closePair({ folder, directory }: Pair): void {
   folder.close();
   directory.close();
 }

@@ -1,6 +1,6 @@
-// The watch of one directory that costs no more than its events are worth. Who makes and removes files without end raises
-// events faster than a program takes them, and the runtime reads them until there are none: nothing else would have a
-// turn for as long as that goes on. A directory that is too busy is let go for a moment and looked at after it.
+// The watch of one directory at a bounded cost. A user that makes and removes files without end raises events faster than a
+// program takes them, and the runtime reads them until there are none: nothing else would have a turn for as long as that goes
+// on. A directory that is too busy is dropped for a moment and looked at after it.
 import { watch, type FSWatcher } from 'node:fs';
 import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
 
@@ -38,27 +38,27 @@ export class EventBudget {
   }
 }
 
-/** What it needs, and tells. */
+/** The ports of the watch, and its listeners. */
 export interface PacedWatchPorts {
   readonly clock: Clock;
   readonly budget: EventBudget;
   /** Something changed: the name in the directory; a dot where that itself is concerned. */
   readonly changed: (name: string) => void;
-  /** It was too busy and is watched again: whatever is in it may have changed. */
+  /** It was too busy and is watched again: everything in it may have changed. */
   readonly resumed: () => void;
   /** It is not watched any more. */
   readonly failed: (failure: Error) => void;
 }
 
 /**
- * Does something with a directory.
+ * Works in a directory.
  *
  * @param work is given a path to it, good until it returns, whose last part is a dot
- * @throws NodeJS.ErrnoException where there is none, and what `work` throws
+ * @throws NodeJS.ErrnoException where there is none, and the errors of `work`
  */
 export type InDirectory = <T>(work: (at: string) => T) => T;
 
-/** Watches one directory, without what is below it. */
+/** Watches one directory, without the directories below it. */
 export class PacedWatch {
   readonly #inDirectory: InDirectory;
   readonly #ports: PacedWatchPorts;

@@ -33,10 +33,10 @@ const PRIVATE_MODE = 0o700n;
 const MOST_NAMES = 4096;
 /** Entries that the system is asked for at a time. */
 const ENTRIES_AT_ONCE = 256;
-/** Entries that are read at all. What is left behind more of them is not worth more. */
+/** Entries that are read at all. Leftovers behind more of them are not worth more. */
 const MOST_ENTRIES = 1_000_000;
 
-/** A directory held open, whatever happens to the path it was found at. Close it. */
+/** A directory held open, whatever happens to its path. Close it. */
 export class PinnedDirectory {
   /** Where it was found, for messages. */
   readonly path: string;
@@ -53,7 +53,7 @@ export class PinnedDirectory {
   /**
    * Pins the directory at a path whose last part is no link.
    *
-   * @param at another path to it, where strangers may have made links on the way
+   * @param at another path to it, where other users may have made links on the way
    * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, or something else in its place), EACCES
    */
   static open(directory: string, at = directory): PinnedDirectory {
@@ -80,13 +80,13 @@ export class PinnedDirectory {
     return status !== undefined && identityOf(status) === this.#identity;
   }
 
-  /** Tells directories apart that are held, whatever names they were found by. */
+  /** Tells held directories apart, independent of the names they were found by. */
   get identity(): string {
     return this.#identity;
   }
 
   /**
-   * The names in it, in no order and at most `most` of them: whoever may write it decides how many there are.
+   * The names in it, in no order and at most `most` of them: users that may write it decide how many there are.
    *
    * @throws NodeJS.ErrnoException when it cannot be read
    */
@@ -96,7 +96,11 @@ export class PinnedDirectory {
     return names;
   }
 
-  /** What is in it, the first million, read a little at a time as it is taken. @throws NodeJS.ErrnoException when it cannot be read */
+  /**
+   * Its entries, the first million, read a little at a time as they are taken.
+   *
+   * @throws NodeJS.ErrnoException when it cannot be read
+   */
   *entries(): Generator<Dirent> {
     const opened = opendirSync(`/proc/self/fd/${String(this.#fd)}`, { bufferSize: ENTRIES_AT_ONCE });
     try {
@@ -107,7 +111,7 @@ export class PinnedDirectory {
     }
   }
 
-  /** What has a name, links not followed; undefined where nothing has. @throws NodeJS.ErrnoException */
+  /** The status of a name, links not followed; undefined where there is none. @throws NodeJS.ErrnoException */
   status(name: string): BigIntStats | undefined {
     return lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
   }
@@ -135,8 +139,8 @@ export class PinnedDirectory {
   }
 
   /**
-   * Removes a name if it is that incarnation of a socket, compared immediately before. Who exchanges it between the two
-   * can write the directory, and loses a name of this directory that he could remove himself.
+   * Removes a name if it is that incarnation of a socket, compared immediately before. A user that exchanges it between the two
+   * can write the directory, and loses a name of this directory that it could remove itself.
    *
    * @returns whether it was removed
    */
@@ -145,8 +149,8 @@ export class PinnedDirectory {
   }
 
   /**
-   * Gives that incarnation of a socket a second name in a private folder of the same file system. What was exchanged
-   * between the look and the link is found out there, where nobody else can change it, and dropped.
+   * Gives that incarnation of a socket a second name in a private folder of the same file system. A file exchanged between the
+   * look and the link is found out there, where nobody else can change it, and dropped.
    *
    * @returns whether `kept` is that incarnation now. False too where the file system or the system's rules
    * (fs.protected_hardlinks) make no second name
@@ -167,7 +171,7 @@ export class PinnedDirectory {
   }
 
   /**
-   * Gives what a private folder keeps its name here back, if that name is free, and then removes the kept one.
+   * Gives the socket that a private folder keeps its name here back, if that name is free, and then removes the kept one.
    *
    * @returns whether it has its name back; false leaves the kept name in place
    */
@@ -182,7 +186,7 @@ export class PinnedDirectory {
     symlinkSync(target, this.at(name));
   }
 
-  /** Moves a name into a directory of the same file system, over whatever file has the new one. @throws NodeJS.ErrnoException */
+  /** Moves a name into a directory of the same file system, over any file that has the new one. @throws NodeJS.ErrnoException */
   rename(name: string, target: PinnedDirectory, newName: string): void {
     renameSync(this.at(name), target.at(newName));
   }
@@ -193,8 +197,8 @@ export class PinnedDirectory {
   }
 
   /**
-   * Makes a folder in it that only we can enter. It inherits what the directory gives to new files (set-group-ID, default
-   * ACL), and so does what is made inside. Who may write the directory may have exchanged it by the time it is opened.
+   * Makes a folder in it that only we can enter. It inherits the directory's settings for new files (set-group-ID, default ACL),
+   * and so do the files made inside. A user that may write the directory may have exchanged it by the time it is opened.
    *
    * @throws NodeJS.ErrnoException EEXIST, EACCES
    */
@@ -219,7 +223,7 @@ export class PinnedDirectory {
     return undefined;
   }
 
-  /** Removes an empty folder; whatever else has the name stays. */
+  /** Removes an empty folder; anything else of that name stays. */
   removeEmpty(name: string): void {
     ifPossible(() => rmdirSync(this.at(name))); // not empty, gone, or not a folder: it is not worth more
   }
@@ -232,7 +236,7 @@ export class PinnedDirectory {
   }
 }
 
-/** Pins the directory at a path for `work`, and lets it go after. @throws as PinnedDirectory.open, and what `work` throws */
+/** Pins the directory at a path for `work`, and lets it go after. @throws as PinnedDirectory.open, and the errors of `work` */
 export function inDirectory<T>(directory: string, work: (pinned: PinnedDirectory) => T): T {
   const pinned = PinnedDirectory.open(directory);
   try {

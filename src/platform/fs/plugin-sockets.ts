@@ -7,7 +7,8 @@ import { PinnedDirectory } from './pinned-directory.js';
 const MOST_ENTRIES = 20_000;
 
 /**
- * Removes every socket among the first entries of a directory except those named; files and directories stay (unlike the kubelet before 1.33).
+ * Removes every socket among the first entries of a directory except those named; files and directories stay (unlike the kubelet
+ * before 1.33).
  *
  * @returns the names that were removed
  */

@@ -1,11 +1,11 @@
-// Folders of ours in directories that others may write. Whoever may write such a directory may give any folder of root's in it
-// any name, so that name, owner and mode do not tell ours: a mark inside does, which only we can have put there. Nothing is
+// Folders of ours in directories that others may write. A user that may write such a directory may give any folder of root's in
+// it any name, so that name, owner and mode do not tell ours: a mark inside does, which only we can have put there. Nothing is
 // touched in a folder without its mark, and in one with it only sockets with names of our own form.
 import type { Dirent } from 'node:fs';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import type { PinnedDirectory } from './pinned-directory.js';
 
-/** What a private folder is for: sockets on their way to their name; names kept of sockets that were taken away. */
+/** The purpose of a private folder: sockets on their way to their name; second names of sockets that were taken away. */
 export type FolderPurpose = 'listen' | 'kept';
 
 /** A folder that only we can enter, with our mark in it, inside a directory that others may write. */
@@ -38,7 +38,11 @@ export class PrivateFolder {
     return this;
   }
 
-  /** Names in it that have this form and are sockets' now, links not followed. @throws NodeJS.ErrnoException when it cannot be read */
+  /**
+   * Names in it that have this form and are sockets' now, links not followed.
+   *
+   * @throws NodeJS.ErrnoException when it cannot be read
+   */
   sockets(form: RegExp): string[] {
     return this.inside.names().filter((name) => form.test(name) && this.inside.incarnation(name) !== undefined);
   }
@@ -91,11 +95,10 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
 }
 
 /**
- * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process
- * holds. An empty one that it had not marked yet, which whoever may write the directory could remove as well, is removed.
- * Let it go.
+ * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process holds.
+ * An empty one without a mark yet, which any user that may write the directory could remove as well, is removed. Let it go.
  *
- * @param beforeMs since the epoch: only what nothing was made in, or removed from, since then
+ * @param beforeMs since the epoch: only a folder in which nothing was made or removed since then
  */
 export function leftFolder(
   parent: PinnedDirectory,
@@ -153,7 +156,7 @@ function hasMark(inside: PinnedDirectory, mark: string): boolean {
   return ifPossible(() => inside.status(mark))?.isFile() === true;
 }
 
-/** A leading dot hides the folder from whoever looks for sockets. */
+/** A leading dot hides the folder from programs that look for sockets. */
 function prefixOf(purpose: FolderPurpose): string {
   return `.pb-${purpose}-`;
 }

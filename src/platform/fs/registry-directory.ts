@@ -6,7 +6,7 @@ import type { UserOf } from '../../model/ids.js';
 import type { PinProblem } from '../../model/plugin.js';
 import type { SocketPaths } from './socket-paths.js';
 
-/** What it is told. */
+/** The listeners and rules of the directory. */
 export interface RegistryDirectoryPorts {
   readonly directory: string;
   readonly paths: SocketPaths;
@@ -14,9 +14,9 @@ export interface RegistryDirectoryPorts {
   readonly expected: () => Iterable<string>;
   /** Tells of changes in a directory from now on: `DirectoryWatch.follow` (platform/fs/directory-watch). */
   readonly follow: (directory: string) => BelowDirectory;
-  /** What a socket that cannot be opened means to its plugin. */
+  /** The refusal for a socket that cannot be opened. */
   readonly refusal: (file: string, problem: PinProblem) => Unusable['refusal'];
-  /** Who counts as one user. */
+  /** The uids that count as one user. */
   readonly userOf: UserOf;
 }
 

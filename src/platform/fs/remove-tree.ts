@@ -1,6 +1,6 @@
-// Removing a directory with all that is in it, where others may write below it: each directory is opened without following a
-// link, and its names are removed through that descriptor. Removal by path can be led elsewhere by whoever exchanges a
-// directory for a link between two of its steps.
+// Removing a directory with its contents, where others may write below it: each directory is opened without following a link, and
+// its names are removed through that descriptor. A user that exchanges a directory for a link between two steps can lead removal
+// by path elsewhere.
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { PinnedDirectory } from './pinned-directory.js';
@@ -11,10 +11,10 @@ const MAX_DEPTH = 64;
 const ATTEMPTS = 64;
 
 /**
- * Removes a directory, if there is one, and what is in it. What cannot be removed stays, as when somebody makes files as fast
+ * Removes a directory, if there is one, and its contents. Files that cannot be removed stay, as when somebody makes files as fast
  * as they are removed.
  *
- * @param directory absolute; its parent is nobody's who could exchange it
+ * @param directory absolute; nobody may exchange its parent
  * @returns whether nothing is left of it
  */
 export function removeTree(directory: string): boolean {
@@ -38,7 +38,7 @@ function removeFrom(parent: PinnedDirectory, name: string, depth: number): boole
   return false;
 }
 
-/** Removes what is in a directory. Returns whether there was nothing that stayed. */
+/** Removes the contents of a directory. Returns whether nothing stayed. */
 function hasEmptied(parent: PinnedDirectory, name: string, depth: number): boolean {
   const folder = ifPossible(() => PinnedDirectory.open(parent.at(name)));
   if (folder === undefined) return true; // it is something else by now

@@ -22,8 +22,8 @@ export class SocketPaths {
   readonly #open = new Map<string, number>();
 
   /**
-   * @param roots directories whose way is nobody's but root's, absolute
-   * @param isTrusted whose links are followed
+   * @param roots absolute directories on whose way only root may write
+   * @param isTrusted the users whose links are followed
    */
   constructor(roots: readonly string[], isTrusted: (uid: number) => boolean) {
     this.#roots = roots;
@@ -57,8 +57,8 @@ export class SocketPaths {
   };
 
   /**
-   * Whose a path is: the owner of its directory, who can fill it with whatever there is, or, in a directory of somebody
-   * trusted, whoever made the file. Nobody's (-1) when it cannot be seen.
+   * The owner of a path: the owner of its directory, who can fill it with any files, or, in a directory of a trusted user, the
+   * owner of the file. Nobody's (-1) when it cannot be seen.
    */
   readonly ownerOf = (file: string): number => {
     const owner = (at: string): number => {
@@ -70,10 +70,10 @@ export class SocketPaths {
   };
 
   /**
-   * Does something with the directory at a path, to which no link leads, not even one of root's.
+   * Works in the directory at a path, to which no link leads, not even one of root's.
    *
    * @param work is given a path to it, good until it returns, whose last part is a dot
-   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, too), EACCES; EMFILE, ENFILE; what `work` throws
+   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link, too), EACCES; EMFILE, ENFILE; the errors of `work`
    */
   readonly inDirectory = <T>(directory: string, work: (at: string) => T): T => {
     const within = `${directory}/.`;
@@ -85,17 +85,17 @@ export class SocketPaths {
   };
 
   /**
-   * What is at the end of a path, looked at by the name in its directory.
+   * The file at the end of a path, looked at by the name in its directory.
    *
    * @returns `followed` where a directory on the way is a link that is followed
-   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (a link of a stranger, too), EACCES
+   * @throws NodeJS.ErrnoException ENOENT, ENOTDIR (an ordinary user's link, too), EACCES
    */
   #reach<T>(file: string, see: (at: string) => T): T | 'followed' {
     const root = this.#needRoot(file);
     try {
       return this.#reachBelow(root, file, see);
     } catch (failure) {
-      // Without descriptors to go down with, who is there must not seem to have gone: the last name is looked at by its path.
+      // Without descriptors to go down with, living plugins must not seem to have gone: the last name is looked at by its path.
       if (isOwnShortage((failure as NodeJS.ErrnoException).code ?? '')) return see(file);
       throw failure;
     }
@@ -163,7 +163,11 @@ function inside(directory: number, name: string): string {
   return `/proc/self/fd/${String(directory)}/${name}`;
 }
 
-/** Looks at sockets of plugins, and at directories they are in: below the doors, and where drivers keep theirs. @param ownUid the broker's own user */
+/**
+ * Looks at sockets of plugins, and at directories they are in: below the doors, and where drivers keep theirs.
+ *
+ * @param ownUid the broker's own user
+ */
 export function pluginSockets(
   { devicePlugins, pluginsRegistry, plugins }: Pick<Paths, 'devicePlugins' | 'pluginsRegistry' | 'plugins'>,
   ownUid: number,

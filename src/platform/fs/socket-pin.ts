@@ -1,6 +1,6 @@
-// Opens a socket file without connecting to it (O_PATH), so that what was checked is what is dialled, and so that its
-// inode cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and
-// cost microseconds, where a trip through the thread pool costs a hundred.
+// Opens a socket file without connecting to it (O_PATH), so that the checked file is the dialled one, and so that its inode
+// cannot be used again while we know it. Synchronous on purpose: these calls read cached directory entries and cost microseconds,
+// where a trip through the thread pool costs a hundred.
 import { closeSync, fstatSync, openSync, readlinkSync, statSync, type BigIntStats } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';

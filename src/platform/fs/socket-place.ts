@@ -10,7 +10,7 @@ import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js
 import { umask } from './umask.js';
 
 /**
- * How often a folder is made that somebody removes, and a name is freed that somebody takes: whoever does nothing else is
+ * How often a folder is made that somebody removes, and a name is freed that somebody takes: a program that does nothing else is
  * faster most times. Each takes a tenth of a millisecond.
  */
 const ATTEMPTS = 2048;
@@ -18,22 +18,22 @@ const ATTEMPTS = 2048;
 const BOUND = /^\.s[0-9a-f]{12}$/;
 /** A folder that nothing was made in or removed from for this long belongs to nobody: to bind takes milliseconds. */
 const LEFT_MS = 60_000;
-/** Somebody took the name, or changed what has it, between the look and the act. */
+/** Somebody took the name, or changed its file, between the look and the act. */
 const IN_THE_WAY: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'ENOENT']);
 
-/** Who may connect: file mode and group of a socket. */
+/** The users that may connect: file mode and group of a socket. */
 export interface SocketAccess {
   readonly mode: number;
   /** Undefined: the group that the directory gives. */
   readonly gid?: number | undefined;
   /**
-   * A default ACL of the directory lets in whom it names, beside the mode. Only where the umask takes the group's right to
+   * A default ACL of the directory lets in the users it names, beside the mode. Only where the umask takes the group's right to
    * write can the ACL be seen; else the mode alone counts.
    */
   readonly keepsAcl?: boolean;
 }
 
-/** What has the name of a place before we take it. */
+/** The present owner of the name of a place before we take it. */
 export type Occupant = { readonly kind: 'nothing' | 'socket' | 'link' | 'other'; readonly uid: number };
 
 /** A place for one socket. Open it, bind at `bindPath`, `dress`, `publish`; close it after the listener. */
@@ -61,7 +61,7 @@ export class SocketPlace {
       try {
         return new SocketPlace(file, directory, makePrivate(directory, 'listen'));
       } catch (failure) {
-        // One that was exchanged has no code. What the disk refuses it refuses the next time, too.
+        // One that was exchanged has no code. A refusal of the disk comes again the next time, too.
         const { code } = failure as NodeJS.ErrnoException;
         if (attempt < ATTEMPTS && (code === undefined || IN_THE_WAY.has(code))) continue;
         directory.close();
@@ -80,7 +80,7 @@ export class SocketPlace {
     return this.#directory.at(this.#name);
   }
 
-  /** What has the name now, links not followed. @throws NodeJS.ErrnoException */
+  /** The present file of the name, links not followed. @throws NodeJS.ErrnoException */
   occupant(): Occupant {
     const status = this.#directory.status(this.#name);
     if (status === undefined) return { kind: 'nothing', uid: -1 };
@@ -92,10 +92,11 @@ export class SocketPlace {
 
   /**
    * Removes sockets that dead brokers left in private folders here, where `isDead` says so, until the place is closed. Never
-   * rejects: what cannot be looked at or removed stays, and is in nobody's way.
+   * rejects: files that cannot be looked at or removed stay, and disturb nobody.
    *
-   * @param nowMs since the epoch: a folder that changed a moment ago is another program's of our user that is about to listen
-   * @param pause called for each entry of the directory: what to wait for before the next one
+   * @param nowMs since the epoch: a folder that changed a moment ago belongs to another program of our user that is about to
+   * listen
+   * @param pause called for each entry of the directory: a promise to wait for before the next one
    */
   async sweep(
     isDead: (socket: string) => Promise<boolean>,
@@ -122,10 +123,10 @@ export class SocketPlace {
   }
 
   /**
-   * Gives the socket its name. What had it is removed before, for watchers that wait for a removal as for those that wait
-   * for a creation: a socket or a link for good, anything else to a hidden name beside it.
+   * Gives the socket its name. The file that had it is removed before, for watchers that wait for a removal as for those that
+   * wait for a creation: a socket or a link for good, anything else to a hidden name beside it.
    *
-   * @returns the hidden names of what was moved aside
+   * @returns the hidden names of files moved aside
    * @throws NodeJS.ErrnoException when the name cannot be freed
    */
   publish(): readonly string[] {
@@ -133,7 +134,7 @@ export class SocketPlace {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const { kind } = this.occupant();
-        // Whoever makes directories there as fast as it can leaves no row of them behind.
+        // A user that makes directories there as fast as it can leaves no row of them behind.
         if (kind === 'other') {
           if (moved.length > 0) this.#directory.removeEmpty(this.#name);
           if (this.occupant().kind === 'other') moved.push(this.#moveAside());
@@ -152,7 +153,7 @@ export class SocketPlace {
 
   /** Whether the path leads to our socket. */
   isInPlace(): boolean {
-    // A link there is not followed: whoever may write the directory would choose how long that takes.
+    // A link there is not followed: a user that may write the directory would choose how long that takes.
     const now = this.#directory.incarnation(this.#name);
     return now !== undefined && incarnationKey(now) === this.#key && this.#directory.isAt(path.dirname(this.path));
   }
@@ -173,8 +174,9 @@ export class SocketPlace {
   }
 
   /**
-   * What a default ACL grants to new files: what the umask forbids and a new file has all the same. Not seen on the socket
-   * itself, to which the system applies the umask even so: its ACL has the entries, and a mask without their right to write.
+   * The grants of a default ACL to new files: rights that the umask forbids and a new file has all the same. Not seen on the
+   * socket itself, to which the system applies the umask even so: its ACL has the entries, and a mask without their right to
+   * write.
    */
   #grantedByAcl(): number {
     const probe = this.#folder.inside.at('.probe');

@@ -1,4 +1,4 @@
-// What the process leaves out of the modes of new files.
+// The umask of the process: the modes that new files do not get.
 import { readFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 

@@ -1,4 +1,4 @@
-// What watches of a directory have in common: which directory it is, and why it cannot be watched.
+// The shared part of watches of a directory: which directory it is, and why it cannot be watched.
 import { statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { withPath } from './pinned-directory.js';
@@ -12,7 +12,7 @@ export function identityOf(directory: string): string {
   return status === undefined ? '' : `${String(status.ino)}:${String(status.birthtimeNs)}`;
 }
 
-/** Why a directory cannot be watched, and what to do where that is known; without a trailing period. */
+/** Why a directory cannot be watched, and the remedy where it is known; without a trailing period. */
 export function whyUnwatched(directory: string, failure: NodeJS.ErrnoException): string {
   const { code, syscall, message } = failure;
   const why =

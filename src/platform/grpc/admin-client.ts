@@ -41,8 +41,8 @@ export interface MeantPlugin {
 }
 
 /**
- * The admin API as a program calls it. Every call uses a connection of its own, so that it meets whoever owns the socket
- * now. Reads are tried a second time when the connection was lost: a successor may be taking over.
+ * The admin API as a program calls it. Every call uses a connection of its own, so that it reaches the present owner of the
+ * socket. Reads are tried a second time when the connection was lost: a successor may be taking over.
  *
  * @throws Unreachable when there is no broker at the socket
  * @throws AdminFailure when the broker said no
@@ -124,7 +124,7 @@ export class AdminClient {
     }
   }
 
-  /** What is known about a plugin or a socket. */
+  /** The facts about a plugin or a socket. */
   explain(subject: string, type: string): Promise<ExplainView> {
     return this.#twice(async () => {
       const reply = await this.#call(adminService.Explain, { subject, type });
@@ -132,7 +132,7 @@ export class AdminClient {
     });
   }
 
-  /** Lifts a quarantine. @returns what was done, in one sentence; so do the next two */
+  /** Lifts a quarantine. @returns the effect, in one sentence; so do the next two */
   async pardon(meant: MeantPlugin): Promise<string> {
     return (await this.#call(adminService.Pardon, meant)).message;
   }
@@ -205,7 +205,7 @@ export class AdminClient {
     }
   }
 
-  /** Tries a bare connection first: its error says what is wrong, where gRPC only knows that something is. */
+  /** Tries a bare connection first: its error names the problem, where gRPC only knows that there is one. */
   async #connected(): Promise<Client> {
     this.#signal.throwIfAborted();
     await tryConnect(this.#socket);

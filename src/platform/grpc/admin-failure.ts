@@ -1,4 +1,4 @@
-// Why an admin call did not bring what was asked for.
+// Why an admin call failed.
 import type { status } from '@grpc/grpc-js';
 
 /** The broker answered, and said no. */
@@ -11,7 +11,7 @@ export class AdminFailure extends Error {
   }
 }
 
-/** There is no broker at the socket, or none that answers. The sentence names the socket and what to do. */
+/** There is no broker at the socket, or none that answers. The sentence names the socket and the remedy. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable';
   /** It was there, and the connection ended: it may be there again. */

@@ -17,7 +17,7 @@ import type { WireMethod } from '../wire/method.js';
 import type { Decoded, Fields, Given } from '../wire/table.js';
 import { pages, resourcePages, sizeOfView } from './admin-pages.js';
 
-/** What `server.addService` takes. */
+/** The arguments of `server.addService`. */
 export interface ServedAdmin {
   readonly definition: ServiceDefinition;
   readonly handlers: UntypedServiceImplementation;

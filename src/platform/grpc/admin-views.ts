@@ -35,7 +35,7 @@ export function checkpointView(sent: Message<typeof Checkpoint> | undefined): Ch
   return { state: 'empty', generation: -1, bytes: -1, lastWrite: '', reason: NOT_SENT };
 }
 
-/** What is known of the devices that were given out. */
+/** The knowledge about devices that were given out. */
 export function ledgerView(sent: Message<typeof Ledger> | undefined): LedgerView {
   if (sent !== undefined) return { ...sent, state: sent.state as LedgerView['state'] };
   return { state: 'unread', leases: -1, waiting: -1 };

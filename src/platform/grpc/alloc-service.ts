@@ -40,14 +40,14 @@ const MOST_FIELDS = 4096;
 
 type Bytes = Buffer;
 
-/** What stands behind the service. */
+/** The implementation of the service. */
 export interface AllocBackend {
   readonly allocations: Allocations;
   /** Containers of pods that have devices of a resource, or of any where it is empty. */
   readonly pods: (resource: string) => readonly PodOwner[];
   readonly log: Log;
   readonly ownUid: number;
-  /** Whether the kernel says who calls. Where it cannot be asked, only the broker's own user can open the socket. */
+  /** Whether the kernel identifies callers. Where it cannot be asked, only the broker's own user can open the socket. */
   readonly isExact: boolean;
 }
 

@@ -20,7 +20,7 @@ import { isLost, isServiceError, tryConnect } from './local-call.js';
 const CALL_MS = 30_000;
 /** Leases are paged; one of 1,024 long ids is far below this. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** What the allocator puts before the sentence of a refusal. */
+/** The code that the allocator puts before the sentence of a refusal. */
 const REASON = /^([A-Z]+(?:_[A-Z]+)+): /;
 
 /** The allocator said no. */
@@ -37,8 +37,8 @@ export class AllocationFailure extends AdminFailure {
 export type MeantLease = { readonly id: string } | { readonly key: string };
 
 /**
- * The allocator as a program calls it. Every call uses a connection of its own, so that it meets whoever owns the socket
- * now.
+ * The allocator as a program calls it. Every call uses a connection of its own, so that it reaches the present owner of the
+ * socket.
  *
  * @throws Unreachable when there is no broker at the socket
  * @throws AllocationFailure when the broker said no

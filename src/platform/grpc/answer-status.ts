@@ -25,11 +25,7 @@ const OF_HTTP: ReadonlyMap<number, number> = new Map([
   [504, GRPC_STATUS.UNAVAILABLE],
 ]);
 
-/**
- * What the last header block of an answer says.
- *
- * @param http the status of HTTP, which the first block has
- */
+/** The status in the last header block of an answer. @param http the status of HTTP, which the first block has */
 export function statusIn(headers: IncomingHttpHeaders, http: number | undefined): AnswerStatus {
   const { 'grpc-status': code, 'grpc-message': words } = headers;
   if (typeof code !== 'string') return ofHttp(http);
@@ -44,7 +40,7 @@ export function ofHttp(http: number | undefined): AnswerStatus {
   return { status: OF_HTTP.get(http) ?? GRPC_STATUS.UNKNOWN, details: `Received HTTP status code ${http}` };
 }
 
-/** What a reset means, by its error code. */
+/** The meaning of a reset, by its error code. */
 export function ofReset(code: number): AnswerStatus {
   switch (code) {
     case constants.NGHTTP2_NO_ERROR:

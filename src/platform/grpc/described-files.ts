@@ -1,7 +1,7 @@
-// The files that describe what we serve, for reflection: read on first use, found by name and by what they define.
+// The files that describe our services, for reflection: read on first use, found by name and by the symbols they define.
 import { Reader, WIRE } from '../wire/reader.js';
 
-/** Fields of google.protobuf.FileDescriptorProto and of what stands in it (protobuf's descriptor.proto). */
+/** Fields of google.protobuf.FileDescriptorProto and of its messages (protobuf's descriptor.proto). */
 const FILE = { name: 1, package: 2, dependency: 3, message: 4, enum: 5, service: 6 } as const;
 const MESSAGE = { name: 1, nested: 3, enum: 4 } as const;
 const SERVICE = { name: 1, method: 2 } as const;
@@ -17,7 +17,7 @@ interface Described {
 export class DescribedFiles {
   readonly #load: () => Promise<ReadonlyMap<string, string>>;
   readonly #files = new Map<string, Described>();
-  /** Which file defines what, by full names. */
+  /** The file that defines each symbol, by full names. */
   readonly #symbols = new Map<string, string>();
   #loading: Promise<void> | undefined;
 

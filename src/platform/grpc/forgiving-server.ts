@@ -8,8 +8,8 @@ type TakesCalls = {
 };
 
 /**
- * What the library and our handlers read of a request. Of every other header it would make objects that live as long as the
- * call: a `-bin` header is cut at each comma, and 16 KiB of commas cost 2 MB.
+ * The headers that the library and our handlers read of a request. Of every other header it would make objects that live as long
+ * as the call: a `-bin` header is cut at each comma, and 16 KiB of commas cost 2 MB.
  */
 const READ_HEADERS = [':method', ':path', ':authority', 'content-type', 'grpc-timeout'] as const;
 

@@ -1,5 +1,6 @@
-// A grpc-js server behind a listener of ours: who is it, may it connect, border, then the library. Each connection has
-// an injector of its own, so that a call knows its connection and one peer can be cut off without touching another.
+// A grpc-js server behind a listener of ours: the caller is identified and its budget checked, then the border, then the library.
+// Each connection has an injector of its own, so that a call knows its connection and one peer can be cut off without touching
+// another.
 import {
   experimental,
   ServerCredentials,
@@ -19,7 +20,7 @@ import { createForgivingServer } from './forgiving-server.js';
 import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
-/** Carries the number of the connection into a call; set here, whatever the client sent. */
+/** Carries the number of the connection into a call; set here, in place of any value of the client. */
 const CONNECTION_KEY = 'x-broker-connection';
 
 /** A connection that is to be closed stays this long, so that the last answer reaches its caller. */
@@ -28,7 +29,7 @@ const ANSWER_LEAVES_MS = 50;
 /** One accepted connection. */
 export interface Connection {
   readonly caller: Caller | undefined;
-  /** The stream that the library reads: the socket itself or what stands before it. */
+  /** The stream that the library reads: the socket itself or the border before it. */
   readonly stream: Duplex;
   /** From now on the peer is read only now and then. */
   readonly slowDown: () => void;
@@ -39,8 +40,8 @@ export interface Connection {
 }
 
 /**
- * What happens before the library sees a connection. Undefined: it was refused and closed. For plugins it is
- * ConnectionGate.accept (flood/connection-gate).
+ * Accepts a connection before the library sees it. Undefined: it was refused and closed. For plugins it is ConnectionGate.accept
+ * (flood/connection-gate).
  */
 export type Accept = (socket: Socket) => Connection | undefined;
 
@@ -73,7 +74,7 @@ export class GrpcDoor {
   readonly #server: Server;
   readonly #options: DoorOptions;
   readonly #open = new Map<number, Open>();
-  /** Whose calls come with which interceptor. */
+  /** The connection of each interceptor's calls. */
   readonly #labels = new WeakMap<object, Connection>();
   /** By the metadata that a handler is given. */
   readonly #calls = new WeakMap<object, TakenCall>();
@@ -103,7 +104,7 @@ export class GrpcDoor {
     return this.#open.size;
   }
 
-  /** The connection a call came on, asked by its handler, who says what became of it; undefined when it has gone. */
+  /** The connection a call came on, for its handler, which reports the outcome; undefined when it has gone. */
   connectionOf(metadata: { get(key: string): (string | Buffer)[] }): Connection | undefined {
     const call = this.#calls.get(metadata);
     if (call !== undefined) call.isHandled = true;
@@ -143,9 +144,8 @@ export class GrpcDoor {
   };
 
   /**
-   * Hears nothing new from now on, so that what others send does not make an end late: connections without a call that has
-   * come whole end once the answers that were given have left, the others are read only now and then, and none is taken.
-   * Before `drain`.
+   * Hears nothing new from now on, so that other clients do not make an end late: connections without a call that has come whole
+   * end once their answers have left, the others are read only now and then, and none is taken. Before `drain`.
    */
   async hush(): Promise<void> {
     this.#isHushed = true;
@@ -219,7 +219,7 @@ export class GrpcDoor {
           next(status);
         },
         sendMetadata: (metadata, next) => {
-          // The library would announce what it could unpack.
+          // The library would announce the encodings that it could unpack.
           for (const [name, value] of Object.entries(ACCEPTED_ENCODINGS)) metadata.set(name, value);
           next(metadata);
         },

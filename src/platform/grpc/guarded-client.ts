@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.js';
 import { DEFAULT_GUARD } from '../http2/default-guard.js';
 import { OwnedSockets } from './owned-sockets.js';
 
-/** A grpc-js client of the programs beside the daemon: it owns its connection, and who answers it is guarded against. */
+/** A grpc-js client of the programs beside the daemon: it owns its connection, and is guarded against its server. */
 export class GuardedClient extends Client {
   readonly #sockets: OwnedSockets;
 

@@ -1,4 +1,4 @@
-// What stands before plugins that we call: the same budgets as before those that call us, and who exceeds them is told.
+// The guard before plugins that we call: the same budgets as before those that call us, and an exceeding is reported.
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { EventSink } from '../../model/event.js';

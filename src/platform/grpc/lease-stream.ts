@@ -1,5 +1,5 @@
-// What one follower of a lease is told. One that reads slowly, or not at all, has one of the news unread and at most the
-// newest one behind it: what a lease was in between is of no use to anybody.
+// The stream to one follower of a lease. One that reads slowly, or not at all, has one of the news unread and at most the newest
+// one behind it: the states in between are of no use to anybody.
 import type { LeaseNews } from '../../allocation/ports.js';
 import { isLast } from '../../model/lease.js';
 

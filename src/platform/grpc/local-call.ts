@@ -1,4 +1,4 @@
-// What clients of the broker's own sockets share: is anybody there, and what the end of a call means.
+// The shared part of clients of the broker's own sockets: whether anybody is there, and the meaning of a call's end.
 import { connect } from 'node:net';
 import { status, type ServiceError } from '@grpc/grpc-js';
 import { unreachableBecause } from './admin-failure.js';
@@ -6,7 +6,7 @@ import { unreachableBecause } from './admin-failure.js';
 /** Longest time a listener may take to accept: it is local. */
 const CONNECT_MS = 5_000;
 
-/** Opens a bare connection: its error says what is wrong, where gRPC only knows that something is. @throws Unreachable */
+/** Opens a bare connection: its error names the problem, where gRPC only knows that there is one. @throws Unreachable */
 export function tryConnect(socket: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const connection = connect(socket);

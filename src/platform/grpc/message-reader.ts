@@ -1,6 +1,6 @@
-// The messages of one answer (gRPC over HTTP/2, "Length-Prefixed-Message"): one octet says whether it is compressed, four
-// how long it is, then it comes. Holds at most what flow control lets in, and twice what has come of one message: a piece of it
-// is part of a far larger piece of memory, which would be kept with it.
+// The messages of one answer (gRPC over HTTP/2, "Length-Prefixed-Message"): one octet says whether it is compressed, four how
+// long it is, then it comes. Holds at most as much as flow control lets in, and twice the part of one message that has come: a
+// piece of it is part of a far larger piece of memory, which would be kept with it.
 
 const PREFIX_BYTES = 5;
 /** Memory for a message that comes in pieces grows from here, by doubling. */
@@ -22,7 +22,7 @@ export class MessageReader {
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   #prefixBytes = 0;
   #length = 0;
-  /** What has come of a message that is not whole. */
+  /** The part of a message that is not whole. */
   #begun: Buffer | undefined;
   #bytes = 0;
 

@@ -1,18 +1,18 @@
 // Room for messages that are not whole yet. A list of 16 MiB whose last byte never comes is kept until it does, and a user may
-// have hundreds of plugins: so that nobody fills the memory with halves, such messages of one user are taken in turn. Who has no
-// room is not read, and flow control holds it back.
+// have hundreds of plugins: so that nobody fills the memory with halves, such messages of one user are taken in turn. A peer
+// without room is not read, and flow control holds it back.
 
 import { strangerUser, type UserFacts } from '../../model/ids.js';
 
 /** Messages up to this length need no room: one for each call of all plugins is little. */
 export const SMALL_BYTES = 64 * 1024;
-/** What one user may have begun; a single message is always taken, however large the configuration lets it be. */
+/** The bytes that one user may have begun; a single message is always taken, however large the configuration lets it be. */
 const USER_BYTES = 16 * 1024 * 1024;
-/** What all users may have begun. */
+/** The bytes that all users may have begun. */
 const ALL_BYTES = 4 * USER_BYTES;
 
-/** A place for one message. */
-export interface MessagePlace {
+/** The reservation of one message. */
+export interface MessageReservation {
   /** Whether it may be read on. */
   readonly isGranted: boolean;
   /** The message is whole, or nobody wants it any more. Idempotent. */
@@ -22,12 +22,12 @@ export interface MessagePlace {
 /** The room of one user. */
 export interface UserRoom {
   /**
-   * Takes a place for a message.
+   * Reserves room for a message.
    *
    * @param bytes the length that was announced for it
    * @param granted called once when it may be read on, unless it may at once
    */
-  take(bytes: number, granted: () => void): MessagePlace;
+  take(bytes: number, granted: () => void): MessageReservation;
 }
 
 interface Waiter {
@@ -53,19 +53,19 @@ export class MessageRoom {
     this.#facts = facts;
   }
 
-  /** The room of a user; undefined for one who needs none. */
+  /** The room of a user; undefined where none is needed. */
   of(uid: number): UserRoom | undefined {
     const user = strangerUser(uid, this.#facts);
     if (user === undefined) return undefined;
     return { take: (bytes, granted) => this.#take(user, bytes, granted) };
   }
 
-  /** What each user holds that holds anything, bytes. */
+  /** The bytes that each user holds, of those that hold any. */
   held(): readonly number[] {
     return [...this.#users.values()].map(({ held }) => held).filter((held) => held > 0);
   }
 
-  #take(uid: number, bytes: number, granted: () => void): MessagePlace {
+  #take(uid: number, bytes: number, granted: () => void): MessageReservation {
     const user = this.#users.get(uid) ?? { held: 0, waiting: new Set() };
     this.#users.set(uid, user);
     const waiter: Waiter = { bytes, granted, isGranted: false };

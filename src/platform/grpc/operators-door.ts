@@ -13,8 +13,8 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 const MOST_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Accepts operators: file permissions are their guard. The border stands there for what old clients send (a bare path as
- * `:authority`) and against broken peers; whoever follows events for a week, or reads a long list slowly, is neither.
+ * Accepts operators: file permissions are their guard. The border stands there for the requests of old clients (a bare path as
+ * `:authority`) and against broken peers; a client that follows events for a week, or reads a long list slowly, is neither.
  */
 function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accept {
   const patient = { ageMs: LONGEST_ALARM_MS, halfOpenMs: LONGEST_ALARM_MS, unreadMs: LONGEST_ALARM_MS };
@@ -32,7 +32,7 @@ function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accep
   });
 }
 
-/** The door at broker.sock: to be given what it serves, and the connections. */
+/** The door at broker.sock: the server of the services, and the connections. */
 export function operatorsDoor(settings: GuardSettings, clock: Clock, log: Log): GrpcDoor {
   const accept = operatorsAccept(settings, clock, log);
   return new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });

@@ -1,6 +1,6 @@
-// The sockets below a channel, held so that a closed channel really leaves none, and guarded like those of who calls us.
-// The library ends its HTTP/2 session politely and forgets it; Node then waits until nothing is left to send, and under
-// load sometimes waits for ever: such a connection would stay open until the plugin ends it
+// The sockets below a channel, held so that a closed channel really leaves none, and guarded like those of our callers. The
+// library ends its HTTP/2 session politely and forgets it; Node then waits until nothing is left to send, and under load
+// sometimes waits for ever: such a connection would stay open until the plugin ends it
 // (test/integration/border/closed-channels.test.ts).
 import type { Socket } from 'node:net';
 import { credentials, type ChannelCredentials } from '@grpc/grpc-js';
@@ -10,10 +10,12 @@ import type { BorderEnd } from '../http2/border.js';
 import { createClientBorder } from '../http2/client-border.js';
 import type { MessageRoom } from './message-room.js';
 
-/** What a polite end of a connection may take, in milliseconds. Between processes of one machine it takes microseconds. */
+/**
+ * The time that a polite end of a connection may take, in milliseconds. Between processes of one machine it takes microseconds.
+ */
 export const POLITE_MS = 200;
 
-/** What connections that we open are guarded with. */
+/** The guards of connections that we open. */
 export interface Guarding {
   readonly clock: Clock;
   /** The budgets, read for each connection. */
@@ -32,7 +34,7 @@ export class OwnedSockets {
   readonly #guarding: Guarding;
   #isClosed = false;
 
-  /** @param target who is dialled, for messages */
+  /** @param target the dialled server, for messages */
   constructor(guarding: Guarding, target: string) {
     this.#guarding = guarding;
     const create = this.credentials._createSecureConnector.bind(this.credentials);
@@ -44,7 +46,7 @@ export class OwnedSockets {
     };
   }
 
-  /** After the channel was closed: cuts what has not ended by itself a moment later. Idempotent. */
+  /** After the channel was closed: cuts connections that have not ended by themselves a moment later. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

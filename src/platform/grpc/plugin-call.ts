@@ -1,14 +1,14 @@
-// One call on a connection of ours: a request, and messages until a status. What comes is read only while somebody wants
-// it; what is not read stays with the sender (flow control).
+// One call on a connection of ours: a request, and messages until a status. Messages are read only while somebody wants them;
+// unread ones stay with the sender (flow control).
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import { ofHttp, ofReset, statusIn, type AnswerStatus } from './answer-status.js';
 import { framed, MessageReader, type UnreadableMessage } from './message-reader.js';
-import { SMALL_BYTES, type MessagePlace, type UserRoom } from './message-room.js';
+import { SMALL_BYTES, type MessageReservation, type UserRoom } from './message-room.js';
 import type { PluginLink } from './plugin-link.js';
 
-/** Between processes of one machine the longest message takes a second; who stops in the middle of one hangs. */
+/** Between processes of one machine the longest message takes a second; a peer that stops in the middle of one hangs. */
 const WHOLE_WITHIN_MS = 30_000;
 
 /** How a call ended. */
@@ -17,7 +17,7 @@ export interface CallEnd extends AnswerStatus {
   readonly isPeers: boolean;
 }
 
-/** Who made a call. Nothing is called back before PluginCall.begin() has returned. */
+/** The caller. Nothing is called back before PluginCall.begin() has returned. */
 export interface CallListener {
   /** A message came, while it was wanted. */
   message(bytes: Buffer): void;
@@ -25,7 +25,7 @@ export interface CallListener {
   ended(end: CallEnd): void;
 }
 
-/** What calls of one connection have in common. */
+/** The shared bounds of the calls of one connection. */
 export interface CallBounds {
   /** The largest message taken. */
   readonly maxMessageBytes: number;
@@ -41,16 +41,19 @@ export class PluginCall {
   readonly #listener: CallListener;
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
-  #place: MessagePlace | undefined;
-  /** Of messages that are whole, in order, until whoever takes them has done with them: it may keep them waiting. Undefined: it needed none. */
-  readonly #wholePlaces: (MessagePlace | undefined)[] = [];
+  #place: MessageReservation | undefined;
+  /**
+   * Of messages that are whole, in order, until their reader has done with them: it may keep them waiting. Undefined: it needed
+   * none.
+   */
+  readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
   #stream: ClientHttp2Stream | undefined;
   /** Messages that came together with one that was wanted. */
   readonly #ready: Buffer[] = [];
   #isWanted = false;
   #http: number | undefined;
-  /** What the peer said at the end; messages before it may still have to be read. */
+  /** The peer's status at the end; messages before it may still have to be read. */
   #said: AnswerStatus | undefined;
   #isUnreadable = false;
   #isClosed = false;
@@ -93,7 +96,7 @@ export class PluginCall {
 
   /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
   done(messages = Infinity): void {
-    for (const place of this.#wholePlaces.splice(0, messages)) place?.leave();
+    for (const place of this.#wholeReservations.splice(0, messages)) place?.leave();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -101,7 +104,7 @@ export class PluginCall {
     this.#finish({ status, details, isPeers: false }, true);
   }
 
-  /** The peer answered what cannot be taken: the call ends with this status. */
+  /** The peer's answer cannot be taken: the call ends with this status. */
   refuse(status: number, details: string): void {
     this.#finish({ status, details, isPeers: true }, true);
   }
@@ -146,7 +149,7 @@ export class PluginCall {
       for (const message of whole) {
         this.#ready.push(message);
         // The first one had begun before.
-        this.#wholePlaces.push(this.#place);
+        this.#wholeReservations.push(this.#place);
         this.#place = undefined;
       }
     } catch (problem) {
@@ -199,7 +202,7 @@ export class PluginCall {
     this.#listener.message(message);
   }
 
-  /** A page of HTML is no message: what HTTP says of it counts. */
+  /** A page of HTML is no message: the status of HTTP counts. */
   #unreadable({ message, isTooLarge }: UnreadableMessage): void {
     const isHttp = this.#http !== undefined && this.#http !== 200;
     const { status, details } = isHttp
@@ -234,8 +237,8 @@ export class PluginCall {
   #finish(end: CallEnd, isGivenUp = false): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const delivered = Math.max(0, this.#wholePlaces.length - this.#ready.length);
-    for (const place of this.#wholePlaces.splice(delivered)) place?.leave();
+    const delivered = Math.max(0, this.#wholeReservations.length - this.#ready.length);
+    for (const place of this.#wholeReservations.splice(delivered)) place?.leave();
     this.#ready.length = 0;
     this.#leaveRoom();
     this.#awaitRest();
@@ -243,7 +246,7 @@ export class PluginCall {
     if (stream !== undefined) {
       // A call that was answered before its request had left would be kept with it until the connection ends.
       if (isGivenUp || !stream.writableFinished) this.#link.giveUp(stream);
-      // Else what is still under way would keep the call from closing.
+      // Otherwise data under way would keep the call from closing.
       stream.resume();
     }
     this.#listener.ended(end);

@@ -1,4 +1,4 @@
-// The calls to a device plugin about using its devices: typed for the ledger, as bytes for whoever passes them on.
+// The calls to a device plugin about using its devices: typed for the ledger, as bytes for callers that pass them on.
 import type { PluginAnswer } from '../../model/lease.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { DeviceCalls } from '../../model/device-use.js';

@@ -20,13 +20,16 @@ export class CallFailed extends Error {
   }
 }
 
-/** A server stream that is read only when asked: what is not read stays with the sender (flow control). */
+/** A server stream that is read only when asked: unread data stays with the sender (flow control). */
 export interface ReadStream {
   /**
    * The next message, or undefined at the end. Only one read may wait at a time.
    */
   read(): Promise<Buffer | undefined>;
-  /** The first so many messages that were read and not done with are not held any more. Until then they take up room of their user, after the end too. */
+  /**
+   * The first so many messages that were read and not done with are not held any more. Until then they take up room of their
+   * user, after the end too.
+   */
   done(messages: number): void;
   /** Set once the stream ended. */
   readonly end: StreamEnd | undefined;
@@ -38,8 +41,8 @@ export interface ReadStream {
 const MOST_LEAVING = 4;
 
 /**
- * A channel to one socket. Nothing is dialled before the first call, and a connection that was lost is made again by the
- * next one: nobody tries again behind the back of who calls, and no PING is sent, for which Go servers end connections.
+ * A channel to one socket. Nothing is dialled before the first call, and a connection that was lost is made again by the next
+ * one: nobody tries again behind the caller's back, and no PING is sent, for which Go servers end connections.
  */
 export class PluginChannel {
   readonly #dialPath: string;
@@ -54,9 +57,9 @@ export class PluginChannel {
   /**
    * @param dialPath a socket path, of a pin: exactly the file that was checked is dialled
    * @param maxMessageBytes the largest message taken
-   * @param guarding what the connection is guarded with
+   * @param guarding the guards of the connection
    * @param target where the socket is, for messages
-   * @param uid whose it is, whose room large messages need; absent: they need none
+   * @param uid the owner whose room large messages need; absent: they need none
    */
   constructor(dialPath: string, maxMessageBytes: number, guarding: Guarding, target: string, uid?: number) {
     this.#dialPath = dialPath;

@@ -1,5 +1,5 @@
 // One connection to a socket of a plugin: the socket, the border before it, and Node's HTTP/2 on top. Calls may be put on it
-// before it stands. It is never taken up again once it has ended: who needs another one makes it.
+// before it stands. It is never taken up again once it has ended: a caller that needs another one makes it.
 import {
   connect as connectSession,
   constants,
@@ -13,10 +13,12 @@ import type { BorderEnd } from '../http2/border.js';
 import { createClientBorder } from '../http2/client-border.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
-/** Node would reset calls where large lists come in many pieces: what may arrive is a matter of windows and of the border. */
+/** Node would reset calls where large lists come in many pieces: windows and the border bound the data that may arrive. */
 const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
-/** Calls that were given up and are not closed yet. A reset leaves at once, unless the peer lets nothing out: takes no further call at a
- * time, or reads nothing. Each keeps its request until then. */
+/**
+ * Calls that were given up and are not closed yet. A reset leaves at once, unless the peer lets nothing out: takes no further
+ * call at a time, or reads nothing. Each keeps its request until then.
+ */
 const MOST_GIVEN_UP = 64;
 
 /** A connection. */
@@ -29,7 +31,7 @@ export class PluginLink {
   #hasEnded = false;
   #fault: BorderEnd | undefined;
   #error: Error | undefined;
-  /** Calls that wait for the connection, and who asked to be told. */
+  /** Calls that wait for the connection. */
   readonly #waiting: (() => void)[] = [];
   readonly #followers: (() => void)[] = [];
   #isClosing = false;
@@ -47,7 +49,7 @@ export class PluginLink {
     this.#socket = connect({ path: dialPath, allowHalfOpen: false });
     this.#socket.once('connect', () => this.#connected());
     this.#socket.on('error', (failure: NodeJS.ErrnoException) => {
-      // Of what happens later the border and the end of the session tell.
+      // Later failures are reported by the border and the end of the session.
       if (this.#session === undefined) this.#error = new Error(`connect ${failure.code ?? failure.message} ${target}`);
     });
     this.#socket.once('close', () => this.#ended());
@@ -80,7 +82,7 @@ export class PluginLink {
     return this.#fault;
   }
 
-  /** Why it was lost, in words; what nobody who speaks HTTP/2 has said is told apart from what was lost later. */
+  /** Why it was lost, in words; a peer that never spoke HTTP/2 is told apart from a connection lost later. */
   get why(): string {
     if (this.#fault !== undefined)
       return `the broker ended the connection, ${this.#fault.code}: ${this.#fault.message}`;

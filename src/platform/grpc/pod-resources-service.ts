@@ -18,7 +18,7 @@ import { podResourcesListerService as alphaService } from '../../generated/proto
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 
-/** What stands behind the services. */
+/** The implementation of the services. */
 export interface PodResourcesPorts {
   readonly backend: PodResourcesBackend;
   /** Whether the caller may be answered now. */

@@ -19,7 +19,7 @@ import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
 
-/** Who is told of a request that is no RegisterRequest. EventRecorder (journal/event-recorder) is. */
+/** Hears of a request that is no RegisterRequest: EventRecorder (journal/event-recorder). */
 export interface UndecodableRequests {
   undecodable(refusal: Refusal, caller: Caller | undefined): void;
 }
@@ -31,7 +31,7 @@ const MOST_FIELDS = 64;
 
 const EMPTY = Empty.encode({});
 
-/** Serves Register on a door: `service` answers what can be decoded, `told` hears of what cannot. */
+/** Serves Register on a door: `service` answers decoded requests, `told` hears of the others. */
 export function serveRegister(door: GrpcDoor, service: RegisterService, told: UndecodableRequests): void {
   const answer = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
     const connection = door.connectionOf(call.metadata);

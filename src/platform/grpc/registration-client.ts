@@ -15,18 +15,18 @@ import { decoded } from './plugin-calls.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 import { transportFault } from './transport-fault.js';
 
-/** Answers of registration sockets are small: names, versions, a path. What is longer is not decoded. */
+/** Answers of registration sockets are small: names, versions, a path. Longer ones are not decoded. */
 const MAX_INFO_BYTES = 16 * 1024;
 /** Fields in it, one for each version: admission reads as many versions as have a thousand characters together. */
 const MOST_FIELDS = 2048;
-/** A connection is kept this long for what comes after GetInfo: an older one may be gone, and is a descriptor of each side. */
+/** A connection is kept this long for the call after GetInfo: an older one may be gone, and is a descriptor of each side. */
 const KEEP_MS = 5000;
 /** Connections kept at once; of more each call has its own. */
 const MOST_KEPT = 256;
 
 const { GetInfo, NotifyRegistrationStatus } = registrationService;
 
-/** What all talks share. */
+/** The shared part of all talks. */
 interface Shared {
   readonly guarding: Guarding;
   readonly listenerOf: (socket: PinnedSocket) => Listener;
@@ -37,8 +37,8 @@ interface Shared {
 /**
  * Calls registration sockets.
  *
- * @param guarding what connections are guarded with
- * @param listenerOf who listens on a socket, as the kernel says it
+ * @param guarding the guards of connections
+ * @param listenerOf the listener on a socket, as the kernel names it
  */
 export function registrationClient(
   guarding: Guarding,
@@ -113,7 +113,7 @@ class Talk implements RegistrationTalk {
   }
 
   caller(): Caller | undefined {
-    // Who listens on a socket is known to the kernel from when it began to.
+    // The kernel remembers the listener on a socket from the moment of listen(2).
     const listener =
       this.#listener === undefined || 'error' in this.#listener ? this.#shared.listenerOf(this.#pin) : this.#listener;
     return 'error' in listener ? undefined : callerBehind(listener);

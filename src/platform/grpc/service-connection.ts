@@ -1,5 +1,5 @@
-// A connection to a driver's service socket that is kept: first to exactly the socket that was pinned, after a loss to
-// whatever listens at the same real path under the same uid, because a driver that restarts makes its socket anew.
+// A connection to a driver's service socket that is kept: first to exactly the socket that was pinned, after a loss to the
+// present listener at the same real path under the same uid, because a driver that restarts makes its socket anew.
 import { backoffMs, type BackoffBounds } from '../../kernel/backoff.js';
 import { abortable, asError, sleep, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
@@ -9,17 +9,17 @@ import type { ServiceListener } from '../../model/service-listener.js';
 import type { Guarding } from './owned-sockets.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 
-/** What a connection needs. */
+/** The ports of a connection. */
 export interface ServiceConnectionPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly pin: (path: string) => PinnedSocket | PinProblem;
   readonly maxMessageBytes: number;
-  /** What connections to the driver are guarded with. */
+  /** The guards of connections to the driver. */
   readonly guarding: Guarding;
 }
 
-/** Connecting to a socket on this machine takes microseconds; who needs longer than this hangs. */
+/** Connecting to a socket on this machine takes microseconds; a peer that needs longer than this hangs. */
 const CONNECT_MS = 10_000;
 const RETRY: BackoffBounds = { firstMs: 100, maxMs: 2000 };
 /** A connection that lasted this long has proved itself: the next loss is taken up at once again. */

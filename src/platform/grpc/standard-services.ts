@@ -1,4 +1,4 @@
-// What every gRPC tool expects of a server, beside its own service: grpc.health.v1 for probes, and reflection for clients
+// The services that every gRPC tool expects of a server, beside its own: grpc.health.v1 for probes, and reflection for clients
 // that have no .proto files. Both are for operators and stand on broker.sock.
 import {
   status,
@@ -28,7 +28,7 @@ import type { GrpcDoor } from './grpc-door.js';
 /** Watches and conversations open at a time. */
 const MOST_STREAMS = 64;
 const ADMIN = 'pluginbroker.v1.Admin';
-/** What stands on broker.sock. */
+/** The services on broker.sock. */
 const SERVICES = [
   'grpc.health.v1.Health',
   'grpc.reflection.v1.ServerReflection',
@@ -90,7 +90,7 @@ export class StandardServices {
     }
   }
 
-  /** Ends what would go on for ever. */
+  /** Ends calls that would go on for ever. */
   close(): void {
     for (const call of [...this.#watches.keys(), ...this.#conversations]) call.end();
     this.#watches.clear();
@@ -102,7 +102,7 @@ export class StandardServices {
       const phase = this.#phase();
       return phase === 'ready' || phase === 'degraded' ? Serving.SERVING : Serving.NOT_SERVING;
     }
-    // Whoever is answered here is served by all of them.
+    // A client that is answered here is served by all of them.
     return SERVICES.includes(service) ? Serving.SERVING : Serving.SERVICE_UNKNOWN;
   }
 

@@ -1,5 +1,5 @@
-// What the library's own words mean, where no plugin has spoken: the library gives one status for many causes and tells
-// them apart in prose only. Never asked about what a plugin answered.
+// The meaning of the library's own messages, where no plugin has spoken: the library gives one status for many causes and tells
+// them apart in prose only. Never used on a plugin's answer.
 import type { TransportFault } from '../../model/failed-call.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 
@@ -11,7 +11,10 @@ const NOT_PERMITTED = /EACCES|EPERM/;
 const SHORTAGE = /EMFILE|ENFILE|ENOBUFS|ENOMEM/;
 /** The peer hung up, which a plugin also does that crashes. */
 const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
-/** A message is larger than `grpc.max_receive_message_length`: all of the library's words, not those of a server that may not send so much. */
+/**
+ * A message is larger than `grpc.max_receive_message_length`: all of the library's words, not those of a server that may not send
+ * so much.
+ */
 const TOO_LARGE = /^Received message larger than max \(\d+ vs \d+\)$/;
 /** The peer speaks something else. */
 const NOT_HTTP2 =

@@ -8,7 +8,7 @@ import { AdminFailure } from './admin-failure.js';
  * Makes it.
  *
  * @param deadline epoch milliseconds
- * @throws what the library gives for a call that failed; AdminFailure for an answer without a message
+ * @throws the library's error of a failed call; AdminFailure for an answer without a message
  */
 export async function unaryCall<Q extends Fields, A extends Fields>(
   client: Client,

@@ -1,5 +1,6 @@
 // No caller of ours compresses: kubelets, plugins and operators send a few hundred bytes. A compressed request would have each
-// call unpacked in the thread pool that the checkpoint's writes wait for, so none is taken (docs/specification.md#the-border-of-a-socket).
+// call unpacked in the thread pool that the checkpoint's writes wait for, so none is taken
+// (docs/specification.md#the-border-of-a-socket).
 import { status, type ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 

@@ -1,5 +1,5 @@
-// Our own unix listener. It binds in a private folder and is moved into place, because others may write the directory,
-// because closing a Node listener unlinks the path it was bound to, whoever owns that path by then, and because plugins
+// Our own unix listener. It binds in a private folder and is moved into place, because others may write the directory, because
+// closing a Node listener unlinks the path it was bound to, even if another process owns that path by then, and because plugins
 // wait for the name to appear.
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
@@ -20,16 +20,16 @@ const ANSWER_WITHIN_MS = 500;
  */
 const BACKLOG = 4096;
 
-/** The path cannot be ours: the sentence says what is there and what to do. */
+/** The path cannot be ours: the sentence names the file there and the remedy. */
 export class PathTaken extends Error {
   override readonly name = 'PathTaken';
 }
 
-/** What a listener is told. */
+/** The options of a listener. */
 export interface ListenerOptions {
   /** The public path. */
   readonly path: string;
-  /** Who may connect. */
+  /** The users that may connect. */
   readonly access: SocketAccess;
   readonly clock: Clock;
   /** A living listener at the path is replaced: it is a stopping broker of the same root, whose lock we hold. */
@@ -114,8 +114,8 @@ export class UnixListener {
   }
 
   /**
-   * The same for the first listener of a life, which then removes what brokers that were killed left beside the path: little
-   * by little until it is closed, because others may have filled the directory.
+   * The same for the first listener of a life, which then removes files that killed brokers left beside the path: little by
+   * little until it is closed, because others may have filled the directory.
    *
    * @throws PathTaken as `publish`
    */
@@ -164,7 +164,7 @@ function refused(publicPath: string, { message }: Error): PathTaken {
 }
 
 /**
- * A kubelet and other brokers run as root or as our own user, and so does whoever put a link to one of them there. What
+ * A kubelet and other brokers run as root or as our own user, and links to their sockets are made by these users. A file that
  * another user made at our path is a plugin's, listening or not, and does not keep us from starting.
  */
 async function checkFree(place: SocketPlace, clock: Clock): Promise<void> {

@@ -1,4 +1,4 @@
-// What is served: is it alive, is it ready, what are its figures.
+// The pages: liveness, readiness, metrics.
 import {
   METRICS_CONTENT_TYPE,
   type BrokerMetrics,
@@ -7,17 +7,17 @@ import {
 } from '../metrics/broker-metrics.js';
 import { plainText, type Route, type Routes } from './router.js';
 
-/** One rendering is for all who ask within this. */
+/** One rendering serves all requests within this. */
 const METRICS_FRESH_MS = 1000;
 
 /** Where the broker stands, as `status` shows it. */
 export interface Phase {
   readonly phase: 'restoring' | 'ready' | 'degraded' | 'stopping';
-  /** What is degraded, one sentence each. */
+  /** The degraded parts, one sentence each. */
   readonly problems: readonly string[];
 }
 
-/** What the pages are made of, asked at each request. */
+/** The sources of the pages, read at each request. */
 export interface PageSources {
   readonly phase: () => Phase;
   readonly metrics: BrokerMetrics;

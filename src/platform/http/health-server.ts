@@ -8,7 +8,7 @@ import type { Log } from '../../kernel/log.js';
 import type { HttpSettings } from '../../model/http.js';
 import { OneAtATime } from './one-at-a-time.js';
 import { PeerPace } from './peer-pace.js';
-import { Places } from './places.js';
+import { ConnectionSlots } from './connection-slots.js';
 import { plainText, Router, type Answer, type Asked, type Routes, type Streaming } from './router.js';
 import { CompressedAnswers, sendAnswer, sendStream } from './send.js';
 
@@ -16,7 +16,7 @@ import { CompressedAnswers, sendAnswer, sendStream } from './send.js';
 const REQUEST_MS = 5000;
 /** A connection without a request is closed after this. */
 const IDLE_MS = 5000;
-/** Beyond the places there are: for the moment that those who give way take to go. */
+/** Beyond the slots: for the moment that connections which give way take to close. */
 const MOST_SOCKETS = 512;
 /** Connections that wait to be accepted: no more in one turn than there are places to read from. */
 const BACKLOG = 64;
@@ -24,7 +24,7 @@ const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
 const RETRY_MS = 1000;
-/** A probe on one connection: whoever wants more would take the time of everybody. */
+/** A probe on one connection: more would take everybody's time. */
 const PROBE_EVERY_MS = 100;
 
 /** A running server, or one that waits for its address. */
@@ -34,7 +34,7 @@ export interface HealthServer {
   close(): void;
 }
 
-/** Who hears of a server. */
+/** The listener of a server. */
 export interface HealthServerNews {
   /** Why nothing is served; undefined: something is. */
   readonly told: (why: string | undefined) => void;
@@ -42,11 +42,7 @@ export interface HealthServerNews {
   readonly closes?: () => void;
 }
 
-/**
- * Starts to serve, unless it is switched off.
- *
- * @param routes what is served by path
- */
+/** Starts to serve, unless it is switched off. @param routes the pages by path */
 export function startHealthServer(
   settings: HttpSettings,
   routes: Routes,
@@ -62,7 +58,7 @@ class PageServer implements HealthServer {
   readonly #listen: { readonly host: string; readonly port: number };
   readonly #router: Router;
   readonly #pace = new PeerPace();
-  readonly #places = new Places();
+  readonly #slots = new ConnectionSlots();
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #server: Server;
@@ -95,11 +91,11 @@ class PageServer implements HealthServer {
     // Also ends a peer that does not read its answer.
     this.#server.timeout = 2 * REQUEST_MS;
     this.#server.maxConnections = MOST_SOCKETS;
-    // Whom the server would listen to hears of each connection through us, one request at a time.
+    // The server's own listener gets each connection through us, one request at a time.
     const listeners = this.#server.listeners('connection');
     this.#server.removeAllListeners('connection').on('connection', (raw: Socket) => {
       const socket = new OneAtATime(raw);
-      this.#places.take(socket);
+      this.#slots.take(socket);
       for (const listener of listeners) listener.call(this.#server, socket);
     });
     this.#server.on('clientError', (failure: NodeJS.ErrnoException, socket: Duplex) => refuseBytes(failure, socket));
@@ -128,7 +124,7 @@ class PageServer implements HealthServer {
     request.resume();
     const { method = '', url = '', headers } = request;
     const socket = request.socket as unknown as OneAtATime;
-    const answered = this.#places.begin(socket);
+    const answered = this.#slots.begin(socket);
     const gone = new AbortController();
     response.once('close', () => {
       answered();
@@ -161,12 +157,12 @@ class PageServer implements HealthServer {
       return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
     }
     if (this.#router.isProbe(asked.path)) {
-      // Who probes comes once a second, most often on a connection of its own: it waits for nobody.
+      // A probe comes once a second, most often on a connection of its own: it does not wait.
       const waitMs = socket.probe(this.#clock.mono(), PROBE_EVERY_MS);
       if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
       return this.#router.answer(asked);
     }
-    const leave = this.#places.room(socket);
+    const leave = this.#slots.room(socket);
     if (leave === undefined) {
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
     }
@@ -177,7 +173,7 @@ class PageServer implements HealthServer {
     try {
       await sleep(this.#clock, waitMs, asked.signal);
     } catch (gone) {
-      // Else who hangs up again and again would take all turns of who waits.
+      // Otherwise a client that hangs up again and again would take all turns of the waiting ones.
       giveBack();
       throw gone;
     }
@@ -208,7 +204,7 @@ function one(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** What is no request, or too large for one, is told so in one sentence. */
+/** Bytes that are no request, or too large for one, are answered with one sentence. */
 function refuseBytes({ code }: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();

@@ -1,15 +1,15 @@
 // A connection of which one request at a time reaches the parser. Node's own makes all requests that came in one read, some
-// thousands of them, before the first is answered: whoever pipelines would make us work as fast as it can write.
+// thousands of them, before the first is answered: a client that pipelines would make us work as fast as it can write.
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** What the server reads and writes instead of the connection itself. */
+/** The server reads and writes this instead of the connection itself. */
 export class OneAtATime extends Duplex {
   readonly #raw: Socket;
-  /** What came after a request that is not answered, one read at most. */
+  /** Bytes after a request that is not answered, one read at most. */
   #held: Buffer | undefined;
   #isAnswering = false;
   /** The last octets were the end of a line: one that is empty ends the head of a request. */
@@ -81,7 +81,7 @@ export class OneAtATime extends Duplex {
     done(failure);
   }
 
-  /** Passes on what belongs to one request at most, and keeps the rest. */
+  /** Passes on the bytes of one request at most, and keeps the rest. */
   #take(chunk: Buffer): void {
     const end = this.#isAnswering ? 0 : this.#endOfHead(chunk);
     if (end === undefined) {

@@ -11,7 +11,7 @@ const HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 const LAST_BLOCK = Buffer.from([0x03, 0x00]);
 /** Fast counts more than small, and each piece ends at a whole octet. */
 const HOW = { level: constants.Z_BEST_SPEED, finishFlush: constants.Z_SYNC_FLUSH };
-/** What is packed in one go: a fraction of a millisecond. */
+/** The bytes packed in one go: a fraction of a millisecond. */
 const AT_ONCE_BYTES = 64 * 1024;
 
 /** Packs, on the loop and in slices: the threads have files to write. */

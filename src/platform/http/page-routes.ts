@@ -23,7 +23,7 @@ const FOR_EVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 const STATUS: Readonly<Partial<Record<string, number>>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 404 };
 const DEVICES = '/api/v1/resources/';
 
-/** The files of the page; names have a hash of what is in them. */
+/** The files of the page; names have a hash of the contents. */
 export interface PageFiles {
   readonly html: string;
   readonly script: string;
@@ -32,7 +32,7 @@ export interface PageFiles {
   readonly styleName: string;
 }
 
-/** What answers. */
+/** The sources of the answers. */
 export interface PageParts {
   readonly api: PageApi;
   readonly audience: Audience;
@@ -70,7 +70,7 @@ export function pageRoutes({ api, audience, files, names }: PageParts): Routes {
     [
       '/api/v1/status',
       {
-        // One picture is for all who ask within this: a large one costs tens of milliseconds.
+        // One picture serves all requests within this: a large one costs tens of milliseconds.
         freshMs: 1000,
         make: async () => {
           const { version } = api;

@@ -1,5 +1,5 @@
-// So many requests of one peer: a few at once, then one each interval; whoever wants more waits for its turn. And so many of
-// all, since there may be any number of peers.
+// The pace of requests of one peer: a few at once, then one each interval; further ones wait for their turn. And a pace of all,
+// since there may be any number of peers.
 
 import { Pace } from '../../kernel/pace.js';
 
@@ -10,20 +10,20 @@ const OF_ALL = { burst: 80, intervalMs: 25 };
 const MOST_PEERS = 1024;
 /** Every user of this machine has all of these addresses, so that they are one peer. */
 const LOCAL = 'local';
-/** Groups of an IPv6 address that say whose network it is: whoever has one address of it has them all. */
+/** Groups of an IPv6 address that identify a network: the owner of one address in it has them all. */
 const NETWORK_GROUPS = 4;
 
 /** A turn that was taken. */
 export interface Turn {
   /** In how many milliseconds it comes; 0 is now. */
   readonly waitMs: number;
-  /** Whoever took it went away before it came. */
+  /** The client that took it went away before it came. */
   readonly giveBack: () => void;
 }
 
 /** The pace of each peer, and of all. Pure: the time comes in. */
 export class PeerPace {
-  /** Who came last is last. */
+  /** The newest peer is last. */
   readonly #peers = new Map<string, Pace>();
   readonly #all = new Pace(OF_ALL.burst * OF_ALL.intervalMs);
 
@@ -53,7 +53,7 @@ export class PeerPace {
   }
 }
 
-/** Who has an address: addresses that anybody has who has one of them are one peer. */
+/** The owner of an address: addresses that belong together are one peer. */
 function peerOf(address: string): string {
   const plain = address.replace(/^::ffff:/, '');
   if (plain === '::1' || plain.startsWith('127.')) return LOCAL;

@@ -1,11 +1,11 @@
-// What is served at which path. Before every route: only GET and HEAD, by our name, and not for another site's pages; one
-// making of a page for all who ask within its freshness.
+// The pages by path. Before every route: only GET and HEAD, by our name, and not for another site's pages; one rendering of a
+// page for all requests within its freshness.
 import { isIP } from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { Stream } from '../../page/audience.js';
 
-/** What is answered: a status of HTTP and a text, or its bytes. */
+/** The answer: a status of HTTP and a text, or its bytes. */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -13,13 +13,13 @@ export interface Answer {
   readonly body: string | readonly Buffer[];
   /** Beside those that every answer has. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Large enough to be compressed for who can read that. */
+  /** Large enough to be compressed for clients that can read that. */
   readonly isLarge?: boolean;
-  /** What it is of: who has it already is told so. */
+  /** Its version: a client that has it already is told so. */
   readonly version?: string;
 }
 
-/** An answer that goes on: it is given the open stream, and returns what is to be done when its reader goes away. */
+/** An answer that goes on: it is given the open stream, and returns the function to call when its reader goes away. */
 export interface Streaming {
   readonly open: (stream: Stream) => () => void;
 }
@@ -32,7 +32,7 @@ export interface Route {
   readonly freshMs?: number;
   /** The answer depends on the path or the query: each is made for itself. */
   readonly isAsked?: boolean;
-  /** Whoever asks for it may call us by any name, and is never made to wait: for probes, which tell nothing. */
+  /** A client may call us by any name, and is never made to wait: for probes, which tell nothing. */
   readonly isProbe?: boolean;
   /** A page that people come to by links from elsewhere. */
   readonly isEntrance?: boolean;
@@ -41,7 +41,7 @@ export interface Route {
 /** Routes by path; one that ends in `/` is for everything below it, except for the root. */
 export type Routes = ReadonlyMap<string, Route>;
 
-/** What of a request matters. */
+/** The used parts of a request. */
 export interface Asked {
   readonly method: string;
   /** Without the query. */
@@ -54,7 +54,7 @@ export interface Asked {
     readonly mode?: string | undefined;
     readonly dest?: string | undefined;
   };
-  /** Event number that a reader who comes back has. */
+  /** The event number of a reader that comes back. */
   readonly lastEventId?: string | undefined;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
@@ -149,8 +149,8 @@ function isForeign({ site, mode, dest }: Asked['fetch'], route: Route | undefine
 }
 
 /**
- * Whether `Host` names this server: an IP address, localhost, or a name that was allowed (http.allowedHosts). A web page of
- * a stranger can let its own name lead to 127.0.0.1 (DNS rebinding) and read what is served there; then its name stands here.
+ * Whether `Host` names this server: an IP address, localhost, or a name that was allowed (http.allowedHosts). A foreign web page
+ * can let its own name lead to 127.0.0.1 (DNS rebinding) and read the pages there; then its name stands here.
  */
 function isOwnHost(host: string | undefined, allowed: readonly string[]): boolean {
   if (host === undefined) return false;

@@ -4,7 +4,7 @@ import type { Stream } from '../../page/audience.js';
 import { PackedPieces } from './packed-pieces.js';
 import type { Answer, Streaming } from './router.js';
 
-/** Nothing here is for other sites, whatever a browser thinks it is. */
+/** Nothing here is for other sites; the headers tell the browser. */
 const EVERY_ANSWER = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',

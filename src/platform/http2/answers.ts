@@ -11,7 +11,7 @@ import { PassingData } from './passing-data.js';
 
 /** A DATA frame of so many octets is worth an object of its own; smaller ones are gathered. */
 const WORTH_BYTES = 1024;
-/** What is gathered of one call at most; far less than the window of a connection, which it takes up meanwhile. */
+/** Bytes gathered of one call at most; far less than the window of a connection, which they take up meanwhile. */
 const GATHERED_BYTES = 2048;
 /** An answer begins with one header block and ends with another; every further one is informational (1xx). */
 const BLOCKS_OF_A_CALL = 2;
@@ -61,7 +61,7 @@ export class Answers extends FrameCutter {
     this.#calls.set(stream, { blocks: 0, meter: new MessageMeter(), gathered: undefined, bytes: 0 });
   }
 
-  /** We gave a call up. What was gathered of it still has to be seen by the client, which accounts for windows. */
+  /** We gave a call up. The gathered bytes of it still have to be seen by the client, which accounts for windows. */
   givenUp(stream: number): void {
     this.#leftOver.push(...this.#release(stream));
     this.#calls.delete(stream);
@@ -228,7 +228,7 @@ export class Answers extends FrameCutter {
     return out;
   }
 
-  /** What was gathered of a call, as a frame. */
+  /** The gathered bytes of a call, as a frame. */
   #release(stream: number): readonly Buffer[] {
     const call = this.#calls.get(stream);
     if (call?.gathered === undefined) return [];

@@ -3,7 +3,7 @@ import type { Answers } from './answers.js';
 import { FRAME, HEAD_BYTES, PREFACE, readHead } from './frames.js';
 import type { Guard } from './guard.js';
 
-/** Follows what one client of ours asks. */
+/** Follows the requests of one client of ours. */
 export class Asked {
   readonly #answers: Pick<Answers, 'opened' | 'givenUp'>;
   readonly #guard: Pick<Guard, 'dataSent'>;

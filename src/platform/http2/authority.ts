@@ -3,11 +3,11 @@
 import { HeaderField } from './hpack-field.js';
 
 /**
- * What every supported nghttp2 accepts: the characters of RFC 3986 3.2 without `@`, which newer ones refuse because
- * RFC 9113 8.3.1 forbids user information.
+ * The characters that every supported nghttp2 accepts: those of RFC 3986 3.2 without `@`, which newer ones refuse because RFC
+ * 9113 8.3.1 forbids user information.
  */
 const ACCEPTABLE = /^[A-Za-z0-9\-._~!$&'()*+,;=:[\]%]+$/;
-/** What grpc libraries send for unix sockets. */
+/** The value that grpc libraries send for unix sockets. */
 const LOCALHOST = new HeaderField(':authority', 'localhost');
 
 /** Whether the server accepts this value of `:authority` or `host`. */

@@ -1,4 +1,4 @@
-// The border: stands between an accepted socket and the HTTP/2 server. Repairs what old clients send and nghttp2 refuses, and ends connections that exceed their budgets.
+// The border between an accepted socket and the HTTP/2 server: repairs old clients' requests, ends connections over budget.
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import type { CallTurns } from '../../model/call-turns.js';
@@ -24,7 +24,7 @@ export interface BorderEnd {
   readonly message: string;
 }
 
-/** What a border needs besides the socket. */
+/** The options of a border besides the socket. */
 export interface BorderOptions {
   readonly guard: GuardSettings;
   readonly clock: Clock;
@@ -93,7 +93,7 @@ export class Border extends Duplex {
     this.#expect(now);
   }
 
-  /** What the peer sends is looked at only after so many milliseconds. Until then nothing of the peer counts as late. */
+  /** Looks at the peer's bytes only after so many milliseconds. Until then nothing of the peer counts as late. */
   readLater(ms: number): void {
     this.#throttle.readLater(ms);
   }
@@ -163,7 +163,7 @@ export class Border extends Duplex {
     if (this.destroyed) return;
     this.#admit(chunk);
     this.#throttle.afterRead();
-    // Whoever does not read its answers is not asked for more questions.
+    // A peer that does not read its answers is not read for more questions.
     if (this.#socket.writableLength > 0) this.#brake.hold(HOLD.ANSWERS_UNREAD);
   }
 

@@ -23,7 +23,7 @@ interface Call {
   starvedSince: number | undefined;
 }
 
-/** Less window than this is none: whoever hands it out drop by drop is not reading. */
+/** Less window than this is none: a peer that hands it out drop by drop is not reading. */
 const DROP_BYTES = 256;
 /** A client may open some calls before it has read how many it may; beyond that it floods. */
 const OVERRUN = 256;

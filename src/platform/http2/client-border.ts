@@ -1,5 +1,5 @@
-// The border before a server that we call: stands between our HTTP/2 client and the connection it opened, and ends the
-// connection when the server exceeds its budgets. Who answers us is guarded against like who calls us.
+// The border before a server that we call: stands between our HTTP/2 client and the connection it opened, and ends the connection
+// when the server exceeds its budgets. Servers are guarded against like callers.
 import { Duplex } from 'node:stream';
 import { Answers } from './answers.js';
 import { Asked } from './asked.js';

@@ -1,4 +1,4 @@
-// What time can hold against a connection. Pure: the standing of a connection in, its next deadline out.
+// The deadlines of a connection. Pure: the standing of a connection in, its next deadline out.
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 
@@ -14,7 +14,7 @@ export interface Standing {
   readonly halfClosedSince: number | undefined;
   /** Since when the peer has been asked to finish and go. */
   readonly retiringSince: number | undefined;
-  /** We do not read the peer at the moment, so that it is not to blame for what has not come. */
+  /** We do not read the peer at the moment, so that missing bytes are not its fault. */
   readonly isHeldBack: boolean;
 }
 

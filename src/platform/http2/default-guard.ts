@@ -1,8 +1,8 @@
 import type { GuardSettings } from '../../model/settings.js';
 
 /**
- * Budgets of one connection of the programs beside the daemon, which read no configuration: far above what any client or
- * server needs that works. A kubelet keeps its connection while it asks the driver, up to two minutes.
+ * Budgets of one connection of the programs beside the daemon, which read no configuration: far above the needs of any working
+ * client or server. A kubelet keeps its connection while it asks the driver, up to two minutes.
  */
 export const DEFAULT_GUARD: GuardSettings = {
   windowMs: 10_000,

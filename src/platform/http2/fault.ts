@@ -1,7 +1,7 @@
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
 
 /**
- * The one error of this folder: the peer did what ends its connection. Thrown where it is noticed, caught at the single
+ * The one error of this folder: the peer gave a reason to end its connection. Thrown where it is noticed, caught at the single
  * place where the border takes bytes; it never leaves the border.
  */
 export class PeerFault extends Error {

@@ -32,7 +32,7 @@ export abstract class FrameCutter {
    * Takes the next octets.
    *
    * @param now milliseconds on the monotonic scale
-   * @returns what the other side may read now; possibly empty
+   * @returns the octets that the other side may read now; possibly empty
    * @throws PeerFault when the peer is to be cut off
    */
   take(chunk: Buffer, now: number): Buffer {
@@ -94,7 +94,7 @@ export abstract class FrameCutter {
   /** How many octets of a frame must be there before it is looked at. @throws PeerFault when it is too large */
   protected abstract need(head: FrameHead, now: number): number;
 
-  /** Whether a frame may not be looked at yet, whatever is there of it. */
+  /** Whether a frame may not be looked at yet, however much of it is there. */
   protected abstract mustWait(head: FrameHead): boolean;
 
   /** Whether nothing is to be looked at before somebody says so. */
@@ -102,13 +102,13 @@ export abstract class FrameCutter {
     return false;
   }
 
-  /** Looks at the frame at `at` (a streamed one: its head); returns what passes in its place if it does not itself. */
+  /** Looks at the frame at `at` (a streamed one: its head); returns the bytes that pass in its place if it does not itself. */
   protected abstract frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined;
 
   /** A piece of a streamed payload passed; `isLast` when its frame is complete. */
   protected abstract passed(bytes: Buffer, from: number, to: number, isLast: boolean, now: number): void;
 
-  /** Adds to what is held; undefined while it is too little. */
+  /** Adds to the held bytes; undefined while they are too few. */
   #join(chunk: Buffer): Buffer | undefined {
     const isEnough = !this.isWaiting && this.#heldBytes + chunk.length >= this.#needBytes;
     if (isEnough && this.#heldBytes === 0) {

@@ -36,7 +36,7 @@ export const SAFE_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW = 65_535;
 /** The stream id of a GOAWAY that lets every call in flight finish (RFC 9113 6.8). */
 export const LAST_STREAM = 2 ** 31 - 1;
-/** What a client sends first (RFC 9113 3.4). */
+/** The first bytes of a client (RFC 9113 3.4). */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 /** The head of a frame (RFC 9113 4.1). */

@@ -1,10 +1,10 @@
-// Counts what a peer sends against its budgets. Pure: the time comes in with what is counted.
+// Counts a peer's frames against its budgets. Pure: the time comes in with each count.
 import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { PeerFault } from './fault.js';
 
 /**
- * What is counted. `answeredResets` are the calls that the server reset because of what the peer sent, `messages` those of a
+ * The counted kinds. `answeredResets` are the calls that the server reset because of the peer's bytes, `messages` those of a
  * request after its first: hardly any method takes one, and each may be five octets.
  */
 export type GuardKind =
@@ -29,9 +29,9 @@ interface KindSpec {
 }
 
 /**
- * A library that measures bandwidth sends a PING and a WINDOW_UPDATE for each piece of data it receives (grpc-go,
- * grpcio), and up to two WINDOW_UPDATE frames more for what it took; nothing earns SETTINGS, empty frames or messages. Resets are
- * earned by completed calls alone: whoever cancels as many calls as it completes is careless, not hostile.
+ * A library that measures bandwidth sends a PING and a WINDOW_UPDATE for each piece of data it receives (grpc-go, grpcio), and up
+ * to two WINDOW_UPDATE frames more for the bytes it took; nothing earns SETTINGS, empty frames or messages. Resets are earned by
+ * completed calls alone: a client that cancels as many calls as it completes is careless, not hostile.
  */
 const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   frames: kind('FRAME_FLOOD', 'frames', (s) => s.frames, 16, 8),
@@ -86,7 +86,7 @@ function nothing(): Counts {
   };
 }
 
-/** The budgets of one connection, in fixed windows. What was earned counts for the window after it too. */
+/** The budgets of one connection, in fixed windows. Earned budget counts for the window after it too. */
 export class Guard {
   readonly #settings: GuardSettings;
   #windowEnd: number;
@@ -107,11 +107,7 @@ export class Guard {
     this.#windowEnd = now + this.#settings.windowMs;
   }
 
-  /**
-   * Counts one.
-   *
-   * @throws PeerFault with the code of the kind when that exceeds the budget and what was earned
-   */
+  /** Counts one. @throws PeerFault with the code of the kind when that exceeds the budget and the earned one */
   count(kind: GuardKind): void {
     const { code, what, budget, perCall, perData } = KINDS[kind];
     const seen = ++this.#now.seen[kind];

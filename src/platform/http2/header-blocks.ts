@@ -28,7 +28,7 @@ export interface HeaderBlock {
   readonly stream: number;
   readonly endsStream: boolean;
   readonly opensCall: boolean;
-  /** What the server gets: the frames as they came, or new ones. */
+  /** The frames for the server: as they came, or new ones. */
   readonly frames: readonly Buffer[];
 }
 

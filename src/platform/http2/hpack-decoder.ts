@@ -1,4 +1,4 @@
-// Decodes what the client's encoder sends, and so mirrors its table.
+// Decodes the header blocks of the client's encoder, and so mirrors its table.
 import { malformed, PeerFault } from './fault.js';
 import { HeaderField } from './hpack-field.js';
 import { HpackTable } from './hpack-table.js';
@@ -13,7 +13,7 @@ const LONGEST_INTEGER = 4;
 export class HpackDecoder {
   readonly #table = new HpackTable(DEFAULT_TABLE_BYTES);
   readonly #listBytes: number;
-  /** The largest table the encoder may use: what its peer announced and it acknowledged. */
+  /** The largest table the encoder may use: the size that its peer announced and it acknowledged. */
   #limit = DEFAULT_TABLE_BYTES;
   /** The size to which the encoder still has to reduce its table. */
   #owed: number | undefined;

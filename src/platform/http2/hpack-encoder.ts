@@ -1,5 +1,5 @@
-// Encodes towards the server without a dynamic table: static entries, and literals that no table remembers. So the
-// server's table stays empty and cannot fall out of step, whatever the client's encoder does.
+// Encodes towards the server without a dynamic table: static entries, and literals that no table remembers. So the server's table
+// stays empty and cannot fall out of step with any client's encoder.
 import { STATIC_FIELDS, type HeaderField } from './hpack-field.js';
 
 /** The lowest static index of each name, and of each name with its value. */

@@ -1,6 +1,6 @@
 // One header field, and the fields that both ends know from the start.
 
-/** What an entry costs besides its text (RFC 7541 4.1). */
+/** The cost of an entry besides its text (RFC 7541 4.1). */
 const ENTRY_OVERHEAD = 32;
 
 /** A header field. Name and value have one character per octet (latin1), because HPACK carries octets. */

@@ -28,7 +28,7 @@ export class HpackTable {
     return this.#entries.toReversed();
   }
 
-  /** Changes the capacity, evicting what no longer fits (RFC 7541 4.3). */
+  /** Changes the capacity, evicting entries that no longer fit (RFC 7541 4.3). */
   resize(capacity: number): void {
     this.#capacity = capacity;
     this.#evict(capacity);

@@ -1,4 +1,4 @@
-// From the client to the server: counts its frames, and lets pass what the server may read.
+// From the client to the server: counts its frames, and passes those that the server may read.
 import type { CallTurns } from '../../model/call-turns.js';
 import type { GuardSettings } from '../../model/settings.js';
 import type { Calls } from './calls.js';
@@ -11,7 +11,7 @@ import { PassingData } from './passing-data.js';
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** What the server said in one SETTINGS frame that matters for reading the client. */
+/** The parts of the server's SETTINGS frame that matter for reading the client. */
 export interface ServerSettings {
   readonly headerTableBytes: number | undefined;
   readonly maxFrameBytes: number | undefined;
@@ -33,7 +33,7 @@ export class Inbound extends FrameCutter {
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
   #isStalled = false;
-  /** Those whose turns its calls take. */
+  /** The turns that its calls take. */
   #turns: CallTurns | undefined;
   /** A turn was booked for the next call, and has come. */
   #hasTurn = false;
@@ -89,7 +89,7 @@ export class Inbound extends FrameCutter {
     this.#hasTurn = true;
   }
 
-  /** The server sent SETTINGS; what they mean for the header table counts once the client acknowledges them. */
+  /** The server sent SETTINGS; the size of the header table counts once the client acknowledges it. */
   serverAnnounced(settings: ServerSettings): void {
     this.#unacknowledged.push(settings);
     this.#maxFrameBytes = Math.max(this.#maxFrameBytes, settings.maxFrameBytes ?? 0);
@@ -143,7 +143,7 @@ export class Inbound extends FrameCutter {
     return had || this.#turns === undefined || this.#turns.take();
   }
 
-  /** Looks at the frame at `at` (a streamed one: its head); returns what passes in its place if it does not itself. */
+  /** Looks at the frame at `at` (a streamed one: its head); returns the bytes that pass in its place if it does not itself. */
   protected override frame(head: FrameHead, bytes: Buffer, at: number, now: number): readonly Buffer[] | undefined {
     this.#guard.count('frames');
     if (!this.#hasSettings && (head.type !== FRAME.SETTINGS || (head.flags & FLAG.ACK) !== 0)) {

@@ -1,6 +1,6 @@
 import type { Alarm, Clock } from '../../kernel/clock.js';
 
-/** One timer for many deadlines: it only ever moves to an earlier time, and whoever is rung says when to ring again. */
+/** One timer for many deadlines: it only ever moves to an earlier time, and its callback says when to ring again. */
 export class LazyAlarm {
   readonly #clock: Clock;
   readonly #ring: () => void;

@@ -4,7 +4,7 @@ import { ERROR, FLAG, FRAME, HEAD_BYTES, readHead, readSettings, SETTING, type F
 import type { Guard } from './guard.js';
 import type { ServerSettings } from './inbound.js';
 
-/** Follows what one server answers. */
+/** Follows the answers of one server. */
 export class Outbound {
   readonly #guard: Guard;
   readonly #calls: Calls;
@@ -20,7 +20,7 @@ export class Outbound {
   #refusal: number | undefined;
   #hasFailedCall = false;
 
-  /** @param announce called with what each SETTINGS frame says */
+  /** @param announce called with the contents of each SETTINGS frame */
   constructor(guard: Guard, calls: Calls, announce: (settings: ServerSettings) => void) {
     this.#guard = guard;
     this.#calls = calls;

@@ -1,5 +1,5 @@
-// What the server writes, on its way to the peer. Node sends the end of an answer (its trailers) a turn or two of the loop
-// after the message, in a write of its own, and the peer is woken twice: a message waits so long for what ends it.
+// The server's bytes, on their way to the peer. Node sends the end of an answer (its trailers) a turn or two of the loop after
+// the message, in a write of its own, and the peer is woken twice: a message waits so long for its end.
 import type { Writable } from 'node:stream';
 import { nextTurns } from '../time/next-turn.js';
 import { joinSmall, writeTogether } from './pieces.js';
@@ -47,7 +47,7 @@ export class Outlet {
     });
   }
 
-  /** Writes what waits. */
+  /** Writes waiting bytes. */
   flush(): void {
     if (this.#waiting.length === 0 || this.#socket.destroyed) return;
     const waiting = this.#waiting;

@@ -26,11 +26,7 @@ export class Retirement {
     return true;
   }
 
-  /**
-   * What is to be done next, each once; called whenever something has changed.
-   *
-   * @param canSpeak whether a frame may be put in now
-   */
+  /** The next step, each once; called whenever something has changed. @param canSpeak whether a frame may be put in now */
   step(now: number, canSpeak: boolean, openCalls: number): 'ask' | 'close' | undefined {
     if (this.#since === undefined || this.#isOver || !canSpeak) return undefined;
     if (this.#askedAt === undefined) {

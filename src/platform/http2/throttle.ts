@@ -59,11 +59,7 @@ export class Throttle {
     else if (isStalled || (this.#everyMs !== undefined && !this.#awaitsFirst)) this.#pause();
   }
 
-  /**
-   * The alarm rang.
-   *
-   * @param admit lets what was held back pass
-   */
+  /** The alarm rang. @param admit lets held frames pass */
   check(now: number, admit: () => void): void {
     if (now >= this.#firstReadAt) this.#brake.letGo(HOLD.NOT_YET);
     else this.#alarm.ringAt(this.#firstReadAt);

@@ -1,5 +1,5 @@
-// The service DevicePlugin, and Registration beside it, on the sockets of all fronted resources: one server for all, which
-// knows by the connection whose resource a call is about.
+// The service DevicePlugin, and Registration beside it, on the sockets of all fronted resources: one server for all, which knows
+// a call's resource by its connection.
 import type { Socket } from 'node:net';
 import type {
   MethodDefinition,
@@ -29,7 +29,7 @@ const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 /** Calls at once on one connection: a stream, and a call for each pod that starts. */
 const STREAMS = 256;
 
-/** What the door needs. */
+/** The ports of the door. */
 export interface FrontDoorPorts {
   readonly clock: Clock;
   readonly guard: () => GuardSettings;
@@ -196,7 +196,7 @@ export class FrontDoor {
   }
 }
 
-/** What the kubelet's registry is told of socket B. */
+/** The answer of socket B to the kubelet's registry. */
 function infoOf(name: string): FrontAnswer {
   const supportedVersions = [DEVICE_PLUGIN_VERSION];
   return { bytes: PluginInfo.encode({ type: DEVICE_PLUGIN, name, endpoint: '', supportedVersions }) };

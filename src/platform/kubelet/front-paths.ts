@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 
-/** Our folder in the kubelet's directories; sub-folders survive what the kubelet wipes at its start. */
+/** Our folder in the kubelet's directories; sub-folders survive the kubelet's wipe at its start. */
 export const FRONT_FOLDER = 'plugin-broker';
 /** In each folder of ours: nobody else can have put it into a folder that only we can enter. */
 export const FRONT_MARK = '.front';
@@ -11,7 +11,7 @@ export const FRONT_SOCKET = /^(?:[0-9a-f]{16}\.sock|\.[0-9a-f]{12})$/;
 /** Entries of ours in the registry begin so. */
 export const ENTRY_PREFIX = 'plugin-broker-';
 
-/** Where a kubelet keeps what plugins see. */
+/** The kubelet's directories that plugins see. */
 export interface KubeletPaths {
   readonly devicePlugins: string;
   readonly registry: string;

@@ -17,14 +17,14 @@ import {
 } from './front-paths.js';
 import { podResourcesClient } from './pod-resources-client.js';
 
-/** The kubelet answers from its memory, but notices the end of a broker a moment later: what it has is what it keeps. */
+/** The kubelet answers from its memory, but notices the end of a broker a moment later: then its answer is final. */
 const [ASKED_MS, ASKED_TIMES, ASKED_EVERY_MS] = [5000, 4, 250];
 const MOST_NAMED = 5;
 
-/** What was removed, or why nothing was. */
+/** The removed files, or why none were. */
 export type Uninstalled = { readonly removed: readonly string[] } | { readonly problem: string };
 
-/** What is needed for it. */
+/** The ports of the removal. */
 export interface UninstallPorts {
   readonly clock: Clock;
   /** Waits so many milliseconds, and keeps the process alive meanwhile. */
@@ -32,8 +32,8 @@ export interface UninstallPorts {
 }
 
 /**
- * Removes links, sockets and folders of ours; what is not ours stays. A kubelet that runs forgets a resource by its name
- * when an entry goes, whoever offers it by then: where a plugin has gone back to it, nothing is removed.
+ * Removes links, sockets and folders of ours; others stay. A kubelet that runs forgets a resource by its name when an entry goes,
+ * also one that another plugin offers by then: where a plugin has gone back to it, nothing is removed.
  *
  * @param kubeletDir such as /var/lib/kubelet
  * @param isForced remove it all the same

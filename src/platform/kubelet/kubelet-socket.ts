@@ -21,14 +21,14 @@ const REGISTER_MS = 15_000;
 /** File events get lost: it is looked this often without any. */
 const LOOK_EVERY_MS = 10_000;
 
-/** What is told. */
+/** The ports of the socket. */
 export interface KubeletSocketPorts {
   readonly clock: Clock;
   /** kubelet.sock is another one, or gone. */
   readonly changed: () => void;
   /** The directory cannot be watched (undefined: it can again). */
   readonly unwatched: (why: string | undefined) => void;
-  /** What the connection to it is guarded with. */
+  /** The guards of the connection to it. */
   readonly guarding: Guarding;
 }
 

@@ -1,4 +1,4 @@
-// A socket of the kubelet's, dialled as what it was when it was looked at.
+// A socket of the kubelet's, dialled as the same incarnation that was looked at.
 import path from 'node:path';
 import type { PinnedSocket } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
@@ -7,7 +7,8 @@ import { CallFailed } from '../grpc/plugin-client.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
 /**
- * Pins the kubelet's socket at a path. A stranger's link is not followed, and what a stranger serves is not the kubelet.
+ * Pins the kubelet's socket at a path. An ordinary user's link is not followed, and an ordinary user's socket is not the
+ * kubelet's.
  *
  * @returns the pin; release it
  * @throws CallFailed UNAVAILABLE where there is none

@@ -1,18 +1,18 @@
-// Whether ordinary users may put something else in the place of what is in a directory of the kubelet's.
+// Whether ordinary users may replace files in a directory of the kubelet's.
 import { lstatSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
-/** Group and others may write. With an ACL the bits of the group are the most that it gives anybody, whatever group it is. */
+/** Group and others may write. With an ACL the bits of the group are the most that it gives anybody. */
 const OTHERS_MAY_WRITE = 0o022;
 const ALL_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Makes sure that nobody but root and our own user may write a directory, or one above it up to the root, as it is spelled and
- * as it is with links followed: others could put another folder in the place of ours, and another kubelet.sock there. One that
- * is sticky, as /tmp is, may stand above where what is in it is root's or ours. What is missing is not looked at.
+ * Makes sure that nobody but root and our own user may write a directory, or one above it up to the root, as it is spelled and as
+ * it is with links followed: others could put another folder in the place of ours, and another kubelet.sock there. One that is
+ * sticky, as /tmp is, may stand above where the entry in it is root's or ours. Missing directories are not looked at.
  *
  * @throws Error with a sentence when ordinary users may
  */
@@ -24,7 +24,7 @@ export function needOnlyOurs(directory: string): void {
   }
 }
 
-/** @param entry what leads on in it; empty: nothing does */
+/** @param entry the next name of the path in it; empty: the last directory */
 function checkOne(directory: string, entry: string): void {
   const status = ifPossible(() => statSync(directory));
   if (status === undefined) return;

@@ -1,4 +1,4 @@
-// PodResources of the kubelet, as the front asks for who has what, and as it is handed on to those who ask us.
+// PodResources of the kubelet: for the front, which asks for the owners of devices, and as answers to our own clients.
 import type { PodHolding, PodResources } from '../../front/owners.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { KubeletAnswers } from '../../podresources/ports.js';
@@ -38,7 +38,7 @@ function calling(socket: string, guarding: Guarding): Call {
   };
 }
 
-/** For the front: who has which devices. */
+/** For the front: the owners of devices. */
 export function podResourcesClient(socket: string, guarding: Guarding): PodResources {
   const answers = kubeletAnswers(socket, guarding);
   return {
@@ -60,7 +60,7 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
   };
 }
 
-/** The answers as they come, for those who ask us. */
+/** The answers as they come, for our own clients. */
 export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswers {
   const call = calling(socket, guarding);
   return {

@@ -6,7 +6,7 @@ import { asError, withDeadline, type Clock } from '../../kernel/clock.js';
 import { loadApiConfig, type ApiConfig, type ApiConfigSource } from './api-config.js';
 import { ApiFailure, failureOf } from './api-failure.js';
 
-/** What the client is given. */
+/** The options of the client. */
 export interface ApiClientOptions extends ApiConfigSource {
   readonly clock: Clock;
   /** How long one call may take, in milliseconds. Default 10,000. */
@@ -26,7 +26,7 @@ export interface ApiCall {
 const CALL_MS = 10_000;
 /** The largest answer taken; a Node with all its images is far below. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
-/** Lists of CSINode are merged by name with this one, so that a patch names only what it changes. */
+/** Lists of CSINode are merged by name with this one, so that a patch names only its changes. */
 const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 /** Calls the API server. Every call has a deadline, and every failure is an ApiFailure. */

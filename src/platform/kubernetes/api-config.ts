@@ -1,5 +1,5 @@
-// How the API server is reached and what we show it: a kubeconfig, or the service account of our pod. The library that
-// reads them costs 300 ms and 75 MB, so it is loaded only when something is to be published to Kubernetes.
+// The address of the API server and our credentials: a kubeconfig, or the service account of our pod. The library that reads them
+// costs 300 ms and 75 MB, so it is loaded only when something is to be published to Kubernetes.
 import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import path from 'node:path';

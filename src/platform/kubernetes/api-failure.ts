@@ -1,4 +1,4 @@
-// What a failed call to the API server means, as a sentence and a wait.
+// The meaning of a failed call to the API server, as a sentence and a wait.
 import { ifPossible } from '../../kernel/if-possible.js';
 
 /** A wait that a server asks for is obeyed up to this, in milliseconds. */
@@ -52,7 +52,7 @@ function sentence(call: string, status: number): string {
 
 /** The parts of a Status object, as far as the text is one. */
 function statusObject(text: string): { readonly message?: string; readonly reason?: string } {
-  // What is no JSON is not from the API server itself, but from a proxy for example.
+  // An answer that is no JSON is not from the API server itself, but from a proxy for example.
   const status = ifPossible(() => JSON.parse(text) as unknown);
   if (typeof status !== 'object' || status === null) return {};
   const { message, reason } = status as { message?: unknown; reason?: unknown };

@@ -1,6 +1,6 @@
-// csi.publish: kubernetes. Makes the Node and the CSINode of this node say what the drivers say. Every write carries the
-// resourceVersion it is based on, so that nobody's change is overwritten, and is a patch of our own fields, so that fields
-// this version does not know stay.
+// csi.publish: kubernetes. Writes the drivers' facts into the Node and the CSINode of this node. Every write carries the
+// resourceVersion it is based on, so that nobody's change is overwritten, and is a patch of our own fields, so that fields this
+// version does not know stay.
 import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.js';
 import type { NodeInfo } from '../../csi/node-info.js';
 import { asError } from '../../kernel/clock.js';
@@ -32,7 +32,7 @@ interface CsiNodeObject {
 
 const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
 
-/** What the target is given. */
+/** The options of the target. */
 export interface ApiTargetOptions {
   readonly client: ApiClient;
   readonly ledger: Ledger;
@@ -85,7 +85,7 @@ export class ApiTarget implements NodeFactsTarget {
     }
   }
 
-  /** In the kubelet's order: what goes leaves CSINode first and the Node last, what comes the other way round. */
+  /** In the kubelet's order: a driver that goes leaves CSINode first and the Node last, one that comes the other way round. */
   async #round(
     wanted: ReadonlyMap<string, NodeInfo>,
     unwanted: ReadonlySet<string>,

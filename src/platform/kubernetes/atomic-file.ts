@@ -1,4 +1,4 @@
-// Small files that are whole or not there, whatever kills the process.
+// Small files that are whole or not there, even if the process is killed.
 import { open, readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 

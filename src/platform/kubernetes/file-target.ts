@@ -12,7 +12,7 @@ import {
   type CsiNodeDriver,
 } from './node-objects.js';
 
-/** What the target is given. */
+/** The options of the target. */
 export interface FileTargetOptions {
   /** Path of the file. */
   readonly file: string;
@@ -23,7 +23,7 @@ export interface FileTargetOptions {
 /** A disk that does not answer within this fails the attempt, in milliseconds. */
 const WRITE_WITHIN_MS = 10_000;
 
-/** What the file says, as far as it is needed. */
+/** The file's contents, as far as they are needed. */
 interface Published {
   readonly drivers: ReadonlyMap<string, CsiNodeDriver>;
   readonly labels: ReadonlyMap<string, string>;
@@ -100,7 +100,7 @@ export class FileTarget implements NodeFactsTarget {
     return `${JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [node, csiNode] }, undefined, 2)}\n`;
   }
 
-  /** A file that is damaged, or of another node, says nothing: it is written anew from what is wanted. */
+  /** A file that is damaged, or of another node, counts as empty: it is written anew from the wanted state. */
   async #read(): Promise<Published> {
     const text = await readIfThere(this.#options.file);
     const nothing: Published = { drivers: new Map(), labels: new Map() };

@@ -14,11 +14,7 @@ export class Ledger {
     this.#nodeName = nodeName;
   }
 
-  /**
-   * What is written there. A damaged file, or one of another node, says nothing.
-   *
-   * @throws Error when it cannot be read
-   */
+  /** The drivers written there. A damaged file, or one of another node, counts as empty. @throws Error when it cannot be read */
   async drivers(): Promise<ReadonlySet<string>> {
     this.#drivers ??= await this.#read();
     return this.#drivers;

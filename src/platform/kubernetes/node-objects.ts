@@ -1,5 +1,5 @@
-// What node facts look like in Kubernetes objects, and what has to change to make them so. Pure; what the kubelet writes
-// is in its nodeinfomanager, and what the API server accepts in its validation of CSINode.
+// Node facts as Kubernetes objects have them, and the changes that bring objects there. Pure; the kubelet's writes are in its
+// nodeinfomanager, and the API server's rules in its validation of CSINode.
 import type { NodeInfo } from '../../csi/node-info.js';
 
 /** Annotation of the Node: a JSON object of node ids by driver. */
@@ -108,7 +108,7 @@ function parseNodeIds(text: string | undefined): Map<string, string> {
   );
 }
 
-/** What has to change on the Node; undefined when nothing has. */
+/** The changes of the Node; undefined when there are none. */
 export function planNode(
   node: NodeFacts,
   wanted: ReadonlyMap<string, NodeInfo>,
@@ -122,7 +122,7 @@ export function planNode(
   return nodeIds === undefined && labels.size === 0 ? undefined : { nodeIds, labels: Object.fromEntries(labels) };
 }
 
-/** What has to change on the CSINode. */
+/** The changes of the CSINode. */
 export function planDrivers(
   present: readonly CsiNodeDriver[],
   wanted: ReadonlyMap<string, NodeInfo>,

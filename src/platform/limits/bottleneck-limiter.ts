@@ -1,19 +1,19 @@
-// The Limiter on Bottleneck. Who decides what:
+// The Limiter on Bottleneck, and its division of work:
 //
-// - CreditLedger decides what is decided at once: whether there is a permit now, and how long it is until the next. It
+// - CreditLedger makes the immediate decisions: whether there is a permit now, and how long it is until the next. It
 //   goes by the monotonic clock, so no step of the wall clock gives or takes anything.
-// - Bottleneck holds what waits: each turn that is waited for is a job in its queue, which starts them one by one, at least
-//   an interval apart (`minTime`, `maxConcurrent`), and holds no more than `highWater`.
-// - A job that starts waits for the rest of its permit, by an alarm of ours, and then tells the first of the line. Who
-//   left meanwhile takes no turn: a job without anybody to tell ends at once.
+// - Bottleneck holds the queue: each awaited turn is a job in it, which it starts one by one, at least
+//   an interval apart (`minTime`, `maxConcurrent`), and it holds no more than `highWater`.
+// - A job that starts waits for the rest of its permit, by an alarm of ours, and then tells the first of the line. A waiter
+//   that left meanwhile takes no turn: a job without a waiter ends at once.
 //
-// Its traps. It takes 3 ms to start a job and 1 ms to refuse one, so it is asked only by who has to wait, and whoever
+// Its traps. It takes 3 ms to start a job and 1 ms to refuse one, so only callers that have to wait use it, and a caller that
 // cannot be served in time is refused before that. Settings are never updated: a reload goes on with a fresh instance and the
-// same credit. It goes by Date.now, so a wall clock that is set back would hold the line for as long: whoever should have
-// been served looks whether the clocks differ, and a fresh instance takes the line over. A fresh one starts its first
-// job at once; the ledger keeps that from being too early. Where the loop was late, one job serves all whose permits have
-// been earned. Its timers keep a process alive, so whoever opens a limiter closes it. stop() is called once, on an instance
-// with jobs, and what it rejects is expected.
+// same credit. It goes by Date.now, so a wall clock that is set back would hold the line for as long: a waiter that should have
+// been served looks whether the clocks differ, and a fresh instance takes the line over. A fresh one starts its first job at
+// once; the ledger keeps that from being too early. Where the loop was late, one job serves all whose permits have been earned.
+// Its timers keep a process alive, so a limiter that is opened must be closed. stop() is called once, on an instance with jobs,
+// and its rejections are expected.
 import Bottleneck from 'bottleneck/light.js';
 import type { Limiter, OpenLimiter, WaitingTurn } from '../../flood/limiter.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
@@ -31,7 +31,7 @@ const LEAST_STEP_MS = 20;
 /** How far the clocks may drift apart while somebody waits. */
 const DRIFT_MS = 50;
 
-/** One instance of Bottleneck and what was handed to it. */
+/** One instance of Bottleneck and its jobs. */
 interface Line {
   readonly bottleneck: Bottleneck;
   /** Turns that one job brings. */
@@ -47,10 +47,10 @@ class BottleneckLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #ledger: CreditLedger;
   #settings: BucketSettings;
-  /** Whom to tell, first come first. */
+  /** The callbacks of the waiters, first come first. */
   readonly #waiting = new Set<() => void>();
   #line: Line | undefined;
-  /** What a started job waits for: the rest of its permit. */
+  /** The wait of a started job: the rest of its permit. */
   #resting: { readonly alarm: Alarm; readonly wake: () => void } | undefined;
   #lookout: Alarm | undefined;
   #isClosed = false;
@@ -124,7 +124,7 @@ class BottleneckLimiter implements Limiter {
 
   #newLine(): Line {
     const { burst, intervalMs } = this.#settings;
-    // What is not spent is kept up to a burst, so a job may bring no more than that.
+    // Unspent credit is kept up to a burst, so a job may bring no more than that.
     const batch = Math.max(1, Math.min(burst, Math.floor(LEAST_STEP_MS / intervalMs)));
     const bottleneck = new Bottleneck({
       minTime: batch * intervalMs,
@@ -135,7 +135,7 @@ class BottleneckLimiter implements Limiter {
     return { bottleneck, batch, wallOffsetMs: this.#wallOffsetMs(), jobs: 0 };
   }
 
-  /** A job: the rest of its permits, then everybody whose permit is there. */
+  /** A job: waits for the rest of its permits, then tells every waiter whose permit is there. */
   async #turn(line: Line): Promise<void> {
     while (line === this.#line && this.#waiting.size > 0) {
       const others = Math.min(line.batch, this.#waiting.size) - 1;
@@ -205,7 +205,7 @@ class BottleneckLimiter implements Limiter {
   }
 }
 
-/** Buckets whose permits are counted by `clock.mono()` and whose lines are held by Bottleneck. */
+/** Buckets whose permits are counted by `clock.mono()` and whose queues are held by Bottleneck. */
 export function bottleneckLimiters(clock: Clock): OpenLimiter {
   return (settings) => new BottleneckLimiter(clock, settings);
 }

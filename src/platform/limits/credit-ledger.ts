@@ -1,4 +1,4 @@
-// What time has earned: the permits of a bucket, kept as credit in milliseconds of the monotonic clock. Pure.
+// The permits that time has earned, kept as credit in milliseconds of the monotonic clock. Pure.
 import type { BucketSettings } from '../../model/settings.js';
 
 /** Credit of one bucket: a permit costs one interval, time earns it back, up to `burst` intervals. */
@@ -38,7 +38,7 @@ export class CreditLedger {
     return true;
   }
 
-  /** Goes on under other settings: permits and the earned part of one stay what they are, up to the new burst. */
+  /** Goes on under other settings: permits and the earned part of one stay as they are, up to the new burst. */
   resize(settings: BucketSettings, nowMs: number): void {
     const permits = Math.min(settings.burst, this.#earned(nowMs) / this.#intervalMs);
     this.#burst = settings.burst;

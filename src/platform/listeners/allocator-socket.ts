@@ -15,7 +15,7 @@ import { KeptListener } from './kept-listener.js';
 const STREAMS = 32;
 /** The largest request. */
 const MAX_REQUEST_BYTES = 64 * 1024;
-/** Members of the group may ask; without the kernel's word on who calls, only the broker's own user may. */
+/** Members of the group may ask; where the kernel cannot identify callers, only the broker's own user may. */
 const GROUP_MODE = 0o660;
 const OWN_MODE = 0o600;
 
@@ -82,7 +82,7 @@ export class AllocatorSocket {
     return this.#listener.open();
   }
 
-  /** Ends the streams of those who follow a lease, stops listening and lets calls in flight end within `callsMs` milliseconds. */
+  /** Ends the streams of lease followers, stops listening and lets calls in flight end within `callsMs` milliseconds. */
   async close(callsMs: number): Promise<void> {
     this.#endStreams();
     this.#listener.close();

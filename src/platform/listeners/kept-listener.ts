@@ -2,12 +2,12 @@
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { UnixListener, type ListenerOptions } from '../grpc/unix-listener.js';
 
-/** What it needs. */
+/** The ports of the listener. */
 export interface KeptListenerPorts {
   readonly clock: Clock;
   /** Milliseconds between two looks (discovery.rescan). */
   readonly everyMs: () => number;
-  /** What to listen on, asked before each attempt. @throws Error, told as `degraded`, when it cannot be said now */
+  /** The options of the listener, read before each attempt. @throws Error, told as `degraded`, when they cannot be known now */
   readonly listener: () => ListenerOptions;
   /** The socket cannot be made (one sentence); undefined: it is there. */
   readonly degraded: (why: string | undefined) => void;
@@ -24,7 +24,7 @@ export class KeptListener {
     this.#ports = ports;
   }
 
-  /** Listens. Never rejects: what failed is told, and tried again at the next look. */
+  /** Listens. Never rejects: a failure is reported, and the next look tries again. */
   async open(): Promise<void> {
     const { clock, everyMs, degraded } = this.#ports;
     try {

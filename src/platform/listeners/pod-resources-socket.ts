@@ -1,4 +1,4 @@
-// PodResources on its socket. Whoever may enter its directory sees all owners, so the directory is not for everybody.
+// PodResources on its socket. Every user that may enter its directory sees all owners, so the directory is not for everybody.
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
 import type { Settings } from '../../model/settings.js';
@@ -9,14 +9,14 @@ import { KeptListener } from './kept-listener.js';
 
 /** The name that clients know. */
 const SOCKET = 'kubelet.sock';
-/** The directory says who may connect. */
+/** The directory's mode decides who may connect. */
 const SOCKET_MODE = 0o666;
 /** Concurrent calls on one connection. */
 const STREAMS = 16;
 /** A request names a pod at most. */
 const MAX_REQUEST_BYTES = 64 * 1024;
 
-/** What it needs. */
+/** The ports of the socket. */
 export interface PodResourcesSocketPorts extends PodResourcesPorts {
   readonly settings: Settings;
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface PodResourcesSocketPorts extends PodResourcesPorts {
   readonly closes?: () => void;
 }
 
-/** The socket, its directory and what answers there. */
+/** The socket, its directory and its server. */
 export class PodResourcesSocket {
   readonly #door: GrpcDoor;
   readonly #listener: KeptListener;
@@ -58,11 +58,11 @@ export class PodResourcesSocket {
         };
       },
       degraded: (why) =>
-        degraded(why === undefined ? undefined : `who has which devices cannot be asked (PodResources): ${why}`),
+        degraded(why === undefined ? undefined : `the owners of devices cannot be read (PodResources): ${why}`),
     });
   }
 
-  /** Opens the socket. Never rejects: without it leases work, and the broker says what is wrong. */
+  /** Opens the socket. Never rejects: without it leases work, and the broker reports the problem. */
   open(): Promise<void> {
     return this.#listener.open();
   }

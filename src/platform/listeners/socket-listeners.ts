@@ -21,11 +21,11 @@ const POLL_MS = 1000;
 /** A hundred plugins that start make hundreds of file events: one look is for all of them. */
 const LOOK_EVERY_MS = 50;
 const BROKER_SOCKET_MODE = 0o600;
-/** kubelet.sock is made again at most so often in such a time: each new one has plugins register, who have a limit for that. */
+/** kubelet.sock is made again at most so often in such a time: plugins register at each, and registrations are limited. */
 const REMADE_AT_MOST = 5;
 const REMADE_WITHIN_MS = 10_000;
 
-/** What they need. */
+/** The ports of the listeners. */
 export interface SocketListenerPorts {
   readonly settings: Settings;
   readonly paths: SocketPaths;
@@ -39,9 +39,9 @@ export interface SocketListenerPorts {
   readonly acceptFailed: (failure: Error) => void;
   /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<DirectoryWatch, 'follow'>) => Discovery;
-  /** These names changed in the device-plugin directory; undefined: it is time to look at everything: `Lifecycle.checkPaths` (reconcile/lifecycle). */
+  /** Names that changed in the device-plugin directory; undefined: look at all. Lifecycle.checkPaths (reconcile/lifecycle). */
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;
-  /** Told that kubelet.sock is about to be put in place again, a restart of the kubelet to plugins: Settling (reconcile/settling). */
+  /** Told that kubelet.sock is about to be re-created, a kubelet restart to plugins: Settling (reconcile/settling). */
   readonly settling: { kubeletSocketRemade(): void };
   /** A directory cannot be watched, or kubelet.sock cannot be made again (undefined: that is over). */
   readonly degraded: (what: WatchedDirectory | typeof KUBELET_SOCKET | 'sockets', why: string | undefined) => void;
@@ -87,7 +87,7 @@ export class SocketListeners {
     });
   }
 
-  /** Binds kubelet.sock where nobody sees it yet, so that a living other daemon is found before anything is touched. @throws PathTaken */
+  /** Binds kubelet.sock unseen, so that another living daemon is found before anything is touched. @throws PathTaken */
   async bind(): Promise<void> {
     const { paths } = this.#ports.settings;
     for (const directory of [paths.devicePlugins, paths.pluginsRegistry, paths.plugins]) needDirectory(directory);
@@ -106,7 +106,7 @@ export class SocketListeners {
     this.#kubelet?.publishFirst();
   }
 
-  /** Looks at what is there, and follows both directories from now on. */
+  /** Looks at the present sockets, and follows both directories from now on. */
   watch(): void {
     this.#discovery.start();
     this.#deviceWatch.start();
@@ -164,7 +164,7 @@ export class SocketListeners {
     if (this.#isClosed) return;
     this.#lookedAt = this.#ports.clock.mono();
     this.#ports.lookAtPaths(isRescan ? undefined : this.#deviceWatch.changes());
-    // Nothing at all is there: whoever put another socket in its place wants to be asked instead of us.
+    // Nothing at all is there: a process that put another socket in its place is to be asked instead of us.
     if (this.#admin !== undefined && !existsSync(this.#ports.settings.paths.brokerSocket))
       this.#rebindingAdmin ??= this.#rebindAdmin().finally(() => (this.#rebindingAdmin = undefined));
     if (this.#kubelet?.isPublished !== true || this.#rebinding !== undefined) return;
@@ -284,7 +284,7 @@ function gidOf(group: string | number | undefined): number | undefined {
   );
 }
 
-/** Makes a directory without which nobody can be served. @throws PathTaken with what to do */
+/** Makes a directory without which nobody can be served. @throws PathTaken with the remedy */
 function needDirectory(directory: string): void {
   try {
     makeDirectory(directory);

@@ -1,14 +1,14 @@
-// Lines on their way to stderr. Nobody may have to wait for whoever reads them: a pipe that is not read fills a bounded
-// queue, then lines are dropped and counted; a pipe that was closed takes nothing more and harms nobody. Lines of one turn
-// of the loop go out together at its end, warnings at once: a hundred plugins are many lines, and a write costs more than one.
-// What was gathered in the turn in which the process is killed, or hangs, is lost.
+// Lines on their way to stderr. The daemon must not wait for their reader: a pipe that is not read fills a bounded queue, then
+// lines are dropped and counted; a pipe that was closed takes nothing more and harms nobody. Lines of one turn of the loop go out
+// together at its end, warnings at once: a hundred plugins are many lines, and a write costs more than one. Lines gathered in the
+// turn in which the process is killed, or hangs, are lost.
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import { nextTurn } from '../time/next-turn.js';
 
 /** Characters that may wait for the reader of stderr. */
 const LONGEST_QUEUE = 2 ** 20;
-/** What is gathered is handed over at once beyond this: the reader has had no chance yet to take it. */
+/** Gathered lines are handed over at once beyond this: the reader has had no chance yet to take them. */
 const LONGEST_BATCH = 2 ** 16;
 
 /** Failures of a file that may be over at the next line. */
@@ -27,8 +27,8 @@ export class LineSink {
   constructor(stream: Writable, describeDropped: (count: number) => string) {
     this.#stream = stream;
     this.#describeDropped = describeDropped;
-    // Stays for the life of the process: without it the first line after the reader left would end the daemon. A full
-    // disk is another matter: what is written to a file may find room again.
+    // Stays for the life of the process: without it the first line after the reader left would end the daemon. A full disk is
+    // another matter: a file may find room again.
     stream.on('error', (failure: NodeJS.ErrnoException) => {
       this.#isBroken ||= stream.destroyed || !MAY_PASS.has(failure.code ?? '');
     });
@@ -51,7 +51,7 @@ export class LineSink {
     if (this.#gathered.length > LONGEST_BATCH) this.handOver();
   }
 
-  /** Hands over what was gathered in this turn of the loop: for lines that shall not wait, and for the end of the process. */
+  /** Hands over the lines of this turn of the loop: for urgent ones, and for the end of the process. */
   readonly handOver = (): void => {
     if (this.#lines === 0) return;
     const before = this.#dropped;
@@ -65,7 +65,7 @@ export class LineSink {
     });
   };
 
-  /** Resolves when what was taken is out, or after `withinMs`. */
+  /** Resolves when all lines taken are out, or after `withinMs`. */
   flush(clock: Clock, withinMs: number): Promise<void> {
     this.handOver();
     if (this.#isBroken || this.#stream.writableLength === 0) return Promise.resolve();

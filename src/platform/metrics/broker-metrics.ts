@@ -1,5 +1,5 @@
-// What is counted, and how it is read. Counting costs a map access; prom-client, for Node's own figures, is loaded with
-// the first scrape.
+// Counts, and renders the counters. Counting costs a map access; prom-client, for Node's own figures, is loaded with the first
+// scrape.
 import type { Metrics } from '../../kernel/metrics.js';
 import { CSI_PLUGIN, DEVICE_PLUGIN, DRA_PLUGIN } from '../../model/ids.js';
 import { PLUGIN_STATES } from '../../model/plugin.js';
@@ -8,7 +8,7 @@ import type { FloodRuleView } from '../../model/views.js';
 import { METRICS, type MetricSpec } from './metric-names.js';
 import { Durations, Tally, line, type Sample } from './series.js';
 
-/** What is degraded can be one of these. */
+/** The parts that can be degraded. */
 export const DEGRADABLE = ['checkpoint', 'policy', 'discovery', 'descriptors', 'allocation', 'http'] as const;
 
 /** The truth at the moment of a scrape. */

@@ -1,6 +1,7 @@
-// Every metric of ours (docs/specification.md#metrics-and-health): name, kind, labels, meaning. Dashboards and documentation are compared with it.
+// Every metric of ours (docs/specification.md#metrics-and-health): name, kind, labels, meaning. Dashboards and documentation are
+// compared with it.
 
-/** What one metric is. */
+/** The row of one metric. */
 export interface MetricSpec {
   readonly name: string;
   readonly kind: 'counter' | 'gauge' | 'histogram';

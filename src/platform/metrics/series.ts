@@ -5,7 +5,7 @@ import { cleanText } from '../log/clean-text.js';
 const MOST_SERIES = 2048;
 /** Longest label value. */
 const LONGEST_LABEL = 128;
-/** What stands for the label values that have no room. */
+/** Stands for the label values that have no room. */
 const OTHER = 'other';
 
 /** One series: label values in the order of the metric's labels. */
@@ -14,7 +14,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Adds up by labels. Bounded, whatever the labels are. */
+/** Adds up by labels. Bounded for any labels. */
 export class Tally {
   readonly #values = new Map<string, { readonly labels: readonly string[]; value: number }>();
 

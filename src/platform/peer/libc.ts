@@ -1,5 +1,5 @@
-// The few system calls that Node has no name for, through koffi. It is native and optional: whoever uses this has a way
-// without it. Nothing here waits: sockets are non-blocking.
+// The few system calls that Node has no name for, through koffi. It is native and optional: every user of this file works without
+// it. Nothing here waits: sockets are non-blocking.
 import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { getSystemErrorName } from 'node:util';
@@ -19,7 +19,7 @@ const UCRED_BYTES = 12;
 /** sockaddr_un.sun_path, its closing NUL included. */
 const SUN_PATH_BYTES = 108;
 
-/** Who is at the other end of a connected unix socket, as the kernel says. */
+/** The process at the other end of a connected unix socket, as the kernel names it. */
 export interface Credentials {
   readonly uid: number;
   readonly gid: number;
@@ -42,7 +42,7 @@ export interface Libc {
   /** Takes the next connection that waits at a listening socket: its descriptor, which is the caller's to close. */
   accept(listening: number): Accepted;
   close(fd: number): void;
-  /** Connects to a path, reads who listens, and closes again. EAGAIN: its backlog is full. */
+  /** Connects to a path, reads the listener's credentials, and closes again. EAGAIN: its backlog is full. */
   listenerAt(path: string): Credentials | Failed;
   /** Sends one datagram to a path, or to an abstract name that begins with `@`. Undefined: sent. */
   sendDatagram(address: string, text: string): Failed | undefined;

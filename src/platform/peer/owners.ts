@@ -1,4 +1,4 @@
-// What can be seen of the processes and control groups that leases are bound to: /proc and the cgroup file system.
+// The visible state of the processes and control groups that leases are bound to: /proc and the cgroup file system.
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
@@ -7,28 +7,28 @@ import type { CgroupLife, ProcessLife } from '../../model/lease.js';
 import { lookAtProcess } from '../process/proc-stat.js';
 
 /** Where the kernel shows them. */
-interface Places {
+interface Mounts {
   /** proc(5). */
   readonly proc: string;
   /** Version 2 of control groups: mounted alone, or beside version 1. */
   readonly mounts: readonly string[];
 }
 
-const MACHINE: Places = { proc: '/proc', mounts: ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] };
+const MACHINE: Mounts = { proc: '/proc', mounts: ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] };
 /** Tells whether a group has processes. */
 const EVENTS = 'cgroup.events';
 /** Longer ones have no name for the kernel (path_resolution(7); the last byte is its end). */
 const LONGEST_PATH = 4095;
-/** What a look at a group says that is not there. */
+/** The errors of a look at a group that is not there. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
 
 /**
- * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws,
- * whatever a user has called its groups; the names of groups are bytes, one in each character (latin1).
+ * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws, even
+ * for odd names of groups; they are bytes, one in each character (latin1).
  *
- * @param places where the kernel shows processes and groups
+ * @param machine where the kernel shows processes and groups
  */
-export function ownersIn({ proc, mounts }: Places): OwnerPort {
+export function ownersIn({ proc, mounts }: Mounts): OwnerPort {
   const longest = LONGEST_PATH - Math.max(...mounts.map((mount) => mount.length)) - `/${EVENTS}`.length;
   const lifeOf = (group: string): CgroupLife | 'unseen' | undefined => {
     // Where its files have no path nobody sees it become empty; and nothing above the mount is a group.

@@ -1,4 +1,4 @@
-// Who is at the other end: the caller of a connection, and the process that listens on a plugin's socket.
+// The peers: the caller of a connection, and the process that listens on a plugin's socket.
 import { Socket, type Server } from 'node:net';
 import { mayListen, type Caller, type Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
@@ -6,10 +6,12 @@ import { descriptorOf } from '../process/descriptors.js';
 import { procStat } from '../process/proc-stat.js';
 import { loadLibc, type Credentials, type Libc } from './libc.js';
 
-/** Connections taken from the queue in one go: a millisecond. Four times as many are taken no faster, and keep everybody waiting. */
+/**
+ * Connections taken from the queue in one go: a millisecond. Four times as many are taken no faster, and keep everybody waiting.
+ */
 const TAKEN_AT_ONCE = 64;
 
-/** Whether a connection of these is to be closed, which nothing is known of but what the kernel says of its peer. */
+/** Whether a connection of these is to be closed, of which only the kernel's credentials of its peer are known. */
 export type IsTurnedAway = (uid: number | undefined, pid: number | undefined) => boolean;
 
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */
@@ -41,7 +43,7 @@ export class Peers {
     return { uid: found.uid, gid: found.gid, pid, startTime, source: 'peercred' };
   }
 
-  /** The uid alone of whoever opened an accepted connection: what is refused by it costs no look at a process. */
+  /** The uid alone of the peer of an accepted connection: a refusal by it costs no look at a process. */
   uidOf(socket: Socket): number | undefined {
     const fd = descriptorOf(socket);
     const found = fd === undefined ? undefined : this.#calls()?.peerOf(fd);
@@ -49,8 +51,9 @@ export class Peers {
   }
 
   /**
-   * Takes those that wait behind a connection that was turned away, many at once, and closes who is turned away, too;
-   * others go the usual way. libuv takes one in each turn of the loop: who connects faster would fill the queue for everybody.
+   * Takes the connections that wait behind a connection that was turned away, many at once, and closes those to be turned away,
+   * too; others go the usual way. libuv takes one in each turn of the loop: a process that connects faster would fill the queue
+   * for everybody.
    *
    * @param isTurnedAway told the uid and the pid, each undefined where it is not known; nobody looks at the process
    */
@@ -70,8 +73,8 @@ export class Peers {
   }
 
   /**
-   * The process that listens on exactly the socket that was pinned. EAGAIN: it listens, but accepts nobody; ECONNREFUSED:
-   * nobody listens. Without koffi: the owner of the socket file, whoever listens.
+   * The process that listens on exactly the socket that was pinned. EAGAIN: it listens, but accepts nobody; ECONNREFUSED: nobody
+   * listens. Without koffi: the owner of the socket file, in place of the listener.
    */
   listenerOf(socket: PinnedSocket): Listener {
     const libc = this.#calls();

@@ -1,4 +1,4 @@
-// Sockets of plugins on this machine, and calls to them: what the stages on the way of a registration ask of the outside.
+// Sockets of plugins on this machine, and calls to them: the outside of the stages on the way of a registration.
 import type { SocketPort } from '../../admission/ports.js';
 import type { Listener } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
@@ -29,7 +29,7 @@ export interface PluginSide {
   readonly nextTurn: () => Promise<void>;
 }
 
-/** Who listens on sockets, as the kernel says it where it can be asked. */
+/** The listeners on sockets, as the kernel names them where it can be asked. */
 export interface PeerQuestions {
   listenerOf(socket: PinnedSocket): Listener;
   /** Undefined where the kernel cannot be asked. */

@@ -1,6 +1,6 @@
-// Who counts as one user where room and time are shared. A user with a range in /etc/subuid (subuid(5), as useradd gives one)
-// can have processes of 65,536 uids: counted apart, each would have a share. Identity is never looked up here: who may do what
-// goes by the uid that the kernel says.
+// The uids that count as one user where room and time are shared. A user with a range in /etc/subuid (subuid(5), as useradd gives
+// one) can have processes of 65,536 uids: counted apart, each would have a share. Identity is never looked up here: permissions
+// go by the uid that the kernel names.
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isTrusted, type UserOf } from '../../model/ids.js';
@@ -56,7 +56,7 @@ export class Users {
     return range !== undefined && range.start <= uid ? range.user : uid;
   };
 
-  /** Reads the files again if they have changed. What cannot be read gives no ranges. */
+  /** Reads the files again if they have changed. A file that cannot be read gives no ranges. */
   readonly look = (): void => {
     const { subuid, passwd } = this.#files;
     const seen = `${lifeOf(subuid)} ${lifeOf(passwd)}`;
@@ -66,7 +66,7 @@ export class Users {
   };
 }
 
-/** Ranges of subuid(5); lines that are none are left out, and of overlapping ones the first has what both have. */
+/** Ranges of subuid(5); other lines are left out, and of overlapping ranges the first has the common part. */
 function rangesOf(text: string, uids: () => ReadonlyMap<string, number>, ownUid: number): readonly Range[] {
   const lines = text.split('\n').flatMap((line) => {
     const [, owner, start, count] = /^([^:]+):([0-9]{1,10}):([0-9]{1,10})$/.exec(line) ?? [];
@@ -104,7 +104,7 @@ function uidsOf(text: string): ReadonlyMap<string, number> {
   return uids;
 }
 
-/** What is another one when a file has changed. */
+/** A value that differs when a file has changed. */
 function lifeOf(file: string): string {
   const found = ifPossible(() => statSync(file, { bigint: true }));
   return found?.isFile() !== true ? '' : [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':');

@@ -11,7 +11,7 @@ export interface LifeEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** What a life is started with. */
+/** The parts of a life. */
 export interface BrokerChildParts {
   /** The program and the arguments before its command: node and the bundle. */
   readonly program: readonly string[];
@@ -64,7 +64,7 @@ export class BrokerChild {
     return this.#end;
   }
 
-  /** Orders faults, from now on. Its first order is what it begins with: no plugin is served before. */
+  /** Orders faults, from now on. The broker begins with its first order: no plugin is served before. */
   order(faults: readonly Fault[]): void {
     const order: FaultOrder = { faults };
     this.process.send(order, () => undefined);

@@ -1,6 +1,6 @@
-// Reads a bundle together with what V8 once made of it: a start does not compile again what every start compiles. The
-// cache is written by scripts/build-code-cache.mjs and only speeds things up: V8 refuses one of another version of Node,
-// other flags, and compiles then as if there were none. Of the source V8 only compares the length, so we compare the rest.
+// Reads a bundle together with V8's compiled form of it: a start does not compile again. The cache is written by
+// scripts/build-code-cache.mjs and only speeds things up: V8 refuses one of another version of Node, other flags, and compiles
+// then as if there were none. Of the source V8 only compares the length, so we compare the rest.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ export interface Bundle {
   readonly isFromCache: boolean;
   /** Runs it as `require` would. */
   run(): void;
-  /** The file of its cache with what V8 has compiled so far, for later starts. */
+  /** The file of its cache with V8's compiled code so far, for later starts. */
   cacheFile(): { readonly path: string; readonly bytes: Buffer };
 }
 

@@ -1,10 +1,10 @@
-// How many file descriptors are left. libuv answers EMFILE on accept by closing the connections that wait, and tells
-// nobody: whoever wants to know has to look before.
+// How many file descriptors are left. libuv answers EMFILE on accept by closing the connections that wait, and tells nobody: the
+// program has to look before.
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
 import { ifPossible } from '../../kernel/if-possible.js';
 
-/** What is kept for files, pins and connections to plugins when connections of others want everything. */
+/** Kept for files, pins and connections to plugins when connections of others want everything. */
 const RESERVE = 128;
 /** Small limits keep a part of them. */
 const RESERVED_PART = 1 / 4;
@@ -26,7 +26,7 @@ export class Descriptors {
   }
 }
 
-/** The descriptor of a connection, or of what listens. Node keeps it in an undocumented place; undefined once it is closed. */
+/** The descriptor of a connection, or of a listener. Node keeps it in an undocumented place; undefined once it is closed. */
 export function descriptorOf(socket: Socket | Server): number | undefined {
   const { _handle: handle } = socket as (Socket | Server) & { readonly _handle?: { readonly fd?: unknown } | null };
   const fd = handle?.fd;

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { StopBudgets } from '../../kernel/stop-budgets.js';
 import { nextTurn } from '../time/next-turn.js';
 
-/** What Node calls an operation on files that has begun and not ended. */
+/** Node's names of an operation on files that has begun and not ended. */
 const ON_FILES: ReadonlySet<string> = new Set(['FSReqCallback', 'FSReqPromise']);
 /** Turns of the loop in which operations that do end may end. */
 const TURNS = 20;
@@ -38,10 +38,10 @@ export async function end(code: number, wait: (ms: number) => Promise<void>, han
 }
 
 /**
- * Ends it when the time for a stop is over, whatever goes on then.
+ * Ends the process when the time for a stop is over, whatever goes on then.
  *
- * @param budgets says when, which may become later
- * @param overdue is to end the process
+ * @param budgets the time, which may become later
+ * @param overdue ends the process
  */
 export function endInTime(clock: Clock, budgets: Pick<StopBudgets, 'endMs'>, overdue: () => void): void {
   clock.alarm(budgets.endMs(), () => {

@@ -1,9 +1,9 @@
-// npx stands between a user and the program: a shell of npm's runs us, and who kills npx (`kill %1`) kills neither of them.
+// npx stands between a user and the program: a shell of npm's runs us, and killing npx (`kill %1`) kills neither of them.
 import { systemClock } from '../time/system-clock.js';
 import { procStat } from './proc-stat.js';
 
 const LOOK_EVERY_MS = 1_000;
-/** What npm calls itself: `npm exec plugin-broker …`, of which the system keeps fifteen bytes. */
+/** npm's own process title: `npm exec plugin-broker …`, of which the system keeps fifteen bytes. */
 const NPM = /^npm (exec|x)/;
 
 /** A process as its parents are looked for. */
@@ -13,7 +13,7 @@ interface Seen {
 }
 
 /**
- * What to watch of npx: our parent, or also its parent, where npx put a shell between.
+ * The processes of npx to watch: our parent, or also its parent, where npx put a shell between.
  *
  * @param parent our parent's process id
  * @param see a process, or undefined where there is none (or it may not be seen)

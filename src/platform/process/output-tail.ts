@@ -1,4 +1,4 @@
-// The last that a process wrote. A plugin may write without end: what is kept is bounded, and everything is read.
+// The end of a process's output. A plugin may write without end: a bounded part is kept, and everything is read.
 
 /** Bytes that are kept. */
 const KEPT = 64 * 1024;
@@ -9,7 +9,7 @@ export class OutputTail {
   #kept = 0;
   #total = 0;
 
-  /** Takes what was written. */
+  /** Takes output. */
   take(chunk: Buffer): void {
     this.#total += chunk.length;
     this.#chunks.push(chunk);
@@ -23,7 +23,7 @@ export class OutputTail {
     return this.#total;
   }
 
-  /** The end of what was written, as text; says how much is left out. */
+  /** The end of the output, as text; says how much is left out. */
   text(): string {
     const kept = Buffer.concat(this.#chunks);
     const tail = kept.subarray(Math.max(0, kept.length - KEPT)).toString('utf8');
@@ -42,7 +42,7 @@ export class OutputTail {
     return panicIn(lines) ?? lines.findLast((line) => line !== '') ?? '';
   }
 
-  /** The message of a crash in what was written after so many bytes, as far as it is kept; undefined where there is none. */
+  /** The message of a crash in the output after so many bytes, as far as it is kept; undefined where there is none. */
   crashSince(total: number): string | undefined {
     const written = Buffer.from(this.text());
     const fresh = written.subarray(Math.max(0, written.length - (this.#total - total))).toString('utf8');
@@ -53,7 +53,7 @@ export class OutputTail {
   }
 }
 
-/** What Go's runtime writes before the stacks of its goroutines, and what Python writes before its own. */
+/** The lines that Go's runtime writes before the stacks of its goroutines, and Python before its own. */
 const GO_PANIC = /^(panic: |fatal error: )/;
 const GO_STACK = /^goroutine \d+ /;
 const PYTHON_TRACE = 'Traceback (most recent call last):';

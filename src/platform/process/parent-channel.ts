@@ -2,14 +2,14 @@
 
 /** Messages both ways, as JSON. */
 export interface ParentChannel {
-  /** Never throws; what cannot be sent any more is dropped. */
+  /** Never throws; a message that cannot be sent any more is dropped. */
   send(message: object): void;
   /** Hands over each message from now on. Resolves when the first one was handed over. */
   listen(onMessage: (message: unknown) => void): Promise<void>;
 }
 
 /**
- * The line to our parent. When the parent is gone this process gets a SIGTERM, as from anybody who wants it to stop.
+ * The line to our parent. When the parent is gone this process gets a SIGTERM, as for an ordinary stop.
  *
  * @throws Error when there is no such line
  */

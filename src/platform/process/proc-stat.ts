@@ -1,15 +1,15 @@
-// What the system says of a process in /proc/PID/stat (proc_pid_stat(5)).
+// A process as the system shows it in /proc/PID/stat (proc_pid_stat(5)).
 import { readFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 
-/** What reading a file of a process says that is not there any more: before it is opened, and after. */
+/** The errors of reading a file of a process that is not there any more: before it is opened, and after. */
 const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ESRCH']);
 /** States of a process that has ended and was not waited for, or is being removed. */
 const ENDED: ReadonlySet<string> = new Set(['Z', 'X', 'x']);
 
 /** A process, as it was when it was looked at. */
 export interface ProcStat {
-  /** The first fifteen bytes of what it calls itself. */
+  /** The first fifteen bytes of its own name. */
   readonly name: string;
   /** All its threads have ended, and nobody has waited for it yet. */
   readonly hasEnded: boolean;
@@ -33,7 +33,7 @@ export function procUid(pid: number): number | undefined {
 }
 
 /**
- * Looks at a process, for whom it matters whether there is none or only no look at it: no descriptor is left, or it is hidden.
+ * Looks at a process, for callers that must tell a missing process from a failed look: no descriptor is left, or it is hidden.
  * Never throws.
  *
  * @param proc where proc(5) is mounted

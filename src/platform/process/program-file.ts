@@ -1,4 +1,4 @@
-// Where the program is, for those who start it as a process.
+// The program's file, for callers that start it as a process.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

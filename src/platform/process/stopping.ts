@@ -1,22 +1,22 @@
-// The way out of `serve`: who may ask for it, and how long it may take.
+// The way out of `serve`: which callers may ask for it, and how long it may take.
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { StopBudgets } from '../../kernel/stop-budgets.js';
 import type { InstanceLock } from '../store/instance-lock.js';
 import { endInTime } from './ending.js';
 
-/** Whatever is let go of at the end is given this long, milliseconds: its disk may hang. */
+/** Each release at the end is given this long, milliseconds: its disk may hang. */
 export const LET_GO_MS = 300;
 /** Calls of operators that are under way at the very end are given this long. */
 const LAST_ANSWERS_MS = 1000;
 /** A successor that waits is answered for until it answers itself, at most this long. */
 const LINGER_MS = 10_000;
 
-/** What is stopped. Daemon (daemon/daemon) is. */
+/** The part that is stopped: Daemon (daemon/daemon). */
 export interface Stoppable {
   readonly standing: { view(): { readonly phase: string } };
   readonly store: { readonly isWriting: boolean };
-  /** @throws Error what did not end */
+  /** @throws Error naming the parts that did not end */
   stop(why: string, budgets: StopBudgets): Promise<void>;
   readonly broker: {
     /** Goes on answering operators, as things were, until a successor does. Never rejects. */
@@ -26,13 +26,13 @@ export interface Stoppable {
   };
 }
 
-/** What it needs. */
+/** The ports of stopping. */
 export interface StoppingPorts {
   readonly clock: Clock;
   readonly log: Log;
   /** Ours. */
   readonly pid: number;
-  /** Ends the process, with what the log has. */
+  /** Ends the process, with the lines of the log. */
   readonly endNow: () => void;
 }
 
@@ -64,7 +64,7 @@ export class Stopping {
     return this.#begun.signal;
   }
 
-  /** Who we are, for those who ask the lock. Whoever asks while we stop waits for us. */
+  /** This process, for others that ask the lock. A successor that asks while we stop waits for us. */
   holder(): { readonly pid: number; readonly phase: string } {
     if (this.signal.aborted) this.#isAwaited = true;
     return { pid: this.#ports.pid, phase: this.#daemon.standing.view().phase };

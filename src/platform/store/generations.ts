@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { FilePort, OpenDirectory, OpenFile } from '../../checkpoint/file-port.js';
 import { syncNames } from './write-whole.js';
 
-/** Damaged files kept beside it, for whoever wants to know what happened. */
+/** Damaged files kept beside it, for an operator that wants to know what happened. */
 const MAX_ASIDE = 5;
 
 /** What the next generation needs whatever it holds; undefined where it could not be had. */
@@ -46,8 +46,8 @@ export class Generations {
   }
 
   /**
-   * Begins what the next `replace` does whatever its bytes are, while they are not known yet. Nothing, while one is under
-   * way or when it was done already. What cannot be done is done by `replace`, which says what is wrong. Never rejects.
+   * Prepares the next `replace`, while its bytes are not known yet. Does nothing while one is under way or when it was done
+   * already. A step that fails here is done by `replace`, which reports the problem. Never rejects.
    */
   async prepare(): Promise<void> {
     if (this.#prepared !== undefined || this.#isReplacing) return;
@@ -74,7 +74,7 @@ export class Generations {
       await this.#replace(bytes, prepared);
     } catch (failure) {
       if (!isMissing(failure)) throw failure;
-      // The folder is gone, or what was made in it.
+      // The folder is gone, or the file made in it.
       await this.#files.makeDirectory(this.#folder);
       await syncNames(this.#files, path.dirname(this.#folder));
       await this.#replace(bytes, undefined);
@@ -94,7 +94,7 @@ export class Generations {
       await this.#files.rename(this.#fresh, this.current);
       await directory.sync();
     } catch (failure) {
-      // What could be written may be what fills the disk.
+      // The part that was written may be filling the disk.
       await this.#files.remove(this.#fresh).catch(() => undefined);
       throw failure;
     } finally {

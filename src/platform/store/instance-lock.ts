@@ -1,5 +1,5 @@
-// One broker per root: the lock is a unix socket in `state/` on which its holder listens, so that it is free the moment
-// the holder is dead, however it died, and can say who it is while it lives.
+// One broker per root: the lock is a unix socket in `state/` on which its holder listens, so that it is free the moment the
+// holder is dead, however it died, and can name its holder while it lives.
 import { mkdir, unlink } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
@@ -27,7 +27,7 @@ const DISK_IN_ALL_MS = 3000;
 export interface LockRequest {
   /** How long a holder that is stopping is waited for. */
   readonly waitMs: number;
-  /** Ask a holder to stop, whatever its phase. */
+  /** Ask a holder to stop, in any phase. */
   readonly takeover: boolean;
   /**
    * How long a holder is waited for in all that has answered us when we asked it to stop: it goes, and nobody would be
@@ -36,24 +36,24 @@ export interface LockRequest {
   readonly askedMs?: number;
 }
 
-/** What the lock needs. */
+/** The ports of the lock. */
 export interface LockPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Who we are, for others who ask. */
+  /** This process, for others that ask. */
   readonly holder: () => Holder;
   /** A successor asks us to stop; may be called more than once. */
   readonly onTakeover: () => void;
-  /** Somebody who is about to go is waited for; said once, and once more when it is for longer, as one sentence for the operator. */
+  /** A holder that is about to go is waited for: a sentence for the operator, and another one when it takes longer. */
   readonly onWait: (message: string) => void;
 }
 
-/** What came of asking for the lock. */
+/** The result of asking for the lock. */
 export type LockOutcome =
   | { readonly kind: 'held'; readonly lock: InstanceLock }
   /** Somebody else has it: one sentence for the operator. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** There can be no lock (read-only disk, no permission), so there is nobody who holds it either. */
+  /** There can be no lock (read-only disk, no permission), so there is no holder either. */
   | { readonly kind: 'unavailable'; readonly reason: string };
 
 /** The lock while we hold it. */
@@ -65,7 +65,7 @@ export interface InstanceLock {
    * @throws Error of the disk
    */
   look(): Promise<boolean>;
-  /** Gives it up; whoever waits for it gets it at once. Must not be called while a write hangs. Idempotent. */
+  /** Gives it up; a waiting process gets it at once. Must not be called while a write hangs. Idempotent. */
   release(): Promise<void>;
 }
 
@@ -101,7 +101,7 @@ export async function acquireInstanceLock(
   }
 }
 
-/** What the system said, without the name that was tried: that is another one each time, and a condition is told once. */
+/** The system's message, without the name that was tried: that is another one each time, and a condition is told once. */
 function problemOf({ errno, message }: NodeJS.ErrnoException): string {
   const known = errno === undefined ? undefined : getSystemErrorMap().get(errno);
   return known === undefined ? message : known.join(': ');
@@ -233,13 +233,13 @@ class Attempt {
       server.close();
       return undefined;
     }
-    // Inside the gate: outside it might remove what another starter is about to need.
+    // Inside the gate: outside it might remove a file that another starter is about to need.
     await sweep(this.#lock).catch(() => undefined);
     return { server, connections, own };
   }
 }
 
-/** A name that was taken, and who answers there. */
+/** A name that was taken, and its holder. */
 interface Held {
   readonly server: net.Server;
   readonly connections: ReadonlySet<net.Socket>;

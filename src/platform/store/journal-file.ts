@@ -5,7 +5,7 @@ import type { JournalFile } from '../../journal/ports.js';
 import { syncNames, writeWhole } from './write-whole.js';
 
 /**
- * Events in `file`. Opened for each append: whoever removes the file or its folder gets a new one.
+ * Events in `file`. Opened for each append: when the file or its folder is removed, a new one is made.
  *
  * @param files operations on the disk, one at a time
  */

@@ -13,7 +13,7 @@ export class LateLock implements InstanceLock {
   #trying: Promise<boolean> | undefined;
 
   /**
-   * @param outcome what came of asking at the start
+   * @param outcome the result at the start
    * @param tell told now and when it changes: why there is no lock, as one sentence; undefined when it is held
    */
   constructor(folder: string, ports: LockPorts, outcome: LockOutcome, tell: (why: string | undefined) => void) {

@@ -1,4 +1,4 @@
-// The lock's place in the file system: taken only when nobody has it, and given back only by whoever has it.
+// The lock's place in the file system: taken only when nobody has it, and given back only by its holder.
 import { randomBytes } from 'node:crypto';
 import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
 import net from 'node:net';
@@ -8,7 +8,10 @@ import { isOursOrRoots } from '../process/own-uid.js';
 
 /** Sockets on their way to become the lock. */
 const PRIVATE = '.lock-';
-/** A gate in which nobody listens is looked at again: a starter is in it for milliseconds, and each look takes one. A process that holds the name and does not listen is no starter. */
+/**
+ * A gate in which nobody listens is looked at again: a starter is in it for milliseconds, and each look takes one. A process that
+ * holds the name and does not listen is no starter.
+ */
 const GATE_LOOKS = 10;
 
 /** Listens on `path`, or rejects with the errno. */
@@ -68,7 +71,7 @@ async function removeDead(lock: string, dead: string, aside: string): Promise<bo
   return isDead;
 }
 
-/** Removes what starters that died on the way have left. */
+/** Removes the files of starters that died on the way. */
 export async function sweep(lock: string): Promise<void> {
   const folder = path.dirname(lock);
   for (const name of await readdir(folder)) {
@@ -77,8 +80,8 @@ export async function sweep(lock: string): Promise<void> {
 }
 
 /**
- * Removes what is no socket but has the name of the lock: nobody holds a root by it, and nothing of it is opened. A
- * directory, which may hold something, gets another name. Fine when there is nothing.
+ * Removes a file with the name of the lock that is no socket: it locks no root, and nothing of it is opened. A directory, which
+ * may hold something, gets another name. Fine when there is nothing.
  */
 export async function clearWay(lock: string): Promise<void> {
   try {
@@ -102,9 +105,9 @@ export async function lockId(file: string): Promise<string | undefined> {
 }
 
 /**
- * Lets one starter at a time look at the lock and take it. The gate is an abstract socket name, which the kernel frees
- * when its process ends; it spans a network namespace, and any user may take the name. Where it cannot be had, because it
- * cannot be made or somebody sits on it who could not take the lock, `work` is done without it.
+ * Lets one starter at a time look at the lock and take it. The gate is an abstract socket name, which the kernel frees when its
+ * process ends; it spans a network namespace, and any user may take the name. Where it cannot be had, because it cannot be made
+ * or a user that could not take the lock holds it, `work` is done without it.
  *
  * @returns undefined when another starter is in the gate
  */
@@ -130,7 +133,10 @@ export async function throughGate<T>(lock: string, work: () => Promise<T>): Prom
   }
 }
 
-/** Who has the gate: root and our own user are the only ones that can reach the lock. Nobody: it has left, or never listened. */
+/**
+ * The holder of the gate: root and our own user are the only ones that can reach the lock. Nobody: it has left, or never
+ * listened.
+ */
 function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
   return new Promise((resolve) => {
     const socket = net.connect(gate);
@@ -139,7 +145,7 @@ function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
       socket.destroy();
       resolve(uid === undefined || isOursOrRoots(uid) ? 'starter' : 'stranger');
     });
-    // Ours take whoever connects, so that a full queue is a stranger's.
+    // Our gates take every connection, so that a full queue is another user's.
     socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));
   });
 }

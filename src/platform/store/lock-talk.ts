@@ -1,19 +1,19 @@
-// What two brokers on one root say to each other over the lock: who are you, and would you stop.
+// The talk of two brokers of one root over the lock: the holder names itself, and is asked to stop.
 import net from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
 import { nextTurns } from '../time/next-turn.js';
 
-/** `ask`: who holds the lock. `stop`: the same, and please give it up. */
+/** `ask`: the holder's name. `stop`: the same, and please give the lock up. */
 export type Question = 'ask' | 'stop';
 
-/** Who holds the lock. */
+/** The holder of the lock. */
 export interface Holder {
   readonly pid: number;
   /** restoring, ready, degraded or stopping. */
   readonly phase: string;
 }
 
-/** What came of a question. */
+/** The result of a question. */
 export type Reply =
   | { readonly kind: 'holder'; readonly holder: Holder; readonly gone: Promise<void>; readonly hangUp: () => void }
   /** Somebody listens but says nothing: stopped, hanging, or overrun. */
@@ -31,7 +31,7 @@ const MAX_CALLERS = 16;
 const LINE_MS = 15_000;
 
 /**
- * Asks whoever listens on a lock. Rejects when the lock cannot be looked at at all (EACCES).
+ * Asks the listener on a lock. Rejects when the lock cannot be looked at at all (EACCES).
  *
  * @param answerMs milliseconds for its answer
  * @param signal ends the asking, which is `silent` then
@@ -99,7 +99,7 @@ export function answering(holder: () => Holder, onStop: () => void, clock: Clock
       const question = heard.slice(0, end);
       heard = '';
       if (question !== 'stop' && question !== 'ask') socket.destroy();
-      // What waited while this process was stopped may be of a successor that gave up long ago: its end is read next.
+      // A question that waited while this process was stopped may be of a successor that gave up long ago: its end is read next.
       void nextTurns(TURNS_TO_SEE_AN_END).then(() => {
         if (socket.destroyed || socket.readableEnded) return;
         if (question === 'stop') onStop();

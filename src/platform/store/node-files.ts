@@ -1,4 +1,5 @@
-// Files of the machine: regular ones only, whatever has their names. Callback functions of node:fs: one operation of ours is one after the other in libuv's pool.
+// Files of the machine: regular ones only; other files of such names are refused. Callback functions of node:fs: one operation of
+// ours is one after the other in libuv's pool.
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
@@ -13,7 +14,7 @@ const SMALL_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
 
-/** The real files. Holds nothing open but what it gave out. */
+/** The real files. Holds nothing open but the files it returned. */
 export const nodeFiles: FilePort = {
   makeDirectory: async (path) => {
     try {
@@ -148,7 +149,7 @@ async function sizeOf(fd: number, path: string): Promise<number> {
   throw Object.assign(new Error(`EFTYPE: ${path} is not a regular file`), { code: 'EFTYPE' });
 }
 
-/** Closes what is no regular file. @throws EFTYPE */
+/** Closes a file that is not regular. @throws EFTYPE */
 async function onlyFiles(fd: number, path: string): Promise<void> {
   try {
     await sizeOf(fd, path);

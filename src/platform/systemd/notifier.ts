@@ -1,4 +1,4 @@
-// Tells systemd how we are (sd_notify(3)): ready, what we do, still alive, stopping. Node has no unix datagrams: koffi
+// Tells systemd our state (sd_notify(3)): ready, busy with which step, still alive, stopping. Node has no unix datagrams: koffi
 // sends them, else the program systemd-notify, else nobody does and one warning says so.
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
@@ -11,7 +11,7 @@ const LONGEST_STATUS = 512;
 /** The program may take this long. */
 const PROGRAM_TIMEOUT_MS = 5000;
 
-/** What systemd is told. Nothing here throws or waits; without systemd nothing happens. */
+/** The notifications to systemd. Nothing here throws or waits; without systemd nothing happens. */
 export interface Notifier {
   /** Serving. Starts the watchdog's beat where systemd asks for one. */
   ready(status: string): void;
@@ -23,7 +23,7 @@ export interface Notifier {
   close(): void;
 }
 
-/** What a notifier needs. */
+/** The ports of a notifier. */
 export interface NotifierParts {
   readonly env: NodeJS.ProcessEnv;
   readonly pid: number;
@@ -127,7 +127,7 @@ function statusLine(text: string): string {
   return `STATUS=${cleanText(text, LONGEST_STATUS)}`;
 }
 
-/** Tells systemd each phase once, and what is degraded. */
+/** Tells systemd each phase once, and the degraded parts. */
 export function tellSystemd(notifier: Notifier): (view: BrokerView) => void {
   let isReady = false;
   let said = '';

@@ -1,8 +1,8 @@
-// Work that nobody waits for in a hurry, done so that whoever does hardly notices.
+// Long work in short slices, so that calls in between hardly notice it.
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 
-/** How long it has the loop at a time, milliseconds: well below what a call takes. */
+/** How long it has the loop at a time, milliseconds: well below the duration of a call. */
 const SLICE_MS = 0.25;
 /** A turn of the loop in which nobody else does anything is shorter than this, milliseconds. */
 const IDLE_TURN_MS = 0.1;
@@ -12,7 +12,7 @@ const REST_MS = 2;
 /**
  * Makes a function that long work calls at each small step.
  *
- * @returns undefined where the work may go on, or what it has to wait for
+ * @returns undefined where the work may go on, or a promise that it has to wait for
  */
 export function slices(): () => Promise<void> | undefined {
   let began = performance.now();

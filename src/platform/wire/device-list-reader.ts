@@ -46,7 +46,7 @@ export class DeviceListReader {
     return this.#walk.readSlice();
   }
 
-  /** What was read. The last entry of a repeated id counts. */
+  /** The figures read. The last entry of a repeated id counts. */
   summary(): ListSummary {
     return { devices: this.#ids.size, healthy: this.#healthy, duplicates: this.#duplicates };
   }
@@ -87,7 +87,7 @@ export class DeviceMaker {
     return this.#walk.readSlice();
   }
 
-  /** What was read. */
+  /** The devices read. */
   devices(): Device[] {
     return [...this.#devices.values()];
   }

@@ -10,13 +10,13 @@ const HASH_SLICE_BYTES = 512 * 1024;
 
 /** How to share the event loop while a long list is read. */
 export interface Slicing {
-  /** Resolves after whatever else waits had its turn (setImmediate). Not called for short lists. */
+  /** Resolves after all other waiting work had its turn (setImmediate). Not called for short lists. */
   readonly yieldTurn: () => Promise<void>;
   /** When it aborts, the work is dropped and the promise rejects with its reason. */
   readonly signal: AbortSignal;
 }
 
-/** What a list comes to, or why it was refused: one sentence for LIST_TOO_LARGE (`tooLarge`) or REQUEST_INVALID. */
+/** The result of a list, or why it was refused: one sentence for LIST_TOO_LARGE (`tooLarge`) or REQUEST_INVALID. */
 export type DecodedList =
   | { readonly ok: true; readonly summary: ListSummary }
   | { readonly ok: false; readonly tooLarge: boolean; readonly message: string };

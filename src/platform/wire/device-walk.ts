@@ -29,7 +29,7 @@ export interface DeviceEntry {
   readonly healthStart: number;
   readonly healthEnd: number;
   readonly isHealthy: boolean;
-  /** Its NUMA nodes are the first `nodeCount`; what follows is left from entries before. */
+  /** Its NUMA nodes are the first `nodeCount`; the rest is left from entries before. */
   readonly nodes: readonly number[];
   readonly nodeCount: number;
 }
@@ -67,7 +67,7 @@ export class DeviceWalk implements DeviceEntry {
     const reader = this.#reader;
     const until = Math.min(reader.end, reader.pos + SLICE_BYTES);
     const last = this.#entries + SLICE_DEVICES;
-    // What is not known is stepped over in no time: of two bytes each, it would make slices of nothing.
+    // Unknown fields are stepped over in no time: of two bytes each, they would make slices of nothing.
     while (this.#entries < last && reader.pos < until) {
       const tag = reader.tag('the list');
       if (tag === DEVICE) this.#readDevice();

@@ -9,7 +9,7 @@ import type { Writer } from './writer.js';
 export interface FieldPlan {
   readonly key: string;
   readonly number: number;
-  /** What the field is when it was not sent. */
+  /** The value of the field when it was not sent. */
   absent(): unknown;
   write(writer: Writer, value: unknown): void;
   /** Whether a value framed like this is one of the field; others are skipped like unknown fields. */

@@ -3,9 +3,9 @@ import { randomFillSync } from 'node:crypto';
 
 /** Longest id that can be indexed, in bytes. */
 export const MAX_ID_BYTES = 256;
-/** What `put` returns for an id that is new. */
+/** The result of `put` for an id that is new. */
 export const NEW = -1;
-/** What is kept of an id: whether its last entry is healthy, and whether it has more entries than one. */
+/** The notes of an id: whether its last entry is healthy, and whether it has more entries than one. */
 export const NOTES = { HEALTHY: 1, REPEATED: 2 } as const;
 
 /** Several small tables, because growing one of hundreds of thousands of ids takes too long at once. A power of two. */

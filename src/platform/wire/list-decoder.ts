@@ -6,7 +6,7 @@ import { decodeDeviceList, hashDeviceList } from './device-list.js';
 import { DeviceListReader, DeviceMaker, readDevices } from './device-list-reader.js';
 import { WireError } from './wire-error.js';
 
-/** Devices that one part has: what is made of each takes some microseconds. */
+/** Devices that one part has: each takes some microseconds. */
 const PART = 512;
 
 /** Checks, sums up and names one list, giving way to others while it is long. */
@@ -17,7 +17,10 @@ export const decodeList: ListDecoder = async (raw, maxDevices, signal) => {
   return { ok: false, code: read.tooLarge ? 'LIST_TOO_LARGE' : 'REQUEST_INVALID', sentence: read.message };
 };
 
-/** Healthy devices of a list that was accepted once, giving way to others while it is long; 0 when this version reads it otherwise. */
+/**
+ * Healthy devices of a list that was accepted once, giving way to others while it is long; 0 when this version reads it
+ * otherwise.
+ */
 export async function countHealthy(raw: Buffer): Promise<number> {
   const reader = new DeviceListReader(raw, Infinity);
   try {

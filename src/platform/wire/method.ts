@@ -2,7 +2,7 @@
 import type { MethodDefinition } from '@grpc/grpc-js';
 import type { Decoded, Fields, Given, MessageType } from './table.js';
 
-/** One method: what a client gives and gets. A server gets and gives the other halves of the same types. */
+/** One method: the types of a client's request and answer. A server has the other halves of the same types. */
 export type WireMethod<Q extends Fields, A extends Fields> = Omit<
   MethodDefinition<Given<Q>, Given<A>>,
   'requestDeserialize' | 'responseDeserialize'

@@ -17,7 +17,9 @@ export class Reader {
   /** The halves of the last varint, each an unsigned 32-bit number. */
   low = 0;
   high = 0;
-  /** How many fields and packed numbers it may still have, at all levels and known or not: each costs far more than its two bytes. */
+  /**
+   * How many fields and packed numbers it may still have, at all levels and known or not: each costs far more than its two bytes.
+   */
   valuesLeft = Infinity;
 
   constructor(bytes: Buffer, pos = 0, end = bytes.length) {

@@ -25,7 +25,7 @@ export function encodeRetryInfo(code: number, text: string, retryMs: number): Bu
 }
 
 /**
- * What a status says about coming back.
+ * The delay that a status names.
  *
  * @returns milliseconds, or undefined when the details hold no RetryInfo
  * @throws WireError when the bytes are no google.rpc.Status

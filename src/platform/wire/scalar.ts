@@ -9,7 +9,7 @@ const TWO_32 = 4_294_967_296;
 /** How one kind of value goes over the wire. `where` names message and field for the error. */
 export interface ScalarCodec {
   readonly framing: number;
-  /** What an absent field means; not sent. */
+  /** The meaning of an absent field; not sent. */
   zero(): unknown;
   isZero(value: unknown): boolean;
   write(writer: Writer, value: unknown, where: string): void;

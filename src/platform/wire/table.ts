@@ -9,12 +9,12 @@ import type { Writer } from './writer.js';
  */
 export type Scalar = 'string' | 'bytes' | 'bool' | 'int32' | 'int64' | 'bigint' | 'uint32' | 'uint64' | 'enum';
 
-/** What a field holds: a scalar or another message. */
+/** The element of a field: a scalar or another message. */
 export type Element = Scalar | MessageType<Fields>;
 
 /**
- * One field: its number and what it holds. A plain message field, and an `optional` scalar, is undefined when absent; a
- * plain scalar is its zero. The keys of a `map` are text.
+ * One field: its number and its element. A plain message field, and an `optional` scalar, is undefined when absent; a plain
+ * scalar is its zero. The keys of a `map` are text.
  */
 export type Field =
   | readonly [number: number, element: Element]
@@ -51,13 +51,13 @@ type FieldValue<F> = F extends readonly [number, 'repeated', infer E]
           : ValueOf<E> | undefined
         : never;
 
-/** What decoding gives: every field is there. */
+/** The result of decoding: every field is there. */
 export type Decoded<F extends Fields> = { readonly [K in keyof F]: FieldValue<F[K]> };
 
-/** What an element may be built from; a nested message may leave out fields too. */
+/** The input of an element; a nested message may leave out fields too. */
 type GivenElement<E> = E extends MessageType<infer F> ? Given<F> : E extends 'bytes' ? Uint8Array : ValueOf<E>;
 
-/** What a field may be built from. */
+/** The input of a field. */
 type GivenField<F> = F extends readonly [number, 'repeated', infer E]
   ? readonly GivenElement<E>[]
   : F extends readonly [number, 'map', infer E]
@@ -68,7 +68,7 @@ type GivenField<F> = F extends readonly [number, 'repeated', infer E]
         ? GivenElement<E>
         : never;
 
-/** What encoding takes: a field that is left out, or undefined, is not sent. */
+/** The input of encoding: a field that is left out, or undefined, is not sent. */
 export type Given<F extends Fields> = { readonly [K in keyof F]?: GivenField<F[K]> | undefined };
 
 /** A message: its table, and its way to and from bytes. */
@@ -84,7 +84,7 @@ export interface MessageType<F extends Fields> {
    * @throws WireError when the bytes are no such message
    */
   decode(bytes: Uint8Array, most?: number): Decoded<F>;
-  /** Writes the fields in front of what `writer` holds; for messages inside messages. */
+  /** Writes the fields in front of the bytes in `writer`; for messages inside messages. */
   write(writer: Writer, value: Given<F>): void;
   /** Reads up to the end that `reader` has; fields of `before`, an earlier part of the same message, are kept. */
   read(reader: Reader, before: Decoded<F> | undefined): Decoded<F>;
@@ -92,5 +92,5 @@ export interface MessageType<F extends Fields> {
 
 /** The decoded value of a message: `ValueOfMessage<typeof RegisterRequest>`. */
 export type Message<M> = M extends MessageType<infer F> ? Decoded<F> : never;
-/** What a message may be built from. */
+/** The input of a message. */
 export type GivenMessage<M> = M extends MessageType<infer F> ? Given<F> : never;

@@ -1,4 +1,4 @@
-// What is wrong with bytes that came over the wire.
+// The problems of bytes that came over the wire.
 
 /** Bytes that are no valid message, or a value that no message can carry. The sentence names message and field. */
 export class WireError extends Error {

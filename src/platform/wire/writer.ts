@@ -11,7 +11,7 @@ export class Writer {
     return this.#bytes.length - this.#start;
   }
 
-  /** What has been written. */
+  /** The written bytes. */
   finish(): Buffer {
     return this.#bytes.subarray(this.#start);
   }

@@ -2,7 +2,7 @@
 import { lifeOptions, placeOptions, type DriverSimOptions } from '../driver-options.js';
 import { count, type SimOption } from '../sim-option.js';
 
-/** What a simulated CSI driver is told; durations are milliseconds. */
+/** The options of a simulated CSI driver; durations are milliseconds. */
 export interface CsiSimOptions extends DriverSimOptions {
   /** The service socket; `<plugins>/<driver>/csi.sock` when it is not named. */
   readonly socket?: string;

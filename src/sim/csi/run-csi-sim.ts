@@ -1,4 +1,4 @@
-// `sim csi`: a CSI driver that does what its options say.
+// `sim csi`: a CSI driver that behaves as its options say.
 import path from 'node:path';
 import type { Server } from '@grpc/grpc-js';
 import { Faults } from '../device/faults.js';
@@ -8,10 +8,10 @@ import { attachRegistration, disturbed, type ServiceHooks } from '../registratio
 import type { CsiSimOptions } from './options.js';
 
 /**
- * Runs a simulated CSI driver until the signal aborts or it ends by itself. It tells what it does and sees on standard
+ * Runs a simulated CSI driver until the signal aborts or it ends by itself. It logs its actions and observations on standard
  * output, one JSON object a line.
  *
- * @returns the exit code: 0, the one it was told, or 1 when it gave up
+ * @returns the exit code: 0, the one of its options, or 1 when it gave up
  */
 export function runCsiSim(
   options: CsiSimOptions,
@@ -55,7 +55,7 @@ function attachCsi(server: Server, options: CsiSimOptions, hooks: ServiceHooks):
     maxVolumesPerNode: maxVolumes,
     ...(hasTopology ? { accessibleTopology: { segments: topology } } : {}),
   };
-  // VOLUME_ACCESSIBILITY_CONSTRAINTS is what a driver with topology says of itself.
+  // A driver with topology reports VOLUME_ACCESSIBILITY_CONSTRAINTS.
   const capabilities = hasTopology ? [{ service: { type: 2 } }] : [];
   server.addService(api['csi.v1.Identity'], {
     GetPluginInfo: disturbed('GetPluginInfo', hooks, () => ({ name: driver, vendorVersion })),

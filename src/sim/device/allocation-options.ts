@@ -1,9 +1,9 @@
-// What can be said to `sim device` about its answers to Allocate and GetPreferredAllocation.
+// The options of `sim device` about its answers to Allocate and GetPreferredAllocation.
 import type { SimOption } from '../sim-option.js';
 
 const ORDERS = ['first', 'last'] as const;
 
-/** What a container is told of one host path: where it is on the host, where the container sees it, and how. */
+/** One host path for a container: where it is on the host, where the container sees it, and how. */
 export interface HostPath {
   readonly hostPath: string;
   readonly containerPath: string;

@@ -1,5 +1,5 @@
-// What a simulated plugin says of devices that are given away, as plugins in the field do: it refuses ids that it does
-// not have, and answers with what a container needs to use the others.
+// A simulated plugin's answers about devices that are given away, as plugins in the field do: it refuses ids that it does not
+// have, and answers with the paths and variables that a container needs to use the others.
 import { status } from '@grpc/grpc-js';
 import type { AllocationOptions, HostPath, Pair } from './allocation-options.js';
 import { CallFault } from './faults.js';
@@ -27,7 +27,7 @@ export class Allocation {
     this.#has = has;
   }
 
-  /** GetPreferredAllocation: what must be included, filled up to the size from one end of what is on offer. */
+  /** GetPreferredAllocation: the ids that must be included, filled up to the size from one end of the offered ones. */
   preferred({ containerRequests = [] }: AllocationRequest): object {
     return {
       containerResponses: containerRequests.map(

@@ -1,6 +1,6 @@
 // The devices of a simulated plugin, and its lists as bytes: long lists are put together from parts that are encoded once.
 
-/** What a set is made of. */
+/** The options of a set. */
 export interface DeviceSetOptions {
   readonly devices: number;
   readonly idPrefix: string;

@@ -33,7 +33,7 @@ export class DeviceSim {
       onNotifyFalse: () => this.#life.notifiedFalse(),
     });
     this.#life = new PluginLife(habitsOf(options, api), this.#plugin, {
-      cue: (what) => log.say('cue', { what }),
+      registryEvent: (what) => log.say('cue', { what }),
       registered: ({ kind, ...facts }, ms) => log.say(kind, { resource: options.resource, ...facts, ms }),
       cannotServe: (socket, { message }) => log.say('cannot-serve', { socket, error: message }),
       hanging: () => log.say('hanging'),
@@ -87,6 +87,7 @@ function habitsOf(options: DeviceSimOptions, api: DevicePluginApi): Habits {
   const { requestSerialize } = api['v1beta1.Registration'].Register;
   return {
     ...options,
+    onRegistryEvent: options.onCue,
     kubeletSocket: options.kubeletSocket ?? path.join(dir, 'kubelet.sock'),
     directory: door === 'register' ? dir : registry,
     newName: socketNames(options),

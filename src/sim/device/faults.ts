@@ -13,7 +13,7 @@ const METHODS: readonly string[] = [
   'NotifyRegistrationStatus',
 ];
 
-/** What happens to a method: to its first calls, or to all. */
+/** The fault of a method: for its first calls, or for all. */
 export interface Fault {
   readonly method: string;
   readonly first: number;

@@ -1,5 +1,5 @@
-// Everything that can be said to `sim device`. The groups are: who it is, what it reports, how it registers, how it lives
-// with its registry, and how it misbehaves.
+// All options of `sim device`. The groups are: its identity, its reports, its registration, its life with its registry, and its
+// misbehaviour.
 import { SPEECHES, type Speech } from '../../device-plugin/plugin-server.js';
 import { WATCH_STYLES, type WatchStyle } from '../../device-plugin/registry-watch.js';
 import { count, duration, wordsOf, type SimOption } from '../sim-option.js';
@@ -8,10 +8,10 @@ import { parseFault, type Fault } from './faults.js';
 
 const DOORS = ['register', 'watcher'] as const;
 const ANSWERS = ['retry', 'exit', 'hang'] as const;
-const CUE_ACTS = ['register', 'restart', 'exit'] as const;
+const EVENT_ACTS = ['register', 'restart', 'exit'] as const;
 const LEAVES = ['clean', 'goodbye', 'abrupt'] as const;
 
-/** What a simulated device plugin is told; durations are milliseconds. */
+/** The options of a simulated device plugin; durations are milliseconds. */
 export interface DeviceSimOptions extends AllocationOptions {
   readonly resource: string;
   readonly door: (typeof DOORS)[number];
@@ -49,7 +49,7 @@ export interface DeviceSimOptions extends AllocationOptions {
 
   readonly watch: readonly WatchStyle[];
   readonly pollEvery: number;
-  readonly onCue: (typeof CUE_ACTS)[number];
+  readonly onCue: (typeof EVENT_ACTS)[number];
   readonly onRefused: (typeof ANSWERS)[number];
   readonly onNotifyFalse: (typeof ANSWERS)[number];
   readonly retry: number;
@@ -109,7 +109,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
     help: 'version to offer; at the watcher door several, with commas',
     default: 'v1beta1',
   },
-  { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint to name, whatever the socket is' },
+  { key: 'endpoint', flags: '--endpoint <text>', help: 'endpoint to name, independent of the socket' },
   { key: 'preStart', flags: '--pre-start', help: 'ask for PreStartContainer', default: false },
   { key: 'preferredAllocation', flags: '--preferred-allocation', help: 'offer GetPreferredAllocation', default: false },
   ...ALLOCATION_OPTIONS,
@@ -190,8 +190,8 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
 
   {
     key: 'watch',
-    flags: '--watch <cues>',
-    help: `what makes it register again, with commas: ${WATCH_STYLES.join(', ')}`,
+    flags: '--watch <events>',
+    help: `the events on which it registers again, with commas: ${WATCH_STYLES.join(', ')}`,
     parse: wordsOf(WATCH_STYLES),
     default: ['create', 'own-socket'],
   },
@@ -202,18 +202,24 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
     parse: duration,
     default: 1_000,
   },
-  { key: 'onCue', flags: '--on-cue <act>', help: 'what it does then', choices: CUE_ACTS, default: 'register' },
+  {
+    key: 'onCue',
+    flags: '--on-cue <act>',
+    help: 'its reaction to such an event',
+    choices: EVENT_ACTS,
+    default: 'register',
+  },
   {
     key: 'onRefused',
     flags: '--on-refused <act>',
-    help: 'what a refused Register does to it',
+    help: 'its reaction to a refused Register',
     choices: ANSWERS,
     default: 'retry',
   },
   {
     key: 'onNotifyFalse',
     flags: '--on-notify-false <act>',
-    help: 'what plugin_registered=false does to it',
+    help: 'its reaction to plugin_registered=false',
     choices: ANSWERS,
     default: 'retry',
   },
@@ -227,7 +233,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
   {
     key: 'secondWatch',
     flags: '--second-watch <act>',
-    help: 'what a second ListAndWatch does to it',
+    help: 'its reaction to a second ListAndWatch',
     choices: ['serve', 'crash'],
     default: 'serve',
   },
@@ -248,7 +254,7 @@ export const DEVICE_SIM_OPTIONS: readonly SimOption<keyof DeviceSimOptions>[] = 
     parse: parseFault,
     default: [],
   },
-  { key: 'speak', flags: '--speak <protocol>', help: 'what answers on the socket', choices: SPEECHES, default: 'grpc' },
+  { key: 'speak', flags: '--speak <protocol>', help: 'the protocol on the socket', choices: SPEECHES, default: 'grpc' },
   {
     key: 'crashEvery',
     flags: '--crash-every <duration>',

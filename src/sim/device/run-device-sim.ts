@@ -1,4 +1,4 @@
-// `sim device`: a device plugin that does what its options say.
+// `sim device`: a device plugin that behaves as its options say.
 import { spawn, type ChildProcess } from 'node:child_process';
 import path from 'node:path';
 import { SimLog } from '../sim-log.js';
@@ -12,7 +12,7 @@ const LIFE_MARK = 'PLUGIN_BROKER_SIM_LIFE';
 /** The exit code that a shell reports for a process that was killed. */
 const KILLED = 137;
 
-/** What the simulation needs of its process. */
+/** The simulation's ports to its process. */
 export interface SimProcess {
   /** Writes one line with its end. */
   readonly write: (line: string) => void;
@@ -39,10 +39,10 @@ function simProcess(): SimProcess {
 }
 
 /**
- * Runs a simulated device plugin until the signal aborts or it ends by itself. It tells what it does and sees on standard
+ * Runs a simulated device plugin until the signal aborts or it ends by itself. It logs its actions and observations on standard
  * output, one JSON object a line.
  *
- * @returns the exit code: 0, the one it was told, 1 when it gave up, 2 when it crashed
+ * @returns the exit code: 0, the one of its options, 1 when it gave up, 2 when it crashed
  */
 export async function runDeviceSim(
   options: DeviceSimOptions,

@@ -15,7 +15,7 @@ const GRACE_MS = 300;
 /** Device ids in one line of the log. */
 const MOST_IDS_TOLD = 64;
 
-/** Where the plugin reports what it sees. */
+/** The listeners of the plugin's observations. */
 export interface PluginHooks {
   readonly say: (event: string, facts?: SimFacts) => void;
   /** A second ListAndWatch came and `secondWatch` is crash. */

@@ -4,7 +4,7 @@ import { wordsOf, type SimOption } from '../sim-option.js';
 
 const SERVED = ['v1', 'v1beta1'] as const;
 
-/** What a simulated DRA driver is told; durations are milliseconds. */
+/** The options of a simulated DRA driver; durations are milliseconds. */
 export interface DraSimOptions extends DriverSimOptions {
   /** Names its sockets apart from those of another instance of the driver, as a rolling update does. */
   readonly instance?: string;

@@ -8,10 +8,10 @@ import { attachRegistration, disturbed, type ServiceHooks } from '../registratio
 import type { DraSimOptions } from './options.js';
 
 /**
- * Runs a simulated DRA driver until the signal aborts or it ends by itself. It tells what it does and sees on standard
+ * Runs a simulated DRA driver until the signal aborts or it ends by itself. It logs its actions and observations on standard
  * output, one JSON object a line.
  *
- * @returns the exit code: 0, the one it was told, or 1 when it gave up
+ * @returns the exit code: 0, the one of its options, or 1 when it gave up
  */
 export function runDraSim(
   options: DraSimOptions,

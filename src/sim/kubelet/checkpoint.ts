@@ -1,6 +1,5 @@
-// The kubelet's checkpoint of devices (kubernetes: pkg/kubelet/cm/devicemanager/checkpoint/checkpoint.go): the same
-// members, so that tools which read the file find what they look for. Its checksum is one of our own, of the text: a real
-// kubelet would not take it.
+// The kubelet's checkpoint of devices (kubernetes: pkg/kubelet/cm/devicemanager/checkpoint/checkpoint.go): the same members, so
+// that tools which read the file work with it. Its checksum is one of our own, of the text: a real kubelet would not take it.
 import { createHash } from 'node:crypto';
 // eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
@@ -18,7 +17,7 @@ interface Data {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Writes what the devices and pods are, durably, as the kubelet does after each list and each allocation. */
+/** Writes the devices and pods, durably, as the kubelet does after each list and each allocation. */
 export function writeCheckpoint(file: string, devices: DeviceManager): void {
   const { given, registered } = devices.snapshot();
   const data: Data = {

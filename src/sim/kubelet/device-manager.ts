@@ -1,7 +1,7 @@
-// What a kubelet knows of devices, and to whom it gave them. Pure. The rules are those of the kubelet's own device manager
-// (kubernetes: pkg/kubelet/cm/devicemanager/manager.go and pod_devices.go): healthy and unhealthy ids by resource, a set of
-// ids in use that is rebuilt from the pods now and then, and the order of checks before an allocation. Topology hints,
-// init containers and reuse between containers are not modelled.
+// A kubelet's record of devices, and of the pods that have them. Pure. The rules are those of the kubelet's own device manager
+// (kubernetes: pkg/kubelet/cm/devicemanager/manager.go and pod_devices.go): healthy and unhealthy ids by resource, a set of ids
+// in use that is rebuilt from the pods now and then, and the order of checks before an allocation. Topology hints, init
+// containers and reuse between containers are not modelled.
 
 /** One device of a list. */
 export interface ListedDevice {
@@ -9,7 +9,7 @@ export interface ListedDevice {
   readonly isHealthy: boolean;
 }
 
-/** What a container was given of one resource. */
+/** A container's devices of one resource. */
 export interface PodDevices {
   readonly podUid: string;
   readonly container: string;
@@ -19,13 +19,13 @@ export interface PodDevices {
   readonly answer: object;
 }
 
-/** What the node reports of one resource. */
+/** The node's report of one resource. */
 export interface NodeResource {
   readonly capacity: number;
   readonly allocatable: number;
 }
 
-/** Who wants how many of what. */
+/** A container's request: the resource and the number of devices. */
 export interface Want {
   readonly podUid: string;
   readonly container: string;
@@ -86,7 +86,7 @@ export class DeviceManager {
     this.#inUse = this.#rebuilt();
   }
 
-  /** What the node reports; what is gone for longer than the grace is forgotten (GetCapacity). */
+  /** The node's report; a resource gone for longer than the grace is forgotten (GetCapacity). */
   capacity(now: number, graceMs: number): Map<string, NodeResource> {
     const all = new Map<string, NodeResource>();
     for (const [resource, { healthy, unhealthy, stoppedAt }] of this.#known) {
@@ -96,7 +96,7 @@ export class DeviceManager {
     return all;
   }
 
-  /** Whether this is a resource of device plugins at all; what is not is simply not given. */
+  /** Whether this is a resource of device plugins at all; others are simply not given. */
   isDeviceResource(resource: string): boolean {
     return this.#known.has(resource) || this.#inUse.has(resource);
   }
@@ -148,13 +148,13 @@ export class DeviceManager {
     this.#given.set(keyOf(devices), devices);
   }
 
-  /** The plugin refused: what is in use is what pods have. */
+  /** The plugin refused: only devices of pods are in use. */
   unmark(): void {
     this.#inUse = this.#rebuilt();
   }
 
   /**
-   * Forgets what ended pods had and rebuilds what is in use (UpdateAllocatedDevices). It knows nothing of calls under way:
+   * Forgets the devices of ended pods and rebuilds the set in use (UpdateAllocatedDevices). It knows nothing of calls under way:
    * ids that are being asked for look free afterwards. Only when a pod has ended, as in the kubelet.
    */
   collect(activePods: ReadonlySet<string>): void {
@@ -164,7 +164,7 @@ export class DeviceManager {
     this.#inUse = this.#rebuilt();
   }
 
-  /** What a container has. */
+  /** A container's devices. */
   ofContainer(podUid: string, container: string): PodDevices[] {
     return [...this.#given.values()].filter((one) => one.podUid === podUid && one.container === container);
   }

@@ -17,7 +17,7 @@ import { servePodResources } from './pod-resources.js';
 import { Registry } from './registry.js';
 import { KUBELET_CHECKPOINT, wipe } from './wipe.js';
 
-/** From kubelet.sock to the first admission, in milliseconds: what was measured on a kubelet 1.26 with static pods. */
+/** From kubelet.sock to the first admission, in milliseconds, as measured on a kubelet 1.26 with static pods. */
 const FIRST_ADMISSION = { from: 25, to: 99 };
 
 /** A running kubelet. */
@@ -88,7 +88,7 @@ export class KubeletSim {
     void this.#reportStatus(signal);
   }
 
-  /** Does what a line of standard input asks for. A line that asks for nothing it knows is told about. */
+  /** Obeys a line of standard input. A line with an unknown command is reported. */
   obey(line: string): void {
     if (line.trim() === '') return;
     try {

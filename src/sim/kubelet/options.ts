@@ -2,7 +2,7 @@
 import { faultParser, type Fault } from '../device/faults.js';
 import { duration, type SimOption } from '../sim-option.js';
 
-/** What a simulated kubelet is told; durations are milliseconds, paths absolute. */
+/** The options of a simulated kubelet; durations are milliseconds, paths absolute. */
 export interface KubeletSimOptions {
   /** The device plugin directory: kubelet.sock, plugin sockets, the kubelet's own checkpoint. */
   readonly dir: string;
@@ -14,7 +14,7 @@ export interface KubeletSimOptions {
   readonly node?: string;
   /** The containers of the node file are gone, as after a reboot of the machine. */
   readonly reboot: boolean;
-  /** From kubelet.sock to the first admission; drawn from what was measured when it is not given. */
+  /** From kubelet.sock to the first admission; drawn from measured values when it is not given. */
   readonly admitAfter?: number;
   readonly startRetry: number;
   readonly statusEvery: number;
@@ -22,7 +22,7 @@ export interface KubeletSimOptions {
   readonly fault: readonly Fault[];
 }
 
-/** Ours that can be disturbed: what plugins and observers call. */
+/** The methods that can be disturbed: those that plugins and observers call. */
 const METHODS = ['Register', 'List', 'Get', 'GetAllocatableResources'] as const;
 
 /** The options in the order in which help shows them. The directories have no default: the caller knows the root. */

@@ -9,16 +9,16 @@ import type { ListedDevice } from './device-manager.js';
 
 const DIAL_MS = 10_000;
 const PRE_START_MS = 30_000;
-/** What Go's gRPC takes when nothing else is said: a longer list ends the stream. */
+/** The default limit of Go's gRPC: a longer list ends the stream. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
-/** What GetDevicePluginOptions answered. */
+/** The answer of GetDevicePluginOptions. */
 export interface ClientOptions {
   readonly preStartRequired: boolean;
   readonly getPreferredAllocationAvailable: boolean;
 }
 
-/** What one container was answered. */
+/** The answer for one container. */
 export interface ContainerAnswer {
   readonly envs?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
@@ -65,7 +65,7 @@ export class PluginClient {
     });
   }
 
-  /** What the plugin wants to be asked. */
+  /** The plugin's options. */
   options(): Promise<ClientOptions> {
     return this.#call<ClientOptions>('GetDevicePluginOptions', {});
   }

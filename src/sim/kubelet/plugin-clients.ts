@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly options: ClientOptions;
 }
 
-/** What the clients need. */
+/** The ports of the clients. */
 export interface PluginClientsPorts {
   readonly devices: DeviceManager;
   readonly now: () => number;
@@ -40,7 +40,7 @@ export class PluginClients {
   /**
    * Connects to a plugin and follows its lists. The answer does not wait for the first one.
    *
-   * @throws Error when it cannot be reached; whoever was the newest client is then none any more
+   * @throws Error when it cannot be reached; the newest client so far is then none any more
    */
   async connect(resource: string, socket: string, door: 'register' | 'registry'): Promise<void> {
     const client = new PluginClient(socket, this.#api);
@@ -61,7 +61,9 @@ export class PluginClients {
     void this.#follow(resource, client);
   }
 
-  /** The registry lost the entry under which a resource was registered: its newest client goes, whoever that is. */
+  /**
+   * The registry lost the entry under which a resource was registered: its newest client goes, even if that is another plugin's.
+   */
   deregister(resource: string): void {
     const newest = this.#newest.get(resource);
     if (newest !== undefined) this.#disconnect(resource, newest, 'its entry in the registry is gone');

@@ -9,7 +9,7 @@ import type { ContainerAnswer } from './plugin-client.js';
 import type { PluginClients } from './plugin-clients.js';
 import { nameOf, type Container, type NodePods, type Pod } from './pods.js';
 
-/** What the loop needs. */
+/** The ports of the loop. */
 export interface PodLoopPorts {
   readonly devices: DeviceManager;
   readonly clients: PluginClients;
@@ -69,7 +69,7 @@ export class PodLoop {
   async #allocateAll(pod: Pod, container: Container): Promise<void> {
     const { devices } = this.#ports;
     for (const [resource, count] of Object.entries(container.limits)) {
-      // What no plugin ever offered is no business of the device manager: the container starts without it.
+      // A resource that no plugin ever offered is no business of the device manager: the container starts without it.
       if (!devices.isDeviceResource(resource)) continue;
       devices.collect(this.#ports.pods.active());
       await this.#allocate(pod, container, resource, count);

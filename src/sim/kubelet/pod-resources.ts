@@ -1,5 +1,5 @@
 // The PodResources service of a kubelet (kubernetes: pkg/kubelet/apis/podresources/server_v1.go). List has an effect that its
-// callers do not expect: what is in use is rebuilt from the pods that have theirs, which forgets an Allocate under way.
+// callers do not expect: the set in use is rebuilt from the pods that have their devices, which forgets an Allocate under way.
 import path from 'node:path';
 import { mkdirSync } from 'node:fs';
 import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
@@ -9,7 +9,7 @@ import { loadServices } from '../protos.js';
 import type { DeviceManager } from './device-manager.js';
 import type { NodePods, Pod } from './pods.js';
 
-/** What the service answers from. */
+/** The sources of the service's answers. */
 export interface PodResourcesPorts {
   readonly directory: string;
   readonly devices: DeviceManager;

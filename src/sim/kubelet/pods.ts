@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
 
-/** One container: what it asks for, and whether it runs. */
+/** One container: its requests, and whether it runs. */
 export interface Container {
   readonly name: string;
   /** Count by resource. */
@@ -22,12 +22,12 @@ export interface Pod {
   readonly namespace: string;
   readonly name: string;
   readonly containers: readonly Container[];
-  /** Failed is final: whatever comes later, this pod never runs again. */
+  /** Failed is final: this pod never runs again. */
   phase: 'Pending' | 'Running' | 'Failed';
   message: string;
 }
 
-/** What can be asked of a simulated kubelet. */
+/** The commands of a simulated kubelet. */
 export type Command =
   | { readonly kind: 'create'; readonly pod: Pod }
   | { readonly kind: 'delete'; readonly pod: string }
@@ -38,11 +38,7 @@ export function nameOf({ namespace, name }: Pick<Pod, 'namespace' | 'name'>): st
   return `${namespace}/${name}`;
 }
 
-/**
- * Reads one line.
- *
- * @throws Error with a sentence that says what a line may be
- */
+/** Reads one line. @throws Error with a sentence about the allowed commands */
 export function parseCommand(line: string): Command {
   const given = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const { create, delete: gone, restart } = given;
@@ -113,7 +109,7 @@ export class NodePods {
     this.save();
   }
 
-  /** Writes what was changed in a pod. */
+  /** Writes the changes of a pod. */
   save(): void {
     writeFileSync(`${this.#file}.new`, JSON.stringify({ pods: this.all() }));
     renameSync(`${this.#file}.new`, this.#file);

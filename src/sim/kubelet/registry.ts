@@ -1,6 +1,6 @@
-// The other door of a kubelet: sockets in plugins_registry (kubernetes: pkg/kubelet/pluginmanager, pluginwatcher and
-// reconciler). It is looked at when the kubelet starts, before pods are admitted, and then once a second. An entry is known
-// by what stands in the directory: what a link leads to may change without anybody noticing.
+// The other door of a kubelet: sockets in plugins_registry (kubernetes: pkg/kubelet/pluginmanager, pluginwatcher and reconciler).
+// It is looked at when the kubelet starts, before pods are admitted, and then once a second. An entry is known by its own file in
+// the directory: the target of a link may change without anybody noticing.
 import { lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -59,7 +59,7 @@ export class Registry {
     for (const [file, identity] of found) {
       let entry = this.#entries.get(file);
       if (entry === undefined) {
-        // What is no socket when it appears is not looked at again.
+        // An entry that is no socket when it appears is not looked at again.
         const isSocket = statSync(file, { throwIfNoEntry: false })?.isSocket() === true;
         entry = { identity, isBusy: false, failures: 0, retryAt: isSocket ? 0 : Infinity };
         this.#entries.set(file, entry);

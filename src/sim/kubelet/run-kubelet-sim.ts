@@ -8,7 +8,7 @@ import type { KubeletSimOptions } from './options.js';
 const LINES_PER_SECOND = 2000;
 
 /**
- * Runs a simulated kubelet until the signal aborts. It tells what it does and sees on standard output, one JSON object a
+ * Runs a simulated kubelet until the signal aborts. It logs its actions and observations on standard output, one JSON object a
  * line, and takes pods on standard input (pods.ts).
  *
  * @returns the exit code: 0, or 1 when it could not start

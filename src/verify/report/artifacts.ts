@@ -1,9 +1,9 @@
-// What was seen of each scenario as files, for CI systems that keep them beside a job.
+// The observations of each scenario as files, for CI systems that keep them beside a job.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { logOf, type RunStory, type ScenarioStory } from './runs.js';
 
-/** Files of one scenario, relative to the directory of artifacts; their names say whose output they hold. */
+/** Files of one scenario, relative to the directory of artifacts; each is named after the process whose output it holds. */
 const LOGS = { plugin: 'plugin.log', second: 'second-instance.log', broker: 'broker.log' } as const;
 
 /**

@@ -24,12 +24,12 @@ const form = z.object({
   ),
 });
 
-/** What `--save` writes. */
+/** The file of `--save`. */
 export type Baseline = z.infer<typeof form>;
 
-/** What became of a run, compared with a baseline: one sentence each. */
+/** The changes of a run against a baseline: one sentence each. */
 export interface Comparison {
-  /** What passed or was skipped and fails now, or was judged and is not any more because the plugin is worse. */
+  /** Scenarios that passed or were skipped and fail now, or were judged and are not any more because the plugin is worse. */
   readonly regressions: readonly string[];
   readonly repairs: readonly string[];
   /** Scenarios of which the baseline knows nothing, or that were not run now. */
@@ -41,7 +41,10 @@ export function baselineOf({ run, scenarios }: RunStory): Baseline {
   const { tool, at, label, command } = run;
   return {
     schema: SCHEMA,
-    ...{ tool, at, label, command: [...command] },
+    tool,
+    at,
+    label,
+    command: [...command],
     scenarios: scenarios.flatMap(({ name, verdict }) =>
       verdict === undefined ? [] : [{ name, verdict: verdict.verdict, code: verdict.code, seconds: verdict.seconds }],
     ),
@@ -66,7 +69,7 @@ export function parseBaseline(text: string, name: string): Baseline | string {
   return `${name} is no baseline (${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'wrong'}); write one with --save`;
 }
 
-/** Compares a run with a baseline. A scenario that only warns is compared, too: it is what the caller knows of already. */
+/** Compares a run with a baseline. A scenario that only warns is compared, too: the caller knows of it already. */
 export function compare(before: Baseline, now: RunStory): Comparison {
   const [regressions, repairs, notes]: string[][] = [[], [], []];
   const known = new Map(before.scenarios.map((one) => [one.name, one]));

@@ -1,4 +1,4 @@
-// Text of others inside HTML: whatever a plugin wrote changes nothing of the page.
+// Text of others inside HTML: nothing that a plugin writes changes the page.
 
 /** Sequences by which terminals are steered: CSI, OSC, and the two-character ones. */
 const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
@@ -17,11 +17,7 @@ export function escaped(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/**
- * The beginning and the end of a long text, with a word about what is between.
- *
- * @param most characters that are kept
- */
+/** The beginning and the end of a long text, with a word about the part between. @param most characters that are kept */
 export function headAndTail(text: string, most: number): string {
   if (text.length <= most) return text;
   const half = Math.floor(most / 2);

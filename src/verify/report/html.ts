@@ -8,7 +8,7 @@ import { picture } from './picture.js';
 import { countsOf, logOf, type RunStory, type ScenarioStory } from './runs.js';
 import { STYLE } from './style.js';
 
-/** The largest report, in bytes: what is more is left out of the logs, and said. */
+/** The largest report, in bytes: more is left out of the logs, and reported. */
 export const LARGEST_REPORT = 2 * 1024 * 1024;
 /** Characters of the logs of one scenario, to begin with, and the least before moments are left out, too. */
 const LOG_CHARACTERS = 64 * 1024;
@@ -114,7 +114,7 @@ function scenario(story: ScenarioStory, index: number, mends: Mends, room: Room)
   ].join('\n');
 }
 
-/** What an author would do about it. */
+/** An author's way to mend it. */
 function mending({ how, go, python }: Mend): string {
   return `<h4>How to mend it</h4><p>${escaped(how)}</p><p>In Go:</p><pre tabindex="0"><code>${escaped(go)}</code></pre><p>In Python:</p><pre tabindex="0"><code>${escaped(python)}</code></pre>`;
 }

@@ -1,5 +1,5 @@
-// The picture of one scenario: what was there when, on one axis of time. Everything is said by attributes, so that it can
-// be read where a server forbids style and script.
+// The picture of one scenario: each socket and state on one axis of time. Everything is said by attributes, so that it can be
+// read where a server forbids style and script.
 import type { RecordOf } from '../record.js';
 import { escaped } from './html-text.js';
 import type { ScenarioStory } from './runs.js';

@@ -1,17 +1,17 @@
-// The record of the run that is going on: kept for what is made of it at the end, and written as it happens.
+// The record of the present run: kept for the reports made at the end, and written as it happens.
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { RecordLine, RecordOf } from '../record.js';
 import type { ScenarioResult } from '../verdict.js';
 import { runsOf, type RunStory } from './runs.js';
 
-/** Collects the lines of one run. Their number is bounded by what is recorded of each scenario. */
+/** Collects the lines of one run. The bounds of each scenario's record bound their number. */
 export class RunRecord {
   readonly #lines: RecordLine[] = [];
   readonly #file: string | undefined;
   #problem: string | undefined;
 
   /**
-   * @param file takes each line as it comes; what was in it is replaced
+   * @param file takes each line as it comes; its former contents are replaced
    * @throws Error of the file system when the file cannot be written
    */
   constructor(run: Omit<RecordOf<'run'>, 'kind' | 'v'>, file: string | undefined) {
@@ -47,7 +47,7 @@ export class RunRecord {
     return scenario === undefined ? this.#lines : this.#lines.filter((line) => 's' in line && line.s === scenario);
   }
 
-  /** What was seen so far, put together. */
+  /** The observations so far, put together. */
   story(): RunStory {
     const [story] = runsOf(this.#lines);
     if (story === undefined) throw new Error('a record begins with its run');

@@ -1,7 +1,7 @@
-// What the lines of records say, put together: runs, and in each the scenarios with all that was seen of them.
+// The lines of records, put together: runs, and in each the scenarios with all their observations.
 import type { RecordLine, RecordOf } from '../record.js';
 
-/** What was seen of one scenario. */
+/** The observations of one scenario. */
 export interface ScenarioStory {
   readonly name: string;
   readonly begin: RecordOf<'begin'>;
@@ -59,7 +59,7 @@ function end(told: Open[], verdict: RecordOf<'verdict'>): void {
   }
 }
 
-/** What a process wrote in a scenario; empty: nothing that was recorded. */
+/** The output of a process in a scenario; empty: nothing was recorded. */
 export function logOf({ lines }: ScenarioStory, from: RecordOf<'log'>['from']): string {
   return lines.flatMap((line) => (line.kind === 'log' && line.from === from ? [line.text] : [])).join('');
 }

@@ -5,7 +5,7 @@ import { countsOf, hasFailed, type RunStory } from './runs.js';
 /** A longer summary is dropped by some systems as a whole; in bytes. */
 const LARGEST = 64 * 1024;
 
-/** Makes it: one line, a table, and the evidence of what failed. */
+/** Makes it: one line, a table, and the evidence of failures. */
 export function markdownSummary(runs: readonly RunStory[]): string {
   const text = runs.map(oneRun).join('\n');
   if (Buffer.byteLength(text) <= LARGEST) return text;

@@ -53,7 +53,10 @@ export const allocate: Scenario = {
   },
 };
 
-/** @returns what the answer means @throws Failed when it was refused, although an earlier one was not */
+/**
+ * @returns the meaning of the answer
+ * @throws Failed when it was refused, although an earlier one was not
+ */
 async function allocated(caller: DeviceCaller, ids: readonly string[]): Promise<string> {
   const found = await allocateOnce(caller, ids, ALLOCATE_MS);
   if ('answer' in found) return found.answer;
@@ -78,7 +81,7 @@ async function firstAnswers(rig: Rig, caller: DeviceCaller): Promise<{ ids: read
   return { ids, meaning: first.answer };
 }
 
-/** A kubelet asks only for what was listed. */
+/** A kubelet asks only for listed ids. */
 async function unknownIsRefused({ profile }: Rig, caller: DeviceCaller): Promise<void> {
   if (profile === 'kubelet') return;
   const found = await allocateOnce(caller, [UNKNOWN], ALLOCATE_MS);

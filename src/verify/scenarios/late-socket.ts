@@ -2,7 +2,9 @@ import { ANY_DOOR, type Scenario } from '../scenario.js';
 import { seconds } from '../subject.js';
 import { Failed } from '../verdict.js';
 
-/** How long after the plugin's start the registry starts: the window in which plugins set up their watches is the first second. */
+/**
+ * How long after the plugin's start the registry starts: the window in which plugins set up their watches is the first second.
+ */
 const DELAYS_MS = [0, 250, 1_000, 2_500, 5_000];
 /** Plugins that try again after a pause have it behind them by then. */
 const REGISTERED_MS = 20_000;

@@ -3,14 +3,14 @@ import { ANY_DOOR, type Scenario } from '../scenario.js';
 import { endOf, lastWords, seconds } from '../subject.js';
 import { Failed, Skipped } from '../verdict.js';
 
-/** What the first one does on its way out, and what the second makes of that, has happened by then. */
+/** The first one's last actions, and the second's reactions to them, are over by then. */
 const AFTER_MS = 3_000;
 
 /** A rolling update: the new one is there before the old one goes. */
 export const overlap: Scenario = {
   name: 'overlap',
   does: 'starts a second instance, then ends the first with SIGTERM',
-  passesWhen: 'what it serves is never gone, and the second keeps its socket',
+  passesWhen: 'its resources are never gone, and the second keeps its socket',
   doors: ANY_DOOR,
   needsCommand: true,
   seconds: 6,

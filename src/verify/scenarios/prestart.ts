@@ -6,7 +6,7 @@ import { Failed, Skipped } from '../verdict.js';
 const PRESTART_MS = 30_000;
 const ASK_MS = 10_000;
 
-/** What the plugin's options promise. */
+/** The behaviour that the plugin's options promise. */
 export const prestart: Scenario = {
   name: 'prestart',
   does: 'calls PreStartContainer and GetPreferredAllocation as its options promise',

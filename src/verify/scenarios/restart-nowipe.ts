@@ -9,7 +9,7 @@ const SERVED_MS = 30_000;
 /** How long registrations are counted after the return, and how many are still no storm: the burst of the default policy. */
 const STORM_MS = 3_000;
 const STORM_CALLS = 5;
-/** The registry returns so often: what the first return took from the plugin is found by the second. */
+/** The registry returns so often: the second return finds the damage of the first. */
 const RETURNS = 2;
 
 /** A restart of the registry that plugins need not notice. */

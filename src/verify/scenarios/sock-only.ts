@@ -7,7 +7,7 @@ import { BrokerFault, Failed } from '../verdict.js';
 
 /** The broker makes it again at once; this is for a machine on its knees. */
 const REMADE_MS = 15_000;
-/** How long is watched what the plugin makes of it, and how long one that restarts itself may take. */
+/** How long the plugin's reaction is watched, and how long one that restarts itself may take. */
 const WATCH_MS = 5_000;
 const BACK_MS = 10_000;
 /** How often is looked whether kubelet.sock is there. */

@@ -41,7 +41,7 @@ export const streamBreak: Scenario = {
   },
   mend: {
     how: 'The handler of ListAndWatch has to end when its stream ends, and must not share what it reads from with another stream: two handlers that read one channel share its updates between them, and a channel that is closed by each of them panics. Wait for the end of the stream in the same select.',
-    go: 'func (p *plugin) ListAndWatch(_ *pluginapi.Empty, s pluginapi.DevicePlugin_ListAndWatchServer) error {\n\tupdates, cancel := p.state.Subscribe() // a channel for this stream alone\n\tdefer cancel()                         // closed once, by whoever made it\n\tfor {\n\t\tselect {\n\t\tcase <-s.Context().Done():\n\t\t\treturn nil\n\t\tcase list := <-updates:\n\t\t\tif err := s.Send(list); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t}\n\t}\n}',
+    go: 'func (p *plugin) ListAndWatch(_ *pluginapi.Empty, s pluginapi.DevicePlugin_ListAndWatchServer) error {\n\tupdates, cancel := p.state.Subscribe() // a channel for this stream alone\n\tdefer cancel()                         // closed once, by its maker\n\tfor {\n\t\tselect {\n\t\tcase <-s.Context().Done():\n\t\t\treturn nil\n\t\tcase list := <-updates:\n\t\t\tif err := s.Send(list); err != nil {\n\t\t\t\treturn err\n\t\t\t}\n\t\t}\n\t}\n}',
     python:
       'def ListAndWatch(self, request, context):\n    updates = self.state.subscribe()  # a queue for this stream alone\n    context.add_callback(lambda: self.state.unsubscribe(updates))\n    while context.is_active():\n        try:\n            yield updates.get(timeout=1)\n        except queue.Empty:\n            pass',
   },
@@ -122,7 +122,7 @@ async function isBackWithoutSocket(rig: Rig): Promise<boolean> {
   return end === undefined ? rig.isRenewed(before) : rig.served(NOTICED_MS);
 }
 
-/** Stops it: what a handler closed twice is found then. */
+/** Stops it: a handler that is closed twice is found then. */
 async function endsWell(rig: Rig): Promise<void> {
   const { subject } = rig;
   const { written } = subject;

@@ -285,7 +285,7 @@ export function limiterSuite(kind: string, newWorld: () => LimiterWorld, runs: n
         { do: 'take', times: 1 },
       ]));
 
-    it('never exceeds burst and rate in any window, holds nothing back, and forgets nobody who waits', async () => {
+    it('never exceeds burst and rate in any window, holds nothing back, and forgets no waiter', async () => {
       await fc.assert(
         fc.asyncProperty(settings, fc.array(deed, { minLength: 1, maxLength: 40 }), (first, deeds) =>
           live(newWorld(), first, deeds),

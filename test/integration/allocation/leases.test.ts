@@ -116,7 +116,7 @@ describe('leases of a running broker', () => {
     await broker.start();
   });
 
-  it('are told to who follows them: impaired when a device goes, released when they end', async () => {
+  it('are told to their followers: impaired when a device goes, released when they end', async () => {
     const lease = await client.one(GPU, { ids: ['gpu-3'], key: 'watched' });
     const { news, ended } = client.attach({ id: lease.id });
     await eventually('it is attached', () => news.length === 1);
@@ -131,7 +131,7 @@ describe('leases of a running broker', () => {
   });
 });
 
-describe('what a rule that goes by the socket of a plugin says of its devices', () => {
+describe('a rule about devices that goes by the socket of their plugin', () => {
   const broker = new BrokerProcess(tempDir(), {
     cdi: { dir: 'off' },
     rules: [

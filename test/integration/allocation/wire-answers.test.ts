@@ -15,7 +15,7 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
 
-describe('what a plugin answers to Allocate', () => {
+describe('the answer of a plugin to Allocate', () => {
   const broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' } });
   const server = new Server();
   let client: AllocClient;

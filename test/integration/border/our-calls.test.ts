@@ -263,7 +263,7 @@ void describe('a call to a plugin', () => {
     assert.deepEqual(room.held(), []);
   });
 
-  void it('takes no larger answer than it says, whatever the channel takes', async () => {
+  void it('takes no larger answer than its own limit, even if the channel takes more', async () => {
     await plugin({
       Long: (connection, stream) => connection.write(answerHeaders(stream), data(stream, message(Buffer.alloc(101)))),
     });
@@ -391,7 +391,7 @@ void describe('a call to a plugin', () => {
     await called.unary('/t/Other', NONE, 5000, never);
   });
 
-  void it('to somebody who says nothing ends at its time, and a connection to it, too', async () => {
+  void it('to a silent peer ends at its time, and a connection to it, too', async () => {
     const server = net.createServer().listen(socket);
     closes.push(() => void server.close());
     const called = channel();
@@ -406,7 +406,7 @@ void describe('a call to a plugin', () => {
     called.close();
   });
 
-  void it('to somebody who hangs up at once finds that nobody there speaks gRPC', async () => {
+  void it('to a peer that hangs up at once finds that nobody there speaks gRPC', async () => {
     const server = net.createServer((accepted) => accepted.end()).listen(socket);
     closes.push(() => void server.close());
     const called = channel();

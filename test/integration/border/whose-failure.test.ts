@@ -30,7 +30,7 @@ void describe('a call that fails is', () => {
     throw new FakeStatus(GRPC_STATUS.UNKNOWN, 'ENOENT: no such file or directory, open /dev/nvidiactl');
   };
 
-  void it("the plugin's answer, whatever its words are", async () => {
+  void it("the plugin's answer, with any words", async () => {
     const plugin = await FakePlugin.start({ socket: path.join(tempDir(), 'p.sock'), hook });
     const channel = channelTo(plugin.socket);
     const failure = await called(channel);

@@ -13,7 +13,7 @@ const OTHER_UID = 54321;
 const isRoot = process.getuid?.() === 0;
 const skip = isRoot ? false : 'SKIPPED: only root can start a plugin as another user';
 
-void describe('who may register', () => {
+void describe('the callers of Register', () => {
   const children: ChildProcess[] = [];
   const brokers: BrokerProcess[] = [];
   const plugins: FakePlugin[] = [];
@@ -44,7 +44,7 @@ void describe('who may register', () => {
     return line.toString();
   }
 
-  void it('takes a plugin of another user, and says whose it is', { skip }, async () => {
+  void it('takes a plugin of another user, and names the user', { skip }, async () => {
     const one = await broker({});
     assert.equal(await asOther(one, 'foreign'), 'registered\n');
     const [view] = await one.plugins();
@@ -127,7 +127,7 @@ void describe('who may register', () => {
     }
   });
 
-  void it('keeps root out of no name that a stranger took first, whatever duplicates says', { skip }, async () => {
+  void it('keeps root out of no name that an ordinary user took first, with any duplicates', { skip }, async () => {
     const rules = (['reject', 'keep-alive'] as const).map((duplicates) => ({
       match: { name: `example.com/${duplicates}` },
       duplicates,
@@ -143,7 +143,7 @@ void describe('who may register', () => {
     }
   });
 
-  void it("refuses whoever names root's socket before its plugin has registered", { skip }, async () => {
+  void it("refuses a caller that names root's socket before its plugin has registered", { skip }, async () => {
     const one = await broker({});
     const fresh = await FakePlugin.start({
       socket: path.join(one.devicePlugins, 'fresh.sock'),
@@ -155,7 +155,7 @@ void describe('who may register', () => {
     await eventually('it serves', async () => (await one.allocatable('example.com/fresh')) === 2);
   });
 
-  void it('refuses a caller who names a socket on which another user listens', { skip }, async () => {
+  void it('refuses a caller that names a socket on which another user listens', { skip }, async () => {
     const one = await broker({});
     assert.equal(await asOther(one, 'theirs'), 'registered\n');
     const thief = await FakePlugin.start({

@@ -13,7 +13,7 @@ import { startTestBroker, type TestBroker } from '../../support/test-broker.js';
 const openDescriptors = (): number => readdirSync('/proc/self/fd').length;
 
 /** Faults of the kubelet that have a test elsewhere: 1 and 16 in watcher-door, 2, 3 and 6 in succession. */
-describe('what the kubelet gets wrong', () => {
+describe('known faults of the kubelet', () => {
   const root = tempDir();
   const metrics = new BrokerMetrics();
   const plugins: FakePlugin[] = [];

@@ -103,7 +103,7 @@ const AT_WATCHER: Fault[] = [
   ...WRONG_PROTOCOLS,
 ];
 
-describe('what is refused', () => {
+describe('refusals', () => {
   const root = tempDir();
   const outside = path.join(root, 'outside.sock');
   const broker = new BrokerProcess(root, {

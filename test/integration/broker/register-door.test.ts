@@ -80,7 +80,7 @@ void describe('the Register door', async () => {
     await eventually('devices back', () => broker.counts(R)?.allocatable === 1);
   });
 
-  void it('refuses what is wrong with a code and one sentence, and the healthy plugin notices nothing', async () => {
+  void it('refuses wrong calls with a code and one sentence, and the healthy plugin notices nothing', async () => {
     const three = plugins[2];
     const rows: [Parameters<FakePlugin['register']>[1], RegExp][] = [
       [{ version: 'v1alpha7' }, /12 UNIMPLEMENTED: VERSION_UNSUPPORTED: .*supported versions are \["v1beta1"\]/],

@@ -12,7 +12,7 @@ import { startTestBroker } from '../../support/test-broker.js';
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00', 'latin1');
 const R = 'example.com/slow';
 
-it('a broker that stops reads nobody any more who has no call under way, and answers the calls it has', async () => {
+it('a broker that stops reads no connection any more without a call under way, and answers the calls it has', async () => {
   const broker = await startTestBroker(tempDir());
   let goOn = (): void => undefined;
   const held = new Promise<undefined>((resolve) => (goOn = () => resolve(undefined)));

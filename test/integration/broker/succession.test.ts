@@ -40,7 +40,7 @@ void describe('instances of one plugin', async () => {
     await broker.stop();
   });
 
-  void it('TestDevicePluginReRegistration: the newest list counts, whatever the others still say', async () => {
+  void it('TestDevicePluginReRegistration: the newest list counts, even if the others still send some', async () => {
     const p1 = await plugin('rereg1', { devices: healthy('Dev1', 'Dev2') });
     await register(p1);
     await eventually('2', () => allocatable('rereg') === 2);

@@ -8,7 +8,7 @@ import { tempDir } from '../../support/temp-dir.js';
 import { startTestBroker, type TestBroker } from '../../support/test-broker.js';
 
 /** Tests of the kubelet's plugin manager and device manager, by behaviour; docs/upstream-tests.md has all of them. */
-describe('what the kubelet promises to plugins', () => {
+describe('the promises of the kubelet to plugins', () => {
   const root = tempDir();
   const registry = path.join(root, 'plugins_registry');
   const plugins: FakePlugin[] = [];

@@ -76,7 +76,7 @@ describe('doctor', () => {
     );
   });
 
-  it('says who can see the status page', async () => {
+  it('lists the clients that can see the status page', async () => {
     const { scope } = await machine();
     const at = (host: string, page: 'on' | 'off'): Scope => ({
       ...scope,
@@ -103,7 +103,7 @@ describe('doctor', () => {
     assert.match((await found(scope, 'directory pluginsRegistry')).join(), /^fail: .* is not a directory; remove it/);
   });
 
-  it('says who may connect to kubelet.sock: by its mode, its group, and for whom that is not enough', async () => {
+  it('lists the users that may connect to kubelet.sock: by its mode, its group, and those for whom that is not enough', async () => {
     const { root, scope } = await machine();
     const socket = path.join(root, 'device-plugins', 'kubelet.sock');
     assert.match((await found(scope, 'who may connect')).join(), /^ok: kubelet\.sock will have mode 0755/);

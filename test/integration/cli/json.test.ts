@@ -50,7 +50,7 @@ describe('-o json', () => {
     assert.equal(JSON.stringify(await json('limits', 'example.com/gpu')), JSON.stringify(port.limitList));
   });
 
-  it('of events is one object a line, whatever the sentences hold', async () => {
+  it('of events is one object a line, with any sentences', async () => {
     const { stdout } = await runHere(['events', '-o', 'json', '--root', root]);
     const lines = stdout.trimEnd().split('\n');
     assert.deepEqual(

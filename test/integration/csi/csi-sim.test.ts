@@ -39,7 +39,7 @@ describe('a simulated CSI driver', () => {
     return driver;
   }
 
-  it('says who it is and what it knows of the node', async () => {
+  it('names itself and its facts about the node', async () => {
     const driver = start({
       nodeIdBytes: 10,
       maxVolumes: '9223372036854775807',

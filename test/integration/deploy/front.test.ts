@@ -10,7 +10,7 @@ import { shippedFile } from './manifests.js';
 const ours = path.join(defaultRoot({ uid: 0, home: '/root', xdgStateHome: undefined }), 'device-plugins');
 const text = (file: string): string => readFileSync(shippedFile(`in-front-of-a-kubelet/${file}`), 'utf8');
 
-describe('what is shipped for a broker in front of a kubelet', () => {
+describe('the shipped files for a broker in front of a kubelet', () => {
   it('patches one volume of a DaemonSet to the directory of the broker, and nothing else', () => {
     const component = parse(text('plugin-daemonset/kustomization.yaml')) as {
       kind: string;

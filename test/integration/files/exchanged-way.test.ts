@@ -82,7 +82,7 @@ void describe('a directory on the way that is exchanged for a link', () => {
     }
   });
 
-  void it('does not tell whose the files elsewhere are', { skip: asRoot }, () => {
+  void it('does not tell the owners of files elsewhere', { skip: asRoot }, () => {
     const { elsewhere, sub, exchange, registry } = world();
     const paths = new SocketPaths([registry], (uid) => uid === 0);
     const [theirs, ours] = [path.join(sub, 'theirs'), path.join(sub, 'ours')];

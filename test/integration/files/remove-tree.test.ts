@@ -33,7 +33,7 @@ describe('removing a directory with all that is in it', () => {
     assert.deepEqual(readdirSync(path.join(root, 'other')), ['kept']);
   });
 
-  it('is led nowhere by who exchanges a directory in it for a link meanwhile', async () => {
+  it('is led nowhere by a directory in it that is exchanged for a link meanwhile', async () => {
     const root = tempDir();
     const victim = path.join(root, 'victim');
     mkdirSync(victim);

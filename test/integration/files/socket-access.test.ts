@@ -30,7 +30,7 @@ function connecting(socket: string): string {
   return spawnSync(process.execPath, ['-e', script, socket], { timeout: 10_000 }).stdout.toString();
 }
 
-void describe('who may connect to kubelet.sock', { skip }, () => {
+void describe('the mode and group of kubelet.sock', { skip }, () => {
   const brokers: BrokerProcess[] = [];
   after(() => Promise.all(brokers.map((one) => one.close())));
 

@@ -48,7 +48,7 @@ describe('processes that hold all connections and call nothing', () => {
     for (const holder of holders) holder.kill('SIGKILL');
   });
 
-  it('keep no newcomer out; status says that all are open, and limits who holds them', async () => {
+  it('keep no newcomer out; status says that all are open, and limits names the holders', async () => {
     const bed = await FloodBed.start({ flood: { connections: { total: 60, perProcess: 24 } } });
     const { broker } = bed;
     const file = path.join(import.meta.dirname, '..', '..', 'support', 'idle-connections.js');
@@ -82,7 +82,7 @@ describe('processes of an ordinary user that connect and hang up without end', (
   });
   const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can start a process as another user';
 
-  it('keep nobody else out; status and limits say whose are turned away', { skip }, async () => {
+  it('keep nobody else out; status and limits name the user that is turned away', { skip }, async () => {
     const bed = await FloodBed.start({ flood: { connections: { burst: 1_000 } } });
     const { broker } = bed;
     chmodSync(broker.root, 0o755);

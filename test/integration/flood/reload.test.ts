@@ -63,7 +63,7 @@ describe('a policy file that changes', async () => {
     );
   });
 
-  it('counts for who is there: connections held, pace of lists, grace, caps', async () => {
+  it('counts for present plugins: connections held, pace of lists, grace, caps', async () => {
     const plugin = await bed.plugin('living');
     await plugin.register(bed.broker.kubeletSocket);
     await eventually('it serves', async () => (await bed.broker.allocatable('example.com/living')) === 2);

@@ -8,7 +8,7 @@ import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { RegistrationCaller } from '../../support/front-caller.js';
 
-describe('who has what, in front of a kubelet', { timeout: 90_000 }, () => {
+describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
   const newWorld = frontWorlds();
 
   it('pods are shown with their devices, and a device of a living pod is not given a second time', async () => {

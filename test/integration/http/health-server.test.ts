@@ -113,7 +113,7 @@ describe('the server', () => {
       assert.equal((await get(port, path)).status, 404, path);
   });
 
-  it('makes a page once for all who ask at the same time, and says when it cannot', async () => {
+  it('makes a page once for all requests of the same time, and says when it cannot', async () => {
     let made = 0;
     let finish = (): void => undefined;
     const gate = new Promise<void>((resolve) => (finish = resolve));
@@ -220,7 +220,7 @@ describe('the server', () => {
     socket.destroy();
   });
 
-  it('lets go of a caller that leaves before it is answered, whatever it had asked besides', async () => {
+  it('lets go of a caller that leaves before it is answered, with all its other requests', async () => {
     let left = 0;
     const hangs = ({ signal }: Asked): Promise<Answer> =>
       new Promise((_, reject) =>
@@ -289,7 +289,7 @@ describe('the server', () => {
     socket.destroy();
   });
 
-  it('answers the probe that comes while all places are taken by those who probe without end', async () => {
+  it('answers the probe that comes while all slots are taken by endless probes', async () => {
     const port = await serving(new Map([['/healthz', { make: () => plainText(200, 'ok'), isProbe: true }]]));
     const all = Array.from({ length: 64 }, () => {
       const socket = connect(port, '127.0.0.1').on('error', () => undefined);
@@ -304,7 +304,7 @@ describe('the server', () => {
     for (const { socket } of all) socket.destroy();
   });
 
-  it('is there for who waits, however many others ask and hang up', async () => {
+  it('is there for a waiting client, however many others ask and hang up', async () => {
     const page: Route = { make: () => plainText(200, 'all is well') };
     const port = await serving(
       new Map([

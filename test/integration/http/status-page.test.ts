@@ -66,7 +66,7 @@ void describe('the status page behind http.listen', () => {
     return stream;
   }
 
-  void it('answers with what the commands answer, packed for who can read that, and says when nothing is new', async () => {
+  void it('gives the answers of the commands, packed for clients that can read that, and says when nothing is new', async () => {
     const plain = await get('/api/v1/status');
     const packed = await get('/api/v1/status', { 'accept-encoding': 'gzip' });
     assert.equal(packed.headers['content-encoding'], 'gzip');
@@ -113,7 +113,7 @@ void describe('the status page behind http.listen', () => {
     }
   });
 
-  void it('answers many who ask at once one after the other, with others in between', async () => {
+  void it('answers many requests of one moment one after the other, with others in between', async () => {
     const page = await PageServer.start();
     const { source } = page;
     let turns = 0;
@@ -158,7 +158,7 @@ void describe('the status page behind http.listen', () => {
     assert.ok(size <= 40 * 1024, `${String(size)} bytes`);
   });
 
-  void it('tells nothing to other names, to pages of other sites, and to those who want to change something', async () => {
+  void it('tells nothing to other names, to pages of other sites, and to requests for changes', async () => {
     for (const to of ['/', '/metrics', '/api/v1/status', '/api/v1/stream', '/none']) {
       const rebound = await get(to, { host: 'evil.example' });
       assert.equal(rebound.status, 421, to);

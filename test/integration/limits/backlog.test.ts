@@ -53,7 +53,7 @@ async function brokerWithPlugin(): Promise<BrokerProcess> {
 }
 
 void describe('a full backlog', { concurrency: true }, () => {
-  void it('of a broker that was stopped and goes on: everybody who waited is served', async () => {
+  void it('of a broker that was stopped and goes on: all waiters are served', async () => {
     const broker = await brokerWithPlugin();
     const { pid } = broker;
     assert.ok(pid !== undefined);

@@ -41,7 +41,7 @@ function crowd(broker: BrokerProcess, size: number): { readonly sockets: Socket[
 }
 
 void describe('out of file descriptors', { concurrency: true }, () => {
-  void it('says so once, goes on for those who are in, and takes newcomers when descriptors are free again', async () => {
+  void it('says so once, goes on for admitted plugins, and takes newcomers when descriptors are free again', async () => {
     const limit = `--nofile=${OPEN_FILES}:${OPEN_FILES}`;
     const broker = new BrokerProcess(tempDir(), { guard: { preface: '60s' } }, { within: ['prlimit', limit] });
     cleanup.push(() => broker.close());

@@ -120,7 +120,7 @@ describe('the listener of a socket', { skip: loadLibc() === undefined && 'koffi 
     pin.release();
   });
 
-  it('leaves no descriptor behind, whatever comes of it', async () => {
+  it('leaves no descriptor behind, with any outcome', async () => {
     const libc = loadLibc();
     assert.ok(libc);
     const file = await listening('count', (socket) => socket.destroy());

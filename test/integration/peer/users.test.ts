@@ -16,7 +16,7 @@ function files(subuid?: string, passwd?: string) {
   return of;
 }
 
-describe('who counts as one user', () => {
+describe('the uids of one user', () => {
   it('is everybody alone where there are no ranges', () => {
     for (const of of [files(), files(''), files('# nothing\n\n', PASSWD)]) {
       const users = new Users(OWN, of);

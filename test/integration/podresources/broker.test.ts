@@ -115,7 +115,7 @@ describe('PodResources of a broker', () => {
     const bed = await startTestBroker(root, undefined, { degraded: (what, why) => told.push([what, why]) });
     await bed.broker.servePodResources(new FakeLeases());
     const [, why] = told.find(([what]) => what === 'pod-resources') ?? [];
-    assert.match(why ?? '', /who has which devices cannot be asked \(PodResources\)/);
+    assert.match(why ?? '', /the owners of devices cannot be read \(PodResources\)/);
     await bed.stop();
   });
 });

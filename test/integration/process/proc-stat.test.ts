@@ -7,8 +7,8 @@ import { procStat } from '../../../src/platform/process/proc-stat.js';
 import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-void describe('what the system says of a process', () => {
-  void it('is read right whatever it calls itself', async () => {
+void describe('the stat file of a process', () => {
+  void it('is read right under any name of the process', async () => {
     const name = 'a) Z 1\n(é 2';
     const file = path.join(tempDir(), name);
     symlinkSync('/bin/sleep', file);

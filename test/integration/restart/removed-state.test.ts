@@ -41,7 +41,7 @@ async function withTwoPlugins(): Promise<BrokerProcess> {
   return one;
 }
 
-void describe('what is removed while the broker runs', () => {
+void describe('files removed while the broker runs', () => {
   void it('is written again where it was state/: after the next registration and kill -9 all devices are there', async () => {
     const one = await withTwoPlugins();
     const state = path.join(one.root, 'state');

@@ -39,8 +39,8 @@ async function isIn(one: BrokerProcess, name: string, devices = 2): Promise<void
   await one.onDisk(`example.com/${name}`);
 }
 
-void describe('what a restart finds', { concurrency: 2 }, () => {
-  void it('a socket that is presumed under a wrong name gives way to what it calls itself', async () => {
+void describe('the findings of a restart', { concurrency: 2 }, () => {
+  void it('a socket that is presumed under a wrong name gives way to its own name', async () => {
     const one = await broker();
     const [a, c] = [
       await plugin(one, 'a', { file: 's1' }),

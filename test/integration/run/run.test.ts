@@ -234,7 +234,7 @@ describe('allocate, release and allocations', () => {
     assert.equal((await release(LEASE, '--key', 'job')).code, 2);
   });
 
-  it('show who has what, and what ends it', async () => {
+  it('show the owner of each lease, and its end', async () => {
     const owner = { bind: 'process', namespace: 'systemd', name: 'train.service', part: 'main' };
     allocator.leases = [
       { ...given, owner, pid: 77, state: 'active', createdAt: new Date(Date.now() - 65_000).toISOString(), uid: 7 },

@@ -128,7 +128,7 @@ describe('a simulated device plugin whose devices are given away', () => {
     ));
 });
 
-describe('what sim device is told of Allocate', () => {
+describe('the options of sim device about Allocate', () => {
   it('is refused with a sentence when it cannot be meant', () => {
     assert.throws(() => said('allocateEnv', 'NAME'), /NAME is no NAME=VALUE/);
     assert.throws(() => said('allocateDevice', '/dev/x:/dev/y:rx'), /rx in .* is none of permissions/);

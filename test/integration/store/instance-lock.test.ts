@@ -214,7 +214,7 @@ describe('the lock of a state folder', () => {
     await first.kill();
   });
 
-  it('is held by exactly one of many who start at once, also over the file of a dead holder', async () => {
+  it('is held by exactly one of many that start at once, also over the file of a dead holder', async () => {
     const folder = `${tempDir()}/state`;
     for (let round = 0; round < 3; round += 1) {
       const starters = Array.from({ length: 6 }, () => new Starter(folder));
@@ -225,7 +225,7 @@ describe('the lock of a state folder', () => {
     }
   });
 
-  it('is held by exactly one of many who ask at once in one process', async () => {
+  it('is held by exactly one of many requests at once in one process', async () => {
     const folder = `${tempDir()}/state`;
     for (let round = 0; round < 20; round += 1) {
       const outcomes = await Promise.all(Array.from({ length: 12 }, () => ask(folder)));
@@ -340,7 +340,7 @@ describe('the lock of a state folder', () => {
     },
   );
 
-  it('is not held by who gave up while waiting', async () => {
+  it('is not held by a starter that gave up while waiting', async () => {
     const folder = `${tempDir()}/state`;
     const first = new Starter(folder);
     await first.hears('held');
@@ -354,7 +354,7 @@ describe('the lock of a state folder', () => {
     await lock.release();
   });
 
-  it('answers those who talk nonsense with silence, and stays', async () => {
+  it('answers nonsense with silence, and stays', async () => {
     const folder = `${tempDir()}/state`;
     const { lock } = await held(folder);
     for (const nonsense of ['\n', 'GET / HTTP/1.1\n', 'x'.repeat(10_000)]) {

@@ -29,7 +29,7 @@ const result = (name: string): fc.Arbitrary<ScenarioResult> =>
   });
 
 describe('a JUnit report', () => {
-  it('fits the schema whatever a plugin writes', async () => {
+  it('fits the schema with any output of a plugin', async () => {
     await fc.assert(
       fc.asyncProperty(fc.tuple(result('first-list'), result('refuse')), text, async (results, what) => {
         assert.deepEqual(await junitProblems(junit(results, { what: `plugin ${what}`, at: AT })), []);

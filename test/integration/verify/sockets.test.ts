@@ -67,7 +67,7 @@ describe('sockets that a scenario removes', () => {
     assert.ok(existsSync(path.join(etc, 'shadow')));
   });
 
-  it('are those very sockets: whatever else has the name of one by now stays', async () => {
+  it('are those very sockets: a newer file of the same name stays', async () => {
     const { directories } = kubelet();
     const registered = await listen(path.join(directories.devicePlugins, 'a.sock'));
     renameSync(registered.socket, `${registered.socket}.old`);

@@ -124,7 +124,7 @@ describe('AdminService', () => {
     assert.deepEqual(port.done, []);
   });
 
-  it('says in explain who has which devices', async () => {
+  it('names the owners of devices in explain', async () => {
     const { port, service } = broker();
     port.pluginList = [pluginView()];
     port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service' });

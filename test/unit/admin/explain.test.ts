@@ -92,7 +92,7 @@ describe('explain', () => {
     assert.equal(view.remedy, describeReason('NAME_INVALID').remedy);
   });
 
-  it('says what is wrong with who was told to wait since then, because it knocks again and again', () => {
+  it('names the mistake of a plugin that was told to wait since then, because it calls again and again', () => {
     const refusal = (reason: string, message: string, time: string): ReturnType<typeof brokerEvent> =>
       brokerEvent({ type: 'refused', reason, message, time });
     const events = [

@@ -244,7 +244,7 @@ describe('the socket that rules of the flood policy are matched with', () => {
     assert.deepEqual([bed.asked[0]?.socket, bed.asked[0]?.endpoint], ['', undefined]);
   });
 
-  it('is the registration socket at the watcher door, whatever endpoint it names', async () => {
+  it('is the registration socket at the watcher door, with any endpoint', async () => {
     const bed = new AdmissionBed();
     const path = '/r/plugins_registry/x.sock';
     bed.sockets.put(path);
@@ -277,7 +277,7 @@ describe('a registration that has to wait for its turn', () => {
     assert.equal(await bed.verdict(), 'QUARANTINED');
   });
 
-  it('gives up with the one who waits', async () => {
+  it('gives up with its waiter', async () => {
     const bed = new AdmissionBed();
     const wait = (signal: AbortSignal): Promise<never> => sleep(bed.clock, 500, signal).then(() => assert.fail());
     bed.flood = { ...bed.flood, registration: () => ({ kind: 'delay', delayMs: 500, wait }) };
@@ -385,7 +385,7 @@ describe('duplicates', () => {
     assert.equal(await coexisting.verdict(), 'admitted');
   });
 
-  it('a caller who gave up while the incumbent was asked lets nothing in and holds nothing', async () => {
+  it('a caller that gave up while the incumbent was asked lets nothing in and holds nothing', async () => {
     const bed = bedWith('keep-alive', false);
     const { handler, halt } = bed;
     assert.ok(handler);
@@ -409,14 +409,14 @@ describe('duplicates', () => {
 });
 
 describe('caps', () => {
-  it('are for plugins that are not known: who is in may come again', async () => {
+  it('are for unknown plugins: an admitted one may come again', async () => {
     const bed = new AdmissionBed();
     bed.sockets.put('/r/device-plugins/x.sock');
     bed.roster = { ...bed.roster, livePlugins: bed.settings.admission.maxPlugins, isKnown: () => true };
     assert.equal(await bed.verdict(), 'admitted');
   });
 
-  it('leave room for others: one user who is neither root nor the broker has a quarter, and such users together three', async () => {
+  it('leave room for others: one user that is neither root nor the broker has a quarter, and such users together three', async () => {
     const bed = new AdmissionBed();
     const socket = bed.sockets.put('/r/device-plugins/x.sock');
     const caller = { uid: 4001, gid: 4001, pid: 5, startTime: '1', source: 'peercred' } as const;

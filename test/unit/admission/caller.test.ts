@@ -67,7 +67,7 @@ const NAMES: readonly [string, number, readonly number[] | undefined, [number, b
   ['another user, while it is held', 1001, undefined, [1000, true], 'waits'],
 ];
 
-describe('whose a name is', () => {
+describe('the owner of a name', () => {
   for (const [title, newcomer, ruleUids, owner, verdict] of NAMES) {
     it(`${title}: ${verdict}`, () => {
       const refusal = checkOwner({

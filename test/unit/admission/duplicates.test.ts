@@ -7,7 +7,7 @@ import { FakeHandler } from '../../support/reconcile-world.js';
 const BROKER = 4711;
 const STRANGER = 4001;
 
-describe('who keeps a name by duplicates: reject and keep-alive', () => {
+describe('the keeper of a name by duplicates: reject and keep-alive', () => {
   for (const [who, newcomer, holder, uids, isKept] of [
     ['a stranger from root', 0, STRANGER, undefined, false],
     ['a stranger from a uid of the rule', 990, STRANGER, [990], false],

@@ -164,7 +164,7 @@ describe('a request for devices', () => {
     }
   });
 
-  it('of 200 who want one device serves one after the other, in the order in which they came', async () => {
+  it('of 200 requests for one device serves one after the other, in the order in which they came', async () => {
     const machine = new FakeMachine();
     machine.offer(GPU, 'only');
     const { allocations } = await allocationWorld(machine);
@@ -186,7 +186,7 @@ describe('a request for devices', () => {
 });
 
 describe('the ledger over random lives', () => {
-  it('keeps the order of those who wait for one of two resources or both, and hands all leases to a successor', async () => {
+  it('keeps the order of requests that wait for one of two resources or both, and hands all leases to a successor', async () => {
     for (let seed = 1; seed <= 30; seed += 1) {
       const random = seededRandom(seed);
       const pick = (below: number): number => Math.floor(random.next() * below);
@@ -249,7 +249,7 @@ describe('the ledger over random lives', () => {
     }
   });
 
-  it('has no device in two leases and loses no lease, whatever is allocated, released, listed, restarted and crashed', async () => {
+  it('has no device in two leases and loses no lease, in any order of allocations, releases, lists, restarts and crashes', async () => {
     for (let seed = 1; seed <= 40; seed += 1) {
       const random = seededRandom(seed);
       const pick = (below: number): number => Math.floor(random.next() * below);

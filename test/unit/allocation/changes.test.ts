@@ -29,7 +29,7 @@ function world(lookMs: number) {
 }
 
 describe('changes of what plugins offer', () => {
-  it('have who waits looked at once for all changes of one turn', async () => {
+  it('have waiting requests looked at once for all changes of one turn', async () => {
     const { fake, changes, looks } = world(0);
     const start = String(fake.mono());
     for (const name of ['a', 'b', 'a']) changes.listApplied(held(name));

@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/kernel/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 describe('a user whose decisions are put off', () => {
-  it('is tried again ten times a second at most, however little it owes: all who wait are gone through then', async () => {
+  it('is tried again ten times a second at most, however little it owes: all waiting requests are gone through then', async () => {
     const fake = new FakeClock();
     let [spent, again] = [0, 0];
     const clock: Clock = {

@@ -86,7 +86,7 @@ describe('answers of plugins', () => {
   });
 });
 
-describe('those who wait', () => {
+describe('waiting requests', () => {
   it('are 256 at most; the next one is told QUEUE_FULL, and the broker that stops sends all away', async () => {
     const { allocations } = await allocationWorld(machineWith());
     const waiting = Array.from({ length: 256 }, (_, index) =>
@@ -101,7 +101,7 @@ describe('those who wait', () => {
     allocations.close();
   });
 
-  it('for two resources stand in both lines, and let nobody pass who wants one of them', async () => {
+  it('for two resources stand in both lines, and let no request pass that wants one of them', async () => {
     const machine = machineWith('g0');
     machine.offer(NIC, 'n0');
     const { allocations } = await allocationWorld(machine);
@@ -138,8 +138,8 @@ describe('those who wait', () => {
   });
 });
 
-describe('who may know what', () => {
-  it('is not told whose a device is, unless it is root or that very uid', async () => {
+describe('the owner of a device in a refusal', () => {
+  it('is not told the owner of a device, unless it is root or that very uid', async () => {
     const { allocations } = await allocationWorld(machineWith('g0'));
     const { message: id } = await outcome(allocations, request(GPU, { key: 'secret', ids: ['g0'] }), 7);
     const taken = async (uid: number): Promise<string> => {

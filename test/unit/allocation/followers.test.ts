@@ -47,7 +47,7 @@ class Bed {
 const typesOf = (heard: readonly LeaseNews[]): string[] => heard.map(({ type }) => type);
 
 describe('news of a lease', () => {
-  it('reach all others where one of those who follow fails', async () => {
+  it('reach all others where one follower fails', async () => {
     const bed = new Bed();
     await bed.lease(0);
     const heard: LeaseNews[] = [];
@@ -96,7 +96,7 @@ describe('news of a lease', () => {
     assert.equal(heard.length, 3);
   });
 
-  it('are encoded once for all who follow it, and so is what each is told first', async () => {
+  it('are encoded once for all followers, and so is the first message of each', async () => {
     const bed = new Bed();
     await bed.lease(0);
     let encodings = 0;
@@ -143,7 +143,7 @@ describe('news of a lease', () => {
   });
 });
 
-describe('those who follow leases', () => {
+describe('the followers of leases', () => {
   const settings = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 16 };
 
   it('are 16 of one lease', async () => {

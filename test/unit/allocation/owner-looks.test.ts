@@ -136,7 +136,7 @@ describe('the owners of leases', () => {
     assert.deepEqual(allocations.leases(), [], 'what was put off is found by the look at everybody');
   });
 
-  it('are looked at once in a turn, whoever asks', async () => {
+  it('are looked at once in a turn, for all callers', async () => {
     const looked = new Looked();
     const turns: (() => void)[] = [];
     const owners = onceATurn(looked.owners, () => new Promise((resolve) => turns.push(resolve)));

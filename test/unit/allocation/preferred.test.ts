@@ -25,7 +25,7 @@ function world(devices: number, preferred: readonly string[], stranger?: number)
   return { machine, gpu, questions, opened: allocationWorld(machine) };
 }
 
-describe('what a plugin with a long list prefers', () => {
+describe('GetPreferredAllocation of a plugin with a long list', () => {
   it('is asked of all that is free where the plugin is of root, and of 4,096 devices where it is of an ordinary user', async () => {
     for (const [stranger, asked] of [
       [undefined, 5000],
@@ -60,7 +60,7 @@ describe('what a plugin with a long list prefers', () => {
     }
   });
 
-  it('is asked in the time of the ordinary user who wants devices, and not when that is spent', async () => {
+  it('is asked in the time of the ordinary user that wants devices, and not when that is spent', async () => {
     const { machine, gpu, opened } = world(8, []);
     const { allocations } = await opened;
     const { devices } = gpu;

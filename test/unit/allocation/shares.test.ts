@@ -33,7 +33,7 @@ function world(devices: number, more: MorePorts = {}) {
 
 const settings = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 16 };
 
-describe('what one ordinary user may have of what all share', () => {
+describe("one ordinary user's share", () => {
   it('is a quarter of the leases, all such users together three, and root and the own user the rest', async () => {
     const { allocations } = await world(64, { settings }).opened;
     assert.deepEqual([...(await askMany(allocations, STRANGER, 5))], ['given', 'LEASES_FULL']);
@@ -102,7 +102,7 @@ describe('what one ordinary user may have of what all share', () => {
   });
 });
 
-describe('an ordinary user who waits', () => {
+describe('an ordinary user that waits', () => {
   const both = {
     key: 'both',
     waitMs: 60_000,
@@ -352,7 +352,7 @@ describe('deciding about requests', () => {
   });
 });
 
-describe('those who follow a lease', () => {
+describe('the followers of a lease', () => {
   it('are 16 at most, and one that leaves makes room', async () => {
     const { allocations } = await world(1).opened;
     const caller = { uid: STRANGER, process: undefined };
@@ -372,7 +372,7 @@ describe('those who follow a lease', () => {
 });
 
 describe('the variables of a lease', () => {
-  it('say which devices it has, whatever its plugin answers', () => {
+  it('say which devices it has, with any answer of its plugin', () => {
     const envs = new Map([[DEVICES_ENV, 'vendor.example/gpu=0']]);
     const granted = [{ resource: EVIL, devices: [{ id: 'e0', numaNodes: [] }] }];
     assert.equal(leaseEnvs({ id: 'x', granted, answer: { ...NO_ANSWER, envs } }).get(DEVICES_ENV), 'evil/one=e0');

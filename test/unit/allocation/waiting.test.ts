@@ -4,7 +4,7 @@ import { Waiting, type Decision } from '../../../src/allocation/waiting.js';
 
 const NOT_NOW = { code: 'NO_DEVICES', message: 'too few' } as const;
 
-describe('who waits behind somebody that lacks something else by now', () => {
+describe('a request behind one that lacks something else by now', () => {
   it('is served when it does so, before newcomers', async () => {
     const waiting = new Waiting();
     const free = new Map([

@@ -24,7 +24,7 @@ const someJson = fc.oneof(
 );
 
 describe('the document of a checkpoint', () => {
-  it('is the same after encoding and decoding, whatever the names and unknown fields are', () => {
+  it('is the same after encoding and decoding, with any names and unknown fields', () => {
     fc.assert(
       fc.property(arbitraryCheckpoint, (document) => {
         assert.deepEqual(decodeCheckpoint(new CheckpointEncoder().encode(document)), { kind: 'document', document });

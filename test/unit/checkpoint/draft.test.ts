@@ -84,7 +84,7 @@ describe('the draft of a checkpoint', () => {
     assert.equal([...contents.tombstones.values()].at(-1)?.time, 'again');
   });
 
-  it('forgets the facts of a CSI driver that has none any more, whatever it is called', () => {
+  it('forgets the facts of a CSI driver that has none any more, under any name', () => {
     const contents = draft();
     contents.setCsi('__proto__', { nodeID: 'a' });
     assert.deepEqual([...contents.csi], [['__proto__', { nodeID: 'a' }]]);

@@ -56,7 +56,7 @@ describe('group commit', () => {
     assert.equal(bench.clock.pending, 0);
   });
 
-  it('lets all who come during a write share the next one', async () => {
+  it('lets all changes made during a write share the next one', async () => {
     const bench = new Bench();
     bench.save('a');
     for (const name of ['b', 'c', 'd']) bench.save(name);
@@ -157,7 +157,7 @@ describe('group commit', () => {
     bench.commit.close();
   });
 
-  it('gives those who came during a failing write an attempt of their own at once', async () => {
+  it('gives changes made during a failing write an attempt of their own at once', async () => {
     const bench = new Bench();
     bench.save('a');
     bench.save('b');
@@ -278,7 +278,7 @@ describe('group commit', () => {
     assert.equal(bench.sweeps, 1, 'what follows a write follows only good ones');
   });
 
-  it('answers whoever waits when it is closed, and leaves no timer', async () => {
+  it('answers all waiters when it is closed, and leaves no timer', async () => {
     const bench = new Bench();
     bench.save('a');
     bench.save('b');

@@ -45,7 +45,7 @@ describe('the lines of leases in a checkpoint', () => {
     );
   });
 
-  it('mean the same in whatever other layout they stand', () => {
+  it('mean the same in any other layout', () => {
     const wanted = decodeCheckpoint(changed((text) => text));
     const layouts = {
       'in one line': (text: string) => text.replaceAll('\n', ''),

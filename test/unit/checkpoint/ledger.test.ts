@@ -116,7 +116,7 @@ describe('the ledger on the disk', () => {
     assert.equal((await opened(disk)).ledger, 'unknown');
   });
 
-  it('is ok and empty when no generation is left and all of them were of another boot: who had devices then has ended', async () => {
+  it('is ok and empty when no generation is left and all of them were of another boot: owners of that time have ended', async () => {
     const disk = await usedDisk(OTHER_BOOT);
     for (const file of [FILE, `${FILE}.previous`]) spoil(disk, file);
     const { store, ledger } = await opened(disk);

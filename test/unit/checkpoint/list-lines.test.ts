@@ -16,7 +16,7 @@ const step = fc.record({
 });
 
 describe('the lines of a list', () => {
-  it('are those of its items, whatever the list before had of them', () => {
+  it('are those of its items, with any list before', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
         const lines = new ListLines<Item>(({ text }) => JSON.stringify(text));

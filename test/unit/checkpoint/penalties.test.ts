@@ -55,7 +55,7 @@ describe('strikes and quarantines of a hostile user', () => {
     life.store.close();
   });
 
-  it('leave the checkpoint with the next generation when they are over, whatever that is for', async () => {
+  it('leave the checkpoint with the next generation when they are over, with any change that it is for', async () => {
     const disk = await newDisk();
     const life = await live(disk);
     for (let name = 0; name < 300; name += 1) {

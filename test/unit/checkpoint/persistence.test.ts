@@ -42,7 +42,7 @@ async function start(
   return { persistence, restored, counts, stop };
 }
 
-describe('what the checkpoint keeps', () => {
+describe('the records of the checkpoint', () => {
   for (const bytes of [64, 64 * 1024]) {
     it(`of a list of ${String(bytes)} bytes is how many devices are healthy: no start reads it for that`, async () => {
       const disk = new FakeDisk();

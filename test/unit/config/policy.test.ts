@@ -146,7 +146,7 @@ describe('the policy of a plugin', () => {
     assert.equal(compiled, 1);
   });
 
-  it('stays right after more plugins than are remembered, whatever they call themselves', () => {
+  it('stays right after more plugins than are remembered, under any names', () => {
     const policy = policyWith([{ match: { name: '__proto__' }, grace: '7s' }]);
     for (let index = 0; index < 10_000; index++) policy.policyFor('DevicePlugin', `a.b/${index}`, SOCKET);
     assert.equal(policy.policyFor('DevicePlugin', '__proto__', SOCKET).graceMs, 7000);

@@ -121,7 +121,7 @@ describe('the root', () => {
   });
 });
 
-describe('what needs more than one key to judge', () => {
+describe('checks of more than one key', () => {
   it('a door that holds our own files, or the other door, is a problem', () => {
     assert.deepEqual(problemsOf({ paths: { ...paths, pluginsRegistry: 'device-plugins' } }), ['paths.pluginsRegistry']);
     assert.deepEqual(problemsOf({ paths: { ...paths, state: 'plugins_registry/state' } }), ['paths.state']);
@@ -179,7 +179,7 @@ describe('what needs more than one key to judge', () => {
     }
   });
 
-  it('a list of uids is a problem where the kernel cannot be asked who calls, and any is none', () => {
+  it('a list of uids is a problem where the kernel cannot identify callers, and any is none', () => {
     const blind = { ...somewhere, knowsCallers: () => false };
     const form = formWith({ admission: { ...admission, allowUids: [0] } });
     assert.deepEqual(

@@ -4,7 +4,7 @@ import type { Caller } from '../../../src/model/ids.js';
 import { CoreWorld } from '../../support/core-world.js';
 
 void describe('a quarantine', () => {
-  void it('closes the session of the process that offended, whoever named whose endpoint in a call', async () => {
+  void it('closes the session of the process that offended, even if other processes named its endpoint', async () => {
     const world = new CoreWorld();
     const innocent = world.start('a');
     innocent.socket.listener = { uid: 0, pid: Number(innocent.socket.incarnation.ino) };

@@ -29,7 +29,7 @@ describe('the limit on requests for devices', () => {
     assert.equal(spend(7), 2);
   });
 
-  it('shows who asked too often, and forgets nothing of it by a reload, which holds from then on', async () => {
+  it('shows the caller that asked too often, and forgets nothing of it by a reload, which holds from then on', async () => {
     const { clock, limit, spend } = bed();
     assert.deepEqual(limit.views(), []);
     spend(7);

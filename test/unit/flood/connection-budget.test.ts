@@ -191,7 +191,7 @@ describe('connections', () => {
     };
     const goneOf = (all: readonly { gone: boolean }[]): number[] => all.flatMap(({ gone }, at) => (gone ? [at] : []));
 
-    it('the oldest idle one that never called, of who holds most, gives way to another process', () => {
+    it('the oldest idle one that never called, of the largest holder, gives way to another process', () => {
       const world = new FloodWorld(small({ total: 8 }));
       const few = [1, 2].map(() => open(world, 5, 1));
       const many = [0, 1, 2, 3, 4, 5].map((at) => open(world, 6, 1, { hasCalled: at === 1, isIdle: at !== 0 }));
@@ -232,7 +232,7 @@ describe('connections', () => {
       assert.deepEqual([goneOf([open(world, 7, 0)]), goneOf(crowd)], [[], [0]]);
     });
 
-    it('that is told once, with who holds many, and once when there is room again', async () => {
+    it('that is told once, with the large holders, and once when there is room again', async () => {
       const told: (string | undefined)[] = [];
       const world = new FloodWorld(small({ total: 3 }), undefined, undefined, (why) => void told.push(why));
       const { connections } = world.gate;

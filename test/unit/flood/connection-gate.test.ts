@@ -184,7 +184,7 @@ void describe('calls that are taken up', () => {
     assert.ok((await world.callsWithin(500)) >= 24, 'another user has its own');
   });
 
-  void it('of an ordinary user are bounded whatever comes of them, by process and by user', async () => {
+  void it('of an ordinary user are bounded with any outcome, by process and by user', async () => {
     const world = new World();
     await world.call(processOf(1, 7), 4, 100);
     assert.equal(world.calls, 250);

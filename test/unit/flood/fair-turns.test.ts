@@ -53,7 +53,7 @@ class World {
 const cameAt = (fates: readonly (Fate | undefined)[]): (number | undefined)[] => fates.map((fate) => fate?.cameAtMs);
 
 void describe('turns that all share', () => {
-  void it('go one after the other to a process that is alone, and who would be too late is refused at once', async () => {
+  void it('go one after the other to a process that is alone, and a call that would be too late is refused at once', async () => {
     const world = new World();
     const flood = world.flood('a', 11);
     assert.deepEqual(
@@ -74,7 +74,7 @@ void describe('turns that all share', () => {
     assert.deepEqual(cameAt([...flood, b, c, again]), [100, 400, 600, 700, 200, 300, 500]);
   });
 
-  void it('are lost by those who would wait too long because of others, and by nobody else', async () => {
+  void it('are lost by calls that would wait too long because of others, and by nobody else', async () => {
     const world = new World();
     const flood = world.flood('a', 10);
     const others = Array.from({ length: 5 }, (_, nth) => world.ask(`other-${String(nth)}`));
@@ -131,7 +131,7 @@ void describe('turns that all share', () => {
     assert.equal(clock.pending, 0);
   });
 
-  void it('are never lost by who waits however long', async () => {
+  void it('are never lost by a call that may wait for ever', async () => {
     const world = new World();
     const patient = world.flood('a', 15, Number.POSITIVE_INFINITY);
     world.flood('b', 5);
@@ -139,7 +139,7 @@ void describe('turns that all share', () => {
     assert.deepEqual(cameAt(patient).at(-1), 2_000);
   });
 
-  void it('are taken by the next ones when somebody gives up, whose place it was', async () => {
+  void it('are taken by the next ones when a waiter gives up', async () => {
     const world = new World();
     const halt = new AbortController();
     const first = world.ask('a', LONGEST, halt.signal);

@@ -124,7 +124,7 @@ describe('the flood gate at the Register door', () => {
     );
   });
 
-  it('asks the limit of all when the turn of its own has come: who waits for that takes nothing from others', async () => {
+  it('asks the limit of all when the turn of its own has come: a call that waits for that takes nothing from others', async () => {
     const world = new FloodWorld(
       policySource({ globalRegister: { ...FLOOD.globalRegister, burst: 6, intervalMs: 450 } }),
     );

@@ -12,7 +12,7 @@ describe('limits as an operator sees them', () => {
     assert.deepEqual([only?.limit, only?.permits, only?.slowing], ['global.register', 1_000, '']);
   });
 
-  it('say what is left, when the next comes and who is slowed', async () => {
+  it('have the permits left, the time of the next and the callers that are slowed', async () => {
     const world = new FloodWorld();
     for (let call = 0; call < 5; call += 1) world.register();
     await world.clock.advance(1_500);

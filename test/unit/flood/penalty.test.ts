@@ -98,7 +98,7 @@ describe('penalty', () => {
     assert.equal(settle(after([0, 1, 2, 3]), 660_003, SETTINGS), CLEAN);
   });
 
-  it('stays bounded and never keeps anybody out longer than the longest, whatever happens when', () => {
+  it('stays bounded and never keeps anybody out longer than the longest, in any order of events', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 90_000 }), { maxLength: 200 }), (steps) => {
         let nowMs = 0;

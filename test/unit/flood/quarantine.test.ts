@@ -7,7 +7,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 describe('a quarantine', () => {
-  it('begins after ten strikes in a minute, and is told with who, how long and how to lift it', () => {
+  it('begins after ten strikes in a minute, and is told with the offender, its length and how to lift it', () => {
     const world = new FloodWorld();
     world.misbehave();
     assert.equal(world.began[0]?.lengthMs, 60_000);
@@ -137,7 +137,7 @@ describe('a quarantine', () => {
     assert.equal(world.clock.pending, 0);
   });
 
-  it('is the same length whatever the wall clock does meanwhile', async () => {
+  it('is the same length under any change of the wall clock', async () => {
     for (const stepMs of [49 * DAY_MS, -49 * DAY_MS, 3_600_000, -3_600_000]) {
       const world = new FloodWorld();
       world.misbehave();
@@ -223,7 +223,7 @@ describe('strikes and quarantines in the checkpoint', () => {
     assert.equal(refusalOf(world.register())?.code, 'QUARANTINED', 'the tenth strike');
   });
 
-  it('know after a reboot that pids mean other processes now: whoever has one of an offender is none', () => {
+  it('know after a reboot that pids mean other processes now: one with the pid of an offender is none', () => {
     const before = new FloodWorld();
     before.misbehave({ caller: processOf(20) });
     const world = restarted(before, { isSameBoot: false });
@@ -233,7 +233,7 @@ describe('strikes and quarantines in the checkpoint', () => {
     );
   });
 
-  it('outlive it with the growth of the next one, and with who offended', () => {
+  it('outlive it with the growth of the next one, and with the offenders', () => {
     const before = new FloodWorld();
     before.misbehave({ caller: processOf(20) });
     const world = restarted(before);
@@ -364,7 +364,7 @@ describe('buckets', () => {
     assert.ok((struck?.strikes ?? 0) > 0);
   });
 
-  it('of plugins of the checkpoint are kept, and made, whoever else came before', async () => {
+  it('of plugins of the checkpoint are kept, and made, even if many others came before', async () => {
     const world = new FloodWorld(policySource({ maxBuckets: 5 }));
     const pinned = subjectOf({ name: 'vendor.com/known' });
     world.gate.pin(pinned);

@@ -112,7 +112,7 @@ void describe('processes that are refused or cut off again and again', () => {
     assert.equal(runs.isRefused(processOf(5_000)), true);
   });
 
-  void it('are not kept out of what is remembered by those who did little', () => {
+  void it('are not kept out of memory by processes that did little', () => {
     const { runs, cutOff } = world();
     for (let pid = 1; pid <= 1_024; pid++) cutOff(pid, 1);
     cutOff(5_000, 4);

@@ -88,7 +88,7 @@ describe('the share of one ordinary user in the registrations of all', () => {
     );
   });
 
-  it('comes after the turn of the plugin: who waits for that takes nothing of it', async () => {
+  it('comes after the turn of the plugin: a call that waits for that takes nothing of it', async () => {
     const world = worldOf({ globalRegister: { ...FLOOD.globalRegister, burst: 24 } });
     const mine = { uid: 4001, caller: processOf(5, 4001) };
     for (let call = 0; call < 5; call += 1) assert.equal(world.register(mine).kind, 'pass');

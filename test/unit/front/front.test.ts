@@ -5,7 +5,7 @@ import type { FrontedService, ResourceNow } from '../../../src/front/ports.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
-/** A front with two places, before a kubelet that opens a stream for each Register and ends it when we do. */
+/** A front with the sockets of two resources, before a kubelet that opens a stream for each Register and ends it when we do. */
 function world() {
   const known = new Map<string, ResourceNow>();
   const open = new Set<string>();
@@ -38,7 +38,7 @@ function world() {
         return Promise.resolve();
       },
     },
-    openPlace: (name, service) => {
+    openSockets: (name, service) => {
       services.set(name, service);
       open.add(name);
       return {

@@ -45,7 +45,7 @@ function world() {
         return Promise.resolve();
       },
     },
-    openPlace: (_name, service) => {
+    openSockets: (_name, service) => {
       facts.service = service;
       return {
         endpoint: 'a.sock',

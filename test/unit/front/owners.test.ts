@@ -50,7 +50,7 @@ function world() {
   return { clock, facts, owners, changed };
 }
 
-describe('what is asked before devices are given a second time', () => {
+describe('the check before devices are given a second time', () => {
   const never = new AbortController().signal;
 
   it('names the pod that has one of them', async () => {
@@ -126,7 +126,7 @@ describe('devices that an Allocate was answered with', () => {
     owners.close();
   });
 
-  it('are held for a minute where the kubelet never says who has what, and as long as it does not where it did', async () => {
+  it('are held for a minute where the kubelet never names owners, and as long as it does not where it did', async () => {
     const { clock, facts, owners } = world();
     facts.hasList = false;
     owners.open();
@@ -145,7 +145,7 @@ describe('devices that an Allocate was answered with', () => {
   });
 });
 
-describe('what pods had before the broker started', () => {
+describe('devices of pods from before the start of the broker', () => {
   for (const [what, hasList] of [
     ['has said it', true],
     ['is not there', false],

@@ -27,7 +27,7 @@ function world() {
         return Promise.resolve();
       },
     },
-    place: {
+    sockets: {
       endpoint: 'a.sock',
       ensure: () => Promise.resolve(),
       enter: () => undefined,

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Registrations } from '../../../src/front/registrations.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
-void describe('who calls a socket that no Register names', () => {
+void describe('the caller of a socket that no Register names', () => {
   const world = (): { clock: FakeClock; registrations: Registrations; went: string[]; wait: (who: string) => void } => {
     const clock = new FakeClock();
     const registrations = new Registrations(clock);

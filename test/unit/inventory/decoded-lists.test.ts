@@ -112,7 +112,7 @@ describe('decoded lists', () => {
     assert.deepEqual(decoded, ['l1', 's1', 'l1']);
   });
 
-  it('are read in turns, once for all who ask, and who waits keeps its place when a newer one comes', async () => {
+  it('are read in turns, once for all readers, and a waiting one keeps its turn when a newer one comes', async () => {
     const { lists, decoded, clock } = bed();
     const names = (made: readonly (readonly Device[])[]): string[] => made.map(([device]) => device?.id ?? '');
     const first = [lists.read('v/1', list('l1')), lists.read('v/2', list('l2'))];

@@ -45,7 +45,7 @@ class Bed {
   }
 }
 
-describe('lists of a user who is neither root nor the broker', () => {
+describe('lists of a user that is neither root nor the broker', () => {
   it('have a quarter of the room, and such users together three', async () => {
     const bed = new Bed();
     bed.live.admission = { ...bed.live.admission, maxListBytesTotal: 4 * list(10).length };

@@ -40,7 +40,7 @@ describe('capacity and allocatable of one instance', () => {
 });
 
 describe('the list that counts', () => {
-  it('is the one of whoever registered last', () => {
+  it('is the one of the last to register', () => {
     const both = [speaker('a', 1, 'ready'), speaker('b', 2, 'ready')];
     assert.deepEqual(counts(both, [holding('a', 1), holding('b', 2)]), [2, 2]);
     assert.deepEqual(counts(both, [holding('b', 2), holding('a', 1)]), [2, 2]);

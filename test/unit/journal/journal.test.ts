@@ -182,7 +182,7 @@ describe('the journal', () => {
     assert.ok(seqs.every(Number.isSafeInteger), String(seqs));
   });
 
-  it('reads back whatever bytes are in the file without failing', async () => {
+  it('reads back any bytes in the file without failing', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async (bytes) => {
         const disk = await newDisk();

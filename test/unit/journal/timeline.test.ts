@@ -81,7 +81,7 @@ describe('the timeline', () => {
     assert.equal(timeline.lastOf('p3').length, 1);
   });
 
-  it('forgets nobody who came in for names that were only refused, of which few are kept', () => {
+  it('forgets no admitted plugin for names that were only refused, of which few are kept', () => {
     const timeline = new Timeline();
     for (const type of ['state', 'refused'] as const) timeline.add(event(1, 'honest', { type }));
     for (let seq = 2; seq <= 9000; seq += 1) {

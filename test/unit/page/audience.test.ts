@@ -93,7 +93,7 @@ void describe('the audience', () => {
     assert.equal((removed as { plugins: string[] }).plugins.length, 1);
   });
 
-  void it('gives who comes within a minute the kept picture with what is new, and the rest at once after it', async () => {
+  void it('gives a reader that comes within a minute the kept picture with the news, and the rest at once after it', async () => {
     const { clock, source, join } = await world();
     const [a, b] = [pluginView({ name: 'example.com/a' }), pluginView({ name: 'example.com/b' })];
     source.port.pluginList = [a, b];
@@ -148,7 +148,7 @@ void describe('the audience', () => {
     assert.equal(isFull(), true);
   });
 
-  void it('lets each newcomer in, though somebody who has all places opens another stream each second', async () => {
+  void it('lets each newcomer in, though a reader that has all slots opens another stream each second', async () => {
     const { clock, audience, join } = await world();
     for (let nth = 0; nth < 8; nth += 1) await join();
     await clock.advance(5_000);
@@ -165,7 +165,7 @@ void describe('the audience', () => {
     }
   });
 
-  void it('cuts off who does not read, and nobody else', async () => {
+  void it('cuts off a follower that does not read, and nobody else', async () => {
     const { clock, source, audience, join } = await world();
     const slow = await join();
     const quick = await join();
@@ -177,7 +177,7 @@ void describe('the audience', () => {
     assert.equal(audience.size, 1);
   });
 
-  void it('tells one who comes back what it missed', async () => {
+  void it('tells a returning follower the events that it missed', async () => {
     const { source, join } = await world();
     for (const message of ['one', 'two', 'three']) source.journal.record({ type: 'operator', message });
     const { stream } = await join(1);

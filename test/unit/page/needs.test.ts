@@ -29,7 +29,7 @@ function facts(given: Partial<NeedFacts> = {}): NeedFacts {
   return { place, head, ...rows, recent, now: NOW, why, ...given };
 }
 
-void describe('what needs you', () => {
+void describe('the needs of the page', () => {
   void it('is nothing where all is well', () => {
     const plugins = [
       pluginView({}),

@@ -43,7 +43,7 @@ function bed() {
 }
 
 describe('the devices of a resource on the page', () => {
-  it('are made in many turns, once for all who ask, and only those are worked out that are shown', async () => {
+  it('are made in many turns, once for all readers, and only those are worked out that are shown', async () => {
     const { seen, devices } = bed();
     const asking = Array.from({ length: 16 }, () => Promise.resolve(devices.of('v/long')));
     const { made: all, turns } = await countTurns(() => Promise.all(asking));
@@ -59,7 +59,7 @@ describe('the devices of a resource on the page', () => {
     assert.deepEqual(seen, { atOnce: 0, inTurns: 1, viewed: 4 });
   });
 
-  it('are kept for those who come next, and let go when nobody comes', async () => {
+  it('are kept for the next readers, and let go when nobody comes', async () => {
     const { clock, seen, devices } = bed();
     await devices.of('v/long');
     await devices.of('v/long');

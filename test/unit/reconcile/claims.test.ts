@@ -26,7 +26,7 @@ describe('how many plugins a user has', () => {
   });
 });
 
-describe('whose a name is', () => {
+describe('the owner of a name', () => {
   it('is the uid of the instance that has it, also while that is held, and nobody once it is gone', async () => {
     const world = new ReconcileWorld();
     assert.equal(ownerOf(world), undefined);

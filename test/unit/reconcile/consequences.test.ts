@@ -111,7 +111,7 @@ describe('what follows from a change', () => {
     ]);
   });
 
-  it('of a first list is that older ones are let go, and nobody who is still being asked', () => {
+  it('of a first list is that older ones are let go, and none that is still being asked', () => {
     const old = one({ state: 'ready', reason: 'registered' });
     const asked = one({ state: 'connecting', reason: 'registering' });
     const now = one({ state: 'ready', reason: 'registered' });

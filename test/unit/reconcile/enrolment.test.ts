@@ -152,7 +152,7 @@ describe('an enrolment', () => {
   });
 });
 
-describe('what happens while a plugin is being asked', () => {
+describe('events while a plugin is being asked', () => {
   async function asking(): Promise<{
     world: ReconcileWorld;
     socket: ReturnType<ReconcileWorld['sockets']['put']>;
@@ -169,7 +169,7 @@ describe('what happens while a plugin is being asked', () => {
     return { world, socket, outcome, answer: answer.open };
   }
 
-  it('an operator who closes it is obeyed: it never becomes ready, and nothing stays open', async () => {
+  it('an operator that closes it is obeyed: it never becomes ready, and nothing stays open', async () => {
     const { world, socket, outcome, answer } = await asking();
     const instance = world.of(socket);
     assert.ok(instance);
@@ -181,7 +181,7 @@ describe('what happens while a plugin is being asked', () => {
     assert.deepEqual([world.handler.sessions.size, world.sockets.openPins], [0, 0]);
   });
 
-  it('an operator who forgets it leaves no session without a record', async () => {
+  it('an operator that forgets it leaves no session without a record', async () => {
     const { world, socket, outcome, answer } = await asking();
     const instance = world.of(socket);
     assert.ok(instance);
@@ -278,7 +278,7 @@ describe('a registration whose pending registration is dropped', () => {
   });
 });
 
-describe('what others change between admission and the roster', () => {
+describe('changes by others between admission and the roster', () => {
   it('is asked again in the turn in which the registration is entered', async () => {
     const world: ReconcileWorld = new ReconcileWorld({
       admit: (request): ReturnType<Admitter['admit']> => {
@@ -301,7 +301,7 @@ describe('what others change between admission and the roster', () => {
 });
 
 describe('a pull', () => {
-  it('is no new registration: it does not overtake whoever registered meanwhile', async () => {
+  it('is no new registration: it does not overtake plugins that registered meanwhile', async () => {
     const world = new ReconcileWorld();
     const old = world.sockets.put('/d/old.sock');
     const young = world.sockets.put('/d/young.sock');

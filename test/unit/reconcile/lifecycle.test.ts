@@ -338,7 +338,7 @@ describe('looking at paths', () => {
     assert.equal(world.stateOf(socket), 'ready registered');
   });
 
-  it('what a session reports does not hide that the path is lost, and a path that is back is seen at once', async () => {
+  it('a report of a session does not hide that the path is lost, and a path that is back is seen at once', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
     await world.register(socket);

@@ -25,7 +25,7 @@ describe('after a restart', () => {
     await world.stop();
   });
 
-  it('waits for who is silent until the deadline, then holds it', async () => {
+  it('waits for a silent plugin until the deadline, then holds it', async () => {
     const world = new CoreWorld();
     const silent = world.start('a');
     silent.isFrozen = true;
@@ -41,7 +41,7 @@ describe('after a restart', () => {
     await world.stop();
   });
 
-  it('holds who is not there any more at once', async () => {
+  it('holds a plugin that is not there any more at once', async () => {
     const world = new CoreWorld();
     const dead = world.start('a');
     dead.socket.listener = undefined;
@@ -53,7 +53,7 @@ describe('after a restart', () => {
     await world.stop();
   });
 
-  it('gives who answered before kubelet.sock was re-created and goes away restart.settle to come back, and then its grace', async () => {
+  it('gives a plugin that answered before kubelet.sock was re-created and goes away restart.settle to come back, and then its grace', async () => {
     const world = new CoreWorld();
     const one = world.start('a');
     world.restore(one);

@@ -122,7 +122,7 @@ describe('the roster', () => {
     assert.equal(primary(), undefined);
   });
 
-  it('knows whose a socket is, for as long as it counts', async () => {
+  it('knows the instance of a socket, for as long as it counts', async () => {
     const world = new ReconcileWorld();
     const socket = world.sockets.put('/d/a');
     await world.register(socket);

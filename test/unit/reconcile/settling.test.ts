@@ -31,7 +31,7 @@ describe('restart.settle', () => {
     await world.stop();
   });
 
-  it('that is over ends nobody who is still being confirmed', async () => {
+  it('that is over ends no plugin that is still being confirmed', async () => {
     const world = new CoreWorld();
     settle(world, 1000);
     const frozen = world.start('a');

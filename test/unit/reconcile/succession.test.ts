@@ -82,7 +82,7 @@ class Fight {
 }
 
 describe('incarnations of one plugin', () => {
-  it('end in the list of the newest that lives, in whatever order they register, list, break and die', async () => {
+  it('end in the list of the newest that lives, in any order in which they register, list, break and die', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const fight = new Fight();

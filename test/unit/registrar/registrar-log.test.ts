@@ -31,7 +31,7 @@ describe('log lines of the registrar', () => {
     assert.equal(typeof ts, 'number');
   });
 
-  it('stay on one line whatever a driver calls itself', () => {
+  it('stay on one line under any name of a driver', () => {
     const [line = ''] = lines({}, (log) => log.error('Bad', { name: 'a\nE0705 fake\u001b[31m' }));
     assert.equal(line.split('\n').length, 2);
     assert.doesNotMatch(line, /\u001b/);

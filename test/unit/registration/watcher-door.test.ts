@@ -89,7 +89,7 @@ const refusedWith = (code: RefusalCode, retryAfterMs?: number): (() => Outcome) 
 };
 
 describe('an attempt at the watcher door', () => {
-  it('asks who it is, takes it in, and tells it', async () => {
+  it('asks a socket for its name, takes the plugin in, and tells it', async () => {
     const bed = new Bed();
     assert.deepEqual(await bed.attempt(), { done: true });
     assert.deepEqual([bed.told, bed.inVain], [[''], [false]]);
@@ -115,7 +115,7 @@ describe('an attempt at the watcher door', () => {
     });
   }
 
-  it('refused because its plugin is in quarantine says whose end it waits for', async () => {
+  it('refused because its plugin is in quarantine names the quarantine that it waits for', async () => {
     const bed = new Bed();
     bed.outcome = refusedWith('QUARANTINED', 30_000);
     assert.deepEqual(await bed.attempt(), { done: false, atLeastMs: 30_000, keptOut: 'DevicePlugin/example.com/x' });

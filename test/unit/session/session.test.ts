@@ -113,7 +113,7 @@ describe('a session that watches', () => {
     assert.equal(bed.counted.get('disconnects'), 1);
   });
 
-  it('once closed changes nothing any more, whatever arrives', async () => {
+  it('once closed changes nothing any more, with any late message', async () => {
     const bed = await SessionBed.registered();
     bed.stream.push(list(2));
     await bed.clock.settle();

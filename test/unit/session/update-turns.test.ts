@@ -95,7 +95,7 @@ describe('a turn of updates', () => {
     await assert.rejects(turn, /session closed/);
   });
 
-  it('loses no message and invents none, whatever arrives when', async () => {
+  it('loses no message and invents none, in any order of arrival', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(100 * 1024), { maxLength: 20 }), fc.nat(20), async (sizes, before) => {
         const messages = sizes.map((size) => Buffer.allocUnsafe(size));

@@ -14,7 +14,7 @@ const PLACES: Directories = {
   ...{ plugins: '/tmp/v-1/k/plugins', kubeletSocket: '/tmp/v-1/k/device-plugins/kubelet.sock' },
 };
 
-describe('what a record may not tell', () => {
+describe('private data in a record', () => {
   it('is replaced by its name, the longest first', () => {
     const redact = redaction(PLACES, {}, []);
     assert.equal(

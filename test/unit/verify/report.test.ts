@@ -59,7 +59,7 @@ describe('a record', () => {
 });
 
 describe('the report', () => {
-  it('changes nothing of its markup whatever a plugin wrote', () => {
+  it('changes nothing of its markup with any output of a plugin', () => {
     const markup = (text: string): string =>
       htmlReport([story(begin('reboot'), log(text), verdict('reboot', 'failed', 'late'))], MENDS);
     const tags = (page: string): readonly string[] => page.match(/<[^>]*>/g) ?? [];

@@ -13,7 +13,7 @@ const plain = painter(false);
 const now = Date.parse('2030-01-01T00:01:30Z');
 const lines = (text: string): readonly string[] => text.trimEnd().split('\n');
 
-describe('what commands show to people', () => {
+describe('the output of commands for people', () => {
   it('is a line for each incarnation of a plugin', () => {
     const held = pluginView({ primary: false, state: 'held', reason: 'connection-lost', uid: -1, pid: -1 });
     assert.deepEqual(lines(pluginTable([pluginView(), held], now, plain, true)), [
@@ -63,7 +63,7 @@ describe('what commands show to people', () => {
     );
   });
 
-  it('names whose limit it is where it is no plugin', () => {
+  it('names the owner of a limit that belongs to no plugin', () => {
     const shared = [limitView({ plugin: '' }), limitView({ plugin: '', limit: 'connections' })];
     const owners = lines(limitTable(shared, now, plain, true)).map((line) => line.split(/ {2,}/)[1]);
     assert.deepEqual(owners, ['PLUGIN', '(invalid names)', '(any)']);
@@ -166,7 +166,7 @@ describe('the summary', () => {
     ]);
   });
 
-  it('names who is refused again and again, with how often and why, although it has no state', () => {
+  it('names plugins that are refused again and again, with how often and why, although they have no state', () => {
     const refused = {
       ...{ plugin: 'DevicePlugin/a.io/x', socket: '/r/x.sock', reason: 'VERSION_UNSUPPORTED', refusals: 12 },
       ...{ message: 'a.io/x: v9 is not supported', since: '2030-01-01T00:00:00Z', last: '2030-01-01T00:01:20Z' },

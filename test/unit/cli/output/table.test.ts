@@ -24,7 +24,7 @@ describe('table', () => {
     );
   });
 
-  it('gives one line for each row whatever its cells hold', () => {
+  it('gives one line for each row with any cells', () => {
     const rows = fc.array(fc.record({ name: fc.string({ unit: 'binary' }), count: fc.nat() }));
     fc.assert(
       fc.property(rows, (given) => {

@@ -19,7 +19,7 @@ function bed() {
   return { stream, written, read: () => sent.shift()?.(), ends: () => ends };
 }
 
-describe('the stream of one who follows a lease', () => {
+describe('the stream of one follower of a lease', () => {
   it('has one of the news unread, and the newest one behind it', () => {
     const { stream, written, read } = bed();
     stream.tell(news('attached'));

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { framed, MessageReader, UnreadableMessage } from '../../../../src/platform/grpc/message-reader.js';
 
 void describe('messages of an answer', () => {
-  void it('are what was framed, in whatever pieces they come', () => {
+  void it('are as they were framed, in any pieces', () => {
     const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 });
     const messages = fc.array(fc.uint8Array({ maxLength: 30 }), { maxLength: 8 });
     fc.assert(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { MessageRoom, type MessagePlace, type UserRoom } from '../../../../src/platform/grpc/message-room.js';
+import { MessageRoom, type MessageReservation, type UserRoom } from '../../../../src/platform/grpc/message-room.js';
 
 const MIB = 1024 * 1024;
 
@@ -27,7 +27,7 @@ void describe('room for messages that are not whole', () => {
     assert.equal(roomOf(rooms(), 4001).take(200 * MIB, () => undefined).isGranted, true);
   });
 
-  void it('goes to who waits, one message of each user in turn', () => {
+  void it('goes to waiting messages, one of each user in turn', () => {
     const room = rooms();
     const served: string[] = [];
     const places = [4001, 4002, 4003, 4004].map((uid) => roomOf(room, uid).take(16 * MIB, () => undefined));
@@ -39,7 +39,7 @@ void describe('room for messages that are not whole', () => {
     assert.deepEqual(served, ['a1', 'b1', 'a2', 'b2']);
   });
 
-  void it('that nobody holds or waits for is forgotten, whatever happened', () => {
+  void it('that nobody holds or waits for is forgotten in any case', () => {
     const step = fc.record({
       uid: fc.integer({ min: 1_000, max: 1_005 }),
       mib: fc.integer({ min: 1, max: 20 }),
@@ -48,7 +48,7 @@ void describe('room for messages that are not whole', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const room = rooms();
-        const places: MessagePlace[] = [];
+        const places: MessageReservation[] = [];
         let granted = 0;
         for (const { uid, mib, leaves } of steps) {
           const place = roomOf(room, uid).take(mib * MIB, () => (granted += 1));

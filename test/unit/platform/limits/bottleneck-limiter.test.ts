@@ -22,7 +22,7 @@ function line(limiter: Limiter, clock: FakeClock, length: number): number[] {
 }
 
 describe('Bottleneck behind a limiter', () => {
-  it('is not asked by whoever has a permit, nor by whoever is refused', async () => {
+  it('is not asked for a call that has a permit, nor for one that is refused', async () => {
     const clock = time.fresh();
     const limiter = bottleneckLimiters(clock)({ burst: 5, intervalMs: 2_000 });
     assert.equal(takeAll(limiter), 5);

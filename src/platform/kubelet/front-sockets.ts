@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
-import type { FrontedService, FrontPlace } from '../../front/ports.js';
+import type { FrontedService, FrontSockets } from '../../front/ports.js';
 import { incarnationKey } from '../../model/ids.js';
 import { PinnedDirectory } from '../fs/pinned-directory.js';
 import { ownFolder } from '../fs/private-folder.js';
@@ -16,8 +16,8 @@ import { answers } from '../grpc/unix-listener.js';
 import { ENTRY_PREFIX, FRONT_FOLDER, FRONT_MARK, namesOf, type KubeletPaths } from './front-paths.js';
 import { needOnlyOurs } from './only-ours.js';
 
-/** What places need. */
-export interface FrontPlacesPorts {
+/** The ports of the sockets. */
+export interface KubeletSocketsPorts {
   readonly paths: KubeletPaths;
   readonly clock: Clock;
   /** Takes an accepted connection to a socket of a resource. */
@@ -26,15 +26,15 @@ export interface FrontPlacesPorts {
   readonly maxEntries: () => number;
 }
 
-/** The place of one resource. */
-export class KubeletPlace implements FrontPlace {
+/** The sockets and the registry entry of one resource. */
+export class KubeletSockets implements FrontSockets {
   readonly endpoint: string;
-  readonly #ports: FrontPlacesPorts;
+  readonly #ports: KubeletSocketsPorts;
   readonly #names: ReturnType<typeof namesOf>;
   readonly #a: BoundSocket;
   readonly #b: BoundSocket;
 
-  constructor(resource: string, service: FrontedService, ports: FrontPlacesPorts) {
+  constructor(resource: string, service: FrontedService, ports: KubeletSocketsPorts) {
     this.#ports = ports;
     this.#names = namesOf(resource);
     const { paths, clock, take } = ports;
@@ -117,7 +117,7 @@ class BoundSocket {
       const unseen = `.${randomBytes(6).toString('hex')}`;
       await listening(server, folder.at(unseen));
       server.on('error', () => undefined); // accepting failed once: the kubelet tries again
-      // What is there is a leftover of ours: nobody else may write this folder.
+      // A file there is a leftover of ours: nobody else may write this folder.
       folder.rename(unseen, folder, this.#name);
       const bound = folder.incarnation(this.#name);
       this.#key = bound === undefined ? undefined : incarnationKey(bound);

@@ -1,5 +1,5 @@
-// Room for connections. Whoever asks for nothing gives way to who comes, so that nobody keeps probes out by holding
-// connections; and a part of the room is for probes alone.
+// Slots for connections. An idle connection gives way to a newcomer, so that nobody keeps probes out by holding connections; and
+// a part of the slots is for probes alone.
 import type { OneAtATime } from './one-at-a-time.js';
 
 /** Connections at a time. */
@@ -7,7 +7,7 @@ const MOST_CONNECTIONS = 64;
 /** Requests being answered at a time that are no probes: fewer, so that some connections can always give way. */
 const MOST_REQUESTS = 48;
 const CROWDED = 'too many connections are open; come back in a moment\n';
-/** What somebody is told who gave way before it was answered. */
+/** The answer to a connection that gave way before it was answered. */
 const GIVE_WAY = [
   'HTTP/1.1 503 Service Unavailable',
   'content-type: text/plain; charset=utf-8',
@@ -19,7 +19,7 @@ const GIVE_WAY = [
 ].join('\r\n');
 
 /** All connections of one server. */
-export class Places {
+export class ConnectionSlots {
   /** Connections, oldest first, and whether they were told all they wait for. */
   readonly #open = new Map<OneAtATime, { wasServed: boolean }>();
   /** Those with a request that is being answered and is no probe. */
@@ -37,7 +37,7 @@ export class Places {
       if (this.#busy.has(one)) continue;
       this.#open.delete(one);
       if (one.writableLength > 0) {
-        // It does not read what it asked for.
+        // It does not read its answers.
         one.destroy();
         return;
       }
@@ -47,11 +47,7 @@ export class Places {
     }
   }
 
-  /**
-   * Begins to answer a request.
-   *
-   * @returns what to call when it is answered
-   */
+  /** Begins to answer a request. @returns the function to call when it is answered */
   begin(socket: OneAtATime): () => void {
     const asking = this.#open.get(socket);
     if (asking !== undefined) asking.wasServed = false;
@@ -64,7 +60,7 @@ export class Places {
     };
   }
 
-  /** Room for a request that is no probe: what to call when it is answered, or undefined where there is none. */
+  /** A slot for a request that is no probe: the function to call when it is answered, or undefined where there is none. */
   room(socket: OneAtATime): (() => void) | undefined {
     if (this.#busy.size >= MOST_REQUESTS) return undefined;
     this.#busy.add(socket);
