@@ -77,7 +77,7 @@ export class Shares {
       return { code: 'LEASES_FULL', message };
     }
     if (!this.#isStranger(uid)) return undefined;
-    const unfair = this.#ofPlaces(uid, this.#ledger.countsOfUids(), maxLeases);
+    const unfair = this.#unfairShare(uid, this.#ledger.countsOfUids(), maxLeases);
     return unfair === undefined ? undefined : { code: 'LEASES_FULL', message: `${unfair} of allocator.maxLeases` };
   }
 
@@ -106,7 +106,7 @@ export class Shares {
    *
    * @param taken uids with how many they have
    */
-  #ofPlaces(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
+  #unfairShare(uid: number, taken: Iterable<readonly [number, number]>, most: number): string | undefined {
     if (!this.#isStranger(uid)) return undefined;
     let [own, all] = [0, 0];
     for (const [one, count] of taken) {

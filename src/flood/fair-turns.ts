@@ -108,7 +108,7 @@ export class FairTurns {
   join(taker: TurnTaker, longestMs: number): Waiting | undefined {
     const expectedMs = this.#expectedMs(taker);
     if (expectedMs > longestMs) return undefined;
-    if (!this.#hasPlace() && !(this.#makeRoom(taker) && this.#hasPlace())) return undefined;
+    if (!this.#takesSlot() && !(this.#makeRoom(taker) && this.#takesSlot())) return undefined;
     let settle: (hasCome: boolean) => void = () => undefined;
     const ended = new Promise<boolean>((resolve) => (settle = resolve));
     const waiter: Waiter = {

@@ -164,7 +164,7 @@ export class KeptSockets {
   /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
   #adoptFolder(directory: string, folder: PrivateFolder, settling: Pick<Settling, 'isAwaited'>): void {
     try {
-      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#placeOf(directory), folder, name, settling);
+      for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#pairOf(directory), folder, name, settling);
       folder.removeIfEmpty();
     } catch {
       // the next start tries again
@@ -175,15 +175,15 @@ export class KeptSockets {
     }
   }
 
-  #adopt(place: Place, folder: PrivateFolder, keptName: string, settling: Pick<Settling, 'isAwaited'>): void {
+  #adopt(pair: Pair, folder: PrivateFolder, keptName: string, settling: Pick<Settling, 'isAwaited'>): void {
     const [, ino, name = ''] = KEPT_NAME.exec(keptName) ?? [];
     const incarnation = folder.inside.incarnation(keptName);
     if (incarnation === undefined || incarnation.ino !== ino) return;
     folder.inside.rename(keptName, pair.folder.inside, keptName);
     pair.kept += 1;
     const key = incarnationKey(incarnation);
-    this.#kept.set(key, { place, keptName, name });
-    if (place.directory.has(name, incarnation)) this.discard(key);
+    this.#kept.set(key, { pair, keptName, name });
+    if (pair.directory.has(name, incarnation)) this.discard(key);
     else if (!settling.isAwaited(key)) this.putBack(key);
   }
 

@@ -18,7 +18,7 @@ import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
-import { kubeletPlace } from '../../support/kubelet-place.js';
+import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 /** What a private folder of a broker would have as the name of a socket, by its form. */
@@ -120,7 +120,7 @@ void describe('a private folder of another program under the name of one of ours
     const folder = foreignFolder(paths.devicePlugins, 'plugin-broker');
     for (const name of ['private.sock', namesOf(resource).socket]) await deadSocket(path.join(folder, name));
     const before = readdirSync(folder);
-    const place = kubeletPlace(resource, kubelet);
+    const place = kubeletSockets(resource, kubelet);
     const ensured = await place.ensure().catch((failure: unknown) => failure);
     chmodSync(paths.devicePlugins, 0o757);
     const unsound = await place.ensure().catch((failure: unknown) => failure);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, it } from 'node:test';
 import { kubeletPaths, namesOf } from '../../../src/platform/kubelet/front-paths.js';
 import { eventually } from '../../support/eventually.js';
-import { kubeletPlace } from '../../support/kubelet-place.js';
+import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 describe('the sockets before a kubelet', () => {
@@ -12,12 +12,12 @@ describe('the sockets before a kubelet', () => {
     const kubelet = tempDir();
     const paths = kubeletPaths(kubelet);
     const resource = 'example.com/gpu';
-    const place = kubeletPlace(resource, kubelet);
+    const place = kubeletSockets(resource, kubelet);
     await place.ensure();
     place.close();
     const folder = path.join(paths.devicePlugins, 'plugin-broker');
     const file = path.join(folder, namesOf(resource).socket);
-    const other = kubeletPlace('example.com/other', kubelet);
+    const other = kubeletSockets('example.com/other', kubelet);
     const inTheWay = path.join(folder, namesOf('example.com/other').socket);
     mkdirSync(inTheWay);
     chmodSync(inTheWay, 0o700);

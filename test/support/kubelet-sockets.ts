@@ -1,6 +1,6 @@
 import type { FrontedService } from '../../src/front/ports.js';
 import { kubeletPaths } from '../../src/platform/kubelet/front-paths.js';
-import { KubeletPlace } from '../../src/platform/kubelet/front-places.js';
+import { KubeletSockets } from '../../src/platform/kubelet/front-sockets.js';
 import { systemClock } from '../../src/platform/time/system-clock.js';
 
 /** A resource that offers nothing and answers no call. */
@@ -13,8 +13,8 @@ const SILENT: FrontedService = {
 };
 
 /** The socket of a resource before a kubelet whose root is `kubelet`; whoever connects to it is hung up on. */
-export function kubeletPlace(resource: string, kubelet: string): KubeletPlace {
-  return new KubeletPlace(resource, SILENT, {
+export function kubeletSockets(resource: string, kubelet: string): KubeletSockets {
+  return new KubeletSockets(resource, SILENT, {
     paths: kubeletPaths(kubelet),
     clock: systemClock,
     take: (socket) => socket.destroy(),
