@@ -41,7 +41,7 @@ export class PluginCall {
   readonly #listener: CallListener;
   readonly #bounds: CallBounds;
   /** Of the message that has begun and is not whole. */
-  #place: MessageReservation | undefined;
+  #reservation: MessageReservation | undefined;
   /**
    * Of messages that are whole, in order, until their reader has done with them: it may keep them waiting. Undefined: it needed
    * none.
@@ -90,13 +90,13 @@ export class PluginCall {
     }
     this.#endIfRead();
     if (this.#isOver) return;
-    if (this.#place?.isGranted !== false) this.#stream?.resume();
+    if (this.#reservation?.isGranted !== false) this.#stream?.resume();
     this.#awaitRest();
   }
 
   /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
   done(messages = Infinity): void {
-    for (const place of this.#wholeReservations.splice(0, messages)) place?.leave();
+    for (const reservation of this.#wholeReservations.splice(0, messages)) reservation?.leave();
   }
 
   /** Gives it up: it ends with this status, unless it is over. */
@@ -149,8 +149,8 @@ export class PluginCall {
       for (const message of whole) {
         this.#ready.push(message);
         // The first one had begun before.
-        this.#wholeReservations.push(this.#place);
-        this.#place = undefined;
+        this.#wholeReservations.push(this.#reservation);
+        this.#reservation = undefined;
       }
     } catch (problem) {
       this.#isUnreadable = true;
@@ -161,7 +161,7 @@ export class PluginCall {
     const next = this.#isWanted ? this.#ready.shift() : undefined;
     if (next !== undefined) this.#deliver(next);
     this.#makeRoom();
-    if (!this.#isWanted || this.#place?.isGranted === false) this.#stream?.pause();
+    if (!this.#isWanted || this.#reservation?.isGranted === false) this.#stream?.pause();
     this.#awaitRest();
   }
 
@@ -170,7 +170,7 @@ export class PluginCall {
     const { room } = this.#bounds;
     const bytes = this.#reader.begun;
     if (bytes <= SMALL_BYTES) this.#leaveRoom();
-    else if (!this.#isOver) this.#place ??= room?.take(bytes, () => this.#granted());
+    else if (!this.#isOver) this.#reservation ??= room?.take(bytes, () => this.#granted());
   }
 
   #granted(): void {
@@ -179,13 +179,13 @@ export class PluginCall {
   }
 
   #leaveRoom(): void {
-    this.#place?.leave();
-    this.#place = undefined;
+    this.#reservation?.leave();
+    this.#reservation = undefined;
   }
 
   /** The rest of a message that has begun has to come, as long as it is read at all. */
   #awaitRest(): void {
-    const isAwaited = this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#place?.isGranted !== false;
+    const isAwaited = this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#reservation?.isGranted !== false;
     if (!isAwaited) {
       this.#overdue?.cancel();
       this.#overdue = undefined;
@@ -238,7 +238,7 @@ export class PluginCall {
     if (this.#isOver) return;
     this.#isOver = true;
     const delivered = Math.max(0, this.#wholeReservations.length - this.#ready.length);
-    for (const place of this.#wholeReservations.splice(delivered)) place?.leave();
+    for (const reservation of this.#wholeReservations.splice(delivered)) reservation?.leave();
     this.#ready.length = 0;
     this.#leaveRoom();
     this.#awaitRest();
