@@ -4,12 +4,7 @@
 export interface OpenFile {
   /** Writes all of `bytes`, or rejects; a part may be on the file then. */
   write(bytes: Uint8Array): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** A directory whose names are to survive. Every method is one operation on the disk. */
-export interface OpenDirectory {
-  /** Resolves when the names made, changed and removed in it up to now survive a power cut. */
+  /** Resolves when what was written survives a power cut (fdatasync). The name of the file may still be lost. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
@@ -28,12 +23,9 @@ export interface FilePort {
   readTail(path: string, maxBytes: number): Promise<Buffer | undefined>;
   /** Names in a directory, or none when there is no such directory. */
   list(path: string): Promise<readonly string[]>;
-  /**
-   * Opens a new file for writing; what was there under that name is removed, a directory moved aside. What is written to it
-   * survives a power cut once `write` resolves (O_DSYNC); its name may still be lost.
-   */
+  /** Opens a new file for writing; what was there under that name is removed, a directory moved aside. */
   create(path: string): Promise<OpenFile>;
-  /** Opens a file for writing at its end, making it where there is none. A power cut may take what is written to it. */
+  /** Opens a file for writing at its end, making it where there is none. */
   append(path: string): Promise<OpenFile>;
   /** Renames a file at once, replacing the one that had the name. */
   rename(from: string, to: string): Promise<void>;
@@ -43,8 +35,8 @@ export interface FilePort {
   remove(path: string): Promise<void>;
   /** Sets mode 0600. */
   restrict(path: string): Promise<void>;
-  /** Opens a directory that will be synced; opening it early takes that off the way of whoever waits. */
-  openDirectory(path: string): Promise<OpenDirectory>;
+  /** Resolves when the names made, changed and removed in a directory survive a power cut. */
+  syncDirectory(path: string): Promise<void>;
 }
 
 /** The errno name of a rejection of a FilePort, or its message where it has none. */

@@ -6,7 +6,6 @@ import type { ReceivedList } from '../../src/checkpoint/draft.js';
 import type { FilePort } from '../../src/checkpoint/file-port.js';
 import { CheckpointStore, type StorePorts } from '../../src/checkpoint/store.js';
 import type { Clock } from '../../src/kernel/clock.js';
-import { syncNames } from '../../src/platform/store/write-whole.js';
 import { FakeDisk } from './fake-disk.js';
 import { noMetrics, silentLog } from './silence.js';
 import { seededRandom } from './seeded-random.js';
@@ -27,7 +26,7 @@ export interface Rig {
 export async function newDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
+  await disk.syncDirectory('/');
   return disk;
 }
 

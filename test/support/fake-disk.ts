@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FilePort, OpenDirectory, OpenFile } from '../../src/checkpoint/file-port.js';
+import type { FilePort, OpenFile } from '../../src/checkpoint/file-port.js';
 
 /** What happens to one operation instead of being done. */
 export type Fault = 'ENOSPC' | 'EROFS' | 'EIO' | 'EMFILE' | 'EACCES' | 'hang';
@@ -54,7 +54,7 @@ export class FakeDisk implements FilePort {
     return this.#hanging.length;
   }
 
-  /** Cuts the power just before the operation with this number; of a write half may have reached the file. */
+  /** Cuts the power just before the operation with this number. */
   cutBefore(number: number): void {
     this.#cutBefore = number;
   }
@@ -150,12 +150,12 @@ export class FakeDisk implements FilePort {
     return this.#operation(`create ${file}`, () => {
       const inode = this.#inode(file);
       inode.live = Buffer.alloc(0);
-      return this.#open(file, inode, true);
+      return this.#open(file, inode);
     });
   }
 
   append(file: string): Promise<OpenFile> {
-    return this.#operation(`append ${file}`, () => this.#open(file, this.#inode(file), false));
+    return this.#operation(`append ${file}`, () => this.#open(file, this.#inode(file)));
   }
 
   rename(from: string, to: string): Promise<void> {
@@ -188,34 +188,25 @@ export class FakeDisk implements FilePort {
     return this.#operation(`restrict ${file}`, () => void this.#existing(file));
   }
 
-  openDirectory(folder: string): Promise<OpenDirectory> {
-    return this.#operation(`openDirectory ${folder}`, () => {
-      const opened = this.#folder(folder, false);
-      return {
-        sync: () => this.#operation(`sync ${folder}`, () => this.#syncNames(folder, opened)),
-        close: () => this.#operation(`close ${folder}`, () => undefined),
-      };
+  syncDirectory(folder: string): Promise<void> {
+    return this.#operation(`syncDirectory ${folder}`, () => {
+      const { live, synced } = this.#folder(folder, false);
+      synced.clear();
+      for (const [name, inode] of live) synced.set(name, inode);
+      for (const name of this.#folders.keys()) if (path.dirname(name) === folder) this.#syncedFolders.add(name);
     });
   }
 
-  #syncNames(folder: string, { live, synced }: Folder): void {
-    synced.clear();
-    for (const [name, inode] of live) synced.set(name, inode);
-    for (const name of this.#folders.keys()) if (path.dirname(name) === folder) this.#syncedFolders.add(name);
-  }
-
-  #open(file: string, inode: Inode, isDurable: boolean): OpenFile {
+  #open(file: string, inode: Inode): OpenFile {
     const add = (bytes: Uint8Array): void => void (inode.live = Buffer.concat([inode.live, bytes]));
     return {
       write: (bytes) =>
         this.#operation(
           `write ${file}`,
-          () => {
-            add(bytes);
-            if (isDurable) inode.synced = inode.live;
-          },
+          () => add(bytes),
           () => add(bytes.subarray(0, bytes.length / 2)),
         ),
+      sync: () => this.#operation(`sync ${file}`, () => void (inode.synced = inode.live)),
       close: () => this.#operation(`close ${file}`, () => undefined),
     };
   }
@@ -255,7 +246,6 @@ export class FakeDisk implements FilePort {
     this.mostOutstanding = Math.max(this.mostOutstanding, this.#outstanding);
     try {
       await Promise.resolve();
-      if (number === this.#cutBefore) partly?.();
       if (number >= this.#cutBefore) this.#isDark = true;
       this.#mustHavePower(name);
       const fault = this.#faults.get(number) ?? this.#everything;

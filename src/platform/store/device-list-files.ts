@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { FilePort } from '../../checkpoint/file-port.js';
 import type { ListFiles } from '../../checkpoint/ports.js';
-import { syncNames, writeWhole } from './write-whole.js';
+import { writeWhole } from './write-whole.js';
 
 const NAME = /^[0-9a-f]{64}$/;
 
@@ -16,12 +16,12 @@ export function deviceListFiles(files: FilePort, folder: string): ListFiles {
     write: async (lists) => {
       const fresh = path.join(folder, 'list.tmp');
       const isNew = await makeFolder(files, folder);
-      if (isNew) await syncNames(files, path.dirname(folder));
+      if (isNew) await files.syncDirectory(path.dirname(folder));
       for (const [sha256, bytes] of lists) {
         await writeWhole(files, fresh, bytes);
         await files.rename(fresh, path.join(folder, sha256));
       }
-      await syncNames(files, folder);
+      await files.syncDirectory(folder);
       return isNew;
     },
     read: (sha256, maxBytes) => files.read(path.join(folder, sha256), maxBytes).catch(() => undefined),
@@ -37,7 +37,7 @@ async function makeFolder(files: FilePort, folder: string): Promise<boolean> {
     if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
     // The state folder itself is missing: a first start, or somebody removed it.
     await files.makeDirectory(path.dirname(folder));
-    await syncNames(files, path.dirname(path.dirname(folder)));
+    await files.syncDirectory(path.dirname(path.dirname(folder)));
     return files.makeDirectory(folder);
   }
 }

@@ -8,6 +8,7 @@ export function oneAtATime(files: FilePort): FilePort {
   const run = <T>(operation: () => Promise<T>): Promise<T> => lane.run('disk', operation);
   const opened = (file: OpenFile): OpenFile => ({
     write: (bytes) => run(() => file.write(bytes)),
+    sync: () => run(() => file.sync()),
     close: () => run(() => file.close()),
   });
   return {
@@ -21,9 +22,6 @@ export function oneAtATime(files: FilePort): FilePort {
     link: (from, to) => run(() => files.link(from, to)),
     remove: (path) => run(() => files.remove(path)),
     restrict: (path) => run(() => files.restrict(path)),
-    openDirectory: async (path) => {
-      const directory = await run(() => files.openDirectory(path));
-      return { sync: () => run(() => directory.sync()), close: () => run(() => directory.close()) };
-    },
+    syncDirectory: (path) => run(() => files.syncDirectory(path)),
   };
 }

@@ -1,18 +1,15 @@
 // A file with a previous generation: replaced whole or not at all, and moved aside when it is damaged.
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
-import type { FilePort, OpenDirectory, OpenFile } from '../../checkpoint/file-port.js';
-import { syncNames } from './write-whole.js';
+import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 /** Damaged files kept beside it, for an operator that wants to know what happened. */
 const MAX_ASIDE = 5;
 
-/** What the next generation needs whatever it holds; undefined where it could not be had. */
+/** What the next generation needs whatever it holds. */
 interface Prepared {
-  /** The new file, empty. */
+  /** The new file, empty; undefined when it could not be made. */
   readonly file: Promise<OpenFile | undefined>;
-  /** The folder, for its names to be synced. */
-  readonly directory: Promise<OpenDirectory | undefined>;
   /** Whether the current generation has a second name. */
   readonly isLinked: Promise<boolean>;
 }
@@ -52,13 +49,12 @@ export class Generations {
   async prepare(): Promise<void> {
     if (this.#prepared !== undefined || this.#isReplacing) return;
     const file = this.#files.create(this.#fresh).catch(() => undefined);
-    const directory = this.#files.openDirectory(this.#folder).catch(() => undefined);
     const isLinked = this.#files.link(this.current, this.#second).then(
       () => true,
       () => false,
     );
-    this.#prepared = { file, directory, isLinked };
-    await Promise.all([file, directory, isLinked]);
+    this.#prepared = { file, isLinked };
+    await Promise.all([file, isLinked]);
   }
 
   /**
@@ -76,7 +72,7 @@ export class Generations {
       if (!isMissing(failure)) throw failure;
       // The folder is gone, or the file made in it.
       await this.#files.makeDirectory(this.#folder);
-      await syncNames(this.#files, path.dirname(this.#folder));
+      await this.#files.syncDirectory(path.dirname(this.#folder));
       await this.#replace(bytes, undefined);
     } finally {
       this.#isReplacing = false;
@@ -84,23 +80,20 @@ export class Generations {
   }
 
   async #replace(bytes: Uint8Array, prepared: Prepared | undefined): Promise<void> {
-    let file = await prepared?.file;
-    let directory = await prepared?.directory;
+    const file = (await prepared?.file) ?? (await this.#files.create(this.#fresh));
     try {
-      file ??= await this.#files.create(this.#fresh);
-      directory ??= await this.#files.openDirectory(this.#folder);
       await file.write(bytes);
+      await file.sync();
       await this.#keepPrevious((await prepared?.isLinked) === true);
       await this.#files.rename(this.#fresh, this.current);
-      await directory.sync();
+      await this.#files.syncDirectory(this.#folder);
     } catch (failure) {
       // The part that was written may be filling the disk.
       await this.#files.remove(this.#fresh).catch(() => undefined);
       throw failure;
     } finally {
       // Nobody waits for it: the bytes are on the disk.
-      void file?.close().catch(() => undefined);
-      void directory?.close().catch(() => undefined);
+      void file.close().catch(() => undefined);
     }
   }
 

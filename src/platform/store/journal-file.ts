@@ -2,7 +2,7 @@
 import path from 'node:path';
 import type { FilePort } from '../../checkpoint/file-port.js';
 import type { JournalFile } from '../../journal/ports.js';
-import { syncNames, writeWhole } from './write-whole.js';
+import { writeWhole } from './write-whole.js';
 
 /**
  * Events in `file`. Opened for each append: when the file or its folder is removed, a new one is made.
@@ -24,7 +24,7 @@ export function journalFile(files: FilePort, file: string): JournalFile {
       const fresh = `${file}.tmp`;
       await writeWhole(files, fresh, Buffer.from(text));
       await files.rename(fresh, file);
-      await syncNames(files, path.dirname(file));
+      await files.syncDirectory(path.dirname(file));
     },
   };
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
+const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
 /** What is no regular file may not be waited for (a FIFO without a writer), and a link may lead anywhere. */
 const WARY = O_NOFOLLOW | O_NONBLOCK;
 /** Something that is no regular file has a name of ours. */
@@ -46,15 +46,13 @@ export const nodeFiles: FilePort = {
     }),
   list: async (path) => (await orMissing(call<string[]>((done) => fs.readdir(path, done)))) ?? [],
   create: async (path) => {
-    // A write and its sync are one operation so; the size counts as data, or a file that is read back would be shorter.
-    const flags = O_WRONLY | O_CREAT | O_EXCL | O_DSYNC | WARY;
     try {
-      return await open(path, flags);
+      return await open(path, O_WRONLY | O_CREAT | O_EXCL | WARY);
     } catch (failure) {
       if (!hasCode(failure, 'EEXIST')) throw failure;
       // Left from a write that was cut short; or something else, which is not opened.
       await removeName(path);
-      return open(path, flags);
+      return open(path, O_WRONLY | O_CREAT | O_EXCL | WARY);
     }
   },
   append: async (path) => {
@@ -91,9 +89,14 @@ export const nodeFiles: FilePort = {
     const status = await orMissing(call<fs.Stats>((done) => fs.lstat(path, done)));
     if (status?.isFile() === true) await finish((done) => fs.chmod(path, FILE_MODE, done));
   },
-  openDirectory: async (path) => {
+  syncDirectory: async (path) => {
     const fd = await call<number>((done) => fs.open(path, O_RDONLY | O_DIRECTORY, done));
-    return { sync: () => finish((done) => fs.fsync(fd, done)), close: () => close(fd) };
+    try {
+      await finish((done) => fs.fsync(fd, done));
+    } finally {
+      // Nobody waits for it: a directory that is only read has nothing to write when it is closed.
+      void close(fd).catch(() => undefined);
+    }
   },
 };
 
@@ -127,6 +130,8 @@ async function open(path: string, flags: number): Promise<OpenFile> {
         at += await call<number>((done) => fs.write(fd, bytes, at, bytes.length - at, null, done));
       }
     },
+    // The size counts as data: a file that was read back would otherwise be shorter.
+    sync: () => finish((done) => fs.fdatasync(fd, done)),
     close: () => close(fd),
   };
 }

@@ -4,7 +4,6 @@ import fs, { lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } fro
 import { errnoOf, type FilePort } from '../../../src/checkpoint/file-port.js';
 import { oneAtATime } from '../../../src/platform/store/file-lane.js';
 import { nodeFiles } from '../../../src/platform/store/node-files.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -32,6 +31,7 @@ async function fakeSubject(): Promise<Subject> {
 async function put(files: FilePort, file: string, text: string): Promise<void> {
   const open = await files.create(file);
   await open.write(Buffer.from(text));
+  await open.sync();
   await open.close();
 }
 
@@ -52,6 +52,7 @@ for (const { name, make } of SUBJECTS) {
       const { files, folder } = await make();
       const open = await files.create(`${folder}/a`);
       for (const text of ['one ', 'two ', 'three']) await open.write(Buffer.from(text));
+      await open.sync();
       await open.close();
       assert.equal(await get(files, `${folder}/a`), 'one two three');
     });
@@ -125,8 +126,8 @@ for (const { name, make } of SUBJECTS) {
       await put(files, `${folder}/d/a`, '');
       await put(files, `${folder}/d/b`, '');
       assert.deepEqual([...(await files.list(`${folder}/d`))].sort(), ['a', 'b']);
-      await syncNames(files, `${folder}/d`);
-      assert.equal(await errnoFrom(files.openDirectory(`${folder}/x`)), 'ENOENT');
+      await files.syncDirectory(`${folder}/d`);
+      assert.equal(await errnoFrom(files.syncDirectory(`${folder}/x`)), 'ENOENT');
     });
   });
 }
@@ -171,7 +172,7 @@ void describe('the lane', () => {
       files.list('/t'),
       files.makeDirectory('/t/d'),
       files.read('/t/a', 10),
-      syncNames(files, '/t'),
+      files.syncDirectory('/t'),
     ];
     const results = await Promise.allSettled(work);
     assert.equal(results.filter(({ status }) => status === 'rejected').length, 1);
@@ -182,18 +183,16 @@ void describe('the lane', () => {
 // A process that is killed loses nothing that was written: only a power cut shows what was not synced. So here it is
 // looked at what is asked of the kernel.
 void describe('real files at a power cut', () => {
-  /** The syncs that node:fs is asked for while `work` runs, each of which path; a write to a file opened with O_DSYNC is one. */
+  /** The calls that reach node:fs while `work` runs, each on which path. */
   async function asked(work: () => Promise<void>): Promise<string[]> {
     const told: string[] = [];
     const pathOf = (fd: number): string => fs.readlinkSync(`/proc/self/fd/${fd}`);
-    const flagsOf = (fd: number): number =>
-      parseInt(/^flags:\s+(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? '', 8);
-    const { write, fsync } = fs;
+    const { fdatasync, fsync } = fs;
     const watched = [
-      mock.method(fs, 'write', ((fd: number, ...rest: unknown[]) => {
-        if ((flagsOf(fd) & fs.constants.O_DSYNC) !== 0) told.push(`write ${pathOf(fd)}`);
-        (write as (...args: unknown[]) => void)(fd, ...rest);
-      }) as typeof fs.write),
+      mock.method(fs, 'fdatasync', ((fd: number, done: fs.NoParamCallback) => {
+        told.push(`fdatasync ${pathOf(fd)}`);
+        fdatasync(fd, done);
+      }) as typeof fs.fdatasync),
       mock.method(fs, 'fsync', ((fd: number, done: fs.NoParamCallback) => {
         told.push(`fsync ${pathOf(fd)}`);
         fsync(fd, done);
@@ -207,13 +206,13 @@ void describe('real files at a power cut', () => {
     }
   }
 
-  it('have their bytes on the disk when write resolves', async () => {
+  it('have their bytes on the disk when sync resolves', async () => {
     const folder = tempDir();
-    assert.deepEqual(await asked(() => put(nodeFiles, `${folder}/a`, 'text')), [`write ${folder}/a`]);
+    assert.deepEqual(await asked(() => put(nodeFiles, `${folder}/a`, 'text')), [`fdatasync ${folder}/a`]);
   });
 
   it('have their names on the disk when the sync of their directory resolves', async () => {
     const folder = tempDir();
-    assert.deepEqual(await asked(() => syncNames(nodeFiles, folder)), [`fsync ${folder}`]);
+    assert.deepEqual(await asked(() => nodeFiles.syncDirectory(folder)), [`fsync ${folder}`]);
   });
 });

@@ -2,7 +2,6 @@ import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { entryKey } from '../../../src/checkpoint/document.js';
 import { LowdbFile } from '../../../src/platform/store/lowdb-file.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { drive, LISTS_AT_THE_END, listsOf, spell, STATE, tell } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -13,7 +12,7 @@ const FAULTS: readonly Fault[] = ['ENOSPC', 'EROFS', 'EIO', 'EMFILE'];
 async function usedDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
+  await disk.syncDirectory('/');
   await tell(disk);
   return disk.afterPowerCut();
 }

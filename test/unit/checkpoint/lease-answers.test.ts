@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
 import type { LeaseRecord, PluginAnswer } from '../../../src/model/lease.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { checkpointRig } from '../../support/checkpoint-rig.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
@@ -29,7 +28,7 @@ const lease = (id: string, characters: number, fill = id): LeaseRecord =>
 async function brokerDisk(): Promise<FakeDisk> {
   const disk = new FakeDisk();
   await disk.makeDirectory('/broker');
-  await syncNames(disk, '/');
+  await disk.syncDirectory('/');
   return disk;
 }
 

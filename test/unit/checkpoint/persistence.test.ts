@@ -4,7 +4,6 @@ import { instanceOf } from '../../../src/checkpoint/entries.js';
 import { Persistence } from '../../../src/checkpoint/persistence.js';
 import type { Holding } from '../../../src/model/device-list.js';
 import type { Instance } from '../../../src/model/instance.js';
-import { syncNames } from '../../../src/platform/store/write-whole.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { STATE } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
@@ -47,7 +46,7 @@ describe('the records of the checkpoint', () => {
     it(`of a list of ${String(bytes)} bytes is how many devices are healthy: no start reads it for that`, async () => {
       const disk = new FakeDisk();
       await disk.makeDirectory('/broker');
-      await syncNames(disk, '/');
+      await disk.syncDirectory('/');
       const first = await start(disk, { ...list(bytes, 1), healthy: 3 });
       await first.persistence.persist(instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0));
       await first.stop();
@@ -60,7 +59,7 @@ describe('the records of the checkpoint', () => {
   it('of a list that an older version wrote is walked', async () => {
     const disk = new FakeDisk();
     await disk.makeDirectory('/broker');
-    await syncNames(disk, '/');
+    await disk.syncDirectory('/');
     const { healthy, ...older } = { ...list(64, 1), healthy: undefined };
     assert.equal(healthy, undefined);
     const first = await start(disk, older as unknown as Holding);
@@ -74,7 +73,7 @@ describe('the records of the checkpoint', () => {
   it('of a predecessor is that it is a fallback: after a restart it takes nobody’s place', async () => {
     const disk = new FakeDisk();
     await disk.makeDirectory('/broker');
-    await syncNames(disk, '/');
+    await disk.syncDirectory('/');
     const first = await start(disk);
     const old = instanceOf({ ...facts('example.com/x'), bootId: 'boot-1' }, 1, false, 0);
     await first.persistence.persist(old);

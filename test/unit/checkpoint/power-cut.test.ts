@@ -94,13 +94,13 @@ describe('a power cut', () => {
 
   it('is survived by what was acknowledged only because of the syncs: without them the check fails', async () => {
     const disk = await newDisk();
-    disk.openDirectory = async () => ({ sync: async () => undefined, close: async () => undefined });
+    disk.syncDirectory = async () => undefined;
     const told = await tell(disk);
     assert.ok(told.acknowledged > 0);
     await assert.rejects(check(disk.afterPowerCut(), told, '', 'no directory is synced'));
   });
 
-  it('looks for its lists, writes, keeps the previous generation, renames and syncs the folder, in this order', async () => {
+  it('looks for its lists, writes, syncs, keeps the previous generation, renames and syncs the folder, in this order', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
     const { store } = checkpointRig(disk, STATE, clock);
@@ -111,17 +111,16 @@ describe('a power cut', () => {
       store.update((draft) => draft.setLimits(() => [1])),
     );
     const file = `${STATE}/checkpoint.json`;
-    assert.deepEqual(disk.operations.slice(before, before + 10), [
+    assert.deepEqual(disk.operations.slice(before, before + 9), [
       `list ${STATE}/devices`,
       `create ${file}.tmp`,
-      `openDirectory ${STATE}`,
       `write ${file}.tmp`,
+      `sync ${file}.tmp`,
       `link ${file} ${file}.previous.tmp`,
       `rename ${file}.previous.tmp ${file}.previous`,
       `rename ${file}.tmp ${file}`,
-      `sync ${STATE}`,
+      `syncDirectory ${STATE}`,
       `close ${file}.tmp`,
-      `close ${STATE}`,
     ]);
     store.close();
   });
