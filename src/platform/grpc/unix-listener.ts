@@ -130,11 +130,15 @@ export class UnixListener {
     return this.#place.isInPlace();
   }
 
-  /** Resolves when the public path leads to another listener, or after so many milliseconds. */
+  /**
+   * Resolves when the public path leads to another listener, or after so many milliseconds. Connections that the kernel queued
+   * here before that are accepted by then: closing the listener would reset them.
+   */
   async untilReplaced(limitMs: number): Promise<void> {
     const { clock } = this.#options;
     const until = clock.mono() + limitMs;
     while (this.isInPlace() && clock.mono() < until) await sleep(clock, REPLACED_LOOK_MS);
+    await sleep(clock, REPLACED_LOOK_MS);
   }
 
   /** Refuses further connections (they wait in the kernel until `maxConnections` is raised again). */
