@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
-import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
-import { nodeFiles } from '../../../src/platform/store/node-files.js';
-import { BrokerProcess } from '../../support/broker-process.js';
-import { eventually } from '../../support/eventually.js';
-import { FakePlugin, healthy } from '../../support/fake-plugin.js';
-import { tempDir } from '../../support/temp-dir.js';
+import { inspectCheckpoint } from '../../src/checkpoint/inspect.js';
+import { nodeFiles } from '../../src/platform/store/node-files.js';
+import { BrokerProcess } from '../support/broker-process.js';
+import { eventually } from '../support/eventually.js';
+import { FakePlugin, healthy } from '../support/fake-plugin.js';
+import { tempDir } from '../support/temp-dir.js';
 
 const made: { brokers: BrokerProcess[]; plugins: FakePlugin[] } = { brokers: [], plugins: [] };
 after(async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { eventually } from '../../support/eventually.js';
-import { healthy } from '../../support/fake-plugin.js';
-import { FloodBed } from './flood-bed.js';
+import { eventually } from '../support/eventually.js';
+import { healthy } from '../support/fake-plugin.js';
+import { FloodBed } from '../integration/flood/flood-bed.js';
 
 /**
  * The default policy for those who have less time: few permits, which do not come back while the test runs, because on a

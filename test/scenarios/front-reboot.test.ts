@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { eventually } from '../../support/eventually.js';
-import { frontWorlds, type FrontWorld, RESOURCE } from '../../support/front-world.js';
+import { eventually } from '../support/eventually.js';
+import { frontWorlds, type FrontWorld, RESOURCE } from '../support/front-world.js';
 
 describe('the front after a reboot of the machine', { timeout: 120_000 }, () => {
   const newWorld = frontWorlds();
