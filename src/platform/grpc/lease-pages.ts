@@ -8,6 +8,8 @@ const FULL_BYTES = 64 * 1024;
 
 /** Where pages go. */
 interface PageSink {
+  /** Whether the call is over: what was being sent then counts as sent. */
+  readonly cancelled: boolean;
   /** @param sent called when the page has left, with what went wrong if something did */
   write(page: Buffer, sent: (failure?: Error | null) => void): unknown;
   end(): unknown;
@@ -52,7 +54,7 @@ export function sendPages<T>(
     }
     // The stream itself takes sixteen messages before it is full, however long they are.
     sink.write(page, (failure) => {
-      if (!(failure instanceof Error)) send();
+      if (!(failure instanceof Error) && !sink.cancelled) send();
     });
   };
   send();

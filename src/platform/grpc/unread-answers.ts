@@ -65,6 +65,7 @@ export class UnreadAnswers {
       const leave = this.#enter(user, connection, message.length);
       waiting.add(leave);
       send(message, () => {
+        // Of a call that was reset the library says so, too, after its end: it was given back then.
         waiting.delete(leave);
         leave();
         sent();

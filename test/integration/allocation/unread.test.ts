@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import http2, { type ClientHttp2Session } from 'node:http2';
+import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
@@ -94,7 +94,7 @@ class Bed {
   }
 }
 
-function call(session: ClientHttp2Session, method: string, message: Buffer): void {
+function call(session: ClientHttp2Session, method: string, message: Buffer): ClientHttp2Stream {
   const stream = session.request({
     ':method': 'POST',
     ':path': `/pluginbroker.v1.Allocator/${method}`,
@@ -103,6 +103,14 @@ function call(session: ClientHttp2Session, method: string, message: Buffer): voi
   });
   stream.on('error', () => undefined);
   stream.end(framed(message));
+  return stream;
+}
+
+/** Waits until everything sent before has been handled on the other side. */
+function pingOf(session: ClientHttp2Session): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.ping((failure) => (failure === null ? resolve() : reject(failure)));
+  });
 }
 
 describe('answers that nobody reads', () => {
@@ -124,6 +132,30 @@ describe('answers that nobody reads', () => {
       assert.equal(one.destroyed, false);
       assert.ok(bed.unread.held < 100_000);
       one.destroy();
+      await eventually('nothing waits', () => bed.unread.held === 0);
+    } finally {
+      bed.close();
+    }
+  });
+
+  it('are given back once, when their call is reset, and those of other calls stay counted', async () => {
+    const bed = await Bed.open(1);
+    try {
+      const session = bed.deaf();
+      const renew = LeaseRef.encode({ key: 'g0' });
+      call(session, 'Renew', renew);
+      await eventually('one waits', () => bed.unread.held > 60_000);
+      const one = bed.unread.held;
+      for (let times = 0; times < 5; times += 1) {
+        const reset = call(session, 'Renew', renew);
+        await eventually('two wait', () => bed.unread.held > one);
+        reset.close(http2.constants.NGHTTP2_CANCEL);
+        await eventually('one is given back', () => bed.unread.held <= one);
+        // The library tells that it was sent when its stream is taken down, a few turns later.
+        await pingOf(session);
+        assert.equal(bed.unread.held, one);
+      }
+      session.destroy();
       await eventually('nothing waits', () => bed.unread.held === 0);
     } finally {
       bed.close();

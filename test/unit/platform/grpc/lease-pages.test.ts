@@ -7,11 +7,16 @@ function sink() {
   const pages: number[] = [];
   let sent: ((failure?: Error | null) => void) | undefined;
   const state = { isEnded: false, failure: undefined as unknown };
+  const call = { cancelled: false };
   return {
+    call,
     pages,
     state,
     leave: (failure?: Error) => sent?.(failure),
     stream: {
+      get cancelled() {
+        return call.cancelled;
+      },
       write: (page: Buffer, then: (failure?: Error | null) => void) => {
         pages.push(page.length);
         sent = then;
@@ -36,11 +41,16 @@ describe('pages of leases', () => {
     assert.deepEqual(state, { isEnded: true, failure: undefined });
   });
 
-  it('are made no more when the stream fails, or when one cannot be made, which ends no process', () => {
+  it('are made no more when the stream fails, when the call was cancelled, or when one cannot be made, which ends no process', () => {
     const broken = sink();
     sendPages(broken.stream, Array<number>(17).fill(1), (size) => Buffer.alloc(size), broken.failed);
     broken.leave(new Error('gone'));
     assert.deepEqual([broken.pages, broken.state.isEnded], [[16], false]);
+    const over = sink();
+    sendPages(over.stream, Array<number>(17).fill(1), (size) => Buffer.alloc(size), over.failed);
+    over.call.cancelled = true;
+    over.leave();
+    assert.deepEqual([over.pages, over.state.isEnded], [[16], false]);
     const odd = sink();
     const make = (nth: number): Buffer => {
       if (nth === 20) throw new RangeError('no time');
