@@ -36,7 +36,7 @@ export const CONNECTION_ENDS = {
   ),
   PRIORITY_FLOOD: end('The peer sent more PRIORITY frames than guard.priorities allows.', FLOOD),
   HEADERS_FLOOD: end(
-    'The peer sent more header blocks beyond those of its calls, 1xx ones for example, than guard.informational allows.',
+    'The peer sent header blocks that belong to no call, or more informational ones (1xx) than guard.informational allows.',
     FLOOD,
   ),
   WINDOW_GAME: end(

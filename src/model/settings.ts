@@ -148,7 +148,7 @@ export interface GuardSettings {
   /** WINDOW_UPDATE frames, and PRIORITY frames, in a window. */
   readonly windowUpdates: number;
   readonly priorities: number;
-  /** Header blocks in a window beyond those of calls, two of a request and two of an answer: 1xx, and those of no call. */
+  /** Header blocks of answers in a window beyond the two that a call of ours has: 1xx, and those of no call. */
   readonly informational: number;
   /** Frames of any kind in a window. */
   readonly frames: number;

@@ -76,9 +76,7 @@ const guard = section({
   emptyFrames: PERMITS.default(100).describe('Frames without content; and messages of a request beyond its first'),
   windowUpdates: PERMITS.default(1000).describe('WINDOW_UPDATE frames, beside four for each answered call'),
   priorities: PERMITS.default(100).describe('PRIORITY frames'),
-  informational: PERMITS.default(100).describe(
-    'Header blocks beyond those of calls: two of a request, two of an answer',
-  ),
+  informational: PERMITS.default(100).describe('Header blocks of a plugin beyond the two of each answer (1xx)'),
   frames: PERMITS.default(5000).describe('Frames of all kinds, beside sixteen for each answered call'),
   headerBytes: size.default('16KiB').describe('Bytes of one header block'),
   continuations: PERMITS.default(8).describe('CONTINUATION frames of one header block'),

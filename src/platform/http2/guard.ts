@@ -17,7 +17,8 @@ export type GuardKind =
   | 'messages'
   | 'windowUpdates'
   | 'priorities'
-  | 'informational';
+  | 'informational'
+  | 'strayBlocks';
 
 interface KindSpec {
   readonly code: ConnectionEndCode;
@@ -43,8 +44,15 @@ const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   messages: kind('EMPTY_FRAMES', 'messages beyond the first of a call', (s) => s.emptyFrames, 0, 0),
   windowUpdates: kind('WINDOW_GAME', 'WINDOW_UPDATE frames', (s) => s.windowUpdates, 4, 4),
   priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
-  informational: kind('HEADERS_FLOOD', 'header blocks that no call has', (s) => s.informational, 0, 0),
+  informational: kind('HEADERS_FLOOD', 'informational header blocks', (s) => s.informational, 0, 0),
+  strayBlocks: kind('HEADERS_FLOOD', 'header blocks that belong to no call', () => STRAY_BLOCKS, 0, 0),
 };
+
+/**
+ * Header blocks of a caller that open no call and are no trailers. No client of gRPC sends any; each is decoded twice, half a
+ * millisecond if it is full, and takes no turn.
+ */
+const STRAY_BLOCKS = 4;
 
 function kind(
   code: ConnectionEndCode,
@@ -82,6 +90,7 @@ function nothing(): Counts {
       windowUpdates: 0,
       priorities: 0,
       informational: 0,
+      strayBlocks: 0,
     },
   };
 }

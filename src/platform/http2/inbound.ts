@@ -187,7 +187,7 @@ export class Inbound extends FrameCutter {
     const opensCall = head.type === FRAME.HEADERS && this.#calls.opens(head.stream);
     // Decoding a full block takes half a millisecond, and only those that open calls take turns.
     if (head.type === FRAME.HEADERS && !opensCall && !this.#calls.trailers(head.stream))
-      this.#guard.count('informational');
+      this.#guard.count('strayBlocks');
     const block = this.#blocks.take(head, frame, opensCall);
     if (block === undefined) return [];
     this.#blockSince = undefined;

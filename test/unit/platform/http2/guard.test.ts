@@ -29,6 +29,7 @@ void describe('the guard', () => {
     { kind: 'windowUpdates', budget: guardSettings.windowUpdates, code: 'WINDOW_GAME' },
     { kind: 'priorities', budget: guardSettings.priorities, code: 'PRIORITY_FLOOD' },
     { kind: 'informational', budget: guardSettings.informational, code: 'HEADERS_FLOOD' },
+    { kind: 'strayBlocks', budget: 4, code: 'HEADERS_FLOOD' },
   ];
   for (const { kind, budget, code } of rows) {
     void it(`allows ${budget} ${kind} in a window and ends the next with ${code}`, () => {
