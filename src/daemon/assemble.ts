@@ -41,7 +41,7 @@ export function assemble({ live, clock, random, log, metrics, bootId, ...rest }:
   const journal = new Journal({ file: journalFile(files, path.join(state, 'events.jsonl')), clock, log });
   const paths = pluginSockets(settings.paths, rest.self.uid);
   const users = new Users(rest.self.uid);
-  const refusals = new RefusalSummary(log, clock);
+  const refusals = new RefusalSummary(log, clock, { ownUid: rest.self.uid, userOf: users.of });
   const guarding = guardPlugins({
     clock,
     log: refusals,

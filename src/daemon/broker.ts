@@ -163,7 +163,7 @@ export class Broker {
     if (!settings.podResources.enabled) return;
     this.#podResources = podResources({
       ...this.#parts,
-      ...{ settings, leases, kubelet },
+      ...{ settings, leases, kubelet, ownUid: this.#parts.self.uid },
       accept: this.newGate(() => undefined).accept,
       acceptFailed: this.#reserve.acceptFailed,
       resources: () => this.core.offered.all().values(),

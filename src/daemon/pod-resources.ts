@@ -3,6 +3,7 @@ import type { Resource } from '../model/device-list.js';
 import type { Front } from '../front/front.js';
 import type { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
+import type { UserFacts } from '../model/ids.js';
 import type { LeaseSource } from '../model/lease.js';
 import type { Settings } from '../model/settings.js';
 import type { Guarding } from '../platform/grpc/owned-sockets.js';
@@ -17,7 +18,7 @@ import { UpstreamAnswers } from '../podresources/upstream.js';
 
 /** The parts of PodResources. */
 export interface PodResourcesParts
-  extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed'>, Omit<Surroundings, 'random'> {
+  extends Pick<PodResourcesSocketPorts, 'accept' | 'acceptFailed' | keyof UserFacts>, Omit<Surroundings, 'random'> {
   readonly settings: Settings;
   readonly leases: LeaseSource;
   readonly resources: () => Iterable<Resource>;

@@ -2,6 +2,7 @@
 // line, "417 more in 10 s". Events have the journal, which does the same for them.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Log, LogFields } from '../kernel/log.js';
+import { strangerUser, type UserFacts } from '../model/ids.js';
 import { seconds } from './sentences.js';
 
 /** The first summary comes after this long; while repeats go on, each following one takes twice as long. */
@@ -9,14 +10,14 @@ const FIRST_WINDOW_MS = 10_000;
 const LONGEST_WINDOW_MS = 300_000;
 /** Subjects counted apart; further ones are counted together. */
 const MAX_SUBJECTS = 512;
-/** Of one uid; its further ones are counted together, so that names it invents hide no refusals of others. */
-const MAX_OF_UID = 128;
+/** Of one ordinary user; its further ones are counted together, so that names it invents hide no refusals of others. */
+const MAX_OF_USER = 128;
 
-/** As the fields of a line have it: a number, or nothing where nobody knows who it is. */
-type Uid = LogFields[string];
+/** An ordinary user; undefined: root, the broker's own, or a caller that nobody knows. */
+type User = number | undefined;
 
 interface Repeats {
-  readonly uid: Uid;
+  readonly user: User;
   count: number;
   windowMs: number;
   alarm: Alarm;
@@ -33,12 +34,14 @@ export class RefusalSummary implements Log {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #repeats = new Map<string, Repeats>();
-  /** How many subjects of each uid are counted. */
-  readonly #ofUid = new Map<Uid, number>();
+  readonly #facts: UserFacts;
+  /** How many subjects of each ordinary user are counted. */
+  readonly #ofUser = new Map<number, number>();
 
-  constructor(log: Log, clock: Clock) {
+  constructor(log: Log, clock: Clock, facts: UserFacts) {
     this.#log = log;
     this.#clock = clock;
+    this.#facts = facts;
   }
 
   /** How many subjects are being counted. */
@@ -56,7 +59,8 @@ export class RefusalSummary implements Log {
       const summary = `${String(count)} more in ${seconds(windowMs)}, the last: ${message}`;
       this.#log.warn(event, summary, fields);
     };
-    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), uid, tell)) return;
+    const user = typeof uid === 'number' ? strangerUser(uid, this.#facts) : undefined;
+    if (code !== undefined && !this.#isFirst(JSON.stringify([event, code, plugin, uid]), user, tell)) return;
     this.#log.warn(event, message, fields);
   }
 
@@ -75,24 +79,24 @@ export class RefusalSummary implements Log {
       if (count > 0) tell(count, windowMs);
     }
     this.#repeats.clear();
-    this.#ofUid.clear();
+    this.#ofUser.clear();
   }
 
   /**
    * Whether this one is to be told in full. Otherwise it is counted, and `tell` is called at the end of the window with
    * the number of those that were not told.
    */
-  #isFirst(subject: string, uid: Uid, tell: Repeats['tell']): boolean {
-    const key = this.#keyOf(subject, uid);
+  #isFirst(subject: string, user: User, tell: Repeats['tell']): boolean {
+    const key = this.#keyOf(subject, user);
     const known = this.#repeats.get(key);
     if (known !== undefined) {
       known.count += 1;
       known.tell = tell;
       return false;
     }
-    this.#ofUid.set(uid, (this.#ofUid.get(uid) ?? 0) + 1);
+    if (user !== undefined) this.#ofUser.set(user, (this.#ofUser.get(user) ?? 0) + 1);
     this.#repeats.set(key, {
-      uid,
+      user,
       count: 0,
       windowMs: FIRST_WINDOW_MS,
       alarm: this.#windowEnds(key, FIRST_WINDOW_MS),
@@ -102,17 +106,19 @@ export class RefusalSummary implements Log {
   }
 
   /** Under which it is counted. */
-  #keyOf(subject: string, uid: Uid): string {
+  #keyOf(subject: string, user: User): string {
     if (this.#repeats.has(subject)) return subject;
-    const own = (this.#ofUid.get(uid) ?? 0) < MAX_OF_UID ? subject : JSON.stringify([uid]);
+    const isFull = user !== undefined && (this.#ofUser.get(user) ?? 0) >= MAX_OF_USER;
+    const own = isFull ? JSON.stringify([user]) : subject;
     return this.#repeats.size < MAX_SUBJECTS || this.#repeats.has(own) ? own : '';
   }
 
-  #forget(key: string, { uid }: Repeats): void {
+  #forget(key: string, { user }: Repeats): void {
     this.#repeats.delete(key);
-    const left = (this.#ofUid.get(uid) ?? 1) - 1;
-    if (left > 0) this.#ofUid.set(uid, left);
-    else this.#ofUid.delete(uid);
+    if (user === undefined) return;
+    const left = (this.#ofUser.get(user) ?? 1) - 1;
+    if (left > 0) this.#ofUser.set(user, left);
+    else this.#ofUser.delete(user);
   }
 
   #windowEnds(key: string, windowMs: number): Alarm {

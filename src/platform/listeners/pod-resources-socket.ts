@@ -1,5 +1,7 @@
 // PodResources on its socket. Every user that may enter its directory sees all owners, so the directory is not for everybody.
 import path from 'node:path';
+import type { UserFacts } from '../../model/ids.js';
+import { UnreadAnswers } from '../grpc/unread-answers.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { Settings } from '../../model/settings.js';
 import { makeDirectory } from '../fs/directories.js';
@@ -17,7 +19,7 @@ const STREAMS = 16;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 /** The ports of the socket. */
-export interface PodResourcesSocketPorts extends PodResourcesPorts {
+export interface PodResourcesSocketPorts extends PodResourcesPorts, UserFacts {
   readonly settings: Settings;
   readonly clock: Clock;
   /** The guard of connections. */
@@ -39,7 +41,8 @@ export class PodResourcesSocket {
   constructor(ports: PodResourcesSocketPorts) {
     const { settings, clock, log, accept, acceptFailed, degraded } = ports;
     this.#closes = ports.closes;
-    this.#door = new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES });
+    const unread = new UnreadAnswers(ports);
+    this.#door = new GrpcDoor({ clock, accept, streams: STREAMS, maxRequestBytes: MAX_REQUEST_BYTES, unread });
     servePodResources(this.#door, ports);
     const directory = settings.paths.podResources;
     this.#listener = new KeptListener({

@@ -7,7 +7,7 @@ import { RecordedLog } from '../../support/recorders.js';
 class World {
   readonly clock = new FakeClock();
   readonly kept = new RecordedLog();
-  readonly log = new RefusalSummary(this.kept, this.clock);
+  readonly log = new RefusalSummary(this.kept, this.clock, { ownUid: 0, userOf: (uid) => uid - (uid % 10) });
 
   refuse(message: string, plugin = 'DevicePlugin/a/b', uid = 0): void {
     const fields = { code: 'FLOOD_REGISTER', plugin, uid, socket: `/x/${message}.sock` };
@@ -84,8 +84,10 @@ describe('refusal summary', () => {
 
   it('tells refusals of others in full, however many names one user invents', async () => {
     const world = new World();
+    // By all uids that the user has.
     const invented = (): void => {
-      for (let name = 0; name < 10_000; name += 1) world.refuse('no', `DevicePlugin/a/${String(name)}`, 4001);
+      for (let name = 0; name < 10_000; name += 1)
+        world.refuse('no', `DevicePlugin/a/${String(name)}`, 4000 + (name % 10));
     };
     invented();
     await world.clock.advance(10_000);
