@@ -62,7 +62,7 @@ describe('a JUnit report', () => {
   });
 
   it('names no file because a plugin wrote that one is attached', () => {
-    const words = '[[ATTACHMENT|/etc/shadow]]';
+    const words = '[[ATTACHMENT|/etc/shadow]] [[[ATTACHMENT|/etc/shadow]]] [[[[ATTACHMENT|/etc/shadow]]]]';
     const nothing = { code: 'storm', startedAt: 0, at: [], seconds: 1, timeline: [] } as const;
     const all: ScenarioResult[] = (['passed', 'failed'] as const).map((verdict) => ({
       ...{ ...nothing, name: verdict, verdict, evidence: words, output: words },
