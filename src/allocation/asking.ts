@@ -139,7 +139,9 @@ export class Asking {
       const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
       return { code: 'PLUGIN_FAILED', message };
     }
-    const merged = this.#time.spend(strangerUser(uid, this.#ports), () => mergeAnswers(good, this.#ports.settings.joinEnv));
+    const merged = this.#time.spend(strangerUser(uid, this.#ports), () =>
+      mergeAnswers(good, this.#ports.settings.joinEnv),
+    );
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }

@@ -126,21 +126,31 @@ export class Shares {
    */
   ofBytes(lease: Lease): AllocationRefusal | undefined {
     const bytes = bytesOf(lease);
-    let [own, strangers, all] = [bytes, bytes, bytes];
+    let all = bytes;
     for (const entry of this.#ledger.all()) {
-      const { id, uid } = entry.lease;
-      if (id === lease.id) entry.bytes = bytes;
-      if (id === lease.id) continue;
-      const taken = entry.bytes ?? weigh(entry);
-      all += taken;
-      if (this.#isStranger(uid)) strangers += taken;
-      if (this.#isSame(uid, lease.uid)) own += taken;
+      if (entry.lease.id === lease.id) entry.bytes = bytes;
+      else all += entry.bytes ?? weigh(entry);
     }
     if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
-    if (!this.#isStranger(lease.uid)) return undefined;
-    if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES);
+    return this.#isStranger(lease.uid) ? this.#ofStrangersBytes(lease, bytes) : undefined;
+  }
+
+  /** The same for an ordinary user, whose devices count beside the bytes of its leases. @param bytes of `lease` */
+  #ofStrangersBytes(lease: Lease, bytes: number): AllocationRefusal | undefined {
+    const mine = bytes + toldBytes(lease);
+    let [own, strangers] = [mine, mine];
+    for (const entry of this.#ledger.all()) {
+      const { id, uid } = entry.lease;
+      if (id === lease.id || !this.#isStranger(uid)) continue;
+      const taken = entry.bytes ?? weigh(entry);
+      const counted = taken === 0 ? 0 : taken + toldBytes(entry.lease);
+      strangers += counted;
+      if (this.#isSame(uid, lease.uid)) own += counted;
+    }
+    const counting = `, each device counting as ${String(DEVICE_BYTES)},`;
+    if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES, counting);
     if (strangers <= STRANGERS_BYTES) return undefined;
-    return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES);
+    return full('the leases of users other than root and the broker', strangers, STRANGERS_BYTES, counting);
   }
 
   #isSame(uid: number, other: number): boolean {
@@ -162,12 +172,17 @@ function weigh(entry: Entry): number {
 function bytesOf({ answer, wants, granted, owner, key }: Lease): number {
   const { envs, mounts, devices, annotations, cdiDevices } = answer;
   const parts = [wants, granted, owner, key, [...envs], mounts, devices, [...annotations], cdiDevices];
-  let told = 0;
-  for (const { devices: given } of granted) for (const { numaNodes } of given) told += Math.max(1, numaNodes.length);
-  return Buffer.byteLength(JSON.stringify(parts)) + DEVICE_BYTES * told;
+  return Buffer.byteLength(JSON.stringify(parts));
 }
 
-function full(whose: string, bytes: number, most: number): AllocationRefusal {
-  const message = `${whose} would take ${String(bytes)} bytes with the answers of plugins, each device counting as ${String(DEVICE_BYTES)}, and ${String(most)} are taken`;
+/** PodResources tells each device once for every NUMA node. */
+function toldBytes({ granted }: Lease): number {
+  let told = 0;
+  for (const { devices } of granted) for (const { numaNodes } of devices) told += Math.max(1, numaNodes.length);
+  return DEVICE_BYTES * told;
+}
+
+function full(whose: string, bytes: number, most: number, counting = ''): AllocationRefusal {
+  const message = `${whose} would take ${String(bytes)} bytes with the answers of plugins${counting} and ${String(most)} are taken`;
   return { code: 'LEASES_FULL', message };
 }

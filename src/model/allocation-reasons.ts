@@ -122,7 +122,7 @@ export const ALLOCATION_REFUSALS = {
   ),
   QUEUE_FULL: refusal(
     'RESOURCE_EXHAUSTED',
-    'As many requests wait for devices as may wait, or as one user may have waiting.',
+    'As many requests wait for devices, or callers for one key, as may wait, or as one user may have waiting.',
     'Try again later.',
   ),
   LEASES_FULL: refusal(

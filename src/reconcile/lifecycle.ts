@@ -123,16 +123,18 @@ export class Lifecycle implements RosterListener {
   }
 
   async #pullOnce(id: string, signal: AbortSignal): Promise<Attempt> {
-    const instance = this.#ports.roster.get(id);
-    const { attempt, actions } = isAsked(instance) ? await this.#ask(instance, signal) : withoutAsking(instance);
-    if (instance !== undefined) this.#carryOut(instance, actions);
-    return attempt;
+    const { roster, enrolments } = this.#ports;
+    const instance = roster.get(id);
+    if (!isAsked(instance)) return this.#conclude(instance, withoutAsking(instance));
+    const outcome = await enrolments.enrol(pullRequest(instance), signal);
+    // Decided and done in one turn: nothing that happens in between may be overwritten.
+    const isKnown = roster.get(id) === instance;
+    return this.#conclude(instance, afterPull(instance, outcome, { isKnown, ...this.#pace(instance) }));
   }
 
-  async #ask(instance: Instance, signal: AbortSignal): Promise<Pulled> {
-    const outcome = await this.#ports.enrolments.enrol(pullRequest(instance), signal);
-    const isKnown = this.#ports.roster.get(instance.id) === instance;
-    return afterPull(instance, outcome, { isKnown, ...this.#pace(instance) });
+  #conclude(instance: Instance | undefined, { attempt, actions }: Pulled): Attempt {
+    if (instance !== undefined) this.#carryOut(instance, actions);
+    return attempt;
   }
 
   #facts(instance: Instance): Facts {

@@ -185,7 +185,8 @@ export class PluginCall {
 
   /** The rest of a message that has begun has to come, as long as it is read at all. */
   #awaitRest(): void {
-    const isAwaited = this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#reservation?.isGranted !== false;
+    const isAwaited =
+      this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#reservation?.isGranted !== false;
     if (!isAwaited) {
       this.#overdue?.cancel();
       this.#overdue = undefined;
