@@ -73,11 +73,11 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
   return path.join(base, clean);
 }
 
-/** What says where sockets may lie. */
+/** The facts that decide which directories sockets may lie in. */
 interface AllowedPlaces {
   readonly paths: Paths;
   readonly sockets: Pick<SocketPort, 'realDirectory'>;
-  /** Of the broker. */
+  /** The broker's own user. */
   readonly ownUid: number;
 }
 

@@ -24,10 +24,10 @@ const AVOID_MS = 10_000;
  */
 const MOST_NAMED = 4096;
 
-/** Variables, mounts and whatever else the plugins of one lease answer together: each is told, written and read one by one. */
+/** Variables, mounts and other parts that the plugins of one lease may answer together: each is encoded and written by itself. */
 const MOST_PARTS = 8192;
 
-/** Asks plugins. */
+/** Asks plugins for preferred devices, and for the answers to Allocate. */
 export class Asking {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
@@ -139,7 +139,9 @@ export class Asking {
       const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
       return { code: 'PLUGIN_FAILED', message };
     }
-    const merged = this.#time.spend(strangerUser(uid, this.#ports), () => mergeAnswers(good, this.#ports.settings.joinEnv));
+    const merged = this.#time.spend(strangerUser(uid, this.#ports), () =>
+      mergeAnswers(good, this.#ports.settings.joinEnv),
+    );
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }

@@ -54,7 +54,7 @@ export interface GuardedConnection<Border> {
   readonly cutOff: (why: string) => void;
 }
 
-/** What is needed. */
+/** The ports of the gate. */
 export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
@@ -73,7 +73,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly budget: {
     /** Whether the policy enforces. */
     readonly isEnforced: boolean;
-    /** Is it to be closed before anything is known of its process? */
+    /** Whether a connection is to be closed before its process is known: undefined, or the sentence to report, if any. */
     turnsAway(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
@@ -143,8 +143,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   };
 
   /**
-   * Connections of the same user or process that wait behind a refused one cost next to nothing, either. Others that are refused
-   * among them join: they are gone through once, and not by each of them anew.
+   * Also closes connections of the same user or process that wait behind a refused one, at next to no cost. Callers that are
+   * refused among them join this pass, so that the queue is gone through once, not once for each of them.
    */
   #turnAwayMore(socket: Socket, caller?: Caller, refusesNext?: () => boolean): void {
     const isFirst = this.#refused === undefined;

@@ -101,7 +101,7 @@ export class FairTurns {
   /**
    * Joins the line of a limiter that has no permit.
    *
-   * @param taker who it is
+   * @param taker the process and user of the call
    * @param longestMs how long it can wait
    * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */

@@ -9,10 +9,10 @@ const FIRST_WINDOW_MS = 10_000;
 const LONGEST_WINDOW_MS = 300_000;
 /** Subjects counted apart; further ones are counted together. */
 const MAX_SUBJECTS = 512;
-/** Of one uid; its further ones are counted together, so that names it invents hide no refusals of others. */
+/** Subjects of one uid counted apart; further ones are counted together, so that invented names hide no refusals of others. */
 const MAX_OF_UID = 128;
 
-/** As the fields of a line have it: a number, or nothing where nobody knows who it is. */
+/** The uid as the fields of a line have it: a number, or undefined for an unknown caller. */
 type Uid = LogFields[string];
 
 interface Repeats {
@@ -101,7 +101,7 @@ export class RefusalSummary implements Log {
     return true;
   }
 
-  /** Under which it is counted. */
+  /** The key under which a subject is counted. */
   #keyOf(subject: string, uid: Uid): string {
     if (this.#repeats.has(subject)) return subject;
     const own = (this.#ofUid.get(uid) ?? 0) < MAX_OF_UID ? subject : JSON.stringify([uid]);

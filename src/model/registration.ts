@@ -69,7 +69,7 @@ export interface Admitter {
     handler: PluginHandler | undefined,
     signal: AbortSignal,
   ): Promise<AdmissionVerdict>;
-  /** Where the endpoint of a request is, as far as that can be said of what was refused. */
+  /** The path of a refused request's endpoint, as far as it can be told. */
   whereIs(request: RegistrationRequest): string;
 }
 

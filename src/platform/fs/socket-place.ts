@@ -10,8 +10,8 @@ import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js
 import { umask } from './umask.js';
 
 /**
- * How often a folder is made that somebody removes, and a name is freed that somebody takes: a program that does nothing else is
- * faster most times. Each takes a tenth of a millisecond.
+ * Attempts to make a folder that somebody removes, or to free a name that somebody takes: a program that does nothing else wins
+ * most races. Each attempt takes a tenth of a millisecond.
  */
 const ATTEMPTS = 2048;
 /** Names under which sockets are bound. */
@@ -61,7 +61,7 @@ export class SocketPlace {
       try {
         return new SocketPlace(file, directory, makePrivate(directory, 'listen'));
       } catch (failure) {
-        // One that was exchanged has no code. A refusal of the disk comes again the next time, too.
+        // An exchanged folder fails without a code. A failure of the disk would come again with each attempt.
         const { code } = failure as NodeJS.ErrnoException;
         if (attempt < ATTEMPTS && (code === undefined || IN_THE_WAY.has(code))) continue;
         directory.close();
@@ -134,7 +134,7 @@ export class SocketPlace {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const { kind } = this.occupant();
-        // A user that makes directories there as fast as it can leaves no row of them behind.
+        // Once a directory was moved aside, empty ones are removed: a user that makes them fast leaves no row of them behind.
         if (kind === 'other') {
           if (moved.length > 0) this.#directory.removeEmpty(this.#name);
           if (this.occupant().kind === 'other') moved.push(this.#moveAside());

@@ -40,11 +40,11 @@ export class PluginCall {
   readonly #reader: MessageReader;
   readonly #listener: CallListener;
   readonly #bounds: CallBounds;
-  /** Of the message that has begun and is not whole. */
+  /** The reservation of the message that has begun and is not whole. */
   #reservation: MessageReservation | undefined;
   /**
-   * Of messages that are whole, in order, until their reader has done with them: it may keep them waiting. Undefined: it needed
-   * none.
+   * The reservations of whole messages, in order, until the reader has done with them, which may take a while. Undefined: the
+   * message needed none.
    */
   readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
@@ -185,7 +185,8 @@ export class PluginCall {
 
   /** The rest of a message that has begun has to come, as long as it is read at all. */
   #awaitRest(): void {
-    const isAwaited = this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#reservation?.isGranted !== false;
+    const isAwaited =
+      this.#isWanted && !this.#isOver && this.#reader.begun > 0 && this.#reservation?.isGranted !== false;
     if (!isAwaited) {
       this.#overdue?.cancel();
       this.#overdue = undefined;
