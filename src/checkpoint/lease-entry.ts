@@ -121,7 +121,7 @@ function decodeId(id: string): string {
   return id;
 }
 
-/** Refuses a time to live that is no whole number or too large for a date: nobody could show its end. */
+/** Refuses a time to live so long that its end is no date, which nobody could show. */
 function decodeTtl(ttlMs: number): number {
   if (believable(ttlMs) !== ttlMs) throw new Malformed('ttlMs of a lease must be a time that somebody can ask for');
   return ttlMs;
