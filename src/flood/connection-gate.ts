@@ -64,7 +64,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     peerOf(socket: Socket): Caller | undefined;
     /** The same, and nothing but the uid: one question to the kernel. */
     uidOf(socket: Socket): number | undefined;
-    /** Turns away more of those that wait behind a connection that was. */
+    /** Closes further connections that wait behind a connection that was turned away. */
     turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined, pid: number | undefined) => boolean): void;
   };
   /** Whether the process has file descriptors to spare beside this connection's. */
@@ -90,7 +90,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;
   readonly #paces: CallPaces;
-  /** While those that wait are turned away: processes of which one was refused just now, and whether the next one is. */
+  /** While waiting connections are turned away: the processes that had one refused just now, and whether their next one is. */
   #refused: Map<string, () => boolean> | undefined;
 
   constructor(ports: ConnectionGatePorts<Socket, Border>) {
@@ -132,7 +132,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     return this.#guard(socket, caller, firstReadInMs, verdict.mayGiveWay);
   };
 
-  /** By the uid alone, and told once: it costs next to nothing. */
+  /** Refuses a connection by its uid alone, at next to no cost; reported once. */
   readonly #isTurnedAway = (uid: number | undefined): boolean => {
     const turnedAway = this.#ports.budget.turnsAway(uid);
     if (turnedAway === undefined || uid === undefined) return false;

@@ -96,7 +96,7 @@ export class Timeline {
     return [...this.#byPlugin.keys(), ...this.#outsiders.keys()].filter((key) => key !== '' && key !== BROKER);
   }
 
-  /** All that is kept of one plugin, oldest first: its last events, and those of it among the newest of all. */
+  /** All kept events of one plugin, oldest first: its last events, and its events among the newest of all plugins. */
   keptOf(plugin: string): readonly BrokerEvent[] {
     const oldest = this.#recent[0]?.seq ?? Infinity;
     const older = this.lastOf(plugin).filter(({ seq }) => seq < oldest);

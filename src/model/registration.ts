@@ -106,7 +106,7 @@ export interface NameClaims {
   /** An operator has kept this incarnation out. */
   isDeregistered(socketKey: string): boolean;
   readonly livePlugins: number;
-  /** Of them: those whose process has a uid, and those of all users but root and the broker's. */
+  /** Live plugins of one user, and of all users other than root and the broker's. */
   livePluginsOf(uid: number, ownUid: number): { readonly own: number; readonly strangers: number };
   /** Whether the plugin counts among them already. */
   isKnown(type: string, name: string): boolean;

@@ -42,7 +42,7 @@ export class SocketPlace {
   readonly #name: string;
   readonly #directory: PinnedDirectory;
   readonly #folder: PrivateFolder;
-  /** In nobody's way, should a listener remove the path that it was bound to too late; hidden from a kubelet's first walk. */
+  /** A random name, so that a listener that removes its bound path too late hits no other; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
   #key: string | undefined;
   #isClosed = false;
@@ -166,7 +166,7 @@ export class SocketPlace {
     return true;
   }
 
-  /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
+  /** Removes the private folder; the socket keeps its name. Call it after the listener closed, which removes its bound path. */
   close(): void {
     this.#isClosed = true;
     this.#folder.remove();

@@ -94,7 +94,7 @@ export class PluginCall {
     this.#awaitRest();
   }
 
-  /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
+  /** The reader has done with this many messages, the oldest first, or with all: their room is free for others of the user. */
   done(messages = Infinity): void {
     for (const reservation of this.#wholeReservations.splice(0, messages)) reservation?.leave();
   }
