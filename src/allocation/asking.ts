@@ -37,7 +37,7 @@ export class Asking {
   /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
   readonly #avoided = new Map<string, Map<string, number>>();
 
-  /** @param again devices of a resource are not avoided any more */
+  /** @param again called when devices of a resource are not avoided any more */
   constructor(ports: AllocationPorts, ledger: Ledger, time: DecisionTime, again: (resource: string) => void) {
     this.#ports = ports;
     this.#ledger = ledger;
@@ -110,7 +110,7 @@ export class Asking {
     return fits ? { resource, devices } : marked;
   }
 
-  /** Asks every plugin of a lease at once, and merges the answers. @param uid of the lease's owner */
+  /** Asks every plugin of a lease at once, and merges the answers. @param uid the uid of the lease's owner */
   async ask(
     { granted, uid }: Pick<Lease, 'granted' | 'uid'>,
     signal: AbortSignal,

@@ -21,8 +21,8 @@ export class Pace {
   #fullAt = -Infinity;
 
   /**
-   * @param burstMs the spending at once after a pause, in milliseconds of earning
-   * @param aheadMs the booking beyond that at most; more is booked for nothing
+   * @param burstMs the cost that may be spent at once after a pause, in milliseconds
+   * @param aheadMs the longest debt, in milliseconds: a booking beyond it costs nothing
    */
   constructor(burstMs: number, aheadMs = Infinity) {
     this.#burstMs = burstMs;

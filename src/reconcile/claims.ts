@@ -11,7 +11,7 @@ export class Claims implements NameClaims {
   readonly #store: Pick<RegistrationStore, 'isDeregistered'>;
   readonly #userOf: UserOf;
 
-  /** @param userOf the uid of the user that a uid counts for */
+  /** @param userOf maps a uid to the uid that stands for its user */
   constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>, userOf: UserOf) {
     this.#roster = roster;
     this.#store = store;

@@ -24,7 +24,7 @@ export class AskingTurns {
 
   /**
    * @param ownUid uid of the broker
-   * @param userOf the uid of the user that a uid counts for
+   * @param userOf maps a uid to the uid that stands for its user
    */
   constructor(clock: Clock, ownUid: number, userOf: UserOf) {
     this.#userOf = userOf;

@@ -15,7 +15,7 @@ export class AttachedPlugin implements Subject {
   readonly written = 0;
   readonly #doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 
-  /** @param doors where its sockets are */
+  /** @param doors the directories of its sockets */
   constructor(doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>) {
     this.#doors = doors;
   }

@@ -98,7 +98,7 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
  * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process holds.
  * An empty one without a mark yet, which any user that may write the directory could remove as well, is removed. Let it go.
  *
- * @param beforeMs since the epoch: only a folder in which nothing was made or removed since then
+ * @param beforeMs epoch milliseconds: only a folder in which nothing was made or removed since then
  */
 export function leftFolder(
   parent: PinnedDirectory,

@@ -94,7 +94,7 @@ export class SocketPlace {
    * Removes sockets that dead brokers left in private folders here, where `isDead` says so, until the place is closed. Never
    * rejects: files that cannot be looked at or removed stay, and disturb nobody.
    *
-   * @param nowMs since the epoch: a folder that changed a moment ago belongs to another program of our user that is about to
+   * @param nowMs epoch milliseconds: a folder that changed a moment ago belongs to another program of our user that is about to
    * listen
    * @param pause called for each entry of the directory: a promise to wait for before the next one
    */
