@@ -1,4 +1,4 @@
-// Makes the Debian package of what was built last: node scripts/build-deb.mjs FOLDER. Needs dpkg-deb and nothing else, and no
+// Makes the Debian package of the last build: node scripts/build-deb.mjs FOLDER. Needs dpkg-deb and nothing else, and no
 // network. The unit, the group, the manual page and the completions come from the same sources as everything else.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {

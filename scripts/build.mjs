@@ -48,7 +48,7 @@ const onDemand = new Map([
     '../../generated/proto/descriptors.js',
     { name: 'descriptors', gives: "export { fileDescriptors } from './src/generated/proto/descriptors.ts'" },
   ],
-  // Of the daemon it is only what `verify` and the library ask for.
+  // Only `verify` and the library ask the daemon for it.
   ['./faults/fault-port.js', { name: 'fault-port', gives: "export { FaultPort } from './src/faults/fault-port.ts'" }],
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);

@@ -135,7 +135,7 @@ function badCitations(file) {
   });
 }
 
-/** Where a title stands that is none of a test, and where it is one: what is found in the first is accepted wrongly. */
+/** Texts with the title `holds`, and whether it is the title of a test there: tests of testTitles. */
 const PLANTED_TITLES = [
   ["// it('holds', () => {})", false],
   ["/** describe('holds') */", false],

@@ -30,7 +30,7 @@ const copy = mkdtempSync(path.join(os.tmpdir(), 'pb-mutants-'));
 const halt = new globalThis.AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => halt.abort(new Error(`ended by ${signal}`)));
 
-/** Runs node in the copy, and ends whatever it leaves behind. Returns whether it ended with 0 in time. */
+/** Runs node in the copy, and ends all processes it leaves behind. Returns whether it ended with 0 in time. */
 async function succeeds(...args) {
   const child = spawn(process.execPath, args, { cwd: copy, env: childEnvironment, detached: true, stdio: 'ignore' });
   const endAll = () => {

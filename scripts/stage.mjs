@@ -1,13 +1,13 @@
-// Puts together what a machine needs that runs the program and develops nothing: node scripts/stage.mjs FOLDER. The container
-// image and the Debian package hold exactly this; everything else that packages give is in the bundles of dist/.
+// Copies the files that a machine needs to run the program, without those for development: node scripts/stage.mjs FOLDER. The
+// container image and the Debian package hold exactly these; everything else that packages give is in the bundles of dist/.
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-/** The files of koffi's folder src/ that run; beside it lie the sources of the native part. */
+/** Whether a file of koffi's folder src/ is a source of the native part; only its .js and .cjs files run. */
 const isSource = (file) => /\/koffi\/src\/.*\.[^/.]+$/.test(file) && !/\.c?js$/.test(file);
-/** Of koffi only what runs: not its sources, and not what was compiled for another libc. */
+/** Parts of koffi that never run here: its documents and sources, and binaries for another libc. */
 const NEVER_RUN = [
   'koffi/doc',
   'koffi/vendor',

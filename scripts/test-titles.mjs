@@ -1,5 +1,5 @@
-// The titles of tests in a test file: what is given to it, test, describe or suite as a title. What stands in a comment or in
-// another text, or belongs to a test that is skipped, is none.
+// The titles of tests in a test file: the title arguments of it, test, describe and suite. Text in comments or other strings, and
+// titles of skipped tests, do not count.
 import ts from 'typescript';
 
 const CALLS = /^(it|test|describe|suite)$/;

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** Writes only what differs, so that a build does not disturb another one in the same checkout. */
+/** Writes a file only if its text differs, so that a build does not disturb another one in the same checkout. */
 export function writeIfChanged(file, text) {
   let before;
   try {

@@ -67,8 +67,8 @@ export const MUTANTS = [
   {
     title: 'verify removes no socket but the one that registered',
     file: 'src/verify/sockets.ts',
-    search: 'key.startsWith(`${now.dev}:${now.ino}:`)',
-    replace: "key !== ''",
+    search: 'isThat(incarnation, now)',
+    replace: "incarnation !== ''",
     test: 'integration/verify/sockets',
   },
   {

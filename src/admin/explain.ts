@@ -1,4 +1,4 @@
-// Explains why a plugin is in its state and what to do, from its entries and its timeline. Pure.
+// Explains the state of a plugin and the remedy, from its entries and its timeline. Pure.
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, tellingRefusal } from '../model/reasons.js';
 import { splitPluginKey } from './plugin-names.js';

@@ -47,7 +47,7 @@ interface Reached {
   readonly listener: Exclude<Listener, { error: string }>;
 }
 
-/** A request whose endpoint was reached, with what its checks look at. */
+/** A request whose endpoint was reached, with the facts that its checks need. */
 interface Candidate extends Reached {
   readonly request: RegistrationRequest;
   /** The socket that registers. */
@@ -97,7 +97,7 @@ export class Admission implements Admitter {
     try {
       const candidate = this.#candidate(request, handler, reached);
       const wrong = await this.#check(candidate, signal);
-      // Whoever gave up has let its socket go.
+      // A caller that gave up has released its socket.
       signal.throwIfAborted();
       verdict = wrong === undefined ? this.#admitted(candidate, subject) : refuse(wrong);
       return verdict;

@@ -1,14 +1,14 @@
-// Whether there is room for one more plugin. Who is neither root nor the broker's user has a quarter of it, and all of those
-// together have three.
+// Whether there is room for one more plugin. An ordinary user has a quarter of the room, and all ordinary users together have
+// three quarters.
 import { isTrusted } from '../model/ids.js';
 import type { Refusal } from '../model/reasons.js';
 import type { NameClaims } from '../model/registration.js';
 
-/** What the decision rests on. */
+/** The facts that the decision rests on. */
 export interface CapFacts {
   readonly type: string;
   readonly name: string;
-  /** Of who listens on the endpoint. */
+  /** The uid of the listener on the endpoint. */
   readonly uid: number;
   readonly ownUid: number;
   /** admission.maxPlugins. */
@@ -16,7 +16,7 @@ export interface CapFacts {
   readonly roster: Pick<NameClaims, 'isKnown' | 'livePlugins' | 'livePluginsOf'>;
 }
 
-/** A plugin that is known has its place already. */
+/** Refuses a new plugin beyond the caps; a plugin that is known counts already. */
 export function checkCaps({ type, name, uid, ownUid, maxPlugins, roster }: CapFacts): Refusal | undefined {
   if (roster.isKnown(type, name)) return undefined;
   const refuse = (who: string, has: number): Refusal => ({

@@ -53,7 +53,7 @@ export class Duplicates {
 
   /**
    * Another incarnation that has the name and may keep it. An ordinary user that came first may not keep it from root and from
-   * the uids of a rule, which are let in whoever has the name: it would hold the name for as long as it likes.
+   * the uids of a rule, which take a name from anybody: else it would hold the name for as long as it likes.
    */
   #incumbent({ type, name, uid, socketKey, plugin, handler }: Newcomer): Incumbent | undefined {
     const incumbent = handler?.coexist === true ? undefined : this.#roster.incumbent(type, name);

@@ -73,11 +73,11 @@ function absolute(endpoint: string, base: string, roots: readonly string[], path
   return path.join(base, clean);
 }
 
-/** What says where sockets may lie. */
-interface AllowedPlaces {
+/** The facts that decide which directories sockets may lie in. */
+interface EndpointFacts {
   readonly paths: Paths;
   readonly sockets: Pick<SocketPort, 'realDirectory'>;
-  /** Of the broker. */
+  /** The broker's own user. */
   readonly ownUid: number;
 }
 
@@ -86,10 +86,10 @@ interface AllowedPlaces {
  * on the way, which take time and lead to files that the caller may not see. The path of an ordinary user does not lie deep below
  * the root.
  *
- * @param places where sockets may lie
+ * @param facts decide which directories sockets may lie in
  */
-export function checkMeant(request: RegistrationRequest, full: string, places: AllowedPlaces): Refusal | undefined {
-  const { paths, sockets, ownUid } = places;
+export function checkMeant(request: RegistrationRequest, full: string, facts: EndpointFacts): Refusal | undefined {
+  const { paths, sockets, ownUid } = facts;
   const roots = rootsFor(request, paths);
   const isBelow = (root: string | undefined): root is string => root !== undefined && isInside(full, root);
   const within = roots.flatMap((root) => [root, sockets.realDirectory(root)]).find(isBelow);

@@ -29,7 +29,7 @@ export class Allocations implements LeaseSource {
   readonly #waiting = new Waiting();
   readonly #pending = new Pending<Result<Lease>>();
   readonly #asking: Asking;
-  /** What one user may have of what is shared, and how often it may ask. */
+  /** The share of each user in leases, waiting requests, calls and time. */
   readonly shares: Shares;
   readonly #marking: Marking;
   readonly #time: DecisionTime;
@@ -186,7 +186,7 @@ export class Allocations implements LeaseSource {
     return this.#untilHalt.or(signal, (both) => this.#give(request, owner, caller, both));
   }
 
-  /** The lease of a key: whoever asks meanwhile gets the same answer. */
+  /** The lease of a key: other callers with the same key meanwhile get the same answer. */
   async #ofKey(
     request: AllocationRequest & { readonly key: string },
     owner: LeaseOwner,

@@ -49,8 +49,8 @@ export function answerProblem(answer: PluginAnswer): string | undefined {
 
 /**
  * Says why the answer of a plugin of an ordinary user cannot be handed on; undefined when it can. Mounts, device nodes and CDI
- * devices reach into the host as root, who writes and reads CDI files; variables decide which code their owner runs (LD_PRELOAD,
- * PATH and their like). A user that may register a plugin need not be trusted with that (SECURITY.md).
+ * devices reach into the host as root, because root reads CDI files; variables decide which code their owner runs (LD_PRELOAD,
+ * PATH and the like). A user that may register a plugin is not trusted with that (SECURITY.md).
  *
  * @param plugin uid of the plugin
  * @param owner uid of the lease's owner

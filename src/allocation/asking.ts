@@ -24,10 +24,10 @@ const AVOID_MS = 10_000;
  */
 const MOST_NAMED = 4096;
 
-/** Variables, mounts and whatever else the plugins of one lease answer together: each is told, written and read one by one. */
+/** Variables, mounts and other parts that the plugins of one lease may answer together: each is encoded and written by itself. */
 const MOST_PARTS = 8192;
 
-/** Asks plugins. */
+/** Asks plugins for preferred devices, and for the answers to Allocate. */
 export class Asking {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
@@ -37,7 +37,7 @@ export class Asking {
   /** Until when devices are avoided, by resource and id, those that are avoided longest last. */
   readonly #avoided = new Map<string, Map<string, number>>();
 
-  /** @param again devices of a resource are not avoided any more */
+  /** @param again called when devices of a resource are not avoided any more */
   constructor(ports: AllocationPorts, ledger: Ledger, time: DecisionTime, again: (resource: string) => void) {
     this.#ports = ports;
     this.#ledger = ledger;
@@ -110,7 +110,7 @@ export class Asking {
     return fits ? { resource, devices } : marked;
   }
 
-  /** Asks every plugin of a lease at once, and merges the answers. @param uid of the lease's owner */
+  /** Asks every plugin of a lease at once, and merges the answers. @param uid the uid of the lease's owner */
   async ask(
     { granted, uid }: Pick<Lease, 'granted' | 'uid'>,
     signal: AbortSignal,

@@ -7,7 +7,7 @@ import type { Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts, Offer } from './ports.js';
 import type { Decision } from './waiting.js';
 
-/** What a request is decided by. */
+/** The facts that the decision about a request rests on. */
 export interface Situation {
   readonly caller: AllocationCaller;
   readonly ledger: Ledger;
@@ -18,7 +18,7 @@ export interface Situation {
 
 type Chosen = Decision<Granted>;
 
-/** What is said only of a resource that a plugin offers. */
+/** The codes of refusals that are given only for a resource that a plugin offers. */
 const OF_OFFERED: ReadonlySet<AllocationCode> = new Set([
   'PLUGIN_NOT_READY',
   'DEVICE_UNKNOWN',
@@ -108,7 +108,7 @@ function away({ state }: Offer, { resource }: Want): string {
   return `the plugin of ${resource} is ${state}`;
 }
 
-/** What rules say. */
+/** The refusal by a rule or by the consumer; undefined: none. */
 function deniedBy({ resource, count }: Want, { caller, ledger, ports }: Situation): Chosen | undefined {
   const { uid } = caller;
   if (ports.consumers.of(resource) === 'kubelet') {

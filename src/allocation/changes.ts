@@ -1,5 +1,5 @@
-// Plugins changed what they offer: waiting requests are looked at, once for all changes of one turn, and in a share of the time.
-// Plugins change their lists as often as they like, and a look goes through all waiting requests and all leases.
+// Looks at waiting requests when plugins changed their offers, once for all changes of one turn, and in a share of the time:
+// plugins change their lists as often as they like, and a look goes through all waiting requests and all leases.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { restMs } from '../kernel/pace.js';
 import type { Holding, ListListener } from '../model/device-list.js';

@@ -12,9 +12,9 @@ const MOST_SEEN = 4096;
 
 /** The ports of the consumers. */
 export interface ConsumerPorts {
-  /** What the configuration says now. */
+  /** The present configuration. */
   readonly rules: Pick<ResourceRules, 'consumerOf'>;
-  /** Where the plugin is of an ordinary user whom no rule names, what it answers does not go to pods. */
+  /** Pods are not given answers of a plugin whose ordinary user no rule names. */
   readonly offers: Pick<Offers, 'strangerOf'>;
   /** Whether a lease, or a request that is being served, has a device of it. */
   hasLeases(resource: string): boolean;

@@ -1,10 +1,10 @@
 // How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each decision
-// takes long while all others wait: what counts is the time, whatever it was spent on.
+// takes long while all others wait, so the time itself is counted, independent of the work.
 import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { Decision } from './waiting.js';
 
-/** A millisecond of decisions costs so many of the time: a user has a tenth of it. */
+/** Milliseconds of wall time that one millisecond of decisions costs: a user has a tenth of the time. */
 const COST = 10;
 /** Decisions that a user has at once after a pause, in milliseconds: many ordinary ones, or a few long ones. */
 const BURST_MS = 200;
@@ -19,7 +19,7 @@ const MOST_USERS = 1024;
 export class DecisionTime {
   readonly #clock: Clock;
   readonly #again: () => void;
-  /** Who decided last is last. */
+  /** By user, the one that decided last at the end. */
   readonly #paces = new Map<number, Pace>();
   readonly #alarmed = new Set<number>();
 

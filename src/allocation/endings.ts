@@ -1,4 +1,4 @@
-// How leases end: in memory at once, whatever the disk does, then on the disk, and their CDI files last.
+// Ends leases: in memory at once, even if the disk hangs, then on the disk, and their CDI files last.
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import { resourcesOf, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
@@ -55,8 +55,8 @@ export class Endings {
   }
 
   /**
-   * Tells that leases are over, which are in memory no more, and takes them from the disk: all with one write, since a start
-   * after a reboot may have as many as there can be. Resolves when that is on the disk, or cannot be.
+   * Reports the end of leases that are no longer in memory, and removes them from the checkpoint: all with one write, since a
+   * start after a reboot may end as many as there can be. Resolves when that is on the disk, or cannot be.
    */
   async forget(ended: readonly Ended[]): Promise<void> {
     const gone = await Promise.all(

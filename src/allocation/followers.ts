@@ -32,7 +32,7 @@ interface Followed {
   attached: LeaseNews | undefined;
 }
 
-/** Tells them. */
+/** Sends the news of leases to their followers. */
 export class Followers {
   readonly #ports: Needs;
   readonly #alarms: Alarms;

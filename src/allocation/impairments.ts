@@ -26,7 +26,7 @@ export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
-  /** Plugins choose which paths are looked at. */
+  /** Bounds looks at paths of the host, which plugins choose. */
   readonly #onHost: Patience;
   readonly #alarms: Alarms;
   /** Resources to look at after the look that is under way; undefined: there is none. */

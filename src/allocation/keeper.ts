@@ -45,7 +45,7 @@ export class Keeper {
     this.#impairments = new Impairments(ports, ledger, this.#telling);
   }
 
-  /** What is known of the leases of earlier lives. */
+  /** The state of the ledger: how complete the leases of earlier lives are. */
   get state(): LedgerState | 'unread' {
     return this.#state;
   }
@@ -153,7 +153,7 @@ export class Keeper {
    * The owner was seen: its time to live begins anew, and nothing is in doubt any more.
    *
    * @param isAnswered its plugins were asked once more, because their answers were lost
-   * @returns whether it has not ended by then: nothing is written of a lease that has
+   * @returns false when the lease ended meanwhile; nothing is written then
    */
   async confirm(entry: Entry, isAnswered = false): Promise<boolean> {
     if (!this.#endings.isThere(entry)) return false;

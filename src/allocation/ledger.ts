@@ -96,7 +96,7 @@ export class Ledger {
     return this.#ofResources.has(resource);
   }
 
-  /** Who has the devices of a resource, by device. */
+  /** The lease, or mark, that has each device of a resource, by device id. */
   takenOf(resource: string): Map<string, Lease> {
     const taken = new Map<string, Lease>();
     for (const { lease } of this.#ofResources.get(resource) ?? []) {

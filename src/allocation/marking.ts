@@ -1,4 +1,4 @@
-// Which devices a request gets: chosen and marked in one step, in memory, at once or when it is its turn.
+// Chooses the devices of a request and marks them in one step, in memory, at once or when it is its turn.
 import { abortable } from '../kernel/clock.js';
 import { strangerUser } from '../model/ids.js';
 import type { Granted, LeaseOwner } from '../model/lease.js';
@@ -15,7 +15,7 @@ import type { Decision, Waiting } from './waiting.js';
 
 type Needs = Situation['ports'] & Pick<AllocationPorts, 'clock' | 'bootId' | 'ownUid'>;
 
-/** What marks are made of. */
+/** The parts of Marking. */
 interface Parts {
   readonly ledger: Ledger;
   readonly waiting: Waiting;
@@ -35,7 +35,7 @@ export class Marking {
     this.#parts = parts;
   }
 
-  /** Marks what a request gets, or says why it gets nothing. @param signal aborts when nobody waits for it any more */
+  /** Marks the devices of a request, or says why it gets none. @param signal aborts when nobody waits for it any more */
   async mark(
     request: AllocationRequest,
     owner: LeaseOwner,

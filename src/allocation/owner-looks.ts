@@ -1,6 +1,6 @@
-// Looks at owners soon after something ended that may have been their last sign, beside the looks at everybody now and then.
-// Whoever connects decides how often that is, and a look reads files: all leases of an owner are looked at together, an owner
-// not more often than the end of a process takes, and the owners of one ordinary user in a share of the time.
+// Looks at an owner soon after its connection ended, beside the regular looks at all owners. Clients decide how often that
+// happens, and a look reads files: all leases of an owner are looked at together, an owner not more often than the end of a
+// process takes, and the owners of one ordinary user in a share of the time.
 import { strangerUser } from '../model/ids.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';

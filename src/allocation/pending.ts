@@ -2,8 +2,8 @@
 import { abortable } from '../kernel/clock.js';
 
 /**
- * Callers of one request: all are answered in one turn of the loop, each with all that the lease has, and those who join have no
- * place in line that would be counted.
+ * Callers of one request at most: all are answered in one turn of the loop, each with the whole lease, and callers that join
+ * take no slot among the waiting requests, so nothing else bounds them.
  */
 const MOST_CALLERS = 16;
 
@@ -19,8 +19,8 @@ export class Pending<T> {
   readonly #twins = new Map<string, Twin<T>>();
 
   /**
-   * Joins what is under way: `other` when it is for something else, `crowded` when as many wait for it as may, undefined when
-   * there is nothing.
+   * Joins the request under way: `other` when it asks for something else, `crowded` when MOST_CALLERS wait for it, undefined when
+   * there is none.
    */
   join(key: string, asked: string, signal: AbortSignal): Promise<T> | 'other' | 'crowded' | undefined {
     const twin = this.#twins.get(key);
@@ -29,7 +29,7 @@ export class Pending<T> {
     return twin.callers < MOST_CALLERS ? this.#follow(twin, signal) : 'crowded';
   }
 
-  /** Resolves when work that everybody has left is over, so that nobody joins what is being undone; undefined: there is none. */
+  /** Resolves when work without callers is undone, so that nobody joins it meanwhile; undefined: there is no such work. */
   givenUp(key: string): Promise<unknown> | undefined {
     const twin = this.#twins.get(key);
     return twin?.gone.signal.aborted === true ? twin.result.catch(() => undefined) : undefined;

@@ -119,22 +119,25 @@ export type AskedAbout = 'devices' | 'leases';
 
 /** Everything that giving out devices takes. */
 export interface AllocationPorts extends UserFacts {
-  /** What resources have to offer: Offers (allocation/offers). */
+  /** The offers of resources: Offers (allocation/offers). */
   readonly offers: {
     /** Undefined: nobody has ever offered it, or it is gone. */
     of(resource: string): Offer | undefined;
     /** Has the lists of resources at hand when it resolves, so that reading them takes no time. Undefined: they are. Never rejects. */
     prepare(resources: Iterable<string>): Promise<unknown> | undefined;
   };
-  /** What the configuration says of resources: ResourceRules (allocation/resource-rules). */
+  /** The configuration of resources: ResourceRules (allocation/resource-rules). */
   readonly rules: { allocateOf(resource: string): AllocatePolicy };
-  /** For whom the devices of resources are: Consumers (allocation/consumers). */
+  /** The consumer of each resource: Consumers (allocation/consumers). */
   readonly consumers: { of(resource: string): Consumer };
   readonly settings: AllocatorSettings;
   readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
   /** How often users may ask: AllocateLimit (flood/allocate-limit). */
   readonly flood: {
-    /** Milliseconds until a call of this uid about devices, or about leases that were given, is worth it; undefined: it may go on. Counts the call. */
+    /**
+     * Counts a call of this uid about devices, or about existing leases. Returns the milliseconds until it may ask again;
+     * undefined: the call may go on.
+     */
     ask(uid: number, about: AskedAbout): number | undefined;
   };
   readonly store: LedgerStore;

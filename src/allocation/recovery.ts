@@ -127,7 +127,7 @@ function lostDevices(claims: readonly CdiClaim[], ledger: Ledger): readonly Gran
   return [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
 }
 
-/** What operators are told when leases were lost with a checkpoint. */
+/** The event for operators when leases were lost with a checkpoint. */
 export function lossEvent(state: LedgerState | 'unread'): EventDraft | undefined {
   if (state === 'stale') {
     const message =

@@ -1,5 +1,5 @@
-// What the configuration says now of a resource. Rules may go by the socket of the plugin that speaks for it; where none does,
-// nothing of the resource is given, and whoever waits is judged when one does.
+// The present configuration of a resource. Rules may match the socket of the plugin that speaks for it; while no plugin does,
+// no device of the resource is given, and waiting requests are judged as soon as one does.
 import type { ServedResources } from '../model/device-use.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { AllocatePolicy, Consumer, PluginPolicy } from '../model/settings.js';
@@ -20,7 +20,7 @@ export class ResourceRules {
     this.#policy = policy;
   }
 
-  /** Who is given what of it. */
+  /** Its `allocate` policy: the users that may have its devices, and how many. */
   allocateOf(resource: string): AllocatePolicy {
     return this.#policy.policyFor(DEVICE_PLUGIN, resource, this.#socketOf(resource)).allocate;
   }
@@ -30,7 +30,7 @@ export class ResourceRules {
     return this.#policy.policyFor(DEVICE_PLUGIN, resource, this.#socketOf(resource)).uids;
   }
 
-  /** For whom its devices are to be. */
+  /** The consumer that its devices are meant for. */
   consumerOf(resource: string): Consumer {
     return this.#policy.consumerOf(DEVICE_PLUGIN, resource, this.#socketOf(resource));
   }

@@ -1,5 +1,5 @@
-// One user's share of what all leases share: leases, requests in line, and room in the checkpoint, which is written whole at each
-// change and read whole at a start. Plugins of ordinary users decide how long ids and answers are.
+// One user's share of the room for leases: their number, requests in line, and bytes of the checkpoint, which is written whole at
+// each change and read whole at a start. Plugins of ordinary users decide how long ids and answers are.
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
@@ -18,8 +18,8 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const OWN_BYTES = 1024 * 1024;
 const STRANGERS_BYTES = 4 * 1024 * 1024;
 /**
- * What a device counts as beside its bytes, for each NUMA node: PodResources tells each with its id and its resource, all of them
- * in one turn of the loop. A user has fewer than 4,096 of them.
+ * The bytes that a device counts beside its own, for each NUMA node: PodResources lists each with its id and its resource, all
+ * of them in one turn of the loop. A user has fewer than 4,096 of them.
  */
 const DEVICE_BYTES = 256;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
@@ -27,11 +27,11 @@ const MOST_LISTED = 65_536;
 
 type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers'>;
 
-/** Counts by user. Root and the broker's own user may have all there is. */
+/** Counts by user. Root and the broker's own user may have all of the room. */
 export class Shares {
   readonly #ports: Needs;
   readonly #ledger: Ledger;
-  /** Of what it takes to tell of leases. */
+  /** The time that encoding leases takes, by user. */
   readonly #time: DecisionTime;
 
   constructor(ports: Needs, ledger: Ledger) {
@@ -40,7 +40,7 @@ export class Shares {
     this.#time = new DecisionTime(ports.clock, () => undefined);
   }
 
-  /** Counts a call, and says why it comes too soon. Of leases root and the own user speak as often as they like. */
+  /** Counts a call, and says why it comes too soon. Calls of root and of the broker's own user about leases are not counted. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.#isStranger(uid)) return undefined;
     const payer = strangerUser(uid, this.#ports);
@@ -51,8 +51,8 @@ export class Shares {
   }
 
   /**
-   * Makes what a caller is told of leases, which have as many variables as their plugins like, and counts the time that it takes:
-   * who has taken more than a tenth of it asks too often.
+   * Encodes leases for a caller, and counts the time that this takes, because plugins decide how many variables a lease has: an
+   * ordinary user that has taken more than a tenth of the time asks too often.
    */
   telling<T>(uid: number, work: () => T): T {
     return this.#time.spend(strangerUser(uid, this.#ports), work);

@@ -6,7 +6,7 @@ import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { AllocationPorts } from './ports.js';
 
 /**
- * What was decided about a request. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
+ * The decision about a request. `isFinal`: waiting does not help. `lacks`: a resource that has too few free devices at this
  * moment, and enough of them in all.
  */
 export type Decision<T> =

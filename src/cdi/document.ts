@@ -40,7 +40,7 @@ interface Unwritable {
 /** The text of a file, or why there can be none. */
 export type Written = { readonly ok: true; readonly text: string } | Unwritable;
 
-/** What a lease edits of one kind. */
+/** The container edits of one kind that a lease makes. */
 type Part<Kind extends keyof Edits> = { readonly ok: true; readonly value: NonNullable<Edits[Kind]> } | Unwritable;
 
 /** The paths of the host that `cdiText` must know about. */

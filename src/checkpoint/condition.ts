@@ -1,9 +1,9 @@
-// What is wrong with a checkpoint that an operator has to see. Pure.
+// The condition of the checkpoint, as operators see it. Pure.
 import type { CheckpointView } from '../model/views.js';
 
 /**
- * What is wrong while registrations do not become durable, as a sentence; undefined while they do, also where a start found
- * less than was written: that is over, and told once.
+ * The problem, as a sentence, while registrations do not become durable; undefined while they do, also when a start found less
+ * than was written: that loss is over, and was reported once.
  */
 export function checkpointCondition({ state, reason }: Pick<CheckpointView, 'state' | 'reason'>): string | undefined {
   return state === 'not-writable' || state === 'newer-format' ? `the checkpoint is ${state}: ${reason}` : undefined;

@@ -93,9 +93,9 @@ export class DeviceLists {
   }
 
   /**
-   * Writes files again that entries name and somebody has removed from the disk since. A list that is not in memory any more is
-   * unknown from now on. Looks only where the entries are others than before, or `missing` found something: a generation in which
-   * only leases are new says nothing new of lists.
+   * Writes files again that entries name and that were removed from the disk since. A list that is not in memory any more is
+   * unknown from now on. Looks only when the entries changed, or `missing` found something: a generation in which only leases
+   * changed names the same lists.
    *
    * @param plugins the entries in memory
    * @param newest has the lists that are in memory

@@ -76,7 +76,7 @@ export interface Tombstone {
   readonly extra?: UnknownFields;
 }
 
-/** Where the answer of a lease is that is too large to stand in the checkpoint: a file like those of device lists. */
+/** The file with the answer of a lease that is too large for the checkpoint; such files are like those of device lists. */
 export interface StoredAnswer {
   /** Of the bytes, in hexadecimal; also the name of the file below `state/devices/`. */
   readonly sha256: string;

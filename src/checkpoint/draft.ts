@@ -151,8 +151,8 @@ export class Draft implements Contents {
   }
 
   /**
-   * From now on strikes and quarantines are as the flood policy gives them when somebody asks, which each generation does:
-   * those that are over leave the checkpoint with the next one. JSON.
+   * Each generation takes strikes and quarantines from this function, as JSON values: those that are over leave the checkpoint
+   * with the next generation.
    */
   setLimits(limits: () => readonly unknown[]): void {
     this.#limits = limits;

@@ -23,7 +23,7 @@ export interface FilePort {
   readTail(path: string, maxBytes: number): Promise<Buffer | undefined>;
   /** Names in a directory, or none when there is no such directory. */
   list(path: string): Promise<readonly string[]>;
-  /** Opens a new file for writing; what was there under that name is removed, a directory moved aside. */
+  /** Opens a new file for writing; a file of that name is removed, and a directory is moved aside. */
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. */
   append(path: string): Promise<OpenFile>;

@@ -50,7 +50,7 @@ export class GroupCommit {
   #running: Group | undefined;
   #next: Group | undefined;
   #pause: Alarm | undefined;
-  /** The pause only gathers more changes: a caller that waits for a write ends it. */
+  /** The present pause only gathers more changes, and ends when a caller waits for a write. */
   #pausesForCompany = false;
   #endedAt = -Infinity;
   #crowdedUntil = -Infinity;

@@ -6,7 +6,7 @@ import type { DeviceLists } from './device-lists.js';
 import type { LeaseEntry, StoredAnswer } from './document.js';
 import { answerFrom, answerText } from './lease-entry.js';
 
-/** A JSON text is at most so much longer than its contents; and each part of an answer has names and marks. */
+/** A JSON text is at most this many times as long as its contents; and each part of an answer has names and marks. */
 const MOST_PER_CHARACTER = 6;
 const MOST_PER_PART = 80;
 

@@ -23,7 +23,7 @@ const LOST: PluginAnswer = {
 const BINDINGS: ReadonlySet<string> = new Set<LeaseBinding>(['process', 'cgroup', 'key']);
 const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknown']);
 
-/** The line of a lease. Names that plugins chose become members of objects, whatever they are. */
+/** The line of a lease. Names that plugins chose become members of objects, also names such as `__proto__`. */
 export function leaseText(entry: LeaseEntry): string {
   const { id, uid, key, owner, wants, granted, answer, answerFile, createdAt, ttlMs, renewed, bootId, extra } = entry;
   // An undefined member is not written. The order is that of the format.
@@ -121,7 +121,7 @@ function decodeId(id: string): string {
   return id;
 }
 
-/** What ends so late is no date any more, and nobody could show it. */
+/** Refuses a time to live so long that its end is no date, which nobody could show. */
 function decodeTtl(ttlMs: number): number {
   if (believable(ttlMs) !== ttlMs) throw new Malformed('ttlMs of a lease must be a time that somebody can ask for');
   return ttlMs;

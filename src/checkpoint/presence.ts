@@ -16,10 +16,10 @@ export interface PresencePorts {
   readonly events: EventSink;
 }
 
-/** Looks, one look at a time; says when something was removed. */
+/** Looks whether the files are there, one look at a time; reports removed files. */
 export class Presence {
   readonly #ports: PresencePorts;
-  /** The look that was begun last, and the next one, which all share that come before it has begun. */
+  /** The look that was begun last, and the next one, which is shared by all calls until it begins. */
   #last: Promise<unknown> = Promise.resolve();
   #next: Promise<boolean> | undefined;
 

@@ -57,7 +57,7 @@ function cdiNames({ id, cdiDevices, warnings }: Lease): readonly string[] {
   throw new CliError(EXIT.failed, `the lease ${id} has no CDI name: ${why}`);
 }
 
-/** A line that a POSIX shell takes. A name that is no variable's there is left out, as env(1) could not be told it. */
+/** An `export` line for a POSIX shell; a comment for a name that no shell variable can have. */
 function exported(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return `# ${visible(name)} is no name that a shell takes`;
   return `export ${name}=${quoted(value)}`;

@@ -1,4 +1,4 @@
-// What commands share that list things with names: all of them, one, or those that match a glob; once or again and again.
+// The shared part of commands that list things with names: all of them, one, or those that match a glob; once or repeatedly.
 import { visible } from '../kernel/visible.js';
 import type { AdminClient } from '../platform/grpc/admin-client.js';
 import { isGlob, matching } from './names.js';

@@ -1,4 +1,4 @@
-// What is on screen while `verify` works: a table that changes on a terminal, else one line for each scenario that ended.
+// The screen while `verify` works: a table that changes on a terminal, else one line for each scenario that ended.
 import { visible } from '../kernel/visible.js';
 import type { Progress } from '../verify/campaign.js';
 import type { ScenarioResult, Verdict } from '../verify/verdict.js';

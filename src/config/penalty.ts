@@ -4,8 +4,8 @@ import { STANDARD_PENALTY } from '../model/standard-penalty.js';
 import type { PenaltyForm, Written } from './file-form.js';
 
 /**
- * The penalty that holds; 0 strikes stand for `off`, and then nothing is a strike. A rule that gives figures where the others
- * have none goes by the standard for the rest.
+ * The penalty in force; 0 strikes stand for `off`: nothing is a strike. A rule that gives figures while `flood` says `off` takes
+ * the remaining figures from the default.
  */
 export function penaltyFigures(
   form: PenaltyForm,

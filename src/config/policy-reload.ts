@@ -1,4 +1,4 @@
-// A changed file, all or nothing: a good one replaces the policy in one step, a bad one changes nothing and is reported.
+// Reloads the file, all or nothing: a good file replaces the policy in one step, a bad one changes nothing and is reported.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';

@@ -1,4 +1,4 @@
-// What can be wrong with a configuration, as values: every problem at once, each with its place and its remedy.
+// The problems of a configuration, as values: all at once, each with its line and its remedy.
 import { visible } from '../kernel/visible.js';
 
 /** Keys and indexes from the top of the file down to the problem. */
@@ -48,8 +48,8 @@ export function pathText(path: KeyPath): string {
 }
 
 /**
- * One line for a person: `broker.yaml:12:5: flood.register.burst: … ; …`. One whatever the file says: a key or value that is
- * wrong stands in it, and the file may be somebody else's, as where a pipeline checks it.
+ * One line for a person: `broker.yaml:12:5: flood.register.burst: … ; …`. Keys and values of the file are made visible in it,
+ * so that it stays one line: the file may be another user's, as when a pipeline checks it.
  */
 export function problemText(problem: ConfigProblem, file: string | undefined): string {
   const place = [file, problem.line, problem.column].filter((part) => part !== undefined).join(':');

@@ -105,8 +105,8 @@ export class CsiHandler implements PluginHandler {
   }
 
   /**
-   * Lets an instance go. A replaced one is remembered as fallback until it is replaced a second time, which is reported when
-   * nobody listens for it any more; while there is one, the publication of the last instance stays.
+   * Lets an instance go. A replaced one is remembered as fallback until it is deregistered a second time, when no process listens
+   * on it any more; while there is a fallback, the publication of the last instance stays.
    */
   deregister(instanceId: string, reason: Reason): Promise<void> {
     const instance = this.#instances.get(instanceId);

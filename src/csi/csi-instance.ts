@@ -16,9 +16,9 @@ export interface CsiInstancePorts {
   readonly random: Random;
   /** The budget of NodeGetInfo with its retries, in milliseconds. */
   readonly nodeGetInfoMs: number;
-  /** What is known of the publishing of this driver. */
+  /** Whether the facts of a driver are published; undefined: nothing is known of it. */
   readonly conditionOf: (driver: string) => PublishCondition | undefined;
-  /** The driver came back from a restart of its own and says something else of the node. */
+  /** The driver restarted, and its node info has changed. */
   readonly infoChanged: (instance: CsiInstance) => void;
 }
 

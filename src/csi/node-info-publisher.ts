@@ -108,7 +108,7 @@ export class NodeInfoPublisher {
    * after a while. Drivers that the checkpoint does not know are being asked meanwhile: it may have been lost, or the broker
    * killed between publishing and writing it.
    *
-   * @param afterMs the length of that while
+   * @param afterMs the milliseconds to wait before that
    */
   settle(afterMs = SWEEP_AFTER_MS): void {
     this.#sweeping?.cancel();

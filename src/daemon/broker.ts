@@ -41,7 +41,7 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** The way to sockets of plugins. */
   readonly paths: SocketPaths;
-  /** It is time to look for things that may have gone without a file event. */
+  /** Called after each rescan, so that changes without a file event are found. */
   readonly rescanned?: () => void;
   /** The guards of connections to plugins. */
   readonly guarding: Guarding;

@@ -69,10 +69,10 @@ export class Core {
   readonly devicePlugins: DevicePlugins;
   readonly reconciler: Reconciler;
   readonly enrolments: Enrolments;
-  /** Takes what handlers say of instances. */
+  /** Takes the reports of handlers about instances. */
   readonly reports: Reports;
   readonly lifecycle: Lifecycle;
-  /** Who is given time to register afresh. */
+  /** The plugins that are given time to register afresh. */
   readonly settling: Settling;
   readonly restart: Restart;
   readonly quarantineResponse: QuarantineResponse;

@@ -44,7 +44,7 @@ export interface DaemonParts extends Surroundings {
   readonly version: string;
   readonly live: LiveConfig;
   readonly self: { readonly uid: number; readonly pid: number };
-  /** The uids that count as one user; looks whether that has changed. */
+  /** The uids that count as one user; `look` reads the files again if they have changed. */
   readonly users: { readonly of: UserOf; readonly look: () => void };
   readonly bootId: string;
   /** Milliseconds since the machine started. */
@@ -244,7 +244,7 @@ export class Daemon implements RestartListener {
     throw new Error(message);
   }
 
-  /** What the checkpoint knew is confirmed, or the deadline has passed: readiness follows. */
+  /** The checkpoint's plugins are confirmed, or the deadline has passed: readiness follows. */
   settled({ confirmed, settling, total }: RestartOutcome): void {
     this.#parts.metrics.restored(this.#news.seconds);
     this.#parts.drivers.settle();

@@ -29,7 +29,7 @@ export interface PodResourcesParts
   ) => void;
   /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
-  /** What stands towards a kubelet. */
+  /** The front, and the owners of devices as the kubelet names them; undefined: there is no front. */
   readonly kubelet?:
     { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
 }
@@ -38,7 +38,7 @@ export interface PodResourcesParts
 export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
-  // What the front has given to the kubelet is in the kubelet's answer.
+  // The kubelet's answer has the devices of resources that the front offers to it.
   const isTheirs = (name: string): boolean => kubelet !== undefined && parts.kubelet?.front.isFronted(name) === true;
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({

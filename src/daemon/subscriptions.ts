@@ -25,7 +25,7 @@ export function subscribe({ core, flood, persistence, leases, front, faults }: S
   const users = [leases, front, faults].filter(isThere);
   const store = [persistence].filter(isThere);
   // Told before it is acted upon; on disk after that.
-  // What was kept of a removed socket is put back before anybody asks who listens at its path.
+  // Settling puts a kept socket back before lifecycle asks which process listens at its path.
   roster.listeners.follow(restart, recorder, settling, lifecycle, registrySockets, ...store, ...users);
   inventory.listeners.follow(...store, recorder, ...users);
   flood?.listeners.follow(quarantineResponse, ...store);

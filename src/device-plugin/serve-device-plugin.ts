@@ -255,7 +255,7 @@ class Plugin implements DevicePluginServer {
     this.#tell({ kind: 'refused', code, message, retryInMs });
   }
 
-  /** It is tried again several times a second: the same failure is told once. Each try has a socket of its own name. */
+  /** Tells a failure once, though serving is tried several times a second. Each try names another temporary socket. */
   #cannotServe(error: NodeJS.ErrnoException): void {
     const problem = error.code ?? error.message;
     if (problem === this.#problem) return;

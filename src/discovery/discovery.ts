@@ -81,8 +81,8 @@ export class Discovery {
   /** Looks at everything now, and again each rescan interval. */
   start(): void {
     this.#again();
-    // Restored plugins are compared with the directory, so their paths are looked at in one go, and so are the entries of an
-    // ordinary directory; a user that fills one does not hold up the start.
+    // Restored plugins are compared with the directory, so their paths are looked at in one go, and so are the first AT_ONCE
+    // entries; a user that fills the directory does not hold up the start.
     for (const path of this.#port.expected()) this.#examine(path, false);
     const entries = this.#port.list()[Symbol.iterator]();
     for (let count = 0; count < AT_ONCE; count += 1) {
@@ -142,7 +142,7 @@ export class Discovery {
     const found = this.#port.pin(path);
     if (found === undefined || !('refusal' in found)) return found;
     this.#events.recorder.refusedAt(path, found.refusal);
-    // What is only a matter of time is looked at again.
+    // A socket whose refusal is a matter of time is looked at again.
     if (!isTransient(found.refusal) && this.#unusable.size < this.#space().maxSockets) this.#unusable.set(path, key);
     return undefined;
   }

@@ -66,7 +66,7 @@ export class Bucket implements FloodKey {
 
   /**
    * The last registration in the plugin's name, refused ones included: it is the one to be pulled. Its socket is that of the last
-   * one that no quarantine refused: rules are matched with it.
+   * registration that no quarantine refused, because rules are matched by it.
    */
   get last(): FloodSubject | undefined {
     return this.#last;

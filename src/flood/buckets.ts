@@ -12,9 +12,9 @@ const MAX_SHARING_UIDS = 256;
 /** The uid of a bucket that belongs to no uid in particular. */
 const ANY_UID = -1;
 
-/** What buckets need. */
+/** The ports of buckets. */
 export interface BucketsPorts extends Pick<FloodPorts, 'openLimiter' | 'clock'>, UserFacts {
-  /** The most there may be, shared and pinned ones aside. An ordinary user has a quarter of them, all such users three. */
+  /** The most buckets, shared and pinned ones aside. An ordinary user may have a quarter of them, all of them three quarters. */
   readonly most: () => number;
 }
 
@@ -23,7 +23,7 @@ export class Buckets {
   readonly #ports: BucketsPorts;
   readonly #own = new Map<string, Bucket>();
   readonly #shared = new Map<string, Bucket>();
-  /** The ordinary user of each that has one, as it was when the bucket was made, and how many each of them has. */
+  /** The ordinary user of each bucket as of when it was made, and the number of buckets of each such user. */
   readonly #strangers = new Map<Bucket, number>();
   readonly #ofUser = new Map<number, number>();
   /** How many incarnations of a plugin are in the checkpoint. */

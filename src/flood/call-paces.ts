@@ -18,19 +18,19 @@ interface PaceFigures {
   readonly ahead: number;
 }
 
-/** Of one that is refused again and again; a user may have several such processes. */
+/** The pace of a process that is refused again and again, and of its user, which may have several such processes. */
 const REFUSED = {
   process: { intervalMs: 100, burst: 1, ahead: 256 },
   user: { intervalMs: 25, burst: 4, ahead: 2_048 },
 } as const;
 
-/** Of the first call of each further connection of such a process: many plugins of one may connect at once, and be refused. */
+/** The pace of first calls on further connections of such a process: many plugins of one process may connect and be refused. */
 const FIRST = {
   process: { intervalMs: 100, burst: 250, ahead: 256 },
   user: { intervalMs: 25, burst: 500, ahead: 2_048 },
 } as const;
 
-/** For ordinary users, whatever their calls come to: far above the needs of plugins, and of owners of leases. */
+/** The pace of all calls of ordinary users, refused or not: far above the needs of plugins and of owners of leases. */
 const USUAL = {
   process: { intervalMs: 10, burst: 250, ahead: 256 },
   user: { intervalMs: 5, burst: 500, ahead: 2_048 },
@@ -45,12 +45,12 @@ class Paces {
     this.#figures = figures;
   }
 
-  /** Milliseconds to the next turn of one. */
+  /** Milliseconds to the next turn of a process or user. */
   waitMs(name: string, now: number): number {
     return this.#of(name, now).waitMs(this.#figures.intervalMs, now);
   }
 
-  /** Takes it. */
+  /** Takes that turn. */
   take(name: string, now: number): void {
     this.#of(name, now).book(this.#figures.intervalMs, now);
   }
@@ -77,7 +77,7 @@ class Kind {
   }
 }
 
-/** What is needed. Root and the broker's own user are counted by process alone, and after refusals alone. */
+/** The ports of CallPaces. Root and the broker's own user are counted by process alone, and after refusals alone. */
 export interface CallPacePorts extends UserFacts {
   /** Milliseconds on the monotonic scale. */
   readonly now: () => number;
@@ -101,7 +101,7 @@ export class CallPaces {
     return this.#turns(this.#refused, caller);
   }
 
-  /** The same of the first call of a further connection of it. */
+  /** The turns of the first call on a further connection of such a caller. */
   firstAfterRefusals(caller: Caller | undefined): CallTurns | undefined {
     return this.#turns(this.#first, caller);
   }

@@ -62,7 +62,7 @@ interface Problem {
 interface Entry {
   readonly who: string;
   readonly uid: number;
-  /** Its user, as far as connections give way. */
+  /** The user it counts for when connections give way. */
   readonly user: number;
   /** Neither root's nor the broker's own. */
   readonly isStranger: boolean;
@@ -146,8 +146,8 @@ export class ConnectionBudget {
   }
 
   /**
-   * Closes an idle connection of the largest holder in favour of one of `caller`. Returns whether one was closed; it then counts
-   * for its user like one that was let in.
+   * Closes an idle connection of the largest holder in favour of a connection of `caller`. Returns whether one was closed; the
+   * newcomer then counts for its user like any connection that was let in.
    */
   makeRoom(caller: Caller | undefined): boolean {
     if (this.#makeRoomFor(this.#entryOf(caller))) return true;

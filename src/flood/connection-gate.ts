@@ -54,7 +54,7 @@ export interface GuardedConnection<Border> {
   readonly cutOff: (why: string) => void;
 }
 
-/** What is needed. */
+/** The ports of the gate. */
 export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;
@@ -64,7 +64,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     peerOf(socket: Socket): Caller | undefined;
     /** The same, and nothing but the uid: one question to the kernel. */
     uidOf(socket: Socket): number | undefined;
-    /** Turns away more of those that wait behind a connection that was. */
+    /** Closes further connections that wait behind a connection that was turned away. */
     turnAwayMore(socket: Socket, isTurnedAway: (uid: number | undefined, pid: number | undefined) => boolean): void;
   };
   /** Whether the process has file descriptors to spare beside this connection's. */
@@ -73,7 +73,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
   readonly budget: {
     /** Whether the policy enforces. */
     readonly isEnforced: boolean;
-    /** Is it to be closed before anything is known of its process? */
+    /** Whether a connection is to be closed before its process is known: undefined, or the sentence to report, if any. */
     turnsAway(uid: number | undefined): { readonly sentence: string | undefined } | undefined;
     admit(caller: Caller | undefined): ConnectionVerdict;
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
@@ -90,7 +90,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   readonly #ports: ConnectionGatePorts<Socket, Border>;
   readonly #runs: RefusalRuns;
   readonly #paces: CallPaces;
-  /** While those that wait are turned away: processes of which one was refused just now, and whether the next one is. */
+  /** While waiting connections are turned away: the processes that had one refused just now, and whether their next one is. */
   #refused: Map<string, () => boolean> | undefined;
 
   constructor(ports: ConnectionGatePorts<Socket, Border>) {
@@ -132,7 +132,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     return this.#guard(socket, caller, firstReadInMs, verdict.mayGiveWay);
   };
 
-  /** By the uid alone, and told once: it costs next to nothing. */
+  /** Refuses a connection by its uid alone, at next to no cost; reported once. */
   readonly #isTurnedAway = (uid: number | undefined): boolean => {
     const turnedAway = this.#ports.budget.turnsAway(uid);
     if (turnedAway === undefined || uid === undefined) return false;
@@ -143,8 +143,8 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
   };
 
   /**
-   * Connections of the same user or process that wait behind a refused one cost next to nothing, either. Others that are refused
-   * among them join: they are gone through once, and not by each of them anew.
+   * Also closes connections of the same user or process that wait behind a refused one, at next to no cost. Callers that are
+   * refused among them join this pass, so that the queue is gone through once, not once for each of them.
    */
   #turnAwayMore(socket: Socket, caller?: Caller, refusesNext?: () => boolean): void {
     const isFirst = this.#refused === undefined;

@@ -5,7 +5,7 @@ import type { Alarm, Clock } from '../kernel/clock.js';
 /** The shortage ends after this long without a connection turned away, so that it does not begin again and again. */
 const CALM_MS = 3000;
 
-/** What is needed. */
+/** The parts of the reserve. */
 export interface ReserveParts<Connection> {
   /** Descriptors (platform/process/descriptors). */
   readonly descriptors: {

@@ -1,7 +1,7 @@
 // The queue for permits of a limit, and its order: by turns between root's side and all ordinary users together, between the
 // users of a side, and between the processes of one user. Without that one process that floods, one user with many processes, or
 // a person with many uids, would hold all turns up to the longest wait, and everybody else would come after it. A turn is
-// nobody's until it comes; then the process whose turn it is has it.
+// assigned to a process only when it comes.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import type { Limiter, WaitingTurn } from './limiter.js';
 
@@ -101,7 +101,7 @@ export class FairTurns {
   /**
    * Joins the line of a limiter that has no permit.
    *
-   * @param taker who it is
+   * @param taker the process and user of the call
    * @param longestMs how long it can wait
    * @returns undefined when its turn would be later than that, or too many wait: refuse it now
    */

@@ -82,8 +82,8 @@ export class FloodGate implements RegistrationLimits, ListPacing {
 
   /**
    * Counts a registration: by its plugin's limit, and when it has its permit, by its user's share, and then by the limit of all
-   * together, so that one that waits for its own turn takes none from others. A pull is not counted: nobody called. Where the
-   * broker calls (watcher door) each action means to wait, however long.
+   * together, so that a call that waits for its own permit takes none from others. A pull is not counted, because nobody called.
+   * At the watcher door, where the broker calls, each action (`onExceed`) means to wait without a limit.
    */
   registration(subject: FloodSubject): FloodVerdict {
     const policy = this.#policy.policyFor(subject.type, subject.name, subject.socket);

@@ -8,18 +8,18 @@ import { entryOf } from './make-room.js';
 
 /** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
-/** So many are taken as fast as they come, as when all plugins of a user start; they are paid back with time. */
+/** Bytes that are taken as fast as they come, as when all plugins of a user start; they are paid back with time. */
 export const BURST_BYTES = 16 * 1024 * 1024;
 /** The cost of a list beside its bytes, in bytes: an empty one is taken and told, too. */
 const LIST_BYTES = 4 * 1024;
 const BURST_MS = (BURST_BYTES * 1_000) / SHARE_BYTES_PER_S;
-/** A user that had not to wait for this long is told of anew. */
+/** A user that did not have to wait for this long is reported again when it has to. */
 const TOLD_MS = 60_000;
 /** Users counted apart; further ones are counted together. */
 const MAX_USERS = 1_024;
 const OTHERS = 'others';
 
-/** What shares need. */
+/** The ports of list shares. */
 export interface SharePorts extends UserFacts {
   readonly clock: Clock;
   readonly events: EventSink;

@@ -1,17 +1,17 @@
-// Which strikes and quarantines the checkpoint gets: it is written whole with each registration and each lease and read whole
-// at a start, and every name that somebody invents can have strikes. A record that is left out is an amnesty at a restart.
+// Chooses the strikes and quarantines for the checkpoint, which is written whole with each registration and each lease and read
+// whole at a start, while every invented name can have strikes. A record that is left out is an amnesty at a restart.
 import { strangerUser, type UserFacts } from '../model/ids.js';
 import type { Bucket } from './bucket.js';
 import { CLEAN, type Penalty } from './penalty.js';
 import { toRecord, type PenaltyRecord, type Stamp } from './penalty-record.js';
 
-/** As JSON: of one ordinary user, of all of them, and of everybody. */
+/** Bytes of records as JSON: of one ordinary user, of all ordinary users, and of everybody. */
 const OWN_BYTES = 256 * 1024;
 const STRANGERS_BYTES = 1024 * 1024;
 const ALL_BYTES = 4 * 1024 * 1024;
 /** No record is shorter: where less is left, none is made to see whether it fits. */
 const SHORTEST = 150;
-/** Between two records. */
+/** Bytes between two records. */
 const BETWEEN = 2;
 
 interface Punished {
@@ -31,7 +31,7 @@ export class PenaltyShares {
   readonly #facts: UserFacts;
   readonly #made = new WeakMap<Bucket, Made>();
 
-  /** @param facts say whose records have a share */
+  /** @param facts tell the users apart whose records have a share */
   constructor(facts: UserFacts) {
     this.#facts = facts;
   }

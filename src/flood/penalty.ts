@@ -34,8 +34,8 @@ export interface Exceeding {
 }
 
 /**
- * Counts one exceeding that was delayed, refused or disconnected, or, where the mode is `observe`, would have been. Inside a
- * quarantine nothing counts: a plugin that keeps calling does not stay out longer for it.
+ * Counts one exceeding that was delayed, refused or disconnected, or would have been in mode `enforce`. Inside a quarantine
+ * nothing counts: a plugin that keeps calling does not stay out longer for it.
  */
 export function exceed(before: Penalty, nowMs: number, settings: PenaltySettings, mode: FloodMode): Exceeding {
   const penalty = settle(before, nowMs, settings);

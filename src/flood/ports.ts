@@ -4,7 +4,7 @@ import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
 import type { OpenLimiter } from './limiter.js';
 
-/** What the flood policy needs. */
+/** The ports of the flood policy. */
 export interface FloodPorts extends Pick<Surroundings, 'clock' | 'metrics' | 'log'>, UserFacts {
   readonly openLimiter: OpenLimiter;
   /** Gets one event for each delayed or observed call: give it a sink that summarises repeats. */

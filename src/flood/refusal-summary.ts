@@ -10,10 +10,10 @@ const FIRST_WINDOW_MS = 10_000;
 const LONGEST_WINDOW_MS = 300_000;
 /** Subjects counted apart; further ones are counted together. */
 const MAX_SUBJECTS = 512;
-/** Of one ordinary user; its further ones are counted together, so that names it invents hide no refusals of others. */
+/** Of one ordinary user; its further subjects are counted together, so that invented names hide no refusals of others. */
 const MAX_OF_USER = 128;
 
-/** An ordinary user; undefined: root, the broker's own, or a caller that nobody knows. */
+/** An ordinary user; undefined: root, the broker's own user, or an unknown caller. */
 type User = number | undefined;
 
 interface Repeats {
@@ -105,7 +105,7 @@ export class RefusalSummary implements Log {
     return true;
   }
 
-  /** Under which it is counted. */
+  /** The key under which a subject is counted. */
   #keyOf(subject: string, user: User): string {
     if (this.#repeats.has(subject)) return subject;
     const isFull = user !== undefined && (this.#ofUser.get(user) ?? 0) >= MAX_OF_USER;

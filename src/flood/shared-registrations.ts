@@ -13,7 +13,7 @@ import type { RegistrationLimit } from './registration-limit.js';
 
 /** The part of the shared burst that one user has: about as many as it may have plugins (a quarter of admission.maxPlugins). */
 const BURST_PART = 4;
-/** Of the pace of all together. Each registration that is let in is followed by calls to the plugin, and by its list. */
+/** The part of the shared pace that one user has. Calls to the plugin and its list follow each registration that is let in. */
 const PACE_PART = 10;
 /** Users counted apart; further ones are counted together. */
 const MAX_USERS = 1_024;

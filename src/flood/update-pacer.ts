@@ -58,7 +58,7 @@ export class UpdatePacer implements ListPacer {
     return this.#policy.floodSource;
   }
 
-  /** How often a list had to wait, or would have had to. */
+  /** The number of lists that had to wait, or would have had to in mode `enforce`. */
   get exceeded(): number {
     return this.#exceeded;
   }

@@ -2,9 +2,9 @@
 // then no other record of them exists.
 import type { Clock } from '../kernel/clock.js';
 
-/** Answers of the kubelet, asked for afterwards, until which a device is taken on trust: from then on they name its owner. */
+/** Later answers of the kubelet for which a device counts as given without an owner; after them only a named owner counts. */
 const ANSWERS = 2;
-/** A kubelet that has never named owners may have no such service: then a device is held so long. */
+/** How long a device is held, in milliseconds, when the kubelet has never named owners: it may have no such service. */
 const UNHEARD_MS = 60_000;
 
 /** One of them. */

@@ -9,7 +9,7 @@ const AHEAD = 3;
 
 /** The pace of one resource. */
 export class ListPace {
-  /** What is earned ahead is for urgent lists alone. */
+  /** Permits earned ahead are for urgent lists alone. */
   readonly #pace = new Pace(AHEAD * EVERY_MS);
 
   /** Milliseconds to wait before a list may go. */

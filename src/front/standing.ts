@@ -1,6 +1,6 @@
-// The kubelet's view of a resource and the treatment of its calls, by the state of the instance that speaks for it. Pure. The
-// idea of all rows: the kubelet keeps being told the last list of a plugin that is away for a moment, because a pod that is
-// admitted while a list is empty fails for good.
+// The kubelet's view of a resource and the treatment of its calls, by the state of the instance that speaks for it. Pure. In all
+// rows the kubelet keeps the last list of a plugin that is away for a moment, because a pod that is admitted while a list is
+// empty fails for good.
 import type { ResourceNow } from './ports.js';
 
 /** Where a resource stands towards the kubelet. */

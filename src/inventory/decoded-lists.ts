@@ -79,7 +79,7 @@ export class DecodedLists {
     return raw.length <= SHORT_BYTES || this.#known.get(resource)?.raw === raw;
   }
 
-  /** One decoding for all callers of the meantime, and of the newest list that they know. */
+  /** Decodes once for all callers that come before it has begun, the newest list that they know. */
   #made(resource: string, raw: Buffer): Promise<readonly Device[] | undefined> {
     const wanted = this.#wanted.get(resource);
     if (wanted !== undefined && (!wanted.hasBegun || wanted.raw === raw)) {
@@ -94,7 +94,7 @@ export class DecodedLists {
   }
 
   /**
-   * Undefined where that is not possible: `of` reports it to callers that need the list. Others behind it are made all the same.
+   * Undefined when decoding fails: `of` reports it to callers that need the list. Lists behind it are decoded all the same.
    */
   async #decode(resource: string, wanted: Wanted): Promise<readonly Device[] | undefined> {
     wanted.hasBegun = true;

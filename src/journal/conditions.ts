@@ -20,7 +20,7 @@ const KINDS = {
   cdi: { area: 'allocation', over: 'CDI files can be written again' },
 } as const;
 
-/** Under which type it is told. */
+/** The event type of each kind. */
 const EVENT_TYPES = {
   checkpoint: 'checkpoint',
   discovery: 'discovery',

@@ -1,9 +1,9 @@
-// What others spell in an event is cut by whoever keeps it: the journal where events come in, for all that is behind it, and the
-// count of those that are refused again and again.
+// Cuts the texts of others in an event. Both keepers of events do so: the journal, for everything behind it, and the count of
+// plugins that are refused again and again.
 import { cutWritten } from '../kernel/written.js';
 import type { EventDraft } from '../model/event.js';
 
-/** Bytes as they are written. */
+/** Bytes of a name or path, and of a message, as they are written. */
 const MAX_TEXT = 256;
 const MAX_MESSAGE = 1024;
 

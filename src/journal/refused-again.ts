@@ -7,7 +7,7 @@ import { isOfTime } from '../model/reasons.js';
 import { timeText, type RefusedView } from '../model/views.js';
 import { cutDraft } from './cut-draft.js';
 
-/** Refusals in a row from which on it is again and again. */
+/** Refusals in a row from which a plugin is shown as refused again and again. */
 const MANY = 3;
 /** A plugin whose last refusal is older than this has given up. */
 const OVER_AFTER_MS = 10 * 60_000;
@@ -15,7 +15,7 @@ const OVER_AFTER_MS = 10 * 60_000;
 const MOST_COUNTED = 1024;
 /** Shown at most, the newest: one plugin that invents names must not fill the screen. */
 const MOST_SHOWN = 100;
-/** Of both, one ordinary user has a quarter: it may invent names. */
+/** One ordinary user has a quarter of the counted and of the shown rows, because it may invent names. */
 const SHARES = 4;
 
 interface Row {
@@ -35,7 +35,7 @@ export class RefusedAgain implements EventSink {
   readonly #facts: UserFacts;
   readonly #rows = new Map<string, Row>();
 
-  /** @param facts say whose rows have a share */
+  /** @param facts tell the users apart whose rows have a share */
   constructor(sink: EventSink, clock: Clock, facts: UserFacts) {
     this.#sink = sink;
     this.#clock = clock;
@@ -74,7 +74,7 @@ export class RefusedAgain implements EventSink {
     if (this.#rows.size > MOST_COUNTED && silent !== undefined) this.#rows.delete(silent);
   }
 
-  /** Who is refused again and again now, the newest refusal first. */
+  /** The plugins and sockets that are refused again and again now, the newest refusal first. */
   views(): readonly RefusedView[] {
     const now = this.#clock.mono();
     const wall = this.#clock.wall();

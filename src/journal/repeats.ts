@@ -24,8 +24,8 @@ interface Window {
 
 /**
  * Lets drafts through, or counts them. Equal means: same plugin (or socket, where no plugin is known), type and reason.
- * Changes of the state of one plugin are one kind whatever their reason, so that the last that is told of a plugin is the
- * last that happened to it.
+ * Changes of the state of one plugin are one kind for any reason, so that the last reported event of a plugin is the last that
+ * happened to it.
  */
 export class Repeats {
   readonly #clock: Clock;

@@ -22,7 +22,7 @@ const MAX_PLUGINS = 2048;
 const MAX_OUTSIDERS = 256;
 const BYTES_PER_OUTSIDER = 8 * 1024;
 const OF_OUTSIDERS: ReadonlySet<EventType> = new Set(['refused', 'flood', 'quarantine']);
-/** Where the broker's own life is kept, apart from what else no plugin is named for: its last starts stay known. No plugin's key. */
+/** The key of the broker's own events, apart from others without a plugin, so that its last starts stay known; no plugin's. */
 export const BROKER = '/';
 
 /** The last events of one plugin. */
@@ -96,7 +96,7 @@ export class Timeline {
     return [...this.#byPlugin.keys(), ...this.#outsiders.keys()].filter((key) => key !== '' && key !== BROKER);
   }
 
-  /** All that is kept of one plugin, oldest first: its last events, and those of it among the newest of all. */
+  /** All kept events of one plugin, oldest first: its last events, and its events among the newest of all plugins. */
   keptOf(plugin: string): readonly BrokerEvent[] {
     const oldest = this.#recent[0]?.seq ?? Infinity;
     const older = this.lastOf(plugin).filter(({ seq }) => seq < oldest);
@@ -115,7 +115,7 @@ export class Timeline {
     };
     const newest = (): BrokerEvent[] => [...found.values()].sort((a, b) => a.seq - b.seq).slice(-MOST_FOUND);
     look(this.#recent);
-    // What is told meanwhile may be left out, as it is where one asks a moment earlier.
+    // Events that come meanwhile may be left out, as if the question had come a moment earlier.
     const rows = [...this.#byPlugin.values(), ...this.#outsiders.values()];
     for (const [at, { events }] of rows.entries()) {
       if (at % SLICE === SLICE - 1) await rest();

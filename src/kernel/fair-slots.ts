@@ -1,7 +1,7 @@
-// So many at once, shared fairly: an owner that wants thousands waits for itself and for nobody else.
+// A bounded number of slots, shared fairly: an owner that wants thousands makes only itself wait.
 import { asError } from './clock.js';
 
-/** How many there are. */
+/** The number of slots. */
 export interface SlotLimits {
   /** For each owner that is trusted. */
   readonly trusted: number;

@@ -10,7 +10,7 @@ const BURST_MS = 60;
 const SHARE = 0.2;
 /** Between two slices while looking is slowed down. */
 const SLOWED_MS = 10;
-/** Of the time that looks take beyond their share, this much is waited for: one on a disk that hangs does not end all others. */
+/** The longest wait for time that looks took beyond their share: one look at a disk that hangs does not stop all others. */
 const MOST_DEBT_MS = 400;
 /** Within this a look belongs to the turn of the one before. */
 const SAME_TURN_MS = 1;

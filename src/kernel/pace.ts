@@ -2,9 +2,9 @@
 // virtual scheduling (ITU-T I.371): one number, no timer.
 
 /**
- * The longest time that anybody rests, or waits for a debt to be paid, because of the time that work took. A process that is
- * stopped (SIGSTOP, the freezer of control groups) is not told so, and the monotonic clock runs on: the work of that moment seems
- * to have taken all the time, for which nobody is to wait some times over.
+ * The longest time that anybody rests, or waits for a debt to be paid, because of the time that work took. A process is not told
+ * that it was stopped (SIGSTOP, the freezer of control groups), and the monotonic clock runs on: the work of that moment seems to
+ * have taken all of that time, and nobody is to wait for a multiple of it.
  */
 const MOST_REST_MS = 5000;
 
@@ -21,8 +21,8 @@ export class Pace {
   #fullAt = -Infinity;
 
   /**
-   * @param burstMs the spending at once after a pause, in milliseconds of earning
-   * @param aheadMs the booking beyond that at most; more is booked for nothing
+   * @param burstMs the cost that may be spent at once after a pause, in milliseconds
+   * @param aheadMs the longest debt, in milliseconds: a booking beyond it costs nothing
    */
   constructor(burstMs: number, aheadMs = Infinity) {
     this.#burstMs = burstMs;

@@ -5,7 +5,7 @@ import { withDeadline, type Clock } from './clock.js';
 export class Patience {
   readonly #clock: Clock;
   readonly #limitMs: number;
-  /** Work that took too long and may never end; nothing more is begun until it does, because each holds a thread of the pool. */
+  /** Work that took too long and may never end; until it ends nothing more is begun, because each holds a thread of the pool. */
   #hanging: Promise<unknown> | undefined;
 
   /** @param limitMs how long anybody waits for one piece of work */

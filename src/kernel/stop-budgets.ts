@@ -79,7 +79,7 @@ export class StopBudgets {
     return lingerMs;
   }
 
-  /** Milliseconds until the certain end. @param atMost of them that a last step may take */
+  /** Milliseconds until the certain end. @param atMost milliseconds that a last step may take */
   endMs(atMost?: number): number {
     return this.#end.leftMs(atMost);
   }

@@ -24,7 +24,7 @@ export interface LivesListener {
 
 /** Starts and ends a broker. */
 export class Lives {
-  readonly #place: BrokerRoot;
+  readonly #root: BrokerRoot;
   readonly #options: BrokerOptions;
   readonly #tell: LivesListener;
   readonly #log = new OutputTail();
@@ -36,8 +36,8 @@ export class Lives {
   #stopped: Promise<void> | undefined;
   #url: URL | undefined;
 
-  constructor(place: BrokerRoot, options: BrokerOptions, tell: LivesListener) {
-    this.#place = place;
+  constructor(root: BrokerRoot, options: BrokerOptions, tell: LivesListener) {
+    this.#root = root;
     this.#options = options;
     this.#tell = tell;
     this.#config = options.config ?? {};
@@ -74,12 +74,12 @@ export class Lives {
     if (this.isStopped) throw new BrokerError('NOT_RUNNING', 'the broker was stopped for good');
     if (this.#child !== undefined) throw new BrokerError('START_FAILED', 'the broker runs already');
     if (config !== undefined) this.#config = config;
-    const { root, isTemporary } = this.#place;
+    const { root, isTemporary } = this.#root;
     const boot = bootId ?? this.#options.bootId;
     const child = new BrokerChild({
       program: [process.execPath, programFile()],
       args: [
-        ...['--root', root, '--config', writeConfig(this.#place, this.#config)],
+        ...['--root', root, '--config', writeConfig(this.#root, this.#config)],
         ...(boot === undefined ? [] : ['--boot-id', boot]),
         ...(isTemporary ? ['--temporary'] : []),
       ],
@@ -113,7 +113,7 @@ export class Lives {
   stop(): Promise<void> {
     this.#stopped ??= this.end('SIGTERM').finally(() => {
       process.off('exit', this.#onProcessExit);
-      removeRoot(this.#place);
+      removeRoot(this.#root);
     });
     return this.#stopped;
   }
@@ -187,7 +187,7 @@ export class Lives {
   /** Our process ends on the spot. */
   #abandon(): void {
     this.#child?.process.kill('SIGKILL');
-    removeRoot(this.#place);
+    removeRoot(this.#root);
   }
 }
 

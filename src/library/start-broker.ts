@@ -65,14 +65,14 @@ class StartedBroker implements Broker {
   #rules = 0;
 
   constructor(options: BrokerOptions) {
-    const place = makeRoot(options.root);
-    const { root } = place;
+    const brokerRoot = makeRoot(options.root);
+    const { root } = brokerRoot;
     this.root = root;
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.paths = pathsBelow(root);
     this.#questions = new BrokerQuestions(this.paths.adminSocket);
-    this.#lives = new Lives(place, options, {
+    this.#lives = new Lives(brokerRoot, options, {
       news: (news) => this.#watch.take(news),
       exit: (end) => this.#watch.ended(end),
     });

@@ -141,7 +141,7 @@ export interface AllocationRefusal {
   readonly code: AllocationCode;
   /** One sentence with names and figures. No trailing period. */
   readonly message: string;
-  /** The resource that it is about, where a plugin offers it: its names are bounded in number, those of requests are not. */
+  /** The resource, where a plugin offers it: the number of such names is bounded, that of names in requests is not. */
   readonly resource?: string;
   /** Milliseconds until it is worth trying again, where that is known. */
   readonly retryAfterMs?: number;

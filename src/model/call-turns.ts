@@ -1,4 +1,4 @@
-// When a call may be taken up that a peer makes, where calls of one process or user come in turns.
+// The turns in which calls of one process or user are taken up.
 
 /** The turns of callers that share them. CallPaces (flood/call-paces) gives them. */
 export interface CallTurns {

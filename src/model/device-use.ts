@@ -38,13 +38,13 @@ export interface DeviceCalls {
   /**
    * Allocate for one container. An answer for no container is a failure.
    *
-   * @param counted decodes the answer; absent: nobody counts that
+   * @param counted decodes the answer and counts the time; absent: the time is not counted
    */
   allocate(ids: readonly string[], limitMs: number, signal: AbortSignal, counted?: Counted): Promise<PluginAnswer>;
   /**
-   * What the plugin would choose; not checked, and empty where it has no opinion.
+   * The devices that the plugin would choose; not checked, and empty when it has no preference.
    *
-   * @param counted decodes the answer; absent: nobody counts that
+   * @param counted decodes the answer and counts the time; absent: the time is not counted
    */
   preferred(
     question: PreferredQuestion,

@@ -75,18 +75,18 @@ export function isTrusted(uid: number, ownUid: number): boolean {
  */
 export type UserOf = (uid: number) => number;
 
-/** What tells ordinary users from root and the broker's own, and one of them from another. */
+/** Tells ordinary users from root and the broker's own user, and from each other. */
 export interface UserFacts {
   /** The broker's own user. */
   readonly ownUid: number;
-  /** Who counts as one user. */
+  /** Maps a uid to the uid that stands for its user. */
   readonly userOf: UserOf;
 }
 
 /**
- * The ordinary user that a uid is one of: in its share of room and time is what is done for it.
+ * The ordinary user that a uid belongs to, in whose share of room and time its work counts.
  *
- * @returns undefined of root and of the broker's own user, which have all there is
+ * @returns undefined for root and for the broker's own user, which have no share but all of it
  */
 export function strangerUser(uid: number, { ownUid, userOf }: UserFacts): number | undefined {
   return isTrusted(uid, ownUid) ? undefined : userOf(uid);

@@ -191,7 +191,7 @@ function escaped(character: string): string {
   return `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
 }
 
-/** Whether news of a lease are its last: it is over, and its devices may be given to others. @param type as it goes over the wire */
+/** Whether news of a lease are the last: it is over, and others may be given its devices. @param type as it goes over the wire */
 export function isLast(type: string): boolean {
   return type === 'released' || type === 'expired';
 }
@@ -205,9 +205,9 @@ export function ownerText({ namespace, name, part }: Pick<LeaseOwner, 'namespace
 export type LeaseListener = (lease?: Lease) => void;
 
 /**
- * Where others read who holds what (PodResources, views). `leases` are those on the disk, oldest first: a lease is among
- * them before its owner is told, and is not any more once it was released. Listeners are called after each change of what
- * leases there are and of what they have; not when devices of one cannot be used, or can again.
+ * The leases for readers (PodResources, views). `leases` are those on the disk, oldest first: a lease is among them before its
+ * owner is told, and no longer once it was released. Listeners are called after each change of the set of leases and of their
+ * devices; not when devices of a lease cannot be used, or can again.
  */
 export interface LeaseSource {
   leases(): readonly Lease[];

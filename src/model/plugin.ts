@@ -110,7 +110,7 @@ export interface EndpointSource {
   forAsking(instanceId: string): PinnedSocket | undefined;
 }
 
-/** Where what handlers say of instances goes. Reports (reconcile/reports) takes it. */
+/** Takes the reports of handlers about instances: Reports (reconcile/reports). */
 export interface InstanceReports {
   report(instanceId: string, report: InstanceReport): void;
   serving(instanceId: string): void;

@@ -69,7 +69,7 @@ export interface Admitter {
     handler: PluginHandler | undefined,
     signal: AbortSignal,
   ): Promise<AdmissionVerdict>;
-  /** Where the endpoint of a request is, as far as that can be said of what was refused. */
+  /** The path of a refused request's endpoint, as far as it can be told. */
   whereIs(request: RegistrationRequest): string;
 }
 
@@ -106,7 +106,7 @@ export interface NameClaims {
   /** An operator has kept this incarnation out. */
   isDeregistered(socketKey: string): boolean;
   readonly livePlugins: number;
-  /** Of them: those whose process has a uid, and those of all users but root and the broker's. */
+  /** Live plugins of one user, and of all users other than root and the broker's. */
   livePluginsOf(uid: number, ownUid: number): { readonly own: number; readonly strangers: number };
   /** Whether the plugin counts among them already. */
   isKnown(type: string, name: string): boolean;

@@ -73,7 +73,7 @@ export class PageApi {
     const { source } = this.#ports;
     const plugin = query.get('plugin') ?? '';
     const found: BrokerEvent[] = [];
-    // The newest of all are at hand; those that are older need not be looked for where so few are told.
+    // The newest events are at hand; the answer has so few that older ones need not be looked for.
     if (plugin === '') found.push(...source.recent().filter(({ seq }) => seq >= since));
     else for await (const event of source.events({ since, plugin, follow: false }, signal)) found.push(event);
     const events = found.slice(-Math.min(Math.max(limit, 1), MOST_EVENTS)).map(overHttp);

@@ -1,4 +1,4 @@
-// What an operator should do now: each with what is wrong, what to do about it and what to type. Pure.
+// The needs: problems that an operator should act on, each with its remedy and the command to type. Pure.
 import { hasUnseen } from '../kernel/visible.js';
 import type { BrokerEvent } from '../model/event.js';
 import { describeReason, isOfTime } from '../model/reasons.js';
@@ -6,7 +6,7 @@ import { TROUBLED_REASONS } from '../model/state-reasons.js';
 import type { LeaseRow, Need, PagePlace } from '../model/page-views.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 
-/** So many of one kind and reason one by one; the rest is counted. */
+/** Needs of one kind and reason that are listed one by one; the rest is counted. */
 const EACH = 8;
 /** Refusals older than this are no news, milliseconds. */
 const REFUSED_MS = 15 * 60_000;
@@ -184,7 +184,7 @@ function refusals({ head, recent, now }: NeedFacts, { entries, keptOut: until }:
 function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFacts): Need {
   const view = why(subject, plugins);
   const name = subject.startsWith('/') ? subject : subject.slice(subject.indexOf('/') + 1);
-  // Where it is pasted a control character is a key that somebody presses, quotes or not, and owners of sockets spell their names.
+  // In a terminal a pasted control character acts as a key press, even in quotes, and owners of sockets choose their names.
   const given = hasUnseen(name) ? undefined : quoted(name);
   const verb = kind === 'quarantined' ? 'pardon' : 'explain';
   const command = `plugin-broker ${given === undefined ? 'events' : `${verb} ${given}`}`;

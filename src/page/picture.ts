@@ -22,7 +22,7 @@ const HEADS = [
   'needs',
 ] as const satisfies readonly (keyof PageHead)[];
 
-/** The picture is kept so long after the last look, milliseconds: the next reader gets it with the news. */
+/** How long the picture is kept after the last look, in milliseconds: the next reader gets it with the news. */
 const KEPT_MS = 60_000;
 
 /** The result of a look. */
@@ -64,9 +64,9 @@ export class Picture {
   }
 
   /**
-   * Looks again at the plugins that were heard of.
+   * Looks again at the plugins that events named.
    *
-   * @param mostAgeMs at everything, where that was longer ago: not all changes are reported by events
+   * @param mostAgeMs looks at everything when the last such look is longer ago: not all changes are reported by events
    */
   refresh(mostAgeMs: number): Promise<void> {
     return this.#inTurn(async () => {

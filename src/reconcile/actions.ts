@@ -1,29 +1,29 @@
-// What is to be done when something has become known of an instance. Decided by pure functions (consequences.ts, pull.ts,
-// after-look.ts), and carried out by Lifecycle (reconcile/lifecycle).
+// The actions that follow from a change of an instance, a pull or a look: pure functions choose them (consequences.ts, pull.ts,
+// after-look.ts), and Lifecycle (reconcile/lifecycle) carries them out.
 import type { Instance } from '../model/instance.js';
 import type { InstanceReport } from '../model/plugin.js';
 
-/** What is to be done. */
+/** One action of Lifecycle. */
 export type Action =
   | { readonly do: 'note-ready' }
   | { readonly do: 'note-lost'; readonly failures: number }
-  /** It was asked to come back, and refused for now. */
+  /** A pull was refused for now. */
   | { readonly do: 'note-failed'; readonly failures: number }
-  /** Its session is closed; nothing is reported by it any more. */
+  /** Closes its session; the handler reports nothing more about it. */
   | { readonly do: 'end-session' }
   | { readonly do: 'drop-lists' }
-  /** It came true by itself; a pull that runs is what made it true, and ends by itself. */
+  /** Drops a pull that has not begun, because the goal is reached; a pull that runs ends by itself. */
   | { readonly do: 'cancel-sleeping-pull' }
-  /** Nobody comes back to it. */
+  /** The broker does not come back to it. */
   | { readonly do: 'cancel-pull' }
   | { readonly do: 'pull'; readonly delayMs: number }
-  /** A predecessor is asked, if nobody is connected by then. */
+  /** Asks a predecessor, if no instance of the plugin is connected by then. */
   | { readonly do: 'fall-back'; readonly to: Instance; readonly delayMs: number }
-  /** It is replaced: kept as fallback while it listens. */
+  /** Lets go of a replaced instance, which is kept as fallback while it listens. */
   | { readonly do: 'retire'; readonly whom: Instance }
-  /** A predecessor that is no fallback any more. */
+  /** Closes a predecessor that is no fallback any more. */
   | { readonly do: 'close-replaced'; readonly message: string }
-  /** A fact, as it is. */
+  /** Enters a report unchanged. */
   | { readonly do: 'report'; readonly report: InstanceReport }
-  /** A loss, which may mean that the plugin restarts itself. */
+  /** Enters a loss, which may mean that the plugin restarts itself. */
   | { readonly do: 'report-loss'; readonly report: InstanceReport };

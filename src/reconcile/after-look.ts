@@ -1,18 +1,18 @@
-// What has to be looked at before anything follows for a known instance, and what follows from what is found: which socket
-// is at its path, and whether somebody listens on its endpoint. Pure: `reports.ts` and `lifecycle.ts` look.
+// The looks that a known instance needs, and their consequences: which socket is at its path, and whether a process listens on
+// its endpoint. Pure: `reports.ts` and `lifecycle.ts` look.
 import { isConnected, isReplaced, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
 import type { Action } from './actions.js';
 import { mayReturn } from './pull.js';
 
-/** What is looked at: who listens on the endpoint of an instance, or which socket is at its path. Both are asked of the kernel. */
+/** A question to the kernel: whether a process listens on the endpoint of an instance, or which socket is at its path. */
 export type Look = 'listener' | 'path';
 
 /**
- * What is looked at when files have changed, or may have.
+ * The look that an instance needs when files have changed, or may have.
  *
  * @param isPending the broker comes back to it anyway
- * @returns undefined: nothing that is found would change anything
+ * @returns undefined: no finding would change anything
  */
 export function lookFor(instance: Instance, isPending: boolean): Look | undefined {
   if (isReplaced(instance)) return 'listener';
@@ -20,15 +20,15 @@ export function lookFor(instance: Instance, isPending: boolean): Look | undefine
   return mayReturn(instance) && !isPending ? 'listener' : undefined;
 }
 
-/** What follows when it was looked whether somebody listens: a fallback is one no longer, and one that was given up may be back. */
+/** A fallback without a listener is closed; an instance that was given up and has a listener again is pulled. */
 export function afterListenerLook(instance: Instance, isListening: boolean): Action[] {
   if (!isReplaced(instance)) return isListening ? [{ do: 'pull', delayMs: 0 }] : [];
   return isListening ? [] : [{ do: 'close-replaced', message: 'a newer incarnation took over' }];
 }
 
 /**
- * What stands while the socket of a connected plugin is not at its path: it goes on serving, and says so.
- * A plugin of the watcher door is `orphaned` until its newcomer was asked, whatever becomes of the path meanwhile.
+ * The report about a connected plugin whose socket is not at its path: the plugin goes on serving.
+ * A plugin of the watcher door stays `orphaned` until the newcomer at its path was asked, even if the path changes again.
  *
  * @param key the incarnation at its path now; undefined: none
  * @returns undefined while the path is its own
@@ -41,7 +41,7 @@ function lostPath({ door, socketKey }: Instance, key: string | undefined): Insta
   return { state: 'orphaned', reason: 'path-taken', message: 'its path now belongs to another socket' };
 }
 
-/** What a look at the path of a connected plugin comes to. @param key as for `lostPath` @returns undefined: nothing new */
+/** The report after a look at the path of a connected plugin. @param key as for `lostPath` @returns undefined: nothing new */
 export function afterPathLook(instance: Instance, key: string | undefined): InstanceReport | undefined {
   const lost = lostPath(instance, key);
   if (lost !== undefined) return instance.reason === 'recycled' ? undefined : lost;
@@ -49,21 +49,21 @@ export function afterPathLook(instance: Instance, key: string | undefined): Inst
   return { state: 'ready', reason: 'registered', message: 'its socket is back in place' };
 }
 
-/** What a handler cannot know of what it reports, and has to be looked at first. */
+/** The look that a report needs before it is entered: the handler does not know the path and the listener. */
 export function lookBefore({ door, state: before }: Instance, { state, reason }: InstanceReport): Look | undefined {
   if (state === 'ready' && reason !== 'recycled' && (before === 'ready' || before === 'orphaned')) {
-    // At the watcher door a vanished socket is a de-registration, which is not told here.
+    // At the watcher door a vanished socket is a de-registration: RegistrySockets reports it.
     return door === 'register' || before === 'orphaned' ? 'path' : undefined;
   }
   return reason === 'reopening' ? 'listener' : undefined;
 }
 
-/** That a connected plugin serves, as it is with the socket that is at its path. @param key as for `lostPath` */
+/** A report that a plugin serves, or the report that its path is lost. @param key as for `lostPath` */
 export function withPath(instance: Instance, report: InstanceReport, key: string | undefined): InstanceReport {
   return lostPath(instance, key) ?? report;
 }
 
-/** A stream that ended in order is opened again only while somebody listens: otherwise the plugin has left. */
+/** A stream that ended in order is opened again only while a process listens: otherwise the plugin has left. */
 export function withListener(report: InstanceReport, isListening: boolean): InstanceReport {
   if (isListening) return report;
   return { ...report, reason: 'connection-lost', message: 'closed its list stream and listens no more' };

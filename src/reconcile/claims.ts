@@ -11,14 +11,14 @@ export class Claims implements NameClaims {
   readonly #store: Pick<RegistrationStore, 'isDeregistered'>;
   readonly #userOf: UserOf;
 
-  /** @param userOf the uid of the user that a uid counts for */
+  /** @param userOf maps a uid to the uid that stands for its user */
   constructor(roster: Roster, store: Pick<RegistrationStore, 'isDeregistered'>, userOf: UserOf) {
     this.#roster = roster;
     this.#store = store;
     this.#userOf = userOf;
   }
 
-  /** A plugin that was sent away to register afresh has let its name go, for its successor. */
+  /** A plugin that was sent away to register afresh is no incumbent: its name is free for its successor. */
   incumbent(type: string, name: string): Incumbent | undefined {
     const primary = this.#roster.primaryOf(type, name);
     if (primary === undefined || primary.isAway) return undefined;
@@ -34,7 +34,7 @@ export class Claims implements NameClaims {
     return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
   }
 
-  /** A caller knows its name; a plugin presumed under another one gives way when that call is accepted. */
+  /** Only a pull minds a plugin that is presumed at the endpoint under another name: a caller knows its own name. */
   claimant(
     { type, name, pulled }: Pick<RegistrationRequest, 'type' | 'name' | 'pulled'>,
     key: string,

@@ -20,7 +20,7 @@ export interface Facts {
   readonly siblings: readonly Instance[];
   /** Incarnations of its type serve side by side. */
   readonly coexist: boolean;
-  /** Whether somebody listens on its very endpoint. Asked of the kernel, so only of those that are lost; false of others. */
+  /** Whether a process listens on its very endpoint. The kernel is asked only about lost instances; false for others. */
   readonly isListening: boolean;
   /** How long its last session has lasted; undefined: it has not been ready since it was lost before. */
   readonly servedForMs: number | undefined;
@@ -59,13 +59,13 @@ export function afterChange(instance: Instance, before: PluginState | undefined,
   }
 }
 
-/** Whether an instance is lost and may come back: what follows depends on whether somebody listens on its endpoint still. */
+/** Whether an instance is lost and may come back: the consequences depend on whether a process still listens on its endpoint. */
 export function isLost(instance: Instance): boolean {
   if (instance.state === 'restored') return instance.reason === 'settling';
   return instance.state === 'held' && !isReplaced(instance);
 }
 
-/** Who is let go when an instance took over: those that it replaces, only now (make before break), or itself if it is late. */
+/** The instances to let go when one took over: its predecessors, only now (make before break), or itself if it is late. */
 export function afterServing(
   instance: Instance,
   { siblings, coexist }: Pick<Facts, 'siblings' | 'coexist'>,
@@ -78,12 +78,12 @@ export function afterServing(
   );
 }
 
-/** Whether a replaced instance is kept as fallback if it listens: without its registration socket nobody is asked there any more. */
+/** Whether a replaced instance is kept as fallback if it listens: without its registration socket it cannot be asked any more. */
 export function mayFallBackTo({ reason }: Instance): boolean {
   return reason !== 'socket-removed';
 }
 
-/** What becomes of an instance that is replaced. @param isKept as fallback, because it listens */
+/** The report about a replaced instance. @param isKept it is kept as fallback, because it listens */
 export function afterReplacement(isKept: boolean): InstanceReport {
   const message = isKept ? 'a newer incarnation took over; kept as fallback' : 'a newer incarnation took over';
   return { state: isKept ? 'held' : 'gone', reason: 'replaced', message };

@@ -1,4 +1,4 @@
-// Ends what an instance has: its session, its lists, its turn to be asked, its place as the one that serves.
+// Ends instances: closes the session, drops the lists, cancels the pending registration and takes back `isServing`.
 import { isReplaced, type Instance } from '../model/instance.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { Reason, StateReason } from '../model/reasons.js';
@@ -7,17 +7,17 @@ import type { Endpoints } from './endpoints.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 
-/** What endings need. */
+/** The ports of endings. */
 export interface EndingPorts {
   readonly roster: Roster;
   readonly reconciler: Pick<Reconciler, 'unwant'>;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
-  /** Lets go of lists that do not count any more. Inventory (inventory/inventory) does. */
+  /** Drops lists that do not count any more: Inventory (inventory/inventory). */
   readonly lists: { drop(instanceId: string): void };
   readonly endpoints: Pick<Endpoints, 'isListening'>;
 }
 
-/** Closes, lets go, and keeps a few predecessors as fallback. */
+/** Closes and replaces instances, and keeps a few predecessors as fallback. */
 export class Endings {
   readonly #ports: EndingPorts;
 
@@ -25,7 +25,7 @@ export class Endings {
     this.#ports = ports;
   }
 
-  /** Has the handler let go of an instance, which is not dialled. */
+  /** Has the handler deregister an instance; nothing is dialled. */
   endSession({ id, type }: Pick<Instance, 'id' | 'type'>, reason: Reason): void {
     void this.#ports.handlers
       .get(type)

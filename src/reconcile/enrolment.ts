@@ -29,13 +29,13 @@ export interface EnrolmentPorts {
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
   readonly lane: KeyedLane;
-  /** Makes registrations durable; one that cannot be written now is written later, and the plugin serves meanwhile. */
+  /** Makes registrations durable; a registration that cannot be written now is written later, and its plugin serves meanwhile. */
   readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** Takes what handlers say: the roster is changed by it, and what follows follows from that. */
+  /** Takes the reports of handlers and enters them into the roster. */
   readonly reports: InstanceReports;
   /** Knows whether the broker comes back to an instance by itself, at a time of its own. */
   readonly reconciler: Pick<Reconciler, 'has'>;
@@ -96,7 +96,7 @@ export class Enrolments implements Enroller {
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
       const key = handler.serialBy === 'plugin' ? pluginKey(request) : id;
       const entering = { request, verdict, handler, id, seq };
-      // Whoever gave up while others of its name were registering is not taken in when its turn comes.
+      // A caller that gave up while others of its name were registering is not taken in when its turn comes.
       return await this.#ports.lane.run(key, () => this.#register(entering, signal), signal);
     } finally {
       socket.release();
@@ -138,7 +138,7 @@ export class Enrolments implements Enroller {
   }
 
   /**
-   * Has the handler take a plugin in, and enters that it did.
+   * Has the handler register a plugin, and confirms the instance in the roster.
    *
    * @throws what the handler throws, and Refused when the instance ended while its plugin was being asked
    */
@@ -183,7 +183,7 @@ export class Enrolments implements Enroller {
     await this.#ports.store.persist(known);
   }
 
-  /** A socket has told its name: a plugin presumed there under another one is not there. */
+  /** A socket has told its name: an instance that was presumed there under another name is gone. */
   #correct({ type, name, endpointKey, endpointPath }: Instance): void {
     for (const other of this.#ports.roster.claimantsOf(type, endpointKey, name)) {
       if (!other.isPresumed) continue;

@@ -1,4 +1,4 @@
-// The clocks of those that are held: how long a lost plugin may come back before its resource is gone.
+// The clocks of held instances: how long a lost plugin may come back before its resource is gone.
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Reason } from '../model/reasons.js';

@@ -1,5 +1,5 @@
-// Follows the roster: gathers the facts of each change, has it decided what follows (consequences.ts, pull.ts, after-look.ts),
-// and does that.
+// Follows the roster: gathers the facts of each change, asks pure functions for the actions (consequences.ts, pull.ts,
+// after-look.ts), and carries them out.
 import type { Clock } from '../kernel/clock.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
@@ -149,7 +149,7 @@ export class Lifecycle implements RosterListener {
     };
   }
 
-  /** What says how soon the broker may come back to an instance. */
+  /** The facts that decide how soon the broker may come back to an instance. */
   #pace(instance: Instance): Pick<Facts, 'failures' | 'updateIntervalMs'> {
     const failures = this.#failures.get(instance.id) ?? 0;
     return { failures, updateIntervalMs: this.#policyOf(instance).flood.updates.intervalMs };
@@ -197,7 +197,7 @@ export class Lifecycle implements RosterListener {
     }
   }
 
-  /** Asks a predecessor, unless somebody speaks for its plugin by then. */
+  /** Asks a predecessor, unless another instance speaks for its plugin by then. */
   #fallBack(instance: Instance, delayMs: number): void {
     this.#want(instance, delayMs, (signal) =>
       needsFallback(this.#siblings(instance)) ? this.#pullOnce(instance.id, signal) : Promise.resolve({ done: true }),

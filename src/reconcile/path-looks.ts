@@ -1,5 +1,5 @@
-// When each known instance is looked at: those whose name changed, or all, a few in a turn. The user that owns a socket
-// determines how long a look takes (directories on the way, a fallback that is connected to), so users take turns.
+// Looks at known instances, those whose name changed or all, a few in each turn of the loop. The owner of a socket determines how
+// long a look takes (directories on the way, a fallback that is connected to), so users take turns.
 import type { Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import type { UserOf } from '../model/ids.js';

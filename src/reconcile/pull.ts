@@ -1,4 +1,4 @@
-// When the broker comes back to a plugin by itself, when it is pointless, and what comes of it. Pure.
+// When the broker pulls a plugin, when a pull is pointless, and the consequences of its outcome. Pure.
 import { pluginKey, type PluginId } from '../model/ids.js';
 import { isReplaced, type Instance } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
@@ -63,13 +63,13 @@ export function waitMs({ reason }: Instance, failures: number, updateIntervalMs:
   return Math.max(pause, growing);
 }
 
-/** What a pull came to. */
+/** The outcome of a pull: whether another attempt is made, and the actions. */
 export interface Pulled {
   readonly attempt: Attempt;
   readonly actions: readonly Action[];
 }
 
-/** What is known beside the instance when its pull is over. */
+/** The facts beside the instance when its pull is over. */
 export interface PullFacts {
   /** Its record is still in the roster. */
   readonly isKnown: boolean;
@@ -79,12 +79,12 @@ export interface PullFacts {
   readonly updateIntervalMs: number;
 }
 
-/** Whether a pull asks its plugin: it was lost and may come back, or stands by as fallback. */
+/** Whether a pull asks the plugin: the instance was lost and may come back, or is a fallback. */
 export function isAsked(instance: Instance | undefined): instance is Instance {
   return instance !== undefined && (isWorthPulling(instance) || isReplaced(instance));
 }
 
-/** What a pull comes to that asks nobody. */
+/** The outcome of a pull that does not ask the plugin. */
 export function withoutAsking(instance: Instance | undefined): Pulled {
   // Its quarantine is over and there is no socket to ask: only discovery may find one. Its grace runs.
   const message = 'its quarantine is over, and its registration socket is not there';
@@ -92,10 +92,10 @@ export function withoutAsking(instance: Instance | undefined): Pulled {
   return { attempt: { done: true }, actions };
 }
 
-/** What a pull comes to whose plugin was asked. @param instance as it is now */
+/** The outcome of a pull that asked the plugin. @param instance as it is now */
 export function afterPull(instance: Instance, outcome: Outcome, facts: PullFacts): Pulled {
   if (outcome.ok) {
-    // Lost again before the registration was on disk: the pending registration goes on, or nobody would come back to it.
+    // Lost again before the registration was on disk: the pending registration goes on, else the plugin is never pulled again.
     const isLost = facts.isKnown && isWorthPulling(instance);
     const atLeastMs = waitMs(instance, facts.failures, facts.updateIntervalMs);
     return { attempt: isLost ? { done: false, atLeastMs } : { done: true }, actions: [] };
@@ -120,7 +120,7 @@ function held(message: string): InstanceReport {
   return { state: 'held', reason: 'connection-lost', message };
 }
 
-/** What a refused attempt to bring a plugin back comes to: none more, or another when the refusal allows it. */
+/** Whether another attempt follows a refused one: none after a final refusal, else one as soon as the refusal allows it. */
 export function afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
   if (isFinal(refusal)) return { done: true };
   const again = { done: false, atLeastMs: refusal.retryAfterMs ?? 0 } as const;

@@ -51,7 +51,7 @@ export class RegistrySockets implements RosterListener {
         this.#deregister(instance);
       }
     }
-    // It was to replace the plugin that was at its path before. Removed before it answered, it leaves that one without a path.
+    // A newcomer that was to replace the plugin at its path and was removed before it answered leaves that plugin without a path.
     if (!hasSuccessor) this.#closeReplaced(socket.path, key);
   };
 
@@ -87,7 +87,7 @@ export class RegistrySockets implements RosterListener {
     if (socket !== undefined) this.#want(socket);
   }
 
-  /** After the newcomer at a path was asked, whatever it is: its predecessor there is over. */
+  /** Deregisters the predecessor at a path once the newcomer there was asked, or has gone. */
   #closeReplaced(path: string, key: string): void {
     for (const instance of [...this.#ports.roster.all()]) {
       const isReplaced = instance.door === 'watcher' && instance.socketPath === path && instance.socketKey !== key;
@@ -99,7 +99,7 @@ export class RegistrySockets implements RosterListener {
     const { endings, reports } = this.#ports;
     if (instance.state === 'rejected') return;
     endings.endSession(instance, 'socket-removed');
-    // What never served is not held.
+    // An instance that never served is not held.
     const state = instance.state === 'connecting' ? 'gone' : 'held';
     reports.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
   }

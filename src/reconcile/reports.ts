@@ -1,4 +1,5 @@
-// Takes what handlers say of instances, and enters it as it is: a loss may be a restart, a path may belong to somebody else.
+// Takes the reports of handlers about instances, and enters them into the roster once the settling and the path are considered:
+// a loss may be a restart, and a path may belong to another socket by now.
 import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
 import type { Instance } from '../model/instance.js';
 import { afterPathLook, lookBefore, mayHaveLostPath, withListener, withPath } from './after-look.js';
@@ -8,18 +9,18 @@ import type { Endings } from './endings.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
-/** What reports need. */
+/** The ports of reports. */
 export interface ReportPorts {
   readonly roster: Roster;
   readonly handlers: ReadonlyMap<string, Pick<PluginHandler, 'coexist'>>;
   readonly endings: Endings;
   readonly endpoints: Pick<Endpoints, 'isListening'>;
   readonly sockets: Pick<EndpointPorts, 'keyAt'>;
-  /** What a loss is called of a plugin that was given a reason to restart itself: it stays `restored`. */
+  /** Names the loss of a plugin that the broker gave a reason to restart itself: the plugin stays `restored`. */
   readonly settling: Pick<Settling, 'lossOf'>;
 }
 
-/** Enters reports into the roster. What follows from a change is for Lifecycle (reconcile/lifecycle), which hears of it. */
+/** Enters reports into the roster. Lifecycle (reconcile/lifecycle) hears of each change and acts on it. */
 export class Reports implements InstanceReports {
   readonly #ports: ReportPorts;
   #stopped = false;
@@ -28,7 +29,7 @@ export class Reports implements InstanceReports {
     this.#ports = ports;
   }
 
-  /** A report of a handler. A loss may mean that the plugin restarts itself, because we gave it a reason. */
+  /** Enters a report of a handler. A loss may mean that the plugin restarts itself, because the broker gave it a reason. */
   report(id: string, report: InstanceReport): void {
     const { roster, settling } = this.#ports;
     const instance = roster.get(id);
@@ -39,7 +40,7 @@ export class Reports implements InstanceReports {
     if (mayHaveLostPath(instance, before)) this.checkPath(instance);
   }
 
-  /** An instance took over: what it replaces is let go only now (make before break). */
+  /** An instance took over: its predecessors are let go only now (make before break). */
   serving(id: string): void {
     const { roster, handlers, endings } = this.#ports;
     const instance = roster.get(id);
@@ -51,14 +52,14 @@ export class Reports implements InstanceReports {
     for (const whom of afterServing(instance, { siblings, coexist })) endings.retire(whom);
   }
 
-  /** Looks which socket is at the path of a connected plugin, and enters what that means. */
+  /** Looks which socket is at the path of a connected plugin, and enters the outcome. */
   checkPath(instance: Instance): void {
     const { roster, sockets } = this.#ports;
     const report = afterPathLook(instance, sockets.keyAt(instance.socketPath));
     if (report !== undefined) roster.report(instance.id, report);
   }
 
-  /** Takes no more reports: what is closed from now on is no fact about plugins. */
+  /** Takes no more reports: sessions that are closed from now on say nothing about plugins. */
   stop(): void {
     this.#stopped = true;
   }

@@ -25,12 +25,12 @@ export interface RestartOutcome {
   readonly total: number;
 }
 
-/** Who is told when all are confirmed, or the deadline has passed. Daemon (daemon/daemon) is, and readiness follows. */
+/** Told when all are confirmed, or the deadline has passed. Daemon (daemon/daemon) implements it; readiness follows. */
 export interface RestartListener {
   settled(outcome: RestartOutcome): void;
 }
 
-/** What the choreography needs. */
+/** The ports of Restart. */
 export interface RestartPorts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
@@ -101,7 +101,7 @@ export class Restart implements RosterListener {
     );
   }
 
-  /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials everybody of the Register door, nobody waiting for another. */
+  /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials plugins of that door in parallel. */
   async begin(): Promise<void> {
     const { clock, roster, lifecycle } = this.#ports;
     this.#hasBegun = true;
@@ -153,7 +153,7 @@ export class Restart implements RosterListener {
     this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
   }
 
-  /** The plugin at the path now may not come in, and its predecessor there does not come back. */
+  /** Reports a restored instance as lost, because its successor at the path was refused for good. */
   #neverReturns({ id }: Instance, refusal: Refusal): void {
     const { roster } = this.#ports;
     if (isVanished(refusal) || roster.get(id)?.state !== 'restored') return;

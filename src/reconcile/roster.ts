@@ -13,7 +13,7 @@ const MAX_DEAD_PER_PLUGIN = 3;
 
 /** All instances, by id and by plugin. */
 export class Roster {
-  /** The listeners of changes. A change that one of them makes is told after the one that it follows from. */
+  /** The listeners of changes. A change that a listener makes is told to all after the change that caused it. */
   readonly listeners = new Listeners<RosterListener>();
   readonly #clock: Clock;
   readonly #illegal: (message: string) => void;

@@ -21,7 +21,7 @@ export interface KeptSockets {
    * @returns whether it has its name again
    */
   putBack(endpointKey: string): boolean;
-  /** Lets a kept socket go. */
+  /** Drops a kept socket. */
   discard(endpointKey: string): void;
 }
 
@@ -65,7 +65,7 @@ export class Settling implements RosterListener {
     this.sendAway(connected.map(({ id }) => id));
   }
 
-  /** The name of a loss: a plugin that was sent away and goes stays `restored`. Undefined: the report stands. */
+  /** The report of a loss: a plugin that was sent away and goes stays `restored`. Undefined: the given report stands. */
   readonly lossOf = (instance: Instance, { reason }: InstanceReport): InstanceReport | undefined => {
     if (IS_THERE.has(reason) || this.#away.get(instance.id)?.settles !== true) return undefined;
     if (!mayRestartItself(instance)) return undefined;
@@ -78,7 +78,7 @@ export class Settling implements RosterListener {
     };
   };
 
-  /** Whether the kept socket with this key will be asked for by somebody whom the checkpoint knows. */
+  /** Whether an instance of the checkpoint will ask for the kept socket with this key. */
   isAwaited(endpointKey: string): boolean {
     return mayAskFor(endpointKey, this.#ports.roster.all());
   }
@@ -89,7 +89,10 @@ export class Settling implements RosterListener {
     this.#away.clear();
   }
 
-  /** Starts the clock of a plugin whose socket was removed, and lets its kept socket go when it is away no more. */
+  /**
+   * Starts the clock of a plugin whose socket was removed. Once it is away no more, its kept socket is put back, or discarded
+   * when another instance replaced it.
+   */
   changed({ instance: { id, endpointKey }, reasonBefore, to: { state, reason } }: Change): void {
     if (reason === 'recycled' && state === 'ready') {
       const { settleMs } = this.#ports.settings;

@@ -56,7 +56,7 @@ function parseAddress(address: string): { readonly host: string; readonly port: 
   return { host: bracketed ?? plain, port };
 }
 
-/** One answer is for all who ask while it is made: each opens a connection, and any user of the machine may ask. */
+/** Shares one answer among all requests that come while it is made: each would open a connection, and any user may ask. */
 function shared(make: () => Promise<Page>): () => Promise<Page> {
   let running: Promise<Page> | undefined;
   return () => (running ??= make().finally(() => (running = undefined)));

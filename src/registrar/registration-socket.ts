@@ -1,4 +1,4 @@
-// The registration socket: its path, the files that may be replaced there, and who may remove it.
+// The registration socket: its path, the files that it may replace there, and its removal.
 import { lstatSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
@@ -81,8 +81,7 @@ export class RegistrationSocket {
   /** The file at the path: our socket, nothing, another socket, or something else. */
   look(): 'ours' | 'missing' | 'another' | 'not-a-socket' {
     if (this.#place?.isInPlace() === true) return 'ours';
-    // A path whose directory is none any more, or may not be entered, has none: the look of each second must not end the program
-    // for that.
+    // Where the directory is gone or may not be entered the file is missing: the look of each second must not end the program.
     const status = ifPossible(() => lstatSync(this.path, { throwIfNoEntry: false }));
     return status === undefined ? 'missing' : status.isSocket() ? 'another' : 'not-a-socket';
   }

@@ -10,8 +10,8 @@ import type { PinnedSocket } from '../model/plugin.js';
  */
 const ASKED_AT_ONCE = { trusted: 256, other: 16, others: 64 };
 /**
- * An attempt that was in vain, refused or unanswered, counts as one for so long: so sockets that are dead, or renamed to be asked
- * anew, have a pace.
+ * A refused or unanswered attempt goes on to count for this long, so that sockets that are dead, or renamed to be asked again,
+ * have a pace.
  */
 const IN_VAIN_MS = 400;
 
@@ -24,7 +24,7 @@ export class AskingTurns {
 
   /**
    * @param ownUid uid of the broker
-   * @param userOf the uid of the user that a uid counts for
+   * @param userOf maps a uid to the uid that stands for its user
    */
   constructor(clock: Clock, ownUid: number, userOf: UserOf) {
     this.#userOf = userOf;

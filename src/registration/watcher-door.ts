@@ -59,7 +59,7 @@ export class WatcherDoor {
       try {
         asked = await this.#ask(socket, talk, failures === 0, signal);
       } finally {
-        // A socket that is refused at once has the pace of a silent one: else a user's sockets are asked as fast as it answers.
+        // A socket that is refused at once has the pace of a silent one: else its user would set the pace by how fast it answers.
         leave(asked?.outcome.ok !== true);
       }
       return asked === undefined ? { done: false } : await this.#tell(talk, asked, signal);

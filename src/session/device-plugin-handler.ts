@@ -16,7 +16,7 @@ const SUPPORTED_VERSIONS = [DEVICE_PLUGIN_VERSION] as const;
 /** How long the incumbent has to prove that it lives (duplicates: keep-alive). */
 const ALIVE_WITHIN_MS = 1000;
 
-/** What the handler is given. */
+/** The ports of the handler. */
 export interface DevicePluginPorts extends Omit<SessionPorts, 'pacer'> {
   readonly remover: SocketRemover;
   readonly endpoints: EndpointSource;

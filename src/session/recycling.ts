@@ -8,7 +8,7 @@ const RECYCLE_EVERY_MS = 60_000;
 /** Times kept: one per plugin name, oldest dropped. */
 const MAX_RECYCLED = 4096;
 
-/** The outcome: undefined is removed, else why not, and where that is a matter of time when it may be. */
+/** Why a socket was not removed, and the milliseconds until it may be, where that is a matter of time. */
 export type NotRecycled = { readonly why: string; readonly againInMs?: number };
 
 /** Remembers when it removed which plugin's socket. */

@@ -15,7 +15,7 @@ export class AttachedPlugin implements Subject {
   readonly written = 0;
   readonly #doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 
-  /** @param doors where its sockets are */
+  /** @param doors the directories of its sockets */
   constructor(doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>) {
     this.#doors = doors;
   }
@@ -33,8 +33,9 @@ export class AttachedPlugin implements Subject {
   }
 
   /**
-   * Where a process has passed its listening socket on and ended, its number may be anybody's by now, and we may be root:
-   * only a process of the user who made the socket is stopped. What was stopped is let go on in any case.
+   * Sends a signal to the process that registered. If it passed its listening socket on and ended, its pid may belong to any
+   * process by now, and `verify` may run as root: only a process of the user that made the socket is stopped. A process that was
+   * stopped is continued in any case.
    */
   signal(registered: Registered | undefined, signal: NodeJS.Signals): boolean {
     if (registered === undefined || registered.pid <= 0) return false;

@@ -1,4 +1,4 @@
-// Runs one scenario and gives the verdict. Before anything is said of the plugin, the broker shows that it was fine.
+// Runs one scenario and gives the verdict. The broker is proved to work before the plugin is judged.
 import { proveBroker } from './probe.js';
 import type { Rig } from './rig.js';
 import type { Scenario } from './scenario.js';

@@ -137,7 +137,7 @@ export class PluginProcess implements Subject {
     return this.#output.crashSince(written);
   }
 
-  /** Undefined where the system refuses it at once, as a file that the plugin has made a link to itself meanwhile. */
+  /** Starts the process; undefined when the system refuses at once, as for a file that was replaced by a link to itself. */
   #spawned(): ChildProcessByStdio<null, Readable, Readable> | undefined {
     const { command, env, mark } = this.#parts;
     try {
@@ -157,7 +157,7 @@ export class PluginProcess implements Subject {
     this.#parts.changes.happened();
   }
 
-  /** Everything that carries the mark, in whatever group it is by now. */
+  /** All processes with the mark, in any process group. */
   #strays(): readonly Found[] {
     return marked(`${this.#parts.mark}\0`);
   }

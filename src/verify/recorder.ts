@@ -165,7 +165,7 @@ export class ScenarioRecorder {
       const what = `${this.#leftOutBytes} bytes of logs are left out before what follows`;
       if (this.#leftOutBytes > 0) this.#write({ kind: 'note', s: this.#name, t, who: 'verify', what });
       this.#leftOutBytes = 0;
-      // The rest of a line that was cut may hold a half of something private.
+      // The rest of a line that was cut may be a part of private data, which is not recognised.
       const isCut = kept.length < bytes.length || this.#headBytes > 0;
       const text = kept.toString('utf8');
       this.#logLine(from, own[0]?.t ?? t, isCut && text.includes('\n') ? text.slice(text.indexOf('\n') + 1) : text);

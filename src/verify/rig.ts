@@ -144,7 +144,7 @@ export class Rig {
     if (isNew) await this.#learn();
     // A process that ended meanwhile is started again, or has detached: only then the plugin's process is known.
     await this.changes.until(() => !this.subject.isBetweenLives, limit);
-    // A resource that was served once and is not at this instant comes and goes: that it does is to be judged, not the instant.
+    // A resource that was served once and is not at this instant comes and goes: it is waited for, and the scenario judges it.
     if (isNew) await this.served(limit);
     if (this.subject.problem !== undefined) throw new Failed('never-back', this.subject.problem);
     if (!this.isServed()) {
@@ -274,7 +274,7 @@ export class Rig {
     return this.#known?.keys ?? new Set();
   }
 
-  /** Takes the served resources for all there are, once nothing new came for a while. */
+  /** Learns the plugin's resources: those served until nothing new came for a while. */
   async #learn(): Promise<void> {
     const served = new Map<string, PluginPicture>();
     const look = (): void => {

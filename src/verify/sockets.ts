@@ -1,5 +1,5 @@
-// Sockets that scenarios remove, in directories that others may write: `verify --attach` runs as root, and a path can be led
-// elsewhere by whoever exchanges a directory in it for a link. Each is removed by its name in the directory that it is in.
+// Sockets that scenarios remove, in directories that others may write: `verify --attach` runs as root, and others may exchange
+// a directory of a path for a link. Each socket is removed by its name in the open directory that holds it.
 import { readdirSync, type BigIntStats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible, isDone } from '../kernel/if-possible.js';
@@ -17,7 +17,7 @@ type Doors = Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 type Kubelets = 'devicePlugins' | 'kubeletSocket';
 
 /**
- * Removes the sockets that plugins registered, wherever below the doors they are. A newer file of the same name, and a socket
+ * Removes the sockets that plugins registered, anywhere below the doors. A newer file of the same name, and a socket
  * that a link leads to, stay.
  *
  * @returns the names that were removed
@@ -36,7 +36,7 @@ export function unlinkSockets(
   });
 }
 
-/** Who made the socket that a plugin registered; undefined where something else has its name by now. */
+/** The uid that owns the socket that a plugin registered; undefined when another file has its name by now. */
 export function ownerOfSocket(
   doors: Doors,
   { socket, incarnation }: Pick<PluginPicture, 'socket' | 'incarnation'>,
@@ -50,7 +50,7 @@ export function ownerOfSocket(
 /**
  * Pins the socket that a plugin registered, to call it.
  *
- * @returns the pin, to be released; or why there is none: also where something else has its name by now
+ * @returns the pin, to be released; or why there is none, also when another file has its name by now
  */
 export function pinRegistered(
   doors: Doors,
@@ -66,7 +66,7 @@ function waysTo({ devicePlugins, registry, plugins }: Doors): SocketPaths {
   return pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, ownUid());
 }
 
-/** Does something with the name of a socket in the directory that it is in; undefined where that cannot be reached. */
+/** Works with a socket's name in its open directory; undefined when the directory cannot be reached. */
 function inItsDirectory<T>(
   ways: SocketPaths,
   socket: string,
@@ -85,7 +85,7 @@ function inItsDirectory<T>(
   );
 }
 
-/** Not by birth time: where a change time stands in for it, a mode that the plugin gave its socket has changed it. */
+/** Compares device and inode, not the birth time: where the change time stands in for it, a chmod of the socket changes it. */
 function isThat(key: string, { dev, ino }: Pick<BigIntStats | Incarnation, 'dev' | 'ino'>): boolean {
   return key.startsWith(`${dev}:${ino}:`);
 }

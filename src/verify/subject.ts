@@ -15,7 +15,7 @@ export interface Life {
 /** A plugin as the broker sees it: its process, and its socket. */
 export type Registered = Pick<PluginPicture, 'pid' | 'socket' | 'incarnation'>;
 
-/** What scenarios do with a plugin. */
+/** A plugin under test, as scenarios use it. */
 export interface Subject {
   /** Whether its processes are ours to start and to stop. */
   readonly isOurs: boolean;
@@ -36,7 +36,7 @@ export interface Subject {
   /**
    * Sends a signal to all its processes.
    *
-   * @param registered what serves, as the broker sees it; undefined where that is not known
+   * @param registered the process and socket that serve, as the broker sees them; undefined when unknown
    * @returns whether it could be sent
    */
   signal(registered: Registered | undefined, signal: NodeJS.Signals): boolean;

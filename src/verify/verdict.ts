@@ -55,7 +55,7 @@ export interface ScenarioResult {
   readonly evidence: string;
   /** The moments that decided; epoch milliseconds, oldest first. */
   readonly at: readonly number[];
-  /** Oldest first; moments that do not fit are left out in the middle, which is said. */
+  /** Oldest first; moments that do not fit are left out in the middle, with a note. */
   readonly timeline: readonly Moment[];
   /** The last that the plugin wrote, both of its outputs together. */
   readonly output: string;

@@ -60,7 +60,7 @@ export function resourceTable(resources: readonly ResourceView[], paint: Paint, 
   return table(columns, resources, paint);
 }
 
-/** The table of the devices of a resource, with who has which where somebody has one. */
+/** The table of the devices of a resource; with columns for owner and lease when any device has one. */
 export function deviceTable(devices: readonly DeviceView[], paint: Paint): string {
   if (devices.length === 0) return 'no devices\n';
   const columns: readonly Column<DeviceView>[] = [
@@ -72,7 +72,7 @@ export function deviceTable(devices: readonly DeviceView[], paint: Paint): strin
     },
     { title: 'NUMA', of: (device) => device.numaNodes.join(',') },
     ...(devices.some(({ owner }) => owner !== '') ? [{ title: 'OWNER', of: ({ owner }: DeviceView) => owner }] : []),
-    // What pods have is in no lease.
+    // Devices of pods are in no lease.
     ...(devices.some(({ lease }) => lease !== '') ? [{ title: 'LEASE', of: ({ lease }: DeviceView) => lease }] : []),
   ];
   return table(columns, devices, paint);

@@ -1,4 +1,4 @@
-// What `verify` prints after its last scenario.
+// The output of `verify` after its last scenario.
 import { visible } from '../../kernel/visible.js';
 import { timelineText } from '../../verify/junit.js';
 import { SCENARIOS } from '../../verify/scenarios.js';

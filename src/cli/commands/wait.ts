@@ -12,10 +12,10 @@ import type { Terminal } from '../terminal.js';
 /** From one look to the next: a look costs the daemon well under a millisecond. */
 const LOOK_MS = 200;
 
-/** Phases that may be waited for; a word that is none of them would be waited for in vain. */
+/** Phases that may be waited for; waiting for any other word would never end. */
 const PHASES: readonly StatusView['broker']['phase'][] = ['restoring', 'ready', 'degraded', 'stopping'];
 
-/** What is waited for: the phase of the broker, or the state of a plugin or resource. */
+/** One awaited condition: the phase of the broker, or the state of a plugin or resource. */
 interface Condition {
   readonly of: 'phase' | 'plugin' | 'resource';
   readonly name: string;

@@ -22,7 +22,7 @@ export async function documentText(value: unknown, format: string, isStream: boo
   const { stringify } = await import('yaml');
   // Readers of YAML 1.1 take an unquoted `off` for false.
   const plain = stringify(value, { lineWidth: 0, version: '1.1' });
-  // JSON is YAML: characters that have to be hidden from a terminal are written as their escapes.
+  // JSON is YAML: characters that must not reach a terminal are written as escapes.
   const text = HIDDEN.test(plain) ? `${visibleJson(value, false)}\n` : plain;
   return isStream ? `---\n${text}` : text;
 }

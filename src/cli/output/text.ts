@@ -1,7 +1,7 @@
 // Text that came from plugins, made safe and measurable for a terminal.
 import stringWidth from 'string-width';
 
-/** What nobody sees within JSON text, where JSON.stringify has dealt with line breaks and lone surrogates. */
+/** Invisible characters within JSON text, where JSON.stringify has escaped line breaks and lone surrogates. */
 const INVISIBLE_IN_JSON = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
 
 /** Code units that one column can take in text that somebody meant: letters with accents, emoji with modifiers. */

@@ -206,7 +206,7 @@ const fileSchema = section({
   flood: flood.prefault({}).describe('The flood policy; a bucket is burst permits at once and one more each interval'),
   rules: list(rule, 'rules')
     .default([])
-    .describe('Differences for some plugins; for each key the first rule that matches and has it'),
+    .describe('Differences for some plugins; for each key the first rule that matches and has it decides'),
   shippedRules: choice('on', 'off')
     .default('on')
     .describe(

@@ -12,7 +12,7 @@ const written = promisify(fs.write);
 const moded = promisify(fs.fchmod);
 const closed = promisify(fs.close);
 
-/** Every program that starts containers reads it. */
+/** The directory is readable for every program that starts containers. */
 const DIRECTORY_MODE = 0o755;
 const FILE_MODE = 0o644;
 /** Names that are read at all, and at a time. A file of ours behind them is still found by its name. */

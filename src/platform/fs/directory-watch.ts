@@ -26,7 +26,7 @@ export interface WatchEvents {
 
 /** Directories that are followed at most, and read at each look. */
 const MOST_DIRECTORIES = 1024;
-/** Of them below one name of the root: a user that makes directories without an end leaves room for those of others. */
+/** Directories that are followed below one name of the root, so that a user that makes many leaves room for others. */
 const MOST_BELOW_ONE = 256;
 /** Depth of directories below the root that are followed. */
 const MAX_DEPTH = 16;

@@ -161,7 +161,7 @@ export class KeptSockets {
     }
   }
 
-  /** What cannot be adopted stays where it is, and keeps nothing else from being adopted. */
+  /** Adopts the sockets of a folder. A socket that cannot be adopted stays where it is, and hinders no other. */
   #adoptFolder(directory: string, folder: PrivateFolder, settling: Pick<Settling, 'isAwaited'>): void {
     try {
       for (const name of folder.sockets(KEPT_NAME)) this.#adopt(this.#pairOf(directory), folder, name, settling);

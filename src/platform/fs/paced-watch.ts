@@ -1,6 +1,6 @@
 // The watch of one directory at a bounded cost. A user that makes and removes files without end raises events faster than a
-// program takes them, and the runtime reads them until there are none: nothing else would have a turn for as long as that goes
-// on. A directory that is too busy is dropped for a moment and looked at after it.
+// program takes them, and the runtime reads until there are none, while nothing else has a turn. A directory that is too busy
+// is dropped for a moment and looked at afterwards.
 import { watch, type FSWatcher } from 'node:fs';
 import { asError, type Alarm, type Clock } from '../../kernel/clock.js';
 

@@ -33,10 +33,10 @@ const PRIVATE_MODE = 0o700n;
 const MOST_NAMES = 4096;
 /** Entries that the system is asked for at a time. */
 const ENTRIES_AT_ONCE = 256;
-/** Entries that are read at all. Leftovers behind more of them are not worth more. */
+/** The most entries that are read; leftovers behind them stay. */
 const MOST_ENTRIES = 1_000_000;
 
-/** A directory held open, whatever happens to its path. Close it. */
+/** A directory that is held open, independent of its path. Close it. */
 export class PinnedDirectory {
   /** Where it was found, for messages. */
   readonly path: string;

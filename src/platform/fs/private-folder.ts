@@ -1,6 +1,6 @@
-// Folders of ours in directories that others may write. A user that may write such a directory may give any folder of root's in
-// it any name, so that name, owner and mode do not tell ours: a mark inside does, which only we can have put there. Nothing is
-// touched in a folder without its mark, and in one with it only sockets with names of our own form.
+// Private folders of the broker in directories that others may write. A user that may write such a directory can rename any
+// folder in it, so name, owner and mode do not identify ours: a mark inside does, which only root and our user can have made.
+// Nothing is touched in a folder without the mark, and in one with it only sockets with names of the broker's form.
 import type { Dirent } from 'node:fs';
 import { ifPossible, isDone } from '../../kernel/if-possible.js';
 import type { PinnedDirectory } from './pinned-directory.js';
@@ -98,7 +98,7 @@ export function makePrivate(parent: PinnedDirectory, purpose: FolderPurpose): Pr
  * The private folder that a broker of our user left under a name; nothing else of such a name, and none that this process holds.
  * An empty one without a mark yet, which any user that may write the directory could remove as well, is removed. Let it go.
  *
- * @param beforeMs since the epoch: only a folder in which nothing was made or removed since then
+ * @param beforeMs epoch milliseconds: only a folder in which nothing was made or removed since then
  */
 export function leftFolder(
   parent: PinnedDirectory,

@@ -10,8 +10,8 @@ import { leftFolder, makePrivate, type PrivateFolder } from './private-folder.js
 import { umask } from './umask.js';
 
 /**
- * How often a folder is made that somebody removes, and a name is freed that somebody takes: a program that does nothing else is
- * faster most times. Each takes a tenth of a millisecond.
+ * Attempts to make a folder that somebody removes, or to free a name that somebody takes: a program that does nothing else wins
+ * most races. Each attempt takes a tenth of a millisecond.
  */
 const ATTEMPTS = 2048;
 /** Names under which sockets are bound. */
@@ -42,7 +42,7 @@ export class SocketPlace {
   readonly #name: string;
   readonly #directory: PinnedDirectory;
   readonly #folder: PrivateFolder;
-  /** In nobody's way, should a listener remove the path that it was bound to too late; hidden from a kubelet's first walk. */
+  /** A random name, so that a listener that removes its bound path too late hits no other; hidden from a kubelet's first walk. */
   readonly #bound = `.s${randomBytes(6).toString('hex')}`;
   #key: string | undefined;
   #isClosed = false;
@@ -61,7 +61,7 @@ export class SocketPlace {
       try {
         return new SocketPlace(file, directory, makePrivate(directory, 'listen'));
       } catch (failure) {
-        // One that was exchanged has no code. A refusal of the disk comes again the next time, too.
+        // An exchanged folder fails without a code. A failure of the disk would come again with each attempt.
         const { code } = failure as NodeJS.ErrnoException;
         if (attempt < ATTEMPTS && (code === undefined || IN_THE_WAY.has(code))) continue;
         directory.close();
@@ -94,7 +94,7 @@ export class SocketPlace {
    * Removes sockets that dead brokers left in private folders here, where `isDead` says so, until the place is closed. Never
    * rejects: files that cannot be looked at or removed stay, and disturb nobody.
    *
-   * @param nowMs since the epoch: a folder that changed a moment ago belongs to another program of our user that is about to
+   * @param nowMs epoch milliseconds: a folder that changed a moment ago belongs to another program of our user that is about to
    * listen
    * @param pause called for each entry of the directory: a promise to wait for before the next one
    */
@@ -134,7 +134,7 @@ export class SocketPlace {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const { kind } = this.occupant();
-        // A user that makes directories there as fast as it can leaves no row of them behind.
+        // Once a directory was moved aside, empty ones are removed: a user that makes them fast leaves no row of them behind.
         if (kind === 'other') {
           if (moved.length > 0) this.#directory.removeEmpty(this.#name);
           if (this.occupant().kind === 'other') moved.push(this.#moveAside());
@@ -166,7 +166,7 @@ export class SocketPlace {
     return true;
   }
 
-  /** Lets everything go; the socket keeps its name. After the listener was closed, which removes the path it was bound to. */
+  /** Removes the private folder; the socket keeps its name. Call it after the listener closed, which removes its bound path. */
   close(): void {
     this.#isClosed = true;
     this.#folder.remove();

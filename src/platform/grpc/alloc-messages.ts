@@ -1,10 +1,10 @@
-// Leases, and what pods have beside them, as messages of alloc.sock.
+// Leases, and the devices of pods, as messages of alloc.sock.
 import type { Allocations } from '../../allocation/allocations.js';
 import type { PodOwner } from '../../front/pods.js';
 import type { Lease as LeaseMessage } from '../../generated/proto/pluginbroker/v1/allocator.js';
 import { leaseEnvs, type Lease } from '../../model/lease.js';
 
-/** What a message of a lease is made of. */
+/** The fields of a message of a lease. */
 export type LeaseFields = Parameters<typeof LeaseMessage.encode>[0];
 
 /** A lease as its owner sees it. */
@@ -36,7 +36,7 @@ export function leaseMessage(lease: Lease, cdi: ReturnType<Allocations['cdiOf']>
   };
 }
 
-/** A pod in the place of a lease: what the kubelet gave it is not ours to release. */
+/** A pod in place of a lease: its devices are the kubelet's to release. */
 export function podMessage({ namespace, pod, container, since, devices }: PodOwner): LeaseFields {
   return {
     granted: [...devices].map(([resource, ids]) => ({ resource, ids })),

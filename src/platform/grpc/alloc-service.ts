@@ -1,5 +1,5 @@
 // pluginbroker.v1.Allocator on the wire: decoding is ours, so that a request that cannot be decoded is a refusal with a
-// code like any other, and who calls is what the kernel says of the connection, whatever the request says.
+// code like any other. The kernel identifies the caller by its connection; the request cannot change that.
 import type {
   handleUnaryCall,
   Metadata,
@@ -51,14 +51,14 @@ export interface AllocBackend {
   readonly isExact: boolean;
 }
 
-/** A method with one answer: what its request says, what is done, and what is answered. */
+/** A method with one answer: decodes its request, does the work, and encodes the answer. */
 interface Method<Q, T> {
   readonly decode: (bytes: Bytes) => Q;
   readonly work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>;
   readonly encode: (value: T, caller: AllocationCaller) => Bytes;
 }
 
-/** Serves the allocator on a door. Returns what ends the streams of those who follow a lease. */
+/** Serves the allocator on a door. `endStreams` ends the streams of lease followers. */
 export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
   const calls = new AllocatorCalls(door, backend);
   door.serve(rawDefinition(), calls.handlers());
@@ -81,7 +81,7 @@ function rawDefinition(): ServiceDefinition {
 class AllocatorCalls {
   readonly #door: GrpcDoor;
   readonly #backend: AllocBackend;
-  /** Ends each stream of those who follow a lease. */
+  /** One function for each stream of a lease follower, which ends it. */
   readonly #streams = new Set<() => void>();
   readonly #encodeNews = onceForAll(({ type, reason, message, lease }) =>
     LeaseEventMessage.encode({ type, reason, message, lease: this.#fieldsOf(lease) }),

@@ -1,4 +1,4 @@
-// What a call at alloc.sock is answered when nothing is given.
+// The status that answers a call at alloc.sock that failed or was refused.
 import { Metadata } from '@grpc/grpc-js';
 import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
@@ -12,7 +12,7 @@ export class UnknownCaller extends Error {
   override readonly message = 'the kernel does not say who calls';
 }
 
-/** Whatever was thrown, as a refusal; what nobody expected is logged and answered INTERNAL. */
+/** Turns anything thrown into a refusal; an unexpected error is logged and answered INTERNAL. */
 export function failureOf(failure: unknown, log: Log): unknown {
   if (failure instanceof WireError) {
     return { code: 'WANT_INVALID', message: `the request cannot be decoded: ${failure.message}` };
@@ -22,7 +22,7 @@ export function failureOf(failure: unknown, log: Log): unknown {
   return failure;
 }
 
-/** A refusal as a status: its code, its sentence, and when it is worth trying again (google.rpc.RetryInfo). */
+/** A refusal as a gRPC status: its code, its sentence, and when to try again (google.rpc.RetryInfo). */
 export function statusOf(failure: unknown): { code: number; details: string; metadata: Metadata } {
   const metadata = new Metadata();
   if (failure instanceof UnknownCaller) {

@@ -19,7 +19,7 @@ const LONG_UNITS: ReadonlyMap<string, number> = new Map([
   ['M', 60_000],
   ['S', 1000],
 ]);
-/** What a timer waits at most, in milliseconds; the library cuts what is more to 32 bits, and may find that it has passed. */
+/** The longest delay of a timer, in milliseconds. The library cuts longer ones to 32 bits, and they may seem to have passed. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 /**
@@ -61,7 +61,7 @@ function readOf(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return read;
 }
 
-/** Whoever waits for weeks ends the call itself. */
+/** Whether a `grpc-timeout` is longer than a timer can wait. It is left out: such a call has no deadline. */
 function isBeyondTimers(timeout: string): boolean {
   const [, digits = '', unit = ''] = /(\d{1,8})\s*([HMS])/.exec(timeout) ?? [];
   return Number(digits) * (LONG_UNITS.get(unit) ?? 0) > LONGEST_WAIT_MS;

@@ -144,8 +144,8 @@ export class GrpcDoor {
   };
 
   /**
-   * Hears nothing new from now on, so that other clients do not make an end late: connections without a call that has come whole
-   * end once their answers have left, the others are read only now and then, and none is taken. Before `drain`.
+   * Takes no new calls from now on, so that clients cannot delay the end: connections without a complete call end once their
+   * answers have left, the others are read only now and then, and no connection is accepted. Call it before `drain`.
    */
   async hush(): Promise<void> {
     this.#isHushed = true;

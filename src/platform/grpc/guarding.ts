@@ -7,7 +7,7 @@ import type { GuardSettings } from '../../model/settings.js';
 import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
 
-/** What is needed. */
+/** The ports of guarding. */
 export interface GuardingPorts extends UserFacts {
   readonly clock: Clock;
   readonly log: Log;

@@ -1,25 +1,25 @@
-// A list of leases, page by page: the next page is made when the one before has left, so that who does not read costs a page,
-// not all leases, and others have their turn between two pages.
+// A list of leases, page by page: the next page is made when the one before has left, so that a caller that does not read takes
+// the memory of one page, not of all leases, and other calls have their turn between two pages.
 
-/** Leases of one page: each at most a few hundred KiB, and a page far below what clients take. */
+/** Leases of one page: each is a few hundred KiB at most, so a page is far below the message size that clients accept. */
 const MOST_LEASES = 16;
-/** A page is full with this, so that making it takes some milliseconds at most, however many variables leases have. */
+/** The bytes that fill a page, so that making it takes a few milliseconds at most even if leases have many variables. */
 const FULL_BYTES = 64 * 1024;
 
-/** Where pages go. */
+/** The stream that pages are written to. */
 interface PageSink {
   /** Whether the call is over: what was being sent then counts as sent. */
   readonly cancelled: boolean;
-  /** @param sent called when the page has left, with what went wrong if something did */
+  /** @param sent called when the page has left, with the failure if there was one */
   write(page: Buffer, sent: (failure?: Error | null) => void): unknown;
   end(): unknown;
 }
 
 /**
- * Sends all of them, and ends the stream.
+ * Sends all items, and ends the stream.
  *
- * @param pageOf makes a page of one: pages that are put one after the other are one page
- * @param failed told when that throws, in place of the end
+ * @param pageOf encodes a page with one item; concatenated pages are one page
+ * @param failed called when `pageOf` throws; the stream is not ended then
  */
 export function sendPages<T>(
   sink: PageSink,

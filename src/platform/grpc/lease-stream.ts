@@ -1,5 +1,5 @@
-// The stream to one follower of a lease. One that reads slowly, or not at all, has one of the news unread and at most the newest
-// one behind it: the states in between are of no use to anybody.
+// The stream to one follower of a lease. A follower that reads slowly, or not at all, has one unread message and at most the
+// newest one behind it: nobody needs the states between.
 import type { LeaseNews } from '../../allocation/ports.js';
 import { isLast } from '../../model/lease.js';
 

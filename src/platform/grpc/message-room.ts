@@ -48,7 +48,7 @@ export class MessageRoom {
   readonly #users = new Map<number, User>();
   #held = 0;
 
-  /** @param facts say whose messages need room: those of ordinary users */
+  /** @param facts tell the ordinary users apart, whose messages need room */
   constructor(facts: UserFacts) {
     this.#facts = facts;
   }

@@ -40,11 +40,11 @@ export class PluginCall {
   readonly #reader: MessageReader;
   readonly #listener: CallListener;
   readonly #bounds: CallBounds;
-  /** Of the message that has begun and is not whole. */
+  /** The reservation of the message that has begun and is not whole. */
   #reservation: MessageReservation | undefined;
   /**
-   * Of messages that are whole, in order, until their reader has done with them: it may keep them waiting. Undefined: it needed
-   * none.
+   * The reservations of whole messages, in order, until the reader has done with them, which may take a while. Undefined: the
+   * message needed none.
    */
   readonly #wholeReservations: (MessageReservation | undefined)[] = [];
   #overdue: Alarm | undefined;
@@ -94,7 +94,7 @@ export class PluginCall {
     this.#awaitRest();
   }
 
-  /** Nobody holds the first so many messages of it any more, or any: there is room for others of its user. */
+  /** The reader has done with this many messages, the oldest first, or with all: their room is free for others of the user. */
   done(messages = Infinity): void {
     for (const reservation of this.#wholeReservations.splice(0, messages)) reservation?.leave();
   }

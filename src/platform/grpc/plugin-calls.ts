@@ -14,7 +14,7 @@ import { CallFailed, type PluginChannel } from './plugin-client.js';
 
 /** Bytes of an answer to Allocate for a pod, which is passed on and not read. */
 const MAX_ALLOCATE_BYTES = 1024 * 1024;
-/** Of one that a lease keeps: 64 KiB of it may be texts. */
+/** Bytes of an answer to Allocate that a lease keeps: 64 KiB of it may be texts. */
 const MAX_LEASE_BYTES = 128 * 1024;
 /** Bytes of an answer that names devices: MOST_IDS ids of 16 bytes. */
 const MAX_PREFERRED_BYTES = 1024 * 1024;
@@ -68,7 +68,7 @@ function uncounted<T>(work: () => T): T {
   return work();
 }
 
-/** @throws CallFailed when it is none for a container */
+/** @throws CallFailed when the answer is for no container */
 function answerIn(bytes: Buffer): PluginAnswer {
   const [answer] = decoded(() => AllocateResponse.decode(bytes, MOST_FIELDS)).containerResponses;
   if (answer === undefined) throw new CallFailed(GRPC_STATUS.INTERNAL, 'the answer is for no container');

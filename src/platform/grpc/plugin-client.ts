@@ -27,8 +27,8 @@ export interface ReadStream {
    */
   read(): Promise<Buffer | undefined>;
   /**
-   * The first so many messages that were read and not done with are not held any more. Until then they take up room of their
-   * user, after the end too.
+   * The reader has done with this many messages, the oldest first. Until then they take up room of their user, even after the
+   * end of the stream.
    */
   done(messages: number): void;
   /** Set once the stream ended. */
@@ -41,8 +41,8 @@ export interface ReadStream {
 const MOST_LEAVING = 4;
 
 /**
- * A channel to one socket. Nothing is dialled before the first call, and a connection that was lost is made again by the next
- * one: nobody tries again behind the caller's back, and no PING is sent, for which Go servers end connections.
+ * A channel to one socket. Nothing is dialled before the first call, and a lost connection is made again by the next call:
+ * nothing is retried without the caller. No PING is sent, because Go servers end connections for PINGs.
  */
 export class PluginChannel {
   readonly #dialPath: string;

@@ -1,5 +1,5 @@
 // One connection to a socket of a plugin: the socket, the border before it, and Node's HTTP/2 on top. Calls may be put on it
-// before it stands. It is never taken up again once it has ended: a caller that needs another one makes it.
+// before it is established. It never comes back once it has ended: a caller that needs another one makes it.
 import {
   connect as connectSession,
   constants,
@@ -16,8 +16,8 @@ import { POLITE_MS, type Guarding } from './owned-sockets.js';
 /** Node would reset calls where large lists come in many pieces: windows and the border bound the data that may arrive. */
 const SESSION_MEGABYTES = Number.MAX_SAFE_INTEGER;
 /**
- * Calls that were given up and are not closed yet. A reset leaves at once, unless the peer lets nothing out: takes no further
- * call at a time, or reads nothing. Each keeps its request until then.
+ * The most calls that were given up and are not closed yet. A reset leaves at once, unless the peer accepts no further concurrent
+ * call, or reads nothing. Each keeps its request until then.
  */
 const MOST_GIVEN_UP = 64;
 
@@ -120,7 +120,7 @@ export class PluginLink {
     else this.#followers.push(settled);
   }
 
-  /** Calls back once when its socket is closed. Before that. */
+  /** Calls back once when its socket is closed. Call it before that. */
   whenEnded(ended: () => void): void {
     this.#socket.once('close', ended);
   }

@@ -12,8 +12,8 @@ const SHORTAGE = /EMFILE|ENFILE|ENOBUFS|ENOMEM/;
 /** The peer hung up, which a plugin also does that crashes. */
 const HUNG_UP = /socket hang up|connection dropped|econnreset|write epipe/i;
 /**
- * A message is larger than `grpc.max_receive_message_length`: all of the library's words, not those of a server that may not send
- * so much.
+ * A message is larger than `grpc.max_receive_message_length`. The whole text must match, so that no server's own message about
+ * its limits is taken for it.
  */
 const TOO_LARGE = /^Received message larger than max \(\d+ vs \d+\)$/;
 /** The peer speaks something else. */

@@ -131,8 +131,8 @@ export class UnixListener {
   }
 
   /**
-   * Resolves when the public path leads to another listener, or after so many milliseconds. Connections that the kernel queued
-   * here before that are accepted by then: closing the listener would reset them.
+   * Resolves when the public path leads to another listener, or after `limitMs` milliseconds. Connections that the kernel queued
+   * here before that are accepted by then: closing the listener earlier would reset them.
    */
   async untilReplaced(limitMs: number): Promise<void> {
     const { clock } = this.#options;

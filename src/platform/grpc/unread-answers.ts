@@ -1,38 +1,38 @@
-// Answers that have not left. A caller that asks for long answers and hands out no window has them wait in memory, where the
-// border does not see them: it counts what waits at the socket. Who lets through a little of each now and then is not cut off
-// for that by the time it takes either, and asks on. So what they take is counted by user, whatever connections they are on.
+// Answers that have not left. While a caller grants no flow-control window, long answers wait in the memory of the gRPC library,
+// where the border does not see them: it counts only the bytes that wait at the socket. A caller that grants a little window now
+// and then never exceeds the border's time limit, and can ask for more. So unread bytes are counted by user, on all connections.
 import type { ServerInterceptingCallInterface } from '@grpc/grpc-js';
 import { strangerUser, type Caller, type UserFacts } from '../../model/ids.js';
 
-/** Of one ordinary user: what its leases may have in the checkpoint is a megabyte, and a list of all of them not much more. */
+/** The unread bytes of one ordinary user. Its leases take 1 MiB of the checkpoint at most, and a list of them not much more. */
 const USER_BYTES = 8 * 1024 * 1024;
-/** Of all of them. */
+/** The unread bytes of all ordinary users. */
 const ALL_BYTES = 4 * USER_BYTES;
 
-/** A connection, as far as it matters here. */
+/** A connection whose answers are counted. */
 interface Answered {
   readonly caller: Caller | undefined;
   /** Ends it, and says why. */
   readonly cutOff?: ((why: string) => void) | undefined;
 }
 
-/** What waits on one connection. */
+/** The unread bytes of one connection. */
 interface Account {
   readonly connection: Answered;
   readonly user: number;
   bytes: number;
 }
 
-/** What waits of one user. */
+/** The unread bytes of one user. */
 interface User {
   readonly accounts: Map<Answered, Account>;
   bytes: number;
 }
 
-/** Counts them. */
+/** Counts unread answers. */
 export class UnreadAnswers {
   readonly #facts: UserFacts;
-  /** Those of whom something waits. */
+  /** The users with unread bytes. */
   readonly #users = new Map<number, User>();
   #bytes = 0;
 
@@ -41,7 +41,7 @@ export class UnreadAnswers {
     this.#facts = facts;
   }
 
-  /** What waits, bytes. */
+  /** All unread bytes that are counted. */
   get held(): number {
     return this.#bytes;
   }
@@ -92,7 +92,7 @@ export class UnreadAnswers {
 
   #count(account: Account, bytes: number): void {
     const user = this.#users.get(account.user);
-    // What was cut off is not counted any more, and its calls end a moment later.
+    // The connection was cut off: its bytes are not counted any more, and its calls end a moment later.
     if (user?.accounts.get(account.connection) !== account) return;
     account.bytes += bytes;
     user.bytes += bytes;
@@ -105,7 +105,7 @@ export class UnreadAnswers {
     return [...this.#users.values()].sort((one, other) => other.bytes - one.bytes)[0];
   }
 
-  /** Of the connections of a user the one ends on which most waits. */
+  /** Ends the connection of a user that has most unread bytes. */
   #cutOff(user: User | undefined, what: string): void {
     const [fullest] = [...(user?.accounts.values() ?? [])].sort((one, other) => other.bytes - one.bytes);
     if (fullest === undefined) return;

@@ -52,8 +52,7 @@ export class ConnectionSlots {
     const asking = this.#open.get(socket);
     if (asking !== undefined) asking.wasServed = false;
     return () => {
-      const place = this.#open.get(socket);
-      if (place === undefined) return;
+      if (!this.#open.has(socket)) return;
       // Answered last: newest again.
       this.#open.delete(socket);
       this.#open.set(socket, { wasServed: true });

@@ -18,7 +18,7 @@ const REQUEST_MS = 5000;
 const IDLE_MS = 5000;
 /** Beyond the slots: for the moment that connections which give way take to close. */
 const MOST_SOCKETS = 512;
-/** Connections that wait to be accepted: no more in one turn than there are places to read from. */
+/** Connections that wait to be accepted, so that one turn of the loop accepts no more than there are slots. */
 const BACKLOG = 64;
 const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;

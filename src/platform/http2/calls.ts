@@ -131,7 +131,7 @@ export class Calls {
     return further;
   }
 
-  /** A header block came that opens no call. Returns whether it is the one with which a request may end. */
+  /** A header block came that opens no call. Returns whether it is the trailers of a request, which may have one such block. */
   trailers(id: number): boolean {
     const call = this.#calls.get(id);
     if (call === undefined || call.isRequested || call.hasTrailers) return false;

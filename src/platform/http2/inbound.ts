@@ -28,7 +28,7 @@ export class Inbound extends FrameCutter {
   #hasPreface = false;
   #hasSettings = false;
   #blockSince: number | undefined;
-  /** The DATA frame that passes. */
+  /** The DATA frame that is passing. */
   #data: PassingData | undefined;
   /** How many calls may still be opened before the caller allows more. */
   #mayOpen = Infinity;
@@ -206,7 +206,7 @@ export class Inbound extends FrameCutter {
       if (bytes !== undefined) this.#blocks.limitTable(bytes);
       return;
     }
-    // The last of several counts: a frame has room for thousands, and each would be gone through with all calls.
+    // Only the last value counts: a frame has room for thousands, and each would be applied to all calls.
     const window = new Map(readSettings(payload)).get(SETTING.INITIAL_WINDOW_SIZE);
     if (window !== undefined) this.#calls.beginWith(window, now);
   }

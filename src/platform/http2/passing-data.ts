@@ -1,11 +1,11 @@
-// A DATA frame that passes as it comes, in pieces: which of their octets are content.
+// A DATA frame that passes in pieces, as it comes: tells which octets of a piece are content.
 import { FLAG, type FrameHead } from './frames.js';
 
 /** One DATA frame (RFC 9113 6.1): perhaps a length of padding, then content, then perhaps padding. */
 export class PassingData {
   /** The call that it belongs to. */
   readonly stream: number;
-  /** Octets of content that it has in all; below 0 where it says that it has more padding than payload. */
+  /** Octets of content in all; below 0 when its padding is longer than its payload. */
   readonly contentBytes: number;
   /** It is the last one of its side of the call. */
   readonly endsStream: boolean;
@@ -22,7 +22,7 @@ export class PassingData {
     this.#left = Math.max(0, this.contentBytes);
   }
 
-  /** Its next octets are those of a piece between two places. @returns the places between which they are content */
+  /** Passes the octets of a piece from one offset to another. @returns the offsets between which they are content */
   pass(from: number, to: number): { readonly start: number; readonly end: number } {
     const start = Math.min(to, from + this.#lead);
     const end = Math.min(to, start + this.#left);

@@ -27,7 +27,7 @@ export class Throttle {
     this.#now = now;
   }
 
-  /** Not before so many milliseconds. Before anything was read. */
+  /** Does not read before this many milliseconds. Call it before anything was read. */
   readLater(ms: number): void {
     if (ms <= 0) return;
     this.#brake.hold(HOLD.NOT_YET);

@@ -4,7 +4,7 @@ import path from 'node:path';
 
 /** Our folder in the kubelet's directories; sub-folders survive the kubelet's wipe at its start. */
 export const FRONT_FOLDER = 'plugin-broker';
-/** In each folder of ours: nobody else can have put it into a folder that only we can enter. */
+/** The mark in each folder of ours: nobody else can have put it into a folder that only we can enter. */
 export const FRONT_MARK = '.front';
 /** Names of sockets in it: those of {@link namesOf}, and those that are not seen yet. */
 export const FRONT_SOCKET = /^(?:[0-9a-f]{16}\.sock|\.[0-9a-f]{12})$/;

@@ -66,7 +66,7 @@ export class KubeletSocket implements Kubelet {
   }
 
   incarnation(): string | undefined {
-    // A link there is nobody's kubelet; following one may take long.
+    // A link there is no kubelet; following one may take long.
     const incarnation = ifPossible(() => {
       const directory = PinnedDirectory.openConfigured(path.dirname(this.#file));
       try {

@@ -19,7 +19,7 @@ const MAX_REQUEST_BYTES = 64 * 1024;
 const GROUP_MODE = 0o660;
 const OWN_MODE = 0o600;
 
-/** What it needs. */
+/** The ports of the allocator's socket. */
 export interface AllocatorSocketPorts extends UserFacts {
   readonly settings: Settings;
   readonly clock: Clock;

@@ -64,7 +64,7 @@ export async function openLog(
   };
 }
 
-/** @param handOver called after each line that must be out whatever happens next */
+/** @param handOver called after each line that must be written even if the process ends at once */
 function adapt(logger: Logger, handOver: () => void): Log {
   const at =
     (level: LogSettings['level'], isUrgent: boolean) =>

@@ -26,7 +26,7 @@ const GONE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']
  * Looks at a machine. Each question reads one small file of the kernel's, which never waits for a disk. No answer throws, even
  * for odd names of groups; they are bytes, one in each character (latin1).
  *
- * @param machine where the kernel shows processes and groups
+ * @param machine the paths of /proc and of the cgroup file systems
  */
 export function ownersIn({ proc, mounts }: Mounts): OwnerPort {
   const longest = LONGEST_PATH - Math.max(...mounts.map((mount) => mount.length)) - `/${EVENTS}`.length;

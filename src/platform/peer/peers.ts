@@ -11,7 +11,7 @@ import { loadLibc, type Credentials, type Libc } from './libc.js';
  */
 const TAKEN_AT_ONCE = 64;
 
-/** Whether a connection of these is to be closed, of which only the kernel's credentials of its peer are known. */
+/** Whether a connection is to be closed of which only the credentials of its peer are known (SO_PEERCRED). */
 export type IsTurnedAway = (uid: number | undefined, pid: number | undefined) => boolean;
 
 /** Asks the kernel (SO_PEERCRED) through koffi, which is loaded with the first question. */

@@ -22,7 +22,7 @@ export interface Bundle {
   cacheFile(): { readonly path: string; readonly bytes: Buffer };
 }
 
-/** Stands before the cache: of which source it is. */
+/** Bytes of the digest at the head of a cache file, which identifies its source. */
 const DIGEST_BYTES = 32;
 
 /**

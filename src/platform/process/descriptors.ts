@@ -16,9 +16,9 @@ export class Descriptors {
   readonly #enough = this.limit - Math.min(RESERVE, Math.ceil(this.limit * RESERVED_PART));
 
   /**
-   * Whether only the reserve is left. The kernel gives the lowest free number, so one that was opened last tells.
+   * Whether only the reserve is left. The kernel gives the lowest free number, so the newest descriptor tells how many are open.
    *
-   * @param newest what was opened just now, such as an accepted connection; without it one is opened for that
+   * @param newest a connection that was accepted just now; without it a descriptor is opened to find out
    */
   areScarce(newest?: Socket): boolean {
     const fd = (newest === undefined ? undefined : descriptorOf(newest)) ?? lowestFree();

@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.js';
 import type { StopBudgets } from '../../kernel/stop-budgets.js';
 import { nextTurn } from '../time/next-turn.js';
 
-/** Node's names of an operation on files that has begun and not ended. */
+/** Node's names of file operations under way. */
 const ON_FILES: ReadonlySet<string> = new Set(['FSReqCallback', 'FSReqPromise']);
 /** Turns of the loop in which operations that do end may end. */
 const TURNS = 20;
@@ -38,7 +38,7 @@ export async function end(code: number, wait: (ms: number) => Promise<void>, han
 }
 
 /**
- * Ends the process when the time for a stop is over, whatever goes on then.
+ * Ends the process when the time for a stop is over, even if work is under way.
  *
  * @param budgets the time, which may become later
  * @param overdue ends the process

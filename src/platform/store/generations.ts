@@ -6,7 +6,7 @@ import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 /** Damaged files kept beside it, for an operator that wants to know what happened. */
 const MAX_ASIDE = 5;
 
-/** What the next generation needs whatever it holds. */
+/** The steps of the next `replace` that do not depend on its bytes. */
 interface Prepared {
   /** The new file, empty; undefined when it could not be made. */
   readonly file: Promise<OpenFile | undefined>;

@@ -134,8 +134,8 @@ export async function throughGate<T>(lock: string, work: () => Promise<T>): Prom
 }
 
 /**
- * The holder of the gate: root and our own user are the only ones that can reach the lock. Nobody: it has left, or never
- * listened.
+ * The holder of the gate: a starter (root or our own user, the only ones that can reach the lock), another user, or nobody: the
+ * holder has left, or never listened.
  */
 function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
-/** What is no regular file may not be waited for (a FIFO without a writer), and a link may lead anywhere. */
+/** Opening must not wait for a file that is not regular (a FIFO without a writer), and must not follow a link. */
 const WARY = O_NOFOLLOW | O_NONBLOCK;
 /** Something that is no regular file has a name of ours. */
 const FOREIGN: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFTYPE']);

@@ -96,7 +96,7 @@ export class DeviceManager {
     return all;
   }
 
-  /** Whether this is a resource of device plugins at all; others are simply not given. */
+  /** Whether this is a resource of device plugins at all; others are not allocated. */
   isDeviceResource(resource: string): boolean {
     return this.#known.has(resource) || this.#inUse.has(resource);
   }

@@ -2,7 +2,7 @@
 //   {"create": {"namespace": "default", "name": "p", "containers": [{"name": "c", "limits": {"example.com/x": 1}}]}}
 //   {"delete": "default/p"}
 //   {"restart": "default/p/c"}   the container ended and is started again
-// What it knows of them is kept in a file, which stands for the API server and the container runtime.
+// The pods are kept in a file, which stands for the API server and the container runtime.
 import { randomUUID } from 'node:crypto';
 // eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What a kubelet does to its device plugin directory when it starts (kubernetes:
+// Empties the device plugin directory as a kubelet does when it starts (kubernetes:
 // pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, removeContents).
 // eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
 import { lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
