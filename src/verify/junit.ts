@@ -65,7 +65,7 @@ export function timelineText(timeline: readonly Moment[]): string {
 
 /** Text of others, in which nothing names a file that Jenkins or GitLab would fetch from the machine and publish. */
 function unattached(text: string): string {
-  return text.replaceAll('[[', '[ [');
+  return text.replaceAll(/\[(?=\[)/g, '[ ');
 }
 
 function attributes(values: Readonly<Record<string, string | number>>): string {

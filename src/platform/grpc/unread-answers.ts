@@ -66,8 +66,7 @@ export class UnreadAnswers {
       waiting.add(leave);
       send(message, () => {
         // Of a call that was reset the library says so, too, after its end: it was given back then.
-        waiting.delete(leave);
-        leave();
+        if (waiting.delete(leave)) leave();
         sent();
       });
     };
