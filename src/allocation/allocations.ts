@@ -64,7 +64,7 @@ export class Allocations implements LeaseSource {
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
   cdiOf(id: string): Entry['cdi'] {
-    return this.keeper.cdiOf(id);
+    return this.keeper.cdiNames.of(id);
   }
 
   /** Leases and marks that have devices of a resource; `allocated` counts them. */
@@ -237,7 +237,17 @@ export class Allocations implements LeaseSource {
   }
 
   async #confirmed(entry: Entry, isAnswered = false): Promise<Result<Lease>> {
-    return (await this.keeper.confirm(entry, isAnswered)) ? { ok: true, value: entry.lease } : hasEnded(entry);
+    switch (await this.keeper.confirm(entry, isAnswered)) {
+      case 'confirmed':
+        return { ok: true, value: entry.lease };
+      case 'ended':
+        return hasEnded(entry);
+      case 'not-written':
+        return refused(
+          'LEDGER_NOT_WRITABLE',
+          `lease ${entry.lease.id} is yours until the broker ends, but that could not be written to the disk in time; see \`plugin-broker status\``,
+        );
+    }
   }
 
   async #give(
@@ -272,6 +282,11 @@ export class Allocations implements LeaseSource {
     const problem = await this.keeper.record(entry);
     if (problem !== undefined) return this.#undo(entry, problem);
     metrics.allocateSeconds('disk', (clock.mono() - recordedAt) / 1000);
+    if (request.key === undefined && both.aborted && !this.#halt.signal.aborted) {
+      // Its caller went away, and nobody else can ask for it.
+      await this.keeper.end(entry, 'by-request');
+      return { ok: false, refusal: GIVEN_UP };
+    }
     return { ok: true, value: entry.lease };
   }
 

@@ -2,7 +2,6 @@
 // concerned, and plugins decide how often there is one: it is taken in slices, and in a share of the time.
 import { Alarms } from './alarms.js';
 import { restMs } from '../kernel/pace.js';
-import { Patience } from '../kernel/patience.js';
 import { impairmentOf, listedBy, type Impairment, type Listed } from './judging.js';
 import type { Lease } from '../model/lease.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -14,30 +13,28 @@ const LOST: Impairment = {
   message: 'what its plugins answered is lost, and they are asked again with its key',
 };
 
-/** How long a device node may take to say whether it is there. */
-const NODE_MS = 2000;
 /** A look goes on for so long before everything else has a turn. */
 const SLICE_MS = 3;
 /** After a look of more than a slice the next one comes so many times later: a fifth of the time. */
 const REST = 4;
 
-/** Looks at devices and their nodes. */
+/** Looks at devices. */
 export class Impairments {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #telling: Telling;
-  /** Bounds looks at paths of the host, which plugins choose. */
-  readonly #onHost: Patience;
+  readonly #isSettled: () => boolean;
   readonly #alarms: Alarms;
   /** Resources to look at after the look that is under way; undefined: there is none. */
   #next: Set<string> | 'all' | undefined;
   #isLooking = false;
 
-  constructor(ports: AllocationPorts, ledger: Ledger, telling: Telling) {
+  /** @param isSettled whether plugins of before a restart have come back by now, or have not */
+  constructor(ports: AllocationPorts, ledger: Ledger, telling: Telling, isSettled: () => boolean) {
     this.#ports = ports;
     this.#ledger = ledger;
     this.#telling = telling;
-    this.#onHost = new Patience(ports.clock, NODE_MS);
+    this.#isSettled = isSettled;
     this.#alarms = new Alarms(ports.clock);
   }
 
@@ -50,16 +47,15 @@ export class Impairments {
    * Looks at the devices of leases, at once where their lists are at hand.
    *
    * @param changed resources whose lists or plugins changed; undefined: all are looked at
-   * @param isSettled whether plugins of before a restart have come back by now, or have not
    */
-  lookAtAll(changed: ReadonlySet<string> | undefined, isSettled: () => boolean): void {
+  lookAtAll(changed: ReadonlySet<string> | undefined): void {
     if (changed === undefined || this.#next === 'all') this.#next = 'all';
     else this.#next = new Set([...(this.#next ?? []), ...changed]);
-    if (!this.#isLooking) void this.#lookOn(isSettled);
+    if (!this.#isLooking) void this.#lookOn();
   }
 
   /** One look after the other: a late word about an old list must not come after that about a newer one. */
-  async #lookOn(isSettled: () => boolean): Promise<void> {
+  async #lookOn(): Promise<void> {
     this.#isLooking = true;
     const { clock, nextTurn } = this.#ports;
     while (this.#next !== undefined) {
@@ -102,7 +98,7 @@ export class Impairments {
         if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
         // A lease that was given or changed meanwhile was looked at then.
         if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.granted !== granted) continue;
-        this.look(entry, isSettled(), (resource) => listed.get(resource) ?? 'away');
+        this.look(entry, (resource) => listed.get(resource) ?? 'away');
         if (isLong()) await breathe();
       }
       tookMs += clock.mono() - since;
@@ -111,28 +107,12 @@ export class Impairments {
     this.#isLooking = false;
   }
 
-  /**
-   * Looks whether the device nodes of a lease are there: after a boot some come late. A node that does not answer in time changes
-   * nothing. Never rejects.
-   */
-  async lookAtNodes(entry: Entry): Promise<void> {
-    for (const { hostPath } of entry.lease.answer.devices) {
-      const isThere = await this.#onHost.soon(() => this.#ports.isThere(hostPath)).catch(() => undefined);
-      if (isThere === undefined || this.#ledger.get(entry.lease.id) !== entry) return;
-      if (isThere) continue;
-      this.#impair(entry, { reason: 'device-node-missing', message: `${hostPath} is not there` });
-      return;
-    }
-    if (entry.lease.reason === 'device-node-missing') this.#impair(entry, undefined);
-  }
-
   /** Looks at the devices of one lease. */
-  look(entry: Entry, isSettled: boolean, listed = this.#listedFor(entry)): void {
+  look(entry: Entry, listed = this.#listedFor(entry)): void {
     const { state, reason, granted, answer } = entry.lease;
     if (state === 'asking' || reason === 'ledger-recovered') return;
-    const found = impairmentOf(granted, listed, isSettled) ?? (answer.isLost === true ? LOST : undefined);
-    if (found === undefined && reason === 'device-node-missing') return;
-    this.#impair(entry, found);
+    const lost = answer.isLost === true ? LOST : undefined;
+    this.#impair(entry, impairmentOf(granted, listed, this.#isSettled()) ?? lost ?? nodeMissing(entry));
   }
 
   #listedFor({ lease: { granted } }: Entry): Listed {
@@ -158,4 +138,10 @@ export class Impairments {
       this.#telling.tell(entry, { type: entry.lease.state as 'active', reason: '', message: 'can be used again' });
     }
   }
+}
+
+/** The device node for which a lease has no CDI name. */
+function nodeMissing({ cdi }: Entry): Impairment | undefined {
+  if (cdi === undefined || !('problem' in cdi) || cdi.reason !== 'device-node-missing') return undefined;
+  return { reason: 'device-node-missing', message: cdi.problem };
 }

@@ -2,6 +2,7 @@
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
 import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
+import { CdiNames } from './cdi-names.js';
 import { Endings, type Ended } from './endings.js';
 import type { LeaseIds } from './ids.js';
 import { Followers, type Tell } from './followers.js';
@@ -25,6 +26,8 @@ export class Keeper {
   readonly followers: Followers;
   readonly #telling: Telling;
   readonly #impairments: Impairments;
+  /** The CDI names of leases. */
+  readonly cdiNames: CdiNames;
   readonly #alarms: Alarms;
   readonly #looks: OwnerLooks;
   readonly #endings: Endings;
@@ -42,7 +45,8 @@ export class Keeper {
     this.followers = new Followers(ports);
     this.#telling = new Telling(ports.events, this.followers);
     this.#endings = new Endings(ports, ledger, this.#telling, freed);
-    this.#impairments = new Impairments(ports, ledger, this.#telling);
+    this.#impairments = new Impairments(ports, ledger, this.#telling, () => this.#isSettled);
+    this.cdiNames = new CdiNames(ports, ledger, this.#impairments);
   }
 
   /** The state of the ledger: how complete the leases of earlier lives are. */
@@ -52,14 +56,6 @@ export class Keeper {
 
   onChange(listener: LeaseListener): void {
     this.#telling.onChange(listener);
-  }
-
-  /** See Allocations.cdiOf. */
-  cdiOf(id: string): Entry['cdi'] {
-    const entry = this.#ledger.get(id);
-    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
-    const name = this.#ports.cdi.nameOf(id);
-    return name === undefined ? undefined : { name };
   }
 
   /** Why nothing is given out now, if that is so. */
@@ -95,8 +91,7 @@ export class Keeper {
     }
     const lost = lossEvent(state);
     if (lost !== undefined) events.record(lost);
-    const leases = [...this.#ledger.all()].map(({ lease }) => lease);
-    if (leases.length > 0) await cdi.reconcile(leases, state === 'ok');
+    if (this.#ledger.size > 0) await this.cdiNames.reconcile(state === 'ok');
     for (const entry of this.#ledger.all()) this.#await(entry);
     this.#telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
@@ -107,7 +102,7 @@ export class Keeper {
    * alone, and looking through it can wait until plugins are served. Before anything is given out.
    */
   async removeLeftovers(): Promise<void> {
-    if (this.#ledger.size === 0) await this.#ports.cdi.reconcile([], this.#state === 'ok');
+    if (this.#ledger.size === 0) await this.cdiNames.reconcile(this.#state === 'ok');
   }
 
   /** Plugins of before the restart have come back by now, or have not. */
@@ -122,11 +117,11 @@ export class Keeper {
    * @returns the refusal; then it is as if it had never been
    */
   async record(entry: Entry): Promise<AllocationRefusal | undefined> {
-    const { store, cdi, log } = this.#ports;
+    const { store } = this.#ports;
     this.#begin(entry);
     const { id } = entry.lease;
     const isRecorded = store.put(recordOf(entry));
-    const file = cdi.write(entry.lease, isRecorded);
+    const file = this.cdiNames.write(entry, isRecorded);
     if (!(await isRecorded)) {
       // A write that hangs may still bring it to the disk: the next one takes it away again.
       void store.remove(id);
@@ -136,16 +131,10 @@ export class Keeper {
     }
     entry.lease = { ...entry.lease, state: 'active' };
     this.#telling.changed(entry);
-    if (!(await this.#hasFile(entry, file))) {
-      return { code: 'LEASE_UNKNOWN', message: `lease ${id} ended before its owner was told of it` };
-    }
-    if (entry.cdi !== undefined && 'problem' in entry.cdi) {
-      log.warn('allocation.no-cdi', `lease ${id} has no CDI name: ${entry.cdi.problem}`, { lease: id });
-    }
+    if (!(await file)) return { code: 'LEASE_UNKNOWN', message: `lease ${id} ended before its owner was told of it` };
     this.#telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
     this.#await(entry);
-    this.#impairments.look(entry, this.#isSettled);
-    if (entry.cdi !== undefined && 'reason' in entry.cdi) await this.#impairments.lookAtNodes(entry);
+    this.#impairments.look(entry);
     return undefined;
   }
 
@@ -153,11 +142,11 @@ export class Keeper {
    * The owner was seen: its time to live begins anew, and nothing is in doubt any more.
    *
    * @param isAnswered its plugins were asked once more, because their answers were lost
-   * @returns false when the lease ended meanwhile; nothing is written then
+   * @returns `ended`: the lease ended meanwhile, and nothing was written; `not-written`: a restart of the broker would undo it
    */
-  async confirm(entry: Entry, isAnswered = false): Promise<boolean> {
-    if (!this.#endings.isThere(entry)) return false;
-    const { bootId, store, cdi } = this.#ports;
+  async confirm(entry: Entry, isAnswered = false): Promise<'confirmed' | 'ended' | 'not-written'> {
+    if (!this.#endings.isThere(entry)) return 'ended';
+    const { bootId, store } = this.#ports;
     const { lease } = entry;
     const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
     if (lease.bootId !== bootId) entry.lease = { ...lease, bootId };
@@ -171,18 +160,11 @@ export class Keeper {
     if (isNews) this.#await(entry);
     // Before an answer is given again its record is on the disk again, should somebody have removed it.
     const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
-    if (isAnswered && !(await this.#hasFile(entry, cdi.write(entry.lease, isRecorded)))) return false;
-    await isRecorded;
+    if (isAnswered && !(await this.cdiNames.write(entry, isRecorded))) return 'ended';
+    const isWritten = await isRecorded;
     if (isAnswered) this.lookAtDevices();
-    return this.#endings.isThere(entry);
-  }
-
-  /** Waits for the CDI file of a lease. False when the lease ended meanwhile, too early for the file: it is removed now. */
-  async #hasFile(entry: Entry, file: Promise<Entry['cdi']>): Promise<boolean> {
-    entry.cdi = await file;
-    if (this.#endings.isThere(entry)) return true;
-    await this.#ports.cdi.remove(entry.lease.id);
-    return false;
+    if (!this.#endings.isThere(entry)) return 'ended';
+    return isWritten ? 'confirmed' : 'not-written';
   }
 
   /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be. */
@@ -218,7 +200,7 @@ export class Keeper {
 
   /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
   lookAtDevices(resources?: ReadonlySet<string>): void {
-    this.#impairments.lookAtAll(resources, () => this.#isSettled);
+    this.#impairments.lookAtAll(resources);
   }
 
   /** See Allocations.reset. */
@@ -231,10 +213,7 @@ export class Keeper {
     await this.#endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
     this.#state = 'ok';
     await this.#ports.store.setLedger('ok');
-    await this.#ports.cdi.reconcile(
-      [...this.#ledger.all()].map(({ lease }) => lease),
-      true,
-    );
+    await this.cdiNames.reconcile(true);
     return before;
   }
 
@@ -280,15 +259,16 @@ export class Keeper {
     void this.#lookAtAll();
   }
 
-  /** Owners and device nodes of all leases, some in each turn of the loop. */
+  /** Owners and missing CDI names of all leases, some in each turn of the loop. */
   async #lookAtAll(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
       let looked = 0;
+      let mayWrite = true;
       for (const entry of [...this.#ledger.all()]) {
         this.#endIfOver(entry);
-        if (entry.lease.reason === 'device-node-missing') await this.#impairments.lookAtNodes(entry);
+        if (this.#endings.isThere(entry)) mayWrite = await this.cdiNames.again(entry, mayWrite);
         looked += 1;
         if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
       }

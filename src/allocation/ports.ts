@@ -17,9 +17,12 @@ export interface CdiClaim {
   readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
 }
 
-/** The CDI name of a lease, or why it has none; with a reason where the lease itself cannot be used because of it. */
+/**
+ * The CDI name of a lease, or why it has none; with a reason where the lease itself cannot be used because of it
+ * (`device-node-missing`), or where it can be written as soon as the directory can (`later`).
+ */
 export type CdiResult =
-  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' };
+  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' | 'later' };
 
 /**
  * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no
@@ -28,12 +31,13 @@ export type CdiResult =
  */
 export interface CdiFiles {
   /**
-   * Writes the file of a lease, while its record is on its way to the disk and before its owner is told.
+   * Writes the file of a lease, while its record is on its way to the disk and before its owner is told, or later.
    *
-   * @param isRecorded gives whether the record is there; until it does no engine finds the file, and on false there is none
+   * @param isRecorded gives whether the record is there; until it does no engine finds the file, and on false there is none.
+   *   Undefined: it is there
    * @returns the qualified CDI name of the lease, or why it has none (undefined: CDI is off)
    */
-  write(lease: Lease, isRecorded: Promise<boolean>): Promise<CdiResult | undefined>;
+  write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult | undefined>;
   /** Removes the file of a lease, after its release is on the disk. */
   remove(leaseId: string): Promise<void>;
   /** The name that `write` gave, or would give; undefined when CDI is off or its file could not be written. */
@@ -42,8 +46,9 @@ export interface CdiFiles {
    * At a start, before readiness: writes what is missing and removes files of ours without a lease.
    *
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
+   * @returns the leases that have no CDI name, and why
    */
-  reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void>;
+  reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>>;
   /** The claims of our files that were written in this boot; read before `reconcile`, where the newest ledger is lost. */
   claims(): Promise<readonly CdiClaim[]>;
 }
@@ -53,7 +58,7 @@ export const noCdi: CdiFiles = {
   write: () => Promise.resolve(undefined),
   remove: () => Promise.resolve(),
   nameOf: () => undefined,
-  reconcile: () => Promise.resolve(),
+  reconcile: () => Promise.resolve(new Map()),
   claims: () => Promise.resolve([]),
 };
 
@@ -148,8 +153,6 @@ export interface AllocationPorts extends UserFacts {
   readonly bootId: string;
   /** Milliseconds since the machine started. */
   readonly bootMs: () => number;
-  /** Whether a device node is there. */
-  readonly isThere: (path: string) => Promise<boolean>;
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: AllocationMetrics;

@@ -34,7 +34,7 @@ interface CdiDocument {
 interface Unwritable {
   readonly ok: false;
   readonly problem: string;
-  readonly reason?: 'device-node-missing';
+  readonly reason?: 'device-node-missing' | 'later';
 }
 
 /** The text of a file, or why there can be none. */

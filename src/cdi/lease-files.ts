@@ -22,8 +22,12 @@ export interface LeaseFilePorts {
   readonly degraded: (why: string | undefined) => void;
 }
 
-/** The CDI name of a lease, or why it has none; with a reason code where the lease itself cannot be used because of it. */
-type WriteResult = { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' };
+/**
+ * The CDI name of a lease, or why it has none; with a reason code where the lease itself cannot be used because of it, or where
+ * the file system did not let it be written now.
+ */
+type WriteResult =
+  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' | 'later' };
 
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
@@ -61,7 +65,7 @@ export class LeaseFiles {
       }
       await this.#soon(() => directory.rename(draft, fileOf(lease.id)));
     } catch (failure) {
-      return { problem: this.#cannot('written', failure) };
+      return { problem: this.#cannot('written', failure), reason: 'later' };
     }
     this.#written.add(lease.id);
     this.#ports.degraded(undefined);
@@ -88,10 +92,13 @@ export class LeaseFiles {
    * root whose lease is over go, if `mayRemove`. Files of others are not touched. Never rejects. A file of a lease of this
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
+   *
+   * @returns the leases that have no CDI name now, and why
    */
-  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<void> {
+  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, WriteResult>> {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
+    const nameless = new Map<string, WriteResult>();
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
@@ -110,10 +117,15 @@ export class LeaseFiles {
         }
       }
     } catch (failure) {
-      this.#cannot('read', failure);
-      return;
+      const problem = this.#cannot('read', failure);
+      for (const { id } of leases) if (!this.#written.has(id)) nameless.set(id, { problem, reason: 'later' });
+      return nameless;
     }
-    for (const lease of toPutRight) await this.#putRight(lease);
+    for (const lease of toPutRight) {
+      const result = await this.#putRight(lease);
+      if ('problem' in result) nameless.set(lease.id, result);
+    }
+    return nameless;
   }
 
   /** Reads which devices the files of this root, written in this boot, give to which lease. Never rejects. */
@@ -140,15 +152,16 @@ export class LeaseFiles {
     return claims.sort((one, other) => (one.leaseId < other.leaseId ? -1 : 1));
   }
 
-  async #putRight(lease: Lease): Promise<void> {
+  async #putRight(lease: Lease): Promise<WriteResult> {
     try {
       const wanted = await this.#textOf(lease);
       const found = await this.#soon(() => this.#ports.directory.text(fileOf(lease.id)));
-      if (wanted.ok && found === wanted.text) this.#written.add(lease.id);
-      else await this.write(lease);
+      if (!wanted.ok || found !== wanted.text) return await this.write(lease);
     } catch (failure) {
-      this.#cannot('written', failure);
+      return { problem: this.#cannot('written', failure), reason: 'later' };
     }
+    this.#written.add(lease.id);
+    return { name: deviceName(this.#ports.kind, lease.id) };
   }
 
   /** Makes the text of a lease's file; a host that does not answer is a problem of this lease, not of the directory. */
@@ -159,7 +172,8 @@ export class LeaseFiles {
       const found = paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal));
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
-      return { ok: false, problem: `its device nodes cannot be looked at: ${asError(failure).message}` };
+      const problem = `its device nodes cannot be looked at: ${asError(failure).message}`;
+      return { ok: false, problem, reason: 'later' };
     }
   }
 

@@ -144,6 +144,8 @@ export class Daemon implements RestartListener {
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
     });
+    // A rule may give somebody more than before.
+    live.onChange(() => this.leases.changes.all());
     faults?.follow(this.broker.core);
     const { core } = this.broker;
     const { leases } = this;

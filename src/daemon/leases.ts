@@ -16,7 +16,6 @@ import type { EventSink } from '../model/event.js';
 import type { Settings } from '../model/settings.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { Owners } from '../front/owners.js';
-import { isThere } from '../platform/fs/directories.js';
 import { onceATurn, owners } from '../platform/peer/owners.js';
 import { nextTurn } from '../platform/time/next-turn.js';
 import { devicesInTurns, devicesOf } from '../platform/wire/list-decoder.js';
@@ -83,7 +82,7 @@ export class Leases {
       store: new LeaseRecords(store),
       owners: onceATurn(owners, nextTurn),
       ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },
-      ...{ isThere, nextTurn },
+      nextTurn,
     });
     this.changes = new Changes(clock, nextTurn, (resources) => this.allocations.changed(resources));
   }

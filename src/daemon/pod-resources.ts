@@ -51,8 +51,8 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
     kubelet === undefined
       ? undefined
       : new UpstreamAnswers(own, {
+          ...{ clock, ownUid: parts.ownUid, userOf: parts.userOf },
           kubelet: kubeletAnswers(kubelet, guarding),
-          clock,
           mayList: () => parts.kubelet?.owners.isAllocating !== true,
           unanswered: (why) => degraded('pod-resources-upstream', why),
           incomplete: (count) => incomplete('upstream', count),

@@ -15,6 +15,10 @@ const LIST_MS = 10_000;
 const GETS_MS = 1000;
 /** Callers that need the first answer go on without it after so long: that kubelet hangs, or is busy starting. */
 const FIRST_MS = 1000;
+/** After the last Allocate nothing is asked for so long: that kubelet gives a pod its resources and containers one after another. */
+const QUIET_MS = 1000;
+/** However often it allocates, it is asked between two calls when the last answer is this old. */
+const OVERDUE_MS = 60_000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
 
@@ -59,11 +63,13 @@ export class Owners implements FrontOwners {
   /** The kubelet was asked once. */
   #isAsked: () => void = () => undefined;
   #calls = 0;
+  /** When the last of them ended. */
+  #calledAt = -Infinity;
   #isAsking = false;
-  /** It was time to ask while a call was under way. */
-  #isDue = false;
   #alarm: Alarm | undefined;
   #askedAt = -Infinity;
+  /** From then on it is asked between two calls, however soon the next one may come. */
+  #overdueAt = Infinity;
 
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
@@ -100,9 +106,9 @@ export class Owners implements FrontOwners {
     return podOwners(this.#byResource, resource);
   }
 
-  /** Whether the kubelet waits for an Allocate of ours: List is not to be asked then, by anybody. */
+  /** Whether the kubelet gives devices now: List is not to be asked then, by anybody. */
   get isAllocating(): boolean {
-    return this.#calls > 0;
+    return this.#calls > 0 || this.#quietInMs() > 0;
   }
 
   idsOf(resource: string): readonly string[] {
@@ -120,7 +126,8 @@ export class Owners implements FrontOwners {
 
   allocating(_resource: string, by: 1 | -1): void {
     this.#calls += by;
-    if (by === -1 && this.#calls === 0 && this.#isDue) this.#askAgain();
+    if (by === -1) this.#calledAt = this.#ports.clock.mono();
+    if (this.#calls === 0) this.#askAgain();
   }
 
   async takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
@@ -163,18 +170,21 @@ export class Owners implements FrontOwners {
   #askAgain(): void {
     const { clock } = this.#ports;
     this.#alarm?.cancel();
-    this.#isDue = false;
-    if (this.#halt.signal.aborted) return;
-    const waitMs = Math.max(0, this.#askedAt + EVERY_MS - clock.mono());
+    if (this.#halt.signal.aborted || this.#isAsking) return;
+    const waitMs = Math.max(0, this.#askedAt + EVERY_MS - clock.mono(), this.#quietInMs());
     this.#alarm = clock.alarm(waitMs, () => void this.#ask());
   }
 
+  /** Milliseconds until the kubelet may be asked for all pods, no call being under way. */
+  #quietInMs(): number {
+    return Math.min(this.#calledAt + QUIET_MS, this.#overdueAt) - this.#ports.clock.mono();
+  }
+
   async #ask(): Promise<void> {
-    // The end of the last call asks again.
-    this.#isDue = this.#calls > 0;
-    if (this.#isDue || this.#isAsking) return;
+    if (this.#calls > 0) return; // the end of the last call asks again
     const { podResources, clock, asked, usable } = this.#ports;
     this.#askedAt = clock.mono();
+    this.#overdueAt = this.#askedAt + OVERDUE_MS;
     this.#isAsking = true;
     try {
       this.#take(await podResources.list(LIST_MS, this.#halt.signal));

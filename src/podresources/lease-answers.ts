@@ -21,7 +21,7 @@ export interface LeaseAnswerPorts {
 /** Answers with leases. */
 export class LeaseAnswers implements PodResourcesBackend {
   readonly #ports: LeaseAnswerPorts;
-  readonly #lists = new Map<PodResourcesVersion, Buffer>();
+  readonly #lists = new Map<PodResourcesVersion, { readonly without: string; readonly answer: Buffer }>();
   #pods: ReadonlyMap<string, Pod> | undefined;
   #allocatable: { readonly of: readonly UsableList[]; readonly bytes: Buffer } | undefined;
   #encoding: Promise<Buffer> | undefined;
@@ -35,12 +35,16 @@ export class LeaseAnswers implements PodResourcesBackend {
   }
 
   /** All owners by namespace and name. Where not all fit, the owners with the oldest leases are in it. */
-  list(version: PodResourcesVersion): Buffer {
+  list(version: PodResourcesVersion, taken: ReadonlySet<string> = new Set()): Buffer {
+    const pods = this.#podsNow();
+    const left = [...pods.keys()].filter((key) => taken.has(key));
+    const without = left.join('\n');
     const known = this.#lists.get(version);
-    if (known !== undefined) return known;
+    if (known?.without === without) return known.answer;
     const fitting: { readonly pod: Pod; readonly bytes: Buffer }[] = [];
     let size = 0;
-    for (const pod of this.#podsNow().values()) {
+    for (const [key, pod] of pods) {
+      if (taken.has(key)) continue;
       const bytes = this.#ports.encoder.listed(version, pod);
       if (size + bytes.length > MAX_ANSWER_BYTES) continue;
       size += bytes.length;
@@ -48,8 +52,8 @@ export class LeaseAnswers implements PodResourcesBackend {
     }
     fitting.sort((one, other) => byNamespaceAndName(one.pod, other.pod));
     const answer = Buffer.concat(fitting.map(({ bytes }) => bytes));
-    this.#lists.set(version, answer);
-    this.#ports.incomplete('List', this.#podsNow().size - fitting.length);
+    this.#lists.set(version, { without, answer });
+    this.#ports.incomplete('List', pods.size - left.length - fitting.length);
     return answer;
   }
 

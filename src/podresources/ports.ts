@@ -1,5 +1,6 @@
 // The ports of PodResources, and its interface for the socket.
 import type { Device } from '../model/device.js';
+import type { Caller } from '../model/ids.js';
 import type { Pod, PodDevice } from './pods.js';
 
 /** The two forms of the API that clients speak. */
@@ -29,16 +30,24 @@ export interface PodEncoder {
  * answers with leases and appends its own bytes.
  */
 export interface PodResourcesBackend {
-  list(version: PodResourcesVersion): Buffer | Promise<Buffer>;
+  /** @param without keys of pods (see podKey) whose names are not an owner's here */
+  list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
   allocatable(): Buffer | Promise<Buffer>;
   /** Undefined when there is no such owner. */
-  get(namespace: string, name: string): Buffer | undefined | Promise<Buffer | undefined>;
+  get(namespace: string, name: string, caller?: Caller): Buffer | undefined | Promise<Buffer | undefined>;
+}
+
+/** A pod in a kubelet's answer of List. */
+export interface KubeletPod {
+  /** See podKey. */
+  readonly key: string;
+  /** An answer of List with this pod alone; good for both versions, because the newer one only adds fields. */
+  readonly bytes: Buffer;
 }
 
 /** PodResources of a kubelet, as bytes. All reject with FailedCall. */
 export interface KubeletAnswers {
-  /** One answer of List with each of its pods; good for both versions, because the newer one only adds fields. */
-  list(limitMs: number, signal: AbortSignal): Promise<readonly Buffer[]>;
+  list(limitMs: number, signal: AbortSignal): Promise<readonly KubeletPod[]>;
   allocatable(limitMs: number, signal: AbortSignal): Promise<Buffer>;
   /** Undefined when the kubelet knows no such pod. */
   get(namespace: string, name: string, limitMs: number, signal: AbortSignal): Promise<Buffer | undefined>;

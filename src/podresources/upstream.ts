@@ -1,18 +1,26 @@
 // PodResources where a kubelet has pods beside our leases: that kubelet's answer, and ours behind it. List has an effect in a
 // kubelet (it forgets which devices it is about to give), so it is asked seldom and never while it allocates from us; however
 // often our own clients call, it sees one client that asks at most once a second.
-import { asError, type Clock } from '../kernel/clock.js';
-import { CallerRates } from './caller-rates.js';
+import { asError, withDeadline, type Clock } from '../kernel/clock.js';
+import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
+import { CallerRates, KUBELET_RATE } from './caller-rates.js';
 import { MAX_ANSWER_BYTES } from './lease-answers.js';
-import type { KubeletAnswers, PodResourcesBackend, PodResourcesVersion } from './ports.js';
+import { podKey } from './pods.js';
+import type { KubeletAnswers, KubeletPod, PodResourcesBackend, PodResourcesVersion } from './ports.js';
 
 /** The kubelet is asked for one answer at most this often. */
 const EVERY_MS = 1000;
 /** It answers within this, or its last answer stays. */
 const LIMIT_MS = 5000;
+/** Our own clients do not wait longer for it: some give up after a second. */
+const PATIENCE_MS = 500;
+/** How often the kubelet is asked for single pods: half of what it answers to all its callers, because the front asks, too. */
+const GETS = { burst: KUBELET_RATE.burst / 2, intervalMs: KUBELET_RATE.intervalMs * 2 };
+/** And of these for each ordinary user. */
+const GETS_OF_USER = { burst: GETS.burst, intervalMs: GETS.intervalMs * 5 };
 
 /** The sources of the answer. */
-export interface UpstreamPorts {
+export interface UpstreamPorts extends UserFacts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
   /** Whether List may be asked now: false while an Allocate of that kubelet is under way. */
@@ -27,11 +35,12 @@ export interface UpstreamPorts {
 export class UpstreamAnswers implements PodResourcesBackend {
   readonly #ports: UpstreamPorts;
   readonly #own: PodResourcesBackend;
-  readonly #rates: CallerRates;
+  readonly #gets: CallerRates;
+  readonly #getsOfUser: CallerRates;
   readonly #halt = new AbortController();
-  readonly #pods: Kept<readonly Buffer[]>;
+  readonly #pods: Kept<KubeletPods>;
   readonly #devices: Kept<Buffer>;
-  readonly #joined = new Map<PodResourcesVersion, { theirs: readonly Buffer[]; own: Buffer; bytes: Buffer }>();
+  readonly #joined = new Map<PodResourcesVersion, { theirs: KubeletPods; own: Buffer; bytes: Buffer }>();
 
   /** @param own answers with leases */
   constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
@@ -39,13 +48,19 @@ export class UpstreamAnswers implements PodResourcesBackend {
     this.#own = own;
     const { clock, kubelet, mayList, unanswered } = ports;
     const { signal } = this.#halt;
-    this.#rates = new CallerRates(() => clock.mono());
+    const now = (): number => clock.mono();
+    this.#gets = new CallerRates(now, GETS);
+    this.#getsOfUser = new CallerRates(now, GETS_OF_USER, ({ uid }) => String(strangerUser(uid, ports)));
     const told = (what: string) => (failure: unknown) => {
       if (signal.aborted) return;
       const why = failure === undefined ? undefined : asError(failure).message;
       unanswered(why === undefined ? undefined : `the kubelet does not answer ${what} of PodResources: ${why}`);
     };
-    this.#pods = new Kept(clock, () => kubelet.list(LIMIT_MS, signal), told('List'), mayList);
+    const list = async (): Promise<KubeletPods> => {
+      const pods = await kubelet.list(LIMIT_MS, signal);
+      return { pods, keys: new Set(pods.map(({ key }) => key)) };
+    };
+    this.#pods = new Kept(clock, list, told('List'), mayList);
     this.#devices = new Kept(
       clock,
       () => kubelet.allocatable(LIMIT_MS, signal),
@@ -54,22 +69,25 @@ export class UpstreamAnswers implements PodResourcesBackend {
     );
   }
 
-  /** Pods of the kubelet first. While it does not answer, its last answer stays true: nobody else starts or ends pods. */
+  /**
+   * Pods of the kubelet first. While it does not answer, its last answer stays true: nobody else starts or ends pods. Owners
+   * choose their names, and one that has a pod's is not in it.
+   */
   async list(version: PodResourcesVersion): Promise<Buffer> {
-    const theirs = (await this.#pods.get()) ?? [];
-    const own = await this.#own.list(version);
+    const theirs = (await this.#pods.get()) ?? NO_PODS;
+    const own = await this.#own.list(version, theirs.keys);
     const known = this.#joined.get(version);
     if (known?.theirs === theirs && known.own === own) return known.bytes;
     const fitting: Buffer[] = [];
     let size = own.length;
-    for (const pod of theirs) {
+    for (const { bytes: pod } of theirs.pods) {
       if (size + pod.length > MAX_ANSWER_BYTES) continue;
       size += pod.length;
       fitting.push(pod);
     }
     const bytes = Buffer.concat([...fitting, own]);
     this.#joined.set(version, { theirs, own, bytes });
-    this.#ports.incomplete(theirs.length - fitting.length);
+    this.#ports.incomplete(theirs.pods.length - fitting.length);
     return bytes;
   }
 
@@ -81,17 +99,21 @@ export class UpstreamAnswers implements PodResourcesBackend {
   }
 
   /**
-   * A pod, else an owner of ours: owners choose their names, and one that is called as a pod must not stand for it. The kubelet
-   * has one limit for all its callers, and the front needs Get to confirm.
+   * An owner of ours that is called as no pod, else a pod as the kubelet has it now. Owners choose their names: one that is called
+   * as a pod does not stand for it, whatever the kubelet answers. It has one limit for all its callers, and the front needs Get to
+   * confirm.
    */
-  async get(namespace: string, name: string): Promise<Buffer | undefined> {
+  async get(namespace: string, name: string, caller?: Caller): Promise<Buffer | undefined> {
     const own = await this.#own.get(namespace, name);
-    if (!this.#rates.take(undefined)) {
-      if (own !== undefined) return own;
-      throw new Error('the kubelet is asked for single pods too often; ask for all');
-    }
-    const pod = this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal);
-    return own === undefined ? pod : ((await pod.catch(() => undefined)) ?? own);
+    if (own !== undefined && (await this.#pods.get(PATIENCE_MS))?.keys.has(podKey(namespace, name)) !== true)
+      return own;
+    if (!this.#mayGet(caller)) throw new Error('the kubelet is asked for single pods too often; ask for all');
+    return (await this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal)) ?? own;
+  }
+
+  #mayGet(caller: Caller | undefined): boolean {
+    const isStranger = caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
+    return (!isStranger || this.#getsOfUser.take(caller)) && this.#gets.take(undefined);
   }
 
   /** Gives up calls under way. */
@@ -100,7 +122,14 @@ export class UpstreamAnswers implements PodResourcesBackend {
   }
 }
 
-/** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails. */
+interface KubeletPods {
+  readonly pods: readonly KubeletPod[];
+  readonly keys: ReadonlySet<string>;
+}
+
+const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
+
+/** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails, or takes long. */
 class Kept<T> {
   readonly #clock: Clock;
   readonly #ask: () => Promise<T>;
@@ -109,6 +138,8 @@ class Kept<T> {
   #value: T | undefined;
   #askedAt = -Infinity;
   #asking: Promise<void> | undefined;
+  /** Nobody waits for the answer that is under way: it took too long already. */
+  #isLate = false;
 
   constructor(clock: Clock, ask: () => Promise<T>, told: (failure: unknown) => void, mayAsk: () => boolean) {
     this.#clock = clock;
@@ -117,14 +148,23 @@ class Kept<T> {
     this.#mayAsk = mayAsk;
   }
 
-  /** Undefined while the kubelet never answered. */
-  async get(): Promise<T | undefined> {
+  /**
+   * Undefined while the kubelet never answered.
+   *
+   * @param patienceMs how long a newer answer is waited for
+   */
+  async get(patienceMs = this.#value === undefined ? LIMIT_MS : PATIENCE_MS): Promise<T | undefined> {
     const isDue = this.#clock.mono() - this.#askedAt >= EVERY_MS && this.#mayAsk();
     if (this.#asking === undefined && isDue) {
       this.#askedAt = this.#clock.mono();
       this.#asking = this.#renew().finally(() => (this.#asking = undefined));
+      this.#isLate = false;
     }
-    await this.#asking;
+    const asking = this.#asking;
+    if (asking !== undefined && !this.#isLate) {
+      const late = (): Error => new Error(`no answer within ${String(patienceMs)} ms`);
+      await withDeadline(this.#clock, patienceMs, late, () => asking).catch(() => (this.#isLate = true));
+    }
     return this.#value;
   }
 

@@ -106,7 +106,6 @@ export async function allocationWorld(
     random: seededRandom(1),
     bootId: machine.bootId,
     bootMs: () => machine.clock.mono(),
-    isThere: () => Promise.resolve(true),
     events: { record: (event) => void events.push(event) },
     log: silentLog,
     metrics: { allocation: () => undefined, allocateSeconds: () => undefined },

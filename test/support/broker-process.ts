@@ -41,8 +41,13 @@ export class BrokerProcess {
     this.kubeletSocket = path.join(this.devicePlugins, 'kubelet.sock');
     this.#config = path.join(root, 'config.yaml');
     mkdirSync(root, { recursive: true });
-    writeFileSync(this.#config, JSON.stringify({ http: { listen: 'off' }, ...config }));
+    this.configure(config);
     this.admin = new AdminClient(path.join(root, 'broker.sock'), systemClock, this.#halt.signal);
+  }
+
+  /** Writes another configuration, which a running broker reads by itself. */
+  configure(config: object): void {
+    writeFileSync(this.#config, JSON.stringify({ http: { listen: 'off' }, ...config }));
   }
 
   get pid(): number | undefined {

@@ -44,14 +44,14 @@ type Method = Parameters<PodResourcesPorts['count']>[0];
 /** Serves both versions on a door. Statuses and their texts are the kubelet's, because clients compare them. */
 export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log }: PodResourcesPorts): void {
   const answering =
-    (method: Method, work: (request: Buffer) => Buffer | Promise<Buffer>) =>
+    (method: Method, work: (request: Buffer, caller: Caller | undefined) => Buffer | Promise<Buffer>) =>
     async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
       const connection = door.connectionOf(call.metadata);
       try {
         if (!mayAsk(connection?.caller)) {
           throw new Refused(status.RESOURCE_EXHAUSTED, 'limited', 'rejected by rate limit');
         }
-        const answer = await work(call.request);
+        const answer = await work(call.request, connection?.caller);
         connection?.answered(true);
         count(method, 'ok');
         done(null, answer);
@@ -67,9 +67,9 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log 
     log.error('podresources.call-failed', `PodResources ${method} failed: ${message}`, { method });
     return new Refused(status.INTERNAL, 'failed', message);
   };
-  const get = async (request: Buffer): Promise<Buffer> => {
+  const get = async (request: Buffer, caller: Caller | undefined): Promise<Buffer> => {
     const { podName, podNamespace } = asked(request);
-    const found = await backend.get(podNamespace, podName);
+    const found = await backend.get(podNamespace, podName, caller);
     if (found !== undefined) return found;
     throw new Refused(status.UNKNOWN, 'not-found', `pod ${podName} in namespace ${podNamespace} not found`);
   };

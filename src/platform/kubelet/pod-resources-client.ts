@@ -1,12 +1,13 @@
 // PodResources of the kubelet: for the front, which asks for the owners of devices, and as answers to our own clients.
 import type { PodHolding, PodResources } from '../../front/owners.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
-import type { KubeletAnswers } from '../../podresources/ports.js';
+import { podKey } from '../../podresources/pods.js';
+import type { KubeletAnswers, KubeletPod } from '../../podresources/ports.js';
 import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
-import { Reader } from '../wire/reader.js';
+import { Reader, WIRE } from '../wire/reader.js';
 import {
   AllocatableResourcesResponse,
   GetPodResourcesRequest,
@@ -19,6 +20,10 @@ import {
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 const ANSWER = 'ListPodResourcesResponse';
+/** Field 1 of the answer is a pod; of a pod field 1 is its name, and field 2 its namespace. */
+const POD = (1 << 3) | WIRE.BYTES;
+const NAME = (1 << 3) | WIRE.BYTES;
+const NAMESPACE = (2 << 3) | WIRE.BYTES;
 
 type Pod = ReturnType<typeof ListPodResourcesResponse.decode>['podResources'][number];
 
@@ -43,7 +48,8 @@ export function podResourcesClient(socket: string, guarding: Guarding): PodResou
   const answers = kubeletAnswers(socket, guarding);
   return {
     list: async (limitMs, signal) => {
-      const bytes = Buffer.concat(await answers.list(limitMs, signal));
+      const pods = await answers.list(limitMs, signal);
+      const bytes = Buffer.concat(pods.map((pod) => pod.bytes));
       return decoded(() => ListPodResourcesResponse.decode(bytes)).podResources.flatMap(holdingsOf);
     },
     usable: async (limitMs, signal) => {
@@ -66,7 +72,7 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
   return {
     list: async (limitMs, signal) => {
       const bytes = await call(podResourcesListerService.List.path, NOTHING, limitMs, signal);
-      return decoded(() => fieldsOf(bytes));
+      return decoded(() => podsIn(bytes));
     },
     allocatable: (limitMs, signal) =>
       call(podResourcesListerService.GetAllocatableResources.path, NOTHING, limitMs, signal),
@@ -83,16 +89,32 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
   };
 }
 
-/** A message cut into its fields, each of which is a message of the same type again. @throws WireError */
-function fieldsOf(bytes: Buffer): Buffer[] {
+/** An answer of List cut into its pods, each of which is an answer of List again. @throws WireError */
+function podsIn(bytes: Buffer): KubeletPod[] {
   const reader = new Reader(bytes);
-  const fields: Buffer[] = [];
+  const pods: KubeletPod[] = [];
   while (reader.pos < bytes.length) {
     const from = reader.pos;
-    reader.skip(reader.tag(ANSWER), ANSWER);
-    fields.push(bytes.subarray(from, reader.pos));
+    const tag = reader.tag(ANSWER);
+    const inside = reader.pos;
+    reader.skip(tag, ANSWER);
+    pods.push({ key: tag === POD ? keyOf(bytes, inside, reader.pos) : '', bytes: bytes.subarray(from, reader.pos) });
   }
-  return fields;
+  return pods;
+}
+
+/** The key of a pod, whose devices are not read. @param from where its length stands */
+function keyOf(bytes: Buffer, from: number, end: number): string {
+  const reader = new Reader(bytes, from, end);
+  reader.lengthEnd(ANSWER);
+  let [name, namespace] = ['', ''];
+  while (reader.pos < end) {
+    const tag = reader.tag(ANSWER);
+    if (tag === NAME) name = reader.text(ANSWER);
+    else if (tag === NAMESPACE) namespace = reader.text(ANSWER);
+    else reader.skip(tag, ANSWER);
+  }
+  return podKey(namespace, name);
 }
 
 function holdingsOf({ namespace, name: pod, containers }: Pod): PodHolding[] {

@@ -132,13 +132,11 @@ describe('leases of a running broker', () => {
 });
 
 describe('a rule about devices that goes by the socket of their plugin', () => {
-  const broker = new BrokerProcess(tempDir(), {
-    cdi: { dir: 'off' },
-    rules: [
-      { match: { socket: 'one-each.sock' }, allocate: { max: 1, env: { ONE: 'ids' } } },
-      { match: { socket: '**/pods*.sock' }, allocate: { consumer: 'kubelet' } },
-    ],
-  });
+  const rules = [
+    { match: { socket: 'one-each.sock' }, allocate: { max: 1, env: { ONE: 'ids' } } },
+    { match: { socket: '**/pods*.sock' }, allocate: { consumer: 'kubelet' } },
+  ];
+  const broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' }, rules });
   const plugins: FakePlugin[] = [];
   let client: AllocClient;
   const plugin = async (file: string, resource: string): Promise<FakePlugin> => {
@@ -172,6 +170,20 @@ describe('a rule about devices that goes by the socket of their plugin', () => {
     const [shown] = await broker.admin.resources('vendor.com/pods', true);
     assert.equal(shown?.consumer, 'kubelet');
     assert.equal(await refusalOf(client.one('vendor.com/free', { count: 2, key: 'free' })), 'given');
+  });
+
+  it('holds for a request that waits as soon as it is another one', async () => {
+    const waiting = refusalOf(client.one(GPU, { key: 'waits', waitMs: 20_000 }));
+    await eventually('it waits', async () => (await refusalOf(client.one(GPU, { key: 'x', ids: ['no'] }))) !== 'given');
+    broker.configure({ cdi: { dir: 'off' }, rules: [{ match: { socket: 'one-each.sock' }, allocate: { max: 2 } }] });
+    assert.equal(await waiting, 'given');
+    broker.configure({ cdi: { dir: 'off' }, rules });
+    await client.release({ key: 'waits' });
+    await eventually('the first rules hold again', async () => {
+      const code = await refusalOf(client.one(GPU, { key: 'waits' }));
+      await client.release({ key: 'waits' });
+      return code === 'UID_LIMIT';
+    });
   });
 
   it('holds when the plugin comes for whom a request has waited', async () => {

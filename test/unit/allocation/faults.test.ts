@@ -469,7 +469,17 @@ describe('the disk under the ledger', () => {
     assert.equal(code, 'LEDGER_NOT_WRITABLE');
     disk.failAll(undefined);
     await machine.clock.advance(60_000);
-    assert.equal((await settled(machine, outcome(allocations, request(GPU, { key: 'k' })))).code, 'given');
+    assert.equal(
+      (await settled(machine, outcome(allocations, request(GPU, { key: 'k', ttlMs: 600_000 })))).code,
+      'given',
+    );
+    disk.failAll('ENOSPC');
+    const renewed = await settled(machine, allocations.renew({ id: '', key: 'k' }, ROOT));
+    assert.equal(renewed.ok ? 'renewed' : renewed.refusal.code, 'LEDGER_NOT_WRITABLE', 'a restart would undo it');
+    assert.equal(allocations.leases().length, 1);
+    disk.failAll(undefined);
+    await machine.clock.advance(60_000);
+    assert.ok((await settled(machine, allocations.renew({ id: '', key: 'k' }, ROOT))).ok);
     store.close();
     const next = await lifeOn(disk, machine);
     assert.deepEqual(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
+import { noCdi, type CdiResult } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
@@ -54,6 +55,32 @@ describe('a request whose caller has left', () => {
     answers[1]?.();
     assert.deepEqual(await Promise.all(next), ['given', 'given']);
     assert.equal(allocations.leases().length, 1);
+  });
+
+  it('has no lease that it was never told of: without a key nobody else could ask for it', async () => {
+    for (const key of ['', 'k']) {
+      const machine = new FakeMachine();
+      machine.offer(GPU, 'g0');
+      machine.processes.set(42, '1');
+      const gone = new AbortController();
+      let written = (_: CdiResult): void => undefined;
+      const write = () => new Promise<CdiResult>((resolve) => (written = resolve));
+      const { allocations } = await allocationWorld(machine, { cdi: { ...noCdi, write } });
+      const bind = key === '' ? 'process' : 'key';
+      const raw = request(GPU, { key, owner: { bind, namespace: '', name: '', part: '' } });
+      const asked = allocations.allocate(raw, { uid: 7, process: { pid: 42, startTime: '1' } }, gone.signal);
+      await machine.clock.settle();
+      assert.equal(machine.disk.size, 1);
+      gone.abort(new Error('hung up'));
+      written({ name: 'pb/lease=1' });
+      const told = await asked.then(
+        ({ ok }) => ok,
+        () => false,
+      );
+      assert.equal(told, false);
+      await machine.clock.settle();
+      assert.deepEqual([allocations.leases().length, machine.disk.size], key === '' ? [0, 0] : [1, 1]);
+    }
   });
 
   it('has followed a lease only as long as it was there', async () => {

@@ -72,8 +72,8 @@ describe('a look at the devices of leases', () => {
     const telling = new Telling({ record: () => undefined }, followers as never);
     const changes: (string | undefined)[] = [];
     telling.onChange((lease) => changes.push(lease?.id));
-    const impairments = new Impairments(ports as AllocationPorts, ledger, telling);
-    const look = (): void => impairments.lookAtAll(new Set(['v/r0']), () => true);
+    const impairments = new Impairments(ports as AllocationPorts, ledger, telling, () => true);
+    const look = (): void => impairments.lookAtAll(new Set(['v/r0']));
     const seen = (): { offers: number; turns: number } => ({ offers, turns });
     return { fake, ledger, impairments, health, look, seen, changes };
   }

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noCdi, type AllocationPorts } from '../../../src/allocation/ports.js';
+import { noCdi, type AllocationPorts, type CdiFiles, type CdiResult } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
 
 const GPU = 'v/gpu';
+const WITH_NODE = {
+  ...NO_ANSWER,
+  devices: [{ containerPath: '/dev/x', hostPath: '/dev/x', permissions: 'rw' }],
+};
 const forever = (): AbortSignal => new AbortController().signal;
 const bound = (bind: string): RawRequest =>
-  request(GPU, { count: 1, owner: { bind, namespace: '', name: '', part: '' } });
+  request(GPU, { count: 1, key: bind === 'key' ? 'k' : '', owner: { bind, namespace: '', name: '', part: '' } });
 
 function machineWith(...ids: string[]): FakeMachine {
   const machine = new FakeMachine();
@@ -48,12 +52,11 @@ describe('owners', () => {
 
   it('are looked at while the look at a device node of somebody hangs', async () => {
     const machine = machineWith('g0', 'g1');
-    const answer = { ...NO_ANSWER, devices: [{ containerPath: '/dev/x', hostPath: '/dev/x', permissions: 'rw' }] };
-    machine.offer(GPU, 'g0', 'g1').allocate = () => Promise.resolve(answer);
-    let isThere: () => Promise<boolean> = () => Promise.resolve(false);
-    const write = () => Promise.resolve({ problem: '/dev/x is not there', reason: 'device-node-missing' } as const);
-    const cdi = { ...noCdi, write };
-    const { allocations } = await allocationWorld(machine, { cdi, isThere: () => isThere() });
+    machine.offer(GPU, 'g0', 'g1').allocate = () => Promise.resolve(WITH_NODE);
+    const missing: CdiResult = { problem: '/dev/x is not there', reason: 'device-node-missing' };
+    let write: () => Promise<CdiResult> = () => Promise.resolve(missing);
+    const cdi = { ...noCdi, write: () => write() };
+    const { allocations } = await allocationWorld(machine, { cdi });
     for (const pid of [41, 42]) {
       machine.processes.set(pid, '1');
       const caller = { uid: 7, process: { pid, startTime: '1' } };
@@ -61,15 +64,73 @@ describe('owners', () => {
     }
     const reasons = (): unknown[] => allocations.leases().map(({ reason }) => reason);
     assert.deepEqual(reasons(), ['device-node-missing', 'device-node-missing']);
-    let answers = (_: boolean): void => undefined;
-    isThere = () => new Promise((resolve) => (answers = resolve));
+    const unseen: CdiResult = { problem: '/dev/x cannot be looked at', reason: 'later' };
+    write = () => new Promise((resolve) => void machine.clock.alarm(2000, () => resolve(unseen)));
     await machine.clock.advance(12_000);
     machine.processes.delete(42);
     await machine.clock.advance(10_000);
     assert.deepEqual(reasons(), ['device-node-missing'], 'the owner of the other one has ended');
-    answers(true);
-    isThere = () => Promise.resolve(true);
+    write = () => Promise.resolve({ name: 'pb/lease=1' });
     await machine.clock.advance(10_000);
     assert.deepEqual(reasons(), [undefined]);
+    assert.deepEqual(
+      allocations.leases().map(({ id }) => allocations.cdiOf(id)),
+      [{ name: 'pb/lease=1' }],
+    );
+  });
+
+  it('have leases whose device node comes late, before a restart and after it, with their CDI name then', async () => {
+    const machine = machineWith('g0');
+    machine.offer(GPU, 'g0').allocate = () => Promise.resolve(WITH_NODE);
+    let result: CdiResult = { problem: '/dev/x is not there', reason: 'device-node-missing' };
+    const cdi: CdiFiles = {
+      ...noCdi,
+      write: () => Promise.resolve(result),
+      reconcile: (leases) => Promise.resolve(new Map(leases.map(({ id }) => [id, result]))),
+    };
+    const first = await allocationWorld(machine, { cdi });
+    const lease = await first.allocations.allocate(bound('key'), { uid: 7, process: undefined }, forever());
+    assert.ok(lease.ok);
+    const reasonOf = ({ allocations }: typeof first): unknown => allocations.leases()[0]?.reason;
+    assert.equal(reasonOf(first), 'device-node-missing');
+    const [g0] = machine.resources.get(GPU)?.devices ?? [];
+    assert.ok(g0 !== undefined);
+    g0.health = 'Unhealthy';
+    first.allocations.changed();
+    assert.equal(reasonOf(first), 'device-unhealthy');
+    g0.health = 'Healthy';
+    first.allocations.changed();
+    assert.equal(reasonOf(first), 'device-node-missing', 'it is not there yet');
+    first.crash();
+    const next = await allocationWorld(machine, { cdi });
+    next.allocations.changed();
+    assert.equal(reasonOf(next), 'device-node-missing');
+    assert.deepEqual(next.allocations.cdiOf(lease.value.id), result);
+    result = { name: 'pb/lease=1' };
+    await machine.clock.advance(10_000);
+    assert.equal(reasonOf(next), undefined);
+    assert.deepEqual(next.allocations.cdiOf(lease.value.id), result);
+  });
+
+  it('have leases that get their CDI name once its directory can be written, at one try a look while it cannot', async () => {
+    const machine = machineWith('g0', 'g1', 'g2');
+    let result: CdiResult = { problem: 'no directory', reason: 'later' };
+    let written = 0;
+    const write = () => ((written += 1), Promise.resolve(result));
+    const { allocations } = await allocationWorld(machine, { cdi: { ...noCdi, write } });
+    for (let at = 0; at < 3; at += 1) {
+      const { ok } = await allocations.allocate(bound('key'), { uid: at, process: undefined }, forever());
+      assert.ok(ok);
+    }
+    written = 0;
+    await machine.clock.advance(10_000);
+    assert.equal(written, 1);
+    result = { name: 'pb/lease=1' };
+    await machine.clock.advance(10_000);
+    const names = allocations.leases().map(({ id }) => allocations.cdiOf(id));
+    assert.deepEqual(names, [result, result, result]);
+    assert.equal(written, 4);
+    await machine.clock.advance(10_000);
+    assert.equal(written, 4);
   });
 });

@@ -181,3 +181,41 @@ describe('devices of pods from before the start of the broker', () => {
     assert.deepEqual([waited, clock.pending], [2, 0]);
   });
 });
+
+describe('the question for all pods', () => {
+  it('waits until the kubelet has given no device for a second, and for a minute at most', async () => {
+    const { clock, facts, owners } = world();
+    let lists = 0;
+    facts.list = () => ((lists += 1), Promise.resolve(facts.holdings));
+    owners.open();
+    await clock.advance(1);
+    assert.equal(lists, 1);
+    owners.allocating(RESOURCE, 1);
+    await clock.advance(30_000);
+    assert.equal(lists, 1, 'a call is under way');
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(999);
+    assert.deepEqual([lists, owners.isAllocating], [1, true], 'the next container of the pod may come');
+    owners.allocating(RESOURCE, 1);
+    await clock.advance(5);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(999);
+    assert.equal(lists, 1);
+    await clock.advance(1);
+    assert.deepEqual([lists, owners.isAllocating], [2, false]);
+    for (let calls = 0; calls < 119; calls += 1) {
+      owners.allocating(RESOURCE, 1);
+      await clock.advance(100);
+      owners.allocating(RESOURCE, -1);
+      await clock.advance(400);
+    }
+    assert.equal(lists, 2, 'it gives one device after another');
+    owners.allocating(RESOURCE, 1);
+    await clock.advance(600);
+    assert.equal(lists, 2);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(1);
+    assert.equal(lists, 3);
+    owners.close();
+  });
+});

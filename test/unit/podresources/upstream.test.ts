@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Caller } from '../../../src/model/ids.js';
 import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
+import { podKey } from '../../../src/podresources/pods.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
@@ -19,6 +21,12 @@ const pod = (name: string, ids: readonly string[] = ['d0']): Buffer =>
     containers: [{ name: 'c', devices: ids.map((id) => ({ resource: 'v/nic', id, numaNodes: [] })) }],
   });
 
+const keyOf = (bytes: Buffer): string => {
+  const [found] = ListPodResourcesResponse.decode(bytes).podResources;
+  return podKey(found?.namespace ?? '', found?.name ?? '');
+};
+const caller = (uid: number): Caller => ({ uid, gid: uid, pid: uid, startTime: '1', source: 'peercred' });
+
 function bed() {
   const clock = new FakeClock();
   const leases = new FakeLeases();
@@ -26,6 +34,7 @@ function bed() {
   const state = {
     pods: [pod('p')] as Buffer[],
     failure: undefined as Error | undefined,
+    hangs: undefined as Promise<never> | undefined,
     mayList: true,
     asked: 0,
     gets: 0,
@@ -41,7 +50,8 @@ function bed() {
     kubelet: {
       list: () => {
         state.asked++;
-        return state.failure === undefined ? Promise.resolve([...state.pods]) : Promise.reject(state.failure);
+        if (state.failure !== undefined) return Promise.reject(state.failure);
+        return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ key: keyOf(bytes), bytes })));
       },
       allocatable: () => Promise.resolve(podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] })),
       get: (_, name) => {
@@ -50,7 +60,7 @@ function bed() {
         return Promise.resolve(name === 'p' ? Buffer.from('pod') : undefined);
       },
     },
-    clock,
+    ...{ clock, ownUid: 0, userOf: (uid: number) => uid - (uid % 10) },
     mayList: () => state.mayList,
     unanswered: (why) => told.push(why),
     incomplete: (left) => (state.left = left),
@@ -125,25 +135,68 @@ describe('PodResources of a kubelet together with ours', () => {
     assert.equal(state.left, 1);
   });
 
-  it('hand on questions about one pod, and do not let anybody use up what the kubelet answers', async () => {
-    const { leases, state, answers } = bed();
+  it('hand on questions about one pod, and do not let anybody use up what the kubelet answers, or what others may ask', async () => {
+    const { clock, leases, state, answers } = bed();
     leases.set(lease({ owner: { namespace: 'user', name: 'u' }, devices: { 'v/gpu': ['g0'] } }));
-    assert.ok((await answers.get('user', 'u')) !== undefined);
     assert.equal(String(await answers.get('default', 'p')), 'pod');
     assert.equal(await answers.get('default', 'x'), undefined);
-    await assert.rejects(async () => {
-      for (;;) await answers.get('default', 'x');
-    }, /too often/);
-    assert.equal(Math.max(state.gets, 10), 10);
-    assert.ok((await answers.get('user', 'u')) !== undefined);
+    await clock.advance(10_000);
+    state.gets = 0;
+    const until = (uid: number) => async (): Promise<void> => {
+      for (;;) await answers.get('default', 'x', caller(uid));
+    };
+    await assert.rejects(until(4001), /too often/);
+    assert.equal(state.gets, 5);
+    await clock.advance(100);
+    await assert.rejects(until(4002), /too often/, 'another uid of that user');
+    assert.equal(state.gets, 6, 'ten a second');
+    await assert.rejects(until(0), /too often/);
+    assert.equal(state.gets, 10, 'half of what the kubelet answers to all');
+    assert.ok((await answers.get('user', 'u')) !== undefined, 'owners of leases cost it nothing');
   });
 
-  it('say of a pod what the kubelet says, also where an owner calls itself like it; of that owner while there is no word', async () => {
-    const { leases, state, answers } = bed();
+  it('say of a pod what the kubelet says and nothing else, whatever owners are called', async () => {
+    const { clock, leases, state, answers, names } = bed();
     leases.set(lease({ owner: { namespace: 'default', name: 'p' }, devices: { 'v/gpu': ['g0'] } }));
     assert.equal(String(await answers.get('default', 'p')), 'pod');
-    state.failure = new Error('it hangs');
-    const found = GetPodResourcesResponse.decode((await answers.get('default', 'p')) ?? Buffer.alloc(0));
-    assert.deepEqual(found.podResources?.containers[0]?.devices[0]?.deviceIds, ['g0']);
+    const bytes = await answers.list('v1');
+    const [found, ...others] = ListPodResourcesResponse.decode(bytes).podResources;
+    assert.deepEqual([found?.containers[0]?.devices[0]?.deviceIds, others], [['d0'], []]);
+    await assert.rejects(async () => {
+      for (;;) assert.equal(String(await answers.get('default', 'p')), 'pod');
+    }, /too often/);
+    await clock.advance(2000);
+    state.failure = new Error('it is restarting');
+    await assert.rejects(async () => answers.get('default', 'p'), /it is restarting/);
+    state.failure = undefined;
+    state.pods = [];
+    await clock.advance(1000);
+    const owner = GetPodResourcesResponse.decode((await answers.get('default', 'p')) ?? Buffer.alloc(0));
+    assert.deepEqual(owner.podResources?.containers[0]?.devices[0]?.deviceIds, ['g0'], 'the pod is gone');
+    assert.deepEqual(await names(), ['p']);
+  });
+
+  it('wait half a second for a kubelet that hangs, and no longer, once it has answered', async () => {
+    const { clock, leases, state, answers } = bed();
+    leases.set(lease({ owner: { namespace: 'user', name: 'u' }, devices: { 'v/gpu': ['g0'] } }));
+    state.hangs = new Promise(() => undefined);
+    let own: unknown;
+    void (async () => (own = await answers.get('user', 'u')))();
+    await clock.advance(500);
+    assert.ok(own !== undefined, 'before it has answered at all');
+    answers.close();
+
+    const second = bed();
+    assert.deepEqual(await second.names(), ['p']);
+    await second.clock.advance(1000);
+    second.state.hangs = new Promise(() => undefined);
+    let seen: string[] | undefined;
+    void second.names().then((now) => (seen = now));
+    await second.clock.advance(499);
+    assert.equal(seen, undefined);
+    await second.clock.advance(1);
+    assert.deepEqual(seen, ['p']);
+    assert.deepEqual(await second.names(), ['p'], 'others do not wait for it');
+    assert.equal(second.state.asked, 2);
   });
 });

@@ -1,0 +1,82 @@
+// The CDI names of leases: given with a lease, after a start, and later to those for which there could be none at first.
+import type { Lease } from '../model/lease.js';
+import type { Impairments } from './impairments.js';
+import type { Entry, Ledger } from './ledger.js';
+import type { AllocationPorts } from './ports.js';
+
+/** Keeps the CDI name of each lease, or why it has none. */
+export class CdiNames {
+  readonly #ports: Pick<AllocationPorts, 'cdi' | 'log'>;
+  readonly #ledger: Ledger;
+  readonly #impairments: Impairments;
+
+  constructor(ports: Pick<AllocationPorts, 'cdi' | 'log'>, ledger: Ledger, impairments: Impairments) {
+    this.#ports = ports;
+    this.#ledger = ledger;
+    this.#impairments = impairments;
+  }
+
+  /** See Allocations.cdiOf. */
+  of(id: string): Entry['cdi'] {
+    const entry = this.#ledger.get(id);
+    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
+    const name = this.#ports.cdi.nameOf(id);
+    return name === undefined ? undefined : { name };
+  }
+
+  /**
+   * Writes the file of a lease.
+   *
+   * @param isRecorded see CdiFiles.write
+   * @returns false when the lease ended meanwhile, too early for the file: it is removed then
+   */
+  async write(entry: Entry, isRecorded?: Promise<boolean>): Promise<boolean> {
+    const before = entry.cdi;
+    const cdi = await this.#ports.cdi.write(entry.lease, isRecorded);
+    const { lease } = entry;
+    // A device node that cannot be looked at now is as it was.
+    const isUnseen = reasonOf(before) === 'device-node-missing' && reasonOf(cdi) === 'later';
+    entry.cdi = isUnseen ? before : cdi;
+    if (this.#ledger.get(lease.id) !== entry) {
+      await this.#ports.cdi.remove(lease.id);
+      return false;
+    }
+    if (cdi !== undefined && 'problem' in cdi && before === undefined) {
+      this.#ports.log.warn('allocation.no-cdi', `lease ${lease.id} has no CDI name: ${cdi.problem}`, {
+        lease: lease.id,
+      });
+    }
+    return true;
+  }
+
+  /**
+   * Puts the files of all leases right; see CdiFiles.reconcile.
+   *
+   * @param mayRemove whether files without a lease are removed
+   */
+  async reconcile(mayRemove: boolean): Promise<void> {
+    const leases: Lease[] = [...this.#ledger.all()].map(({ lease }) => lease);
+    for (const [id, result] of await this.#ports.cdi.reconcile(leases, mayRemove)) {
+      const entry = this.#ledger.get(id);
+      if (entry !== undefined) entry.cdi = result;
+    }
+  }
+
+  /**
+   * Writes the file of a lease that has none because a device node was not there (after a boot some come late), or because the
+   * file system did not let it be written. Never rejects.
+   *
+   * @param mayWrite false: the file system did not answer, or refused, a moment ago
+   * @returns false when that is so now
+   */
+  async again(entry: Entry, mayWrite: boolean): Promise<boolean> {
+    if (reasonOf(entry.cdi) === undefined || !mayWrite) return mayWrite;
+    if (!(await this.write(entry))) return true;
+    this.#impairments.look(entry);
+    return reasonOf(entry.cdi) !== 'later';
+  }
+}
+
+function reasonOf(cdi: Entry['cdi']): 'device-node-missing' | 'later' | undefined {
+  return cdi !== undefined && 'problem' in cdi ? cdi.reason : undefined;
+}
