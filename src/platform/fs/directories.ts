@@ -1,5 +1,4 @@
 import { mkdirSync, realpathSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { ifPossible } from '../../kernel/if-possible.js';
 
 /** Mode of the directories that the broker makes for plugins, as the kubelet makes them. */
@@ -13,12 +12,4 @@ export function makeDirectory(path: string): void {
 /** A directory's real path, links followed; undefined when it does not exist. */
 export function realDirectory(path: string): string | undefined {
   return ifPossible(() => realpathSync(path));
-}
-
-/** Whether something is at a path, links followed. Never rejects. */
-export function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
