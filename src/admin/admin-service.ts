@@ -6,6 +6,7 @@ import type { ExplainView, LimitView, PluginView, ReloadView } from '../model/vi
 import type { AdminPort, ShownStatus } from './admin-port.js';
 import { answer, problem, type Answer } from './answer.js';
 import { explain } from './explain.js';
+import { WITH_NAMES, type LeaseWords } from './lease-words.js';
 import type { ShownResource } from './plugin-views.js';
 import { useSentences } from './use-sentences.js';
 import { isMeant, resolvePlugin, splitPluginKey, unknownName } from './plugin-names.js';
@@ -71,13 +72,15 @@ export class AdminService {
   /**
    * The timeline of a plugin, or of a socket when `subject` is an absolute path, with the cause and the remedy. A plugin that was
    * only ever refused has no entry, but events.
+   *
+   * @param words the words for leases; with the names of owners unless said
    */
-  async explain(subject: string, type: string): Promise<Answer<ExplainView>> {
+  async explain(subject: string, type: string, words: LeaseWords = WITH_NAMES): Promise<Answer<ExplainView>> {
     const entries = [...this.#port.entries()];
     if (subject.startsWith('/')) {
       const isThere = ({ socket, endpoint }: Pick<PluginView, 'socket' | 'endpoint'>): boolean =>
         socket === subject || endpoint === subject;
-      const events = await this.#port.eventsAt(subject);
+      const events = (await this.#port.eventsAt(subject)).map(words.event);
       const plugins = this.#port.plugins(new Set(entries.filter(isThere).map(pluginKey)));
       const view = explain(subject, plugins.filter(isThere), events);
       const unseen = `nothing was ever seen at ${subject}; \`plugin-broker doctor\` says which directories are watched`;
@@ -89,8 +92,8 @@ export class AdminService {
     const view = explain(
       key,
       this.#port.plugins(new Set([key])),
-      this.#port.eventsOf(key),
-      resolved.value.type === DEVICE_PLUGIN ? useSentences(resolved.value.name, this.#port.use) : [],
+      this.#port.eventsOf(key).map(words.event),
+      resolved.value.type === DEVICE_PLUGIN ? useSentences(resolved.value.name, this.#port.use, words.holder) : [],
     );
     return view === undefined ? problem('NOT_FOUND', `nothing is known about ${key}`) : answer(view);
   }

@@ -1,7 +1,7 @@
 // The holders of devices, for operators: owners of leases, and pods of a kubelet.
 import { ownerText, type Lease } from '../model/lease.js';
 import type { FrontView } from '../model/front.js';
-import { NO_FRONT, timeText } from '../model/views.js';
+import { NO_FRONT, timeText, type HolderView } from '../model/views.js';
 import type { ResourceUse } from './plugin-views.js';
 
 /** The sources of the answer. */
@@ -28,11 +28,11 @@ interface PodPart {
 export function resourceUse({ leases, consumers, kubelet }: DeviceHolders): ResourceUse {
   return {
     takenOf: (name) => {
-      const taken = new Map<string, { readonly lease: string; readonly owner: string }>();
+      const taken = new Map<string, HolderView>();
       for (const [device, { namespace, pod, container }] of kubelet?.owners.of(name) ?? [])
-        taken.set(device, { lease: '', owner: ownerText({ namespace, name: pod, part: container }) });
+        taken.set(device, { lease: '', owner: ownerText({ namespace, name: pod, part: container }), kind: 'pod' });
       for (const [device, { id, owner }] of leases.allocatedOf(name))
-        taken.set(device, { lease: id, owner: ownerText(owner) });
+        taken.set(device, { lease: id, owner: ownerText(owner), kind: owner.bind });
       return taken;
     },
     consumerOf: (name) => consumers.of(name),

@@ -6,6 +6,7 @@ import type { Instance } from '../model/instance.js';
 import {
   type DeviceView,
   type FrontShown,
+  type HolderView,
   type ListedResource,
   NO_FRONT,
   type PluginView,
@@ -94,7 +95,7 @@ function pluginView(instance: Instance, primary: boolean, resource: string, floo
 }
 
 /** The holders of a resource's devices, by device. */
-export type TakenDevices = ReadonlyMap<string, { readonly lease: string; readonly owner: string }>;
+export type TakenDevices = ReadonlyMap<string, HolderView>;
 
 /** The use of a resource's devices. */
 export interface ResourceUse {

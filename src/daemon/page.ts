@@ -9,6 +9,7 @@ import type { Log } from '../kernel/log.js';
 import type { Settings } from '../model/settings.js';
 import { PageApi } from '../page/api.js';
 import { Audience } from '../page/audience.js';
+import { OVER_HTTP } from '../page/over-http.js';
 import { Picture } from '../page/picture.js';
 import type { PageSource } from '../page/ports.js';
 import { leaseRow, placeOf } from '../page/rows.js';
@@ -54,7 +55,7 @@ function pageSource(daemon: Daemon, settings: Settings, clock: Clock): PageSourc
     recent: () => journal.recent(),
     lives: () => journal.lives(),
     events: (query, signal) => service.events(query, signal),
-    explain: (subject) => service.explain(subject, ''),
+    explain: (subject) => service.explain(subject, '', OVER_HTTP),
     why: explain,
   };
 }

@@ -31,9 +31,9 @@ export class Front implements RosterListener, ListListener {
     this.#speculation = ports.speculate === 'gated' ? 'on' : 'off';
   }
 
-  /** Begins: resources whose devices pods have come first, because those pods are admitted again at once. */
+  /** Begins. Which devices pods have is not known yet, so that the resources come in no order. */
   open(): void {
-    const { clock, speculateForMs, resources, owners } = this.#ports;
+    const { clock, speculateForMs, resources } = this.#ports;
     this.#isOpen = true;
     if (this.#speculation === 'on') {
       this.#alarm = clock.alarm(speculateForMs, () => {
@@ -41,8 +41,7 @@ export class Front implements RosterListener, ListListener {
         for (const resource of this.#resources.values()) resource.refresh();
       });
     }
-    const held = (name: string): number => owners.idsOf(name).length;
-    for (const name of resources.names().sort((a, b) => held(b) - held(a))) this.refresh(name);
+    for (const name of resources.names()) this.refresh(name);
   }
 
   /** The facts about a resource changed: its plugin, its list, or the owners of its devices. */
@@ -90,9 +89,15 @@ export class Front implements RosterListener, ListListener {
     this.refresh(resource);
   }
 
-  /** kubelet.sock is another one, or gone. */
+  /**
+   * kubelet.sock is another one, or gone. Resources with the most devices that pods have come first, because a new kubelet admits
+   * those pods again at once.
+   */
   kubeletChanged(): void {
-    for (const resource of this.#resources.values()) resource.kubeletChanged();
+    const held = [...this.#resources.values()].map((resource) => {
+      return { resource, count: this.#ports.owners.idsOf(resource.name).length };
+    });
+    for (const { resource } of held.sort((a, b) => b.count - a.count)) resource.kubeletChanged();
   }
 
   /** The kubelet has healthy devices of these resources, and of no others. */

@@ -1,6 +1,6 @@
 // The views of the admin commands: the JSON of `-o json` (docs/specification.md#commands). Programs depend on these names.
 import type { BrokerEvent } from './event.js';
-import type { LedgerState } from './lease.js';
+import type { LeaseBinding, LedgerState } from './lease.js';
 
 /** Epoch milliseconds as RFC 3339; empty for never. */
 export function timeText(wallMs: number): string {
@@ -72,6 +72,16 @@ export interface DeviceView {
   /** The lease that has it, and the lease's owner; empty where nobody has. */
   readonly lease: string;
   readonly owner: string;
+}
+
+/** The holder of a device. */
+export interface HolderView {
+  /** Its lease; empty where a pod of the kubelet has it. */
+  readonly lease: string;
+  /** Its name. */
+  readonly owner: string;
+  /** The binding of the lease, or `pod`. */
+  readonly kind: LeaseBinding | 'pod';
 }
 
 /** The knowledge about devices that were given out. */

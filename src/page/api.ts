@@ -86,7 +86,7 @@ export class PageApi {
     if (subject === '') return invalid('subject is missing: the name of a plugin, type/name, or the path of a socket');
     const found = await this.#ports.source.explain(subject);
     if (!found.ok) return found;
-    const events = found.value.events.slice(-MOST_EVENTS).map(overHttp);
+    const events = found.value.events.slice(-MOST_EVENTS);
     return { ok: true, value: { ...found.value, events } };
   }
 

@@ -1,6 +1,7 @@
-// The parts of an event that any client of a port may see: of leases ids, states and kinds of owners, and no names.
+// The words about leases for any client of a port: ids, states and kinds of owners, and no names.
 import type { BrokerEvent, EventType } from '../model/event.js';
 import { describeReason } from '../model/reasons.js';
+import type { HolderView } from '../model/views.js';
 
 const OF_LEASES: ReadonlySet<EventType> = new Set(['allocated', 'released', 'expired', 'impaired']);
 /** The other details of leases are in `events -o json` only. */
@@ -15,3 +16,9 @@ export function overHttp(event: BrokerEvent): BrokerEvent {
   const why = event.reason === '' ? '' : ` (${describeReason(event.reason).about})`;
   return { ...event, message: `lease ${String(lease)} bound to a ${String(kind)}: ${event.type}, ${of}${why}` };
 }
+
+/** The words of explanations over HTTP. */
+export const OVER_HTTP = {
+  holder: ({ lease, kind }: HolderView): string => (kind === 'pod' ? 'a pod' : `lease ${lease} bound to a ${kind}`),
+  event: overHttp,
+};

@@ -8,6 +8,7 @@ import type { PageHead, PageRows } from '../model/page-views.js';
 import type { ListedResource, LimitView, PluginView } from '../model/views.js';
 import { startsOf } from './history.js';
 import { needsOf, type NeedFacts } from './needs.js';
+import { overHttp } from './over-http.js';
 import { Past } from './past.js';
 import { Pieces } from './pieces.js';
 import type { PicturePorts } from './ports.js';
@@ -218,7 +219,7 @@ export class Picture {
       head,
       recent: source.recent(),
       now: clock.wall(),
-      why: (subject, plugins) => source.why(subject, plugins, source.timeline(subject)),
+      why: (subject, plugins) => source.why(subject, plugins, source.timeline(subject).map(overHttp)),
     });
     const { broker, checkpoint, policy, ledger, refused } = head;
     for (const [name, value] of Object.entries({ broker, checkpoint, policy, ledger, refused, needs })) {

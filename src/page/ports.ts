@@ -42,8 +42,9 @@ export interface PageSource {
   lives(): readonly BrokerEvent[];
   /** All events that are kept, from a number on; with `follow` also those to come, until the signal aborts. */
   events(query: { since: number; plugin: string; follow: boolean }, signal: AbortSignal): AsyncIterable<BrokerEvent>;
+  /** Without names of owners of devices, in the events too. */
   explain(subject: string): Promise<Asked<ExplainView>>;
-  /** The same for a plugin of which entries and timeline are at hand. */
+  /** The same for a plugin of which entries and timeline are at hand, with what that timeline names. */
   why(subject: string, plugins: readonly PluginView[], events: readonly BrokerEvent[]): ExplainView | undefined;
 }
 

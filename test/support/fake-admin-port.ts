@@ -4,6 +4,7 @@ import type { BrokerEvent, EventQuery } from '../../src/model/event.js';
 import { pluginKey, type PluginId } from '../../src/model/ids.js';
 import { nextTurn } from '../../src/platform/time/next-turn.js';
 import type {
+  HolderView,
   LimitView,
   PluginView,
   RefusedView,
@@ -105,7 +106,7 @@ export class FakeAdminPort implements AdminPort {
   phase: StatusView['broker']['phase'] = 'ready';
   eventList: BrokerEvent[] = [];
   /** Who has devices of whatever resource is asked about. */
-  taken = new Map<string, { readonly lease: string; readonly owner: string }>();
+  taken = new Map<string, HolderView>();
   readonly use = { ...UNUSED, takenOf: () => this.taken };
   /** What verbs answer: entries touched, or an error. */
   touched: number | Error = 1;

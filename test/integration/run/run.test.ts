@@ -275,4 +275,24 @@ describe('allocate, release and allocations', () => {
     allocator.leases = [];
     assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
   });
+
+  it('show leases again and again with --watch, one value a line with -o json, and end with 0 on Ctrl-C', async () => {
+    allocator.leases = [];
+    const watch = ['allocations', '--watch', '--interval', '0.1', '--root', root];
+    const table = start(watch);
+    const json = start([...watch, '-o', 'json']);
+    await eventually('there is none', () => table.stdout().includes('no leases') && json.stdout().startsWith('[]\n'));
+    allocator.leases = [given];
+    await eventually('there is one', () => table.stdout().includes(LEASE) && json.stdout().includes(LEASE));
+    for (const watching of [table, json]) {
+      watching.child.kill('SIGINT');
+      const { code, stderr } = await watching.ended;
+      assert.deepEqual([code, stderr], [0, '']);
+    }
+    const last = json.stdout().trimEnd().split('\n').at(-1) ?? '';
+    assert.deepEqual(
+      (JSON.parse(last) as { id: string }[]).map(({ id }) => id),
+      [LEASE],
+    );
+  });
 });

@@ -127,8 +127,9 @@ describe('AdminService', () => {
   it('names the owners of devices in explain', async () => {
     const { port, service } = broker();
     port.pluginList = [pluginView()];
-    port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service' });
-    port.taken.set('g1', { lease: '', owner: 'default/p/c' }).set('g2', { lease: '', owner: 'default/p/c' });
+    port.taken.set('g0', { lease: '01k', owner: 'systemd/train.service', kind: 'process' });
+    const pod = { lease: '', owner: 'default/p/c', kind: 'pod' } as const;
+    port.taken.set('g1', pod).set('g2', pod);
     const given = await service.explain('example.com/gpu', '');
     assert.match(
       given.ok ? given.value.why : '',
@@ -141,7 +142,8 @@ describe('AdminService', () => {
       const { port, service } = broker();
       port.pluginList = [pluginView({ state: 'held' })];
       port.resourceList = [];
-      port.taken.set('g0', { lease: 'l', owner: 'key/a' }).set('g1', { lease: '', owner: 'default/p/c' });
+      port.taken.set('g0', { lease: 'l', owner: 'key/a', kind: 'key' });
+      port.taken.set('g1', { lease: '', owner: 'default/p/c', kind: 'pod' });
       const given = await service[verb]('example.com/gpu', '');
       assert.match(
         given.ok ? 'ok' : given.problem.message,

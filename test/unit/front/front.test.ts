@@ -11,6 +11,10 @@ function world() {
   const open = new Set<string>();
   const services = new Map<string, FrontedService>();
   const hanging = new Set<string>();
+  /** Devices that pods have, by resource. */
+  const held = new Map<string, readonly string[]>();
+  const registered: string[] = [];
+  let incarnation = 'k1';
   const front = new Front({
     clock: new FakeClock(),
     random: { next: () => 1 },
@@ -24,11 +28,12 @@ function world() {
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('gone')))),
       isAlive: () => Promise.resolve(true),
     },
-    owners: NO_OWNERS,
+    owners: { ...NO_OWNERS, idsOf: (name) => held.get(name) ?? [] },
     wire: WIRE,
     kubelet: {
-      incarnation: () => 'k1',
+      incarnation: () => incarnation,
       register: (resource) => {
+        registered.push(resource);
         const ended = services.get(resource)?.watch({
           send: () => undefined,
           end: () => {
@@ -60,7 +65,11 @@ function world() {
     for (const name of ['a', 'b', 'c']) front.refresh(name);
     for (let nth = 0; nth < 20; nth++) await new Promise((resolve) => setImmediate(resolve));
   };
-  return { front, known, open, services, hanging, turn };
+  const restartKubelet = (): void => {
+    incarnation = 'k2';
+    front.kubeletChanged();
+  };
+  return { front, known, open, services, hanging, held, registered, restartKubelet, turn };
 }
 
 void describe('resources before the kubelet', () => {
@@ -91,6 +100,16 @@ void describe('resources before the kubelet', () => {
     await turn(() => known.delete('a'));
     await turn(() => undefined);
     assert.deepEqual([...open], ['a', 'b']);
+    await front.close(0);
+  });
+
+  void it('are registered with a new kubelet in the order of how many devices pods have', async () => {
+    const { front, known, held, registered, restartKubelet, turn } = world();
+    await turn(() => known.set('a', READY).set('b', READY));
+    assert.deepEqual(registered.splice(0), ['a', 'b']);
+    held.set('a', ['d']).set('b', ['d', 'e']);
+    await turn(restartKubelet);
+    assert.deepEqual(registered, ['b', 'a']);
     await front.close(0);
   });
 

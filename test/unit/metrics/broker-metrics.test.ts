@@ -35,6 +35,14 @@ describe('the metrics', () => {
       'restore_seconds',
       'registration_seconds',
       'connections',
+      'leases',
+      'allocations_total',
+      'allocate_seconds',
+      'allocate_waiting',
+      'pod_resources_total',
+      'front_resources',
+      'front_calls_total',
+      'front_gate_seconds',
     ].map((name) => `plugin_broker_${name}`);
     assert.deepEqual(
       promised.filter((name) => !METRIC_NAMES.includes(name)),
