@@ -33,7 +33,7 @@ const LINES = [
   {
     where: (file) => file !== SELF,
     pattern:
-      /\bcontract \d|\bstack notes\b|\binterop rule\b|\b(contract|stack|interop|consumption|interfaces|house-style|user-demand|kubelet-behaviour|real-kubelet-facts)\.md\b|kubelet-behaviour \d/,
+      /\bcontract \d|\bstack notes\b|\binterop rule\b|\b(contract|stack|interop|consumption|interfaces|house-style|user-demand|kubelet-behaviour|real-kubelet-facts)\.md\b|kubelet-behaviour \d/i,
     say: 'a page that is not in the repository: say the fact in place, or cite docs/specification.md#section',
   },
   {

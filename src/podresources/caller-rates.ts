@@ -25,7 +25,7 @@ export class CallerRates {
     const now = this.#now();
     const known = this.#buckets.get(key);
     const bucket = known ?? new Pace(BURST * INTERVAL_MS);
-    // The order of the map is that of the last calls, so that who has been silent longest is looked at first.
+    // The order of the map is that of the last calls, so that the caller that has been silent longest is looked at first.
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
     if (known === undefined) this.#forget(now);

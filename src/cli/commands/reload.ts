@@ -25,7 +25,7 @@ export function addReload(program: Command, terminal: Terminal): void {
       if (source === NO_FILE) terminal.write('the daemon was given no config file: the defaults stay in force\n');
       else if (changes.length === 0)
         terminal.write(
-          `${visible(source)} says what is in force already; what it changed is in plugin-broker events\n`,
+          `${visible(source)} says what is in force already; plugin-broker events has its last changes\n`,
         );
       else terminal.write(`the policy of ${visible(source)} is in force:\n${lines(changes)}`);
       if (needRestart.length > 0)
