@@ -21,10 +21,10 @@ import { eventually } from '../../support/eventually.js';
 import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** What a private folder of a broker would have as the name of a socket, by its form. */
+/** The name of a socket in a private folder of a broker, by its form. */
 const OWN_FORM = '.s0123456789ab';
 
-// Whoever may write a directory may give it any name: a private folder of another program of our user, by ours.
+// A user that may write a directory may give it any name: a private folder of another program of our user, by ours.
 void describe('a private folder of another program under the name of one of ours', () => {
   const brokers: BrokerProcess[] = [];
   const servers: Server[] = [];
