@@ -22,7 +22,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     tool: text.describe('Version of plugin-broker'),
     at: text.describe('When it began, RFC 3339'),
     command: z.array(text).describe('The command of the plugin as it was given, with its names in braces'),
-    profile: z.enum(['broker', 'kubelet']).describe('Whose behaviour the plugin is judged by'),
+    profile: z.enum(['broker', 'kubelet']).describe('The registry by whose behaviour the plugin is judged'),
     label: text.describe('The name of the run where several are compared, such as a version of the plugin'),
   }),
   line('begin', 'A scenario begins', {
