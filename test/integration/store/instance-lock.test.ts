@@ -295,7 +295,7 @@ describe('the lock of a state folder', () => {
     assert.equal(await throughGate(lock, () => Promise.resolve('third')), 'third');
   });
 
-  for (const manner of ['answers', 'lets whoever connects wait'] as const) {
+  for (const manner of ['answers', 'lets its clients wait'] as const) {
     it(
       `is taken through a gate on whose name a stranger sits who ${manner}`,
       { skip: process.getuid?.() === 0 ? false : 'only root can run a process of a stranger' },
