@@ -22,7 +22,10 @@ describe("a kubelet's directory in which the front serves", () => {
   it('may not be written by its group, whichever it is: with an ACL those bits are the most it gives anybody', () => {
     const plugins = directory(path.join(tempDir(), 'device-plugins'), 0o775);
     const gid = String(process.getegid?.());
-    assert.throws(() => needOnlyOurs(plugins), new RegExp(`device-plugins may be written by group ${gid}, or by those`));
+    assert.throws(
+      () => needOnlyOurs(plugins),
+      new RegExp(`device-plugins may be written by group ${gid}, or by those`),
+    );
   });
 
   it('may not be sticky and be written by all: a file that is made anew in it may be theirs', () => {
