@@ -33,7 +33,7 @@ const LINES = [
   {
     where: (file) => file !== SELF,
     pattern:
-      /\bcontract \d|\bstack notes\b|\binterop rule\b|\b(contract|stack|interop|consumption|interfaces|house-style|user-demand|kubelet-behaviour|real-kubelet-facts)\.md\b|kubelet-behaviour \d/,
+      /\bcontract \d|\bstack notes\b|\binterop rule\b|\b(contract|stack|interop|consumption|interfaces|house-style|user-demand|kubelet-behaviour|real-kubelet-facts)\.md\b|kubelet-behaviour \d/i,
     say: 'a page that is not in the repository: say the fact in place, or cite docs/specification.md#section',
   },
   {
@@ -192,6 +192,21 @@ function badPlaces(file) {
   });
 }
 
+/** Tests that documents cite below test/: `folder/file` or `folder`, alone or with titles, as: `folder/file`, "title". */
+function badTests(file) {
+  if (!/^docs\/[\w-]+\.md$/.test(file)) return [];
+  const cited = read(file).matchAll(
+    /`((?:unit|contract|integration|interop|scenarios|crash|fuzz|image|package)\/[\w/-]+)`(?:,? \(?((?:"[^"]+"(?:, )?)+))?/g,
+  );
+  return [...cited].flatMap(([, place, titles = '']) => {
+    const tests = all.filter((one) => one === `test/${place}.test.ts` || one.startsWith(`test/${place}/`));
+    if (tests.length === 0) return [`${file}: test/${place} does not exist`];
+    return [...titles.matchAll(/"([^"]+)"/g)]
+      .filter(([, title]) => !tests.some((one) => hasTest(read(one), title)))
+      .map(([, title]) => `${file}: test/${place} has no test "${title}"`);
+  });
+}
+
 function badModes() {
   const runnable = ['.ci/run'];
   return runnable
@@ -208,6 +223,7 @@ const problems = [
     ...badLinks(file),
     ...badCitations(file),
     ...badPlaces(file),
+    ...badTests(file),
   ]),
   ...badPins(),
   ...badModes(),

@@ -229,7 +229,7 @@ function versionOfProgram(): string {
 function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): void {
   let isDying = false;
   const die = (failure: unknown): void => {
-    if (isDying) return; // the same bug, or what comes of it
+    if (isDying) return; // the same bug, or a consequence of it
     isDying = true;
     const { message, stack } = asError(failure);
     const told = `the broker contradicted itself and ends, to be started again from its checkpoint: ${message}`;

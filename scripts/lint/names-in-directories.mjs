@@ -11,7 +11,7 @@ export const namesInDirectories = {
     docs: { description: 'forbid changing names outside platform/fs' },
     messages: {
       elsewhere:
-        '{{name}} by path can be led elsewhere by whoever writes a directory above: use PinnedDirectory or SocketPlace (src/platform/fs)',
+        '{{name}} by path can be led elsewhere by any user that writes a directory above: use PinnedDirectory or SocketPlace (src/platform/fs)',
     },
     schema: [],
   },

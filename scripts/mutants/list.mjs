@@ -9,7 +9,7 @@
 export const MUTANTS = [
   // Limits: the queue.
   {
-    title: 'who waits for the limit of all waits for one turn of each other process',
+    title: 'a call that waits for the limit of all waits for one turn of each other process',
     file: 'src/flood/fair-turns.ts',
     search: 'user, process];',
     replace: "user, ''];",
@@ -23,7 +23,7 @@ export const MUTANTS = [
     test: 'unit/flood/users',
   },
   {
-    title: 'whose turn has come is last then',
+    title: 'a user whose turn has come is last then',
     file: 'src/flood/fair-turns.ts',
     search: 'group.putLast(name);',
     replace: '',
@@ -238,14 +238,14 @@ export const MUTANTS = [
     test: 'unit/reconcile/restart',
   },
   {
-    title: 'who does not answer until the deadline is restored no more',
+    title: 'a plugin that does not answer until the deadline is restored no more',
     file: 'src/reconcile/restart.ts',
     search: "{ state: 'held', reason: 'not-answering', message }",
     replace: "{ state: 'restored', reason: 'from-checkpoint', message }",
     test: 'unit/reconcile/restart',
   },
   {
-    title: 'whom an earlier life sent away has its time in this one',
+    title: 'a plugin that an earlier life sent away has its time in this one',
     file: 'src/reconcile/restart.ts',
     search: 'instance.isAway || (await',
     replace: '(await',
@@ -295,14 +295,14 @@ export const MUTANTS = [
     test: 'integration/files/kept-sockets',
   },
   {
-    title: 'what 0.1 renamed is removed',
+    title: 'a socket that 0.1 renamed is removed',
     file: 'src/platform/fs/kept-sockets.ts',
     search: 'if (OLD_NAME.test(entry.name)) removeSocket(pinned, entry.name);',
     replace: '',
     test: 'integration/files/kept-sockets',
   },
   {
-    title: 'what was wanted twice is worked on at the earlier time',
+    title: 'a registration that was wanted twice is worked on at the earlier time',
     file: 'src/reconcile/reconciler.ts',
     search: '        this.#again(before, delayMs, failures);\n',
     replace: '',
@@ -373,7 +373,7 @@ export const MUTANTS = [
   },
   // The answers of plugins.
   {
-    title: 'what a plugin answers is not what our transport says',
+    title: 'an answer of a plugin is told from a failure of our transport',
     file: 'src/platform/grpc/plugin-client.ts',
     search: 'if (isPeers) return new CallFailed(status, details);',
     replace: '',
@@ -730,7 +730,7 @@ export const MUTANTS = [
     test: 'integration/verify/judgements',
   },
   {
-    title: 'verify passes what passed on a busy machine',
+    title: 'verify passes a scenario that passed on a busy machine',
     file: 'src/verify/judge.ts',
     search: "if (isPrompt || seen.verdict === 'passed') return seen;",
     replace: 'if (isPrompt) return seen;',

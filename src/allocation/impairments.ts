@@ -10,7 +10,7 @@ import type { Telling } from './telling.js';
 
 const LOST: Impairment = {
   reason: 'answer-lost',
-  message: 'what its plugins answered is lost, and they are asked again with its key',
+  message: 'the answers of its plugins are lost; the plugins are asked again with its key',
 };
 
 /** A look goes on for so long before everything else has a turn. */

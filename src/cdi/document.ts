@@ -59,7 +59,7 @@ export function hostPathsOf({ answer }: Lease): string[] {
  * @param found what is at each of `hostPathsOf`
  */
 export function cdiText(lease: Lease, kind: string, origin: Origin, found: ReadonlyMap<string, HostNode>): Written {
-  if (lease.answer.isLost === true) return no('what its plugins answered is lost');
+  if (lease.answer.isLost === true) return no('the answers of its plugins are lost');
   const env = envOf(lease);
   if (!env.ok) return env;
   const nodes = nodesOf(lease, found);

@@ -4,7 +4,7 @@
 export interface OpenFile {
   /** Writes all of `bytes`, or rejects; a part may be on the file then. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Resolves when what was written survives a power cut (fdatasync). The name of the file may still be lost. */
+  /** Resolves when the written bytes survive a power cut (fdatasync). The name of the file may still be lost. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }

@@ -98,7 +98,7 @@ export async function inspectCheckpoint(files: FilePort, file: string): Promise<
   const document = salvage(bytes);
   const found = document === undefined ? NOTHING : await contentsOf(files, file, document);
   const problems = [`it cannot be used: ${decoded.problem}`, ...found.problems];
-  const notes = document === undefined ? [] : ['what is shown was read from a damaged file', ...found.notes];
+  const notes = document === undefined ? [] : ['this was read from a damaged file', ...found.notes];
   return { ...found, ...seen, condition: 'damaged', problems, notes };
 }
 

@@ -58,8 +58,8 @@ function ruleWarnings(
   if (Object.keys(rule).every((key) => key === 'match' || key === 'name')) {
     warnings.push({
       path: ['rules', index],
-      message: 'it says nothing but whom it is for',
-      remedy: 'say what differs, or remove it',
+      message: 'it names plugins and sets nothing for them',
+      remedy: 'add a setting that differs, or remove it',
     });
   }
   if (rule.allocate !== undefined && types.length > 0 && !types.includes(DEVICE_PLUGIN)) {

@@ -147,7 +147,7 @@ export class CsiInstance {
     this.#alarm?.cancel();
     this.#held = {
       reason: 'service-lost',
-      message: `the service socket of CSI driver ${this.driver} does not answer (${details}); what is published stays`,
+      message: `the service socket of CSI driver ${this.driver} does not answer (${details}); the published facts stay`,
     };
     this.report();
   }
@@ -173,7 +173,7 @@ export class CsiInstance {
 
   #refused(failure: unknown): void {
     const reason = failure instanceof Refused ? failure.refusal.code : 'service-lost';
-    this.#held = { reason, message: `${asError(failure).message}; what is published stays` };
+    this.#held = { reason, message: `${asError(failure).message}; the published facts stay` };
     this.report();
     this.#failures += 1;
     const waitMs = backoffMs(this.#failures, ASK_AGAIN, this.#ports.random.next());

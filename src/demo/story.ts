@@ -139,7 +139,7 @@ async function seen<T>(clock: Clock, what: string, look: () => Promise<T | undef
       const found = await look();
       if (found !== undefined) return found;
     } catch (failure) {
-      last = failure; // the broker may be starting; what it said last is told with the failure
+      last = failure; // the broker may be starting; the error below carries its last answer
     }
     await sleep(clock, LOOK_MS);
   }

@@ -110,7 +110,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     }
     const caller = peers.peerOf(socket);
     if (!reserve.hasRoom(socket) && !budget.makeRoom(caller)) {
-      count('refused'); // told once by whoever looks after descriptors: it says nothing about this peer
+      count('refused'); // DescriptorReserve tells it once: it says nothing about this peer
       socket.destroy();
       return undefined;
     }

@@ -8,7 +8,7 @@ import type { Limiter, WaitingTurn } from './limiter.js';
 /** How much later than the longest wait a turn may come: timers on a busy machine are late. */
 const LATE_MS = 250;
 
-/** Whose turn a call takes: calls of one process come one after the other. */
+/** The taker of a turn: calls of one process come one after the other. */
 export interface TurnTaker {
   /** Neither root nor the broker's own user. */
   readonly isStranger: boolean;

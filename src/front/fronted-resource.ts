@@ -185,7 +185,7 @@ export class FrontedResource implements FrontedService {
       this.#next = undefined;
       this.#told = UNTOLD;
     } else if (told.bytes.length > LARGEST_LIST_BYTES) {
-      this.#tooLarge = `its list has ${String(told.bytes.length)} bytes and the kubelet takes ${String(LARGEST_LIST_BYTES)}; what it was told before stays`;
+      this.#tooLarge = `its list has ${String(told.bytes.length)} bytes and the kubelet takes ${String(LARGEST_LIST_BYTES)}; the list before it stays`;
       if (this.#told === UNTOLD) this.#registrar.isWanted = false;
     } else {
       this.#tooLarge = undefined;

@@ -106,7 +106,7 @@ export interface InstanceHandle {
 
 /** Endpoints of known instances. Endpoints (reconcile/endpoints) has them. */
 export interface EndpointSource {
-  /** The endpoint of exactly that incarnation, held once for whoever asks; undefined when it is gone or kept out. */
+  /** The endpoint of exactly that incarnation, held once for the caller; undefined when it is gone or kept out. */
   forAsking(instanceId: string): PinnedSocket | undefined;
 }
 

@@ -115,7 +115,7 @@ const CHECKPOINT: Readonly<Partial<Record<string, readonly [remedy: string, comm
     'ls -l STATE',
   ],
   recovered: [
-    'An older generation was used. What registered since then comes back when its plugin registers.',
+    'An older generation was used. A registration made since then comes back when its plugin registers.',
     'plugin-broker checkpoint show',
   ],
 };

@@ -13,11 +13,11 @@ export class AttachedPlugin implements Subject {
   readonly problem = undefined;
   readonly isBetweenLives = false;
   readonly written = 0;
-  readonly #doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
+  readonly #directories: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 
-  /** @param doors the directories of its sockets */
-  constructor(doors: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>) {
-    this.#doors = doors;
+  /** @param directories those of its sockets */
+  constructor(directories: Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>) {
+    this.#directories = directories;
   }
 
   start(): void {
@@ -57,6 +57,6 @@ export class AttachedPlugin implements Subject {
 
   #isOfItsOwner(registered: Registered): boolean {
     const uid = procUid(registered.pid);
-    return uid !== undefined && uid === ownerOfSocket(this.#doors, registered);
+    return uid !== undefined && uid === ownerOfSocket(this.#directories, registered);
   }
 }

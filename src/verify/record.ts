@@ -22,8 +22,8 @@ export const recordLine = z.discriminatedUnion('kind', [
     tool: text.describe('Version of plugin-broker'),
     at: text.describe('When it began, RFC 3339'),
     command: z.array(text).describe('The command of the plugin as it was given, with its names in braces'),
-    profile: z.enum(['broker', 'kubelet']).describe('Whose behaviour the plugin is judged by'),
-    label: text.describe('What the run is called where several are compared, such as a version of the plugin'),
+    profile: z.enum(['broker', 'kubelet']).describe('The registry by whose behaviour the plugin is judged'),
+    label: text.describe('The name of the run where several are compared, such as a version of the plugin'),
   }),
   line('begin', 'A scenario begins', {
     s: scenario,
@@ -47,7 +47,7 @@ export const recordLine = z.discriminatedUnion('kind', [
     resource: text,
     fate: z.enum(['passed', 'refused', 'held', 'denied']),
   }),
-  line('devices', 'What the broker would tell a node about one plugin, each time that changes', {
+  line('devices', 'The devices of one plugin as the broker would tell them to a node, each time they change', {
     s: scenario,
     t: ms,
     resource: text,
@@ -61,13 +61,13 @@ export const recordLine = z.discriminatedUnion('kind', [
     t: ms,
     event: z.object({ type: text, reason: text, plugin: text, socket: text, message: text }),
   }),
-  line('note', 'What verify did, or what became of a process of the plugin', {
+  line('note', 'An act of verify, or the fate of a process of the plugin', {
     s: scenario,
     t: ms,
     who: z.enum(['verify', 'plugin', 'broker']),
     what: text,
   }),
-  line('log', 'What a process wrote; the middle of much is left out, and said', {
+  line('log', 'The output of a process; of long output the middle is left out, and a line says so', {
     s: scenario,
     t: ms,
     from: z.enum(['plugin', 'second', 'broker']),

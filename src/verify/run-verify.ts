@@ -1,4 +1,4 @@
-// `verify`: a plugin, a broker of its own, and what happens to them.
+// `verify`: a plugin, a broker of its own, and the scenarios that both go through.
 import { findUnknown } from './braces.js';
 import { runCampaign, type Campaign, type Progress } from './campaign.js';
 import { BindProblem, tryBind } from './bind.js';

@@ -11,22 +11,22 @@ import { pluginSockets, type SocketPaths } from '../platform/fs/socket-paths.js'
 import { ownUid } from '../platform/process/own-uid.js';
 import type { Directories } from './directories.js';
 
-/** Where plugins have their sockets. */
-type Doors = Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
+/** The directories in which plugins have their sockets. */
+type SocketDirectories = Pick<Directories, 'devicePlugins' | 'registry' | 'plugins'>;
 /** Of the kubelet's directory. */
 type Kubelets = 'devicePlugins' | 'kubeletSocket';
 
 /**
- * Removes the sockets that plugins registered, anywhere below the doors. A newer file of the same name, and a socket
+ * Removes the sockets that plugins registered, anywhere below these directories. A newer file of the same name, and a socket
  * that a link leads to, stay.
  *
  * @returns the names that were removed
  */
 export function unlinkSockets(
-  doors: Doors,
+  directories: SocketDirectories,
   registered: readonly Pick<PluginPicture, 'socket' | 'incarnation'>[],
 ): string[] {
-  const ways = waysTo(doors);
+  const ways = waysTo(directories);
   return registered.flatMap(({ socket, incarnation }) => {
     const isRemoved = inItsDirectory(ways, socket, (pinned, name) => {
       const now = pinned.incarnation(name);
@@ -38,10 +38,10 @@ export function unlinkSockets(
 
 /** The uid that owns the socket that a plugin registered; undefined when another file has its name by now. */
 export function ownerOfSocket(
-  doors: Doors,
+  directories: SocketDirectories,
   { socket, incarnation }: Pick<PluginPicture, 'socket' | 'incarnation'>,
 ): number | undefined {
-  return inItsDirectory(waysTo(doors), socket, (pinned, name) => {
+  return inItsDirectory(waysTo(directories), socket, (pinned, name) => {
     const status = pinned.status(name);
     return status?.isSocket() === true && isThat(incarnation, status) ? Number(status.uid) : undefined;
   });
@@ -53,16 +53,16 @@ export function ownerOfSocket(
  * @returns the pin, to be released; or why there is none, also when another file has its name by now
  */
 export function pinRegistered(
-  doors: Doors,
+  directories: SocketDirectories,
   { socket, incarnation }: Pick<PluginPicture, 'socket' | 'incarnation'>,
 ): PinnedSocket | PinProblem {
-  const pin = waysTo(doors).pin(socket);
+  const pin = waysTo(directories).pin(socket);
   if ('problem' in pin || isThat(incarnation, pin.incarnation)) return pin;
   pin.release();
   return { problem: 'missing', detail: 'another socket has its name' };
 }
 
-function waysTo({ devicePlugins, registry, plugins }: Doors): SocketPaths {
+function waysTo({ devicePlugins, registry, plugins }: SocketDirectories): SocketPaths {
   return pluginSockets({ devicePlugins, pluginsRegistry: registry, plugins }, ownUid());
 }
 

@@ -1,6 +1,6 @@
-// Devices that are given: one at a time and 100 at once, with 100 and 1,000 leases present; who has what to an exporter;
-// what 1,000 leases cost a start and in memory. Beside it a bare grpc-js server that asks the same plugin and makes one
-// file durable, a bare Allocate of that plugin, and a bare server with the same bytes.
+// Devices that are given: one at a time and 100 at once, with 100 and 1,000 leases present; an exporter's List of the
+// owners; the cost of 1,000 leases for a start and in memory. Beside it a bare grpc-js server that asks the same plugin and
+// makes one file durable, a bare Allocate of that plugin, and a bare server with the same bytes.
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -169,7 +169,7 @@ async function atOnce(bed: Bed): Promise<void> {
   });
 }
 
-/** Who has what, in turns with a bare server that answers the same bytes. */
+/** List of the owners, in turns with a bare server that answers the same bytes. */
 async function listed(bed: Bed, present: number): Promise<void> {
   const { path: method } = podResourcesListerService.List;
   const real = new BareClient(path.join(bed.broker.root, 'pod-resources', 'kubelet.sock'));
@@ -200,7 +200,7 @@ async function listed(bed: Bed, present: number): Promise<void> {
   });
 }
 
-/** What leases add to a start and to memory: the same broker with and without them, restarted in turns. */
+/** The cost of leases for a start and in memory: the same broker with and without them, restarted in turns. */
 async function addedBy(bed: Bed, present: number): Promise<void> {
   const without = await bedWith(0);
   const started = async ({ broker }: Bed): Promise<{ startMs: number; memory: number }> => {

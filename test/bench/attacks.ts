@@ -1,4 +1,4 @@
-// What a bystander notices of HTTP/2 attacks, and what they leave behind: one of each kind that the border ends, repeated
+// The effect of HTTP/2 attacks on a bystander, and the memory that they leave: one of each kind that the border ends, repeated
 // by a process of its own that connects again as soon as it is cut off. The limits on connections are the usual ones; the
 // deadlines of the border are a second, so that the slow attacks are cut off within the few seconds that each is given.
 import { chownSync, mkdirSync } from 'node:fs';
@@ -47,7 +47,7 @@ const NAMES = [
   'another protocol',
 ] as const;
 
-/** What is measured alone: rows whose name has this in it (`PB_BENCH_ONLY='dead sockets' npm run bench -- attacks`). */
+/** Only these rows are measured: those whose name has this in it (`PB_BENCH_ONLY='dead sockets' npm run bench -- attacks`). */
 const ONLY = process.env['PB_BENCH_ONLY'] ?? '';
 const isWanted = (name: string): boolean => name.includes(ONLY);
 
@@ -57,7 +57,7 @@ const OTHER_UID = 4001;
 
 const crowd = startCrowd();
 
-/** What one attack came to. */
+/** The outcome of one attack. */
 interface Attacked {
   readonly name: string;
   readonly each: readonly number[];
@@ -133,7 +133,7 @@ function sayAttack(name: string, attacks: readonly Attacked[], unloaded: readonl
   row('descriptors it left behind', 'descriptors', ({ descriptors }) => descriptors, 0);
 }
 
-/** What a bystander notices of a hostile process or directory, and the memory that is left when it is gone. */
+/** The effect of a hostile process or directory on a bystander, and the memory that is left when it is gone. */
 async function beside(bed: BrokerBed, name: string, begin: () => Promise<() => Promise<unknown>>): Promise<void> {
   const each: (readonly number[])[] = [];
   const unloaded: (readonly number[])[] = [];

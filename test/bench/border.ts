@@ -1,4 +1,4 @@
-// What the border costs: calls a second, latency and CPU of a real grpc-js client and server, with and without it, in
+// The cost of the border: calls a second, latency and CPU of a real grpc-js client and server, with and without it, in
 // turns within one run. The client is a process of its own, so that the CPU time measured is the server's.
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ interface Round {
   readonly inTurnCpu: number;
 }
 
-/** Budgets out of the way: what is measured is the counting. */
+/** Budgets out of the way: only the counting is measured. */
 const guard: Partial<GuardSettings> = { frames: 1e9, pings: 1e9, windowUpdates: 1e9 };
 
 async function runJob({ path, calls, inFlight, authority }: Job): Promise<Result> {

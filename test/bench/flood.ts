@@ -1,4 +1,4 @@
-// What floods cost: each under the policy and, beside it, with `mode: observe`; and what a bystander notices, against its
+// The cost of floods: each under the policy and, beside it, with `mode: observe`; and the effect on a bystander, against its
 // own unloaded time in the same run and against its time while a process uses up a core and touches nobody.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AdminPoll } from '../support/bench/admin-poll.js';
@@ -27,7 +27,7 @@ type Flood = (typeof FLOODS)[number];
 
 /** How long the broker is alone with the flood before a bystander comes; milliseconds. */
 const ALONE = { lists: 10_000, registers: 10_000, connections: 3000 } as const;
-/** The bystanders are there and silent for so long: what the broker takes for them is not the flood's. */
+/** The bystanders are there and silent for so long: the broker's time for them is not the flood's. */
 const CALM = 5000;
 /** A plugin notes that a list has left soon after it has; lists of one length are further apart. Milliseconds. */
 const NOTICED_WITHIN = 1000;
@@ -42,7 +42,7 @@ const WARM_UP = 2500;
 /** The pace of `flood.updates`. */
 const UPDATE_INTERVAL = 250;
 
-/** What one pass measured, by figure. */
+/** The measurements of one pass, by figure. */
 type Figures = Map<string, number>;
 
 const crowd = startCrowd();
@@ -72,7 +72,7 @@ function oldest(looks: readonly { at: number; devices: number }[], leftAt: reado
   return Math.max(0, ...ages);
 }
 
-/** What the broker takes from a moment on, in per cent of a core. */
+/** The CPU time of the broker from a moment on, in per cent of a core. */
 function cpuFrom(pid: number): () => number {
   const [cpu, at] = [cpuMs(pid), now()];
   return () => (100 * (cpuMs(pid) - cpu)) / (now() - at);
@@ -148,7 +148,7 @@ async function drain({ poll, target }: BrokerBed, figures: Figures): Promise<voi
   await flooder.end();
 }
 
-/** What a bystander notices of a process that uses up a core and touches nobody. */
+/** The effect on a bystander of a process that uses up a core and touches nobody. */
 async function besideBurner({ target }: BrokerBed, figures: Figures): Promise<void> {
   await bystander(target, WARM_UP);
   const burner = startFlooder();

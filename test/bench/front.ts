@@ -58,13 +58,13 @@ async function calls(): Promise<void> {
   const world = new FrontWorld();
   await world.kubelet.start();
   await world.broker.start();
-  // A process of its own, as a plugin is: what is compared is one step more, not one process more.
+  // A process of its own, as a plugin is: the comparison is about one step more, not one process more.
   const gpu = await FloorProcess.listening('register', `${world.broker.devicePlugins},1`);
   await world.listed(2, 'example.com/r0');
   const fronted = caller(path.join(world.kubelet.devicePlugins, 'plugin-broker', namesOf('example.com/r0').socket));
   const behind = path.join(world.broker.devicePlugins, 'bare', '0.sock');
   const direct = caller(behind);
-  // What two calls in place of one cost whoever makes them: below this no front that speaks through this library comes.
+  // The cost of two calls in place of one: below this no front that speaks through this library comes.
   const passing = path.join(tempDir(), 'proxy.sock');
   const proxy = await FloorProcess.listening('proxy', `${passing},${behind}`);
   const passed = caller(passing);
@@ -129,7 +129,7 @@ async function restarts(kubelet: KubeletProcess): Promise<number[]> {
   return took;
 }
 
-/** What the broker does where the kubelet is told by these doors. */
+/** The figures of the broker where the kubelet is told by these doors. */
 async function fronted(doors: 'both' | 'register'): Promise<number[]> {
   const world = new FrontWorld({ front: { doors } });
   await world.kubelet.start();

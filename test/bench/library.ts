@@ -1,4 +1,4 @@
-// What a program waits for that starts a broker, beside the bare daemon on an empty root.
+// The wait of a program that starts a broker, beside the bare daemon on an empty root.
 import path from 'node:path';
 import { startBroker } from '../../src/library/start-broker.js';
 import { accepts } from '../support/bench/admin-poll.js';

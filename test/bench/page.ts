@@ -1,4 +1,4 @@
-// The status page: what it costs the daemon while somebody looks and while nobody does, how soon a browser can be used with
+// The status page: its cost for the daemon while somebody looks and while nobody does, how soon a browser can be used with
 // 1,024 plugins, and how long a whole picture keeps another plugin's Register waiting.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,12 +22,12 @@ const MANY = 1024;
 const READERS = 8;
 /** How long a load is measured. */
 const SPELL_MS = 8000;
-/** Register calls in each measurement of their time; sides take turns, because what else a machine does comes in bursts. */
+/** Register calls in each measurement of their time; sides take turns, because other work of a machine comes in bursts. */
 const CALLS = 75;
 const TURNS = 8;
 /** Register calls that are made at the same moment as a picture is. */
 const MEETINGS = 15;
-/** A picture is made anew for whoever asks after this. */
+/** A picture is made anew for a request after this. */
 const FRESH_MS = 1000;
 const SHOWN_MS = 1500;
 const DELAY_MS = 5;
@@ -131,7 +131,7 @@ say({
 await come(many);
 await eventually('all are there', async () => (await broker.plugins()).length >= MANY);
 
-/** A process that gives a text in gzip, packed once, to whoever asks. */
+/** A process that gives a text in gzip, packed once, to every request. */
 async function bareServer(text: string): Promise<{ readonly url: string; end(): void }> {
   const file = path.join(tempDir(), 'text.gz');
   writeFileSync(file, gzipSync(text));
@@ -172,7 +172,7 @@ async function besideReader(caller: RegisterCaller, address: string): Promise<nu
 /** Milliseconds of a Register call that is made while another process asks an address once. */
 async function meeting(caller: RegisterCaller, address: string): Promise<number> {
   const looked = crowd.ask('look', { url: address, everyMs: FRESH_MS });
-  // What the picture is made of has begun when the call comes.
+  // The making of the picture has begun when the call comes.
   await pause(3);
   const took = await registered(caller);
   await looked;
@@ -185,7 +185,7 @@ async function meeting(caller: RegisterCaller, address: string): Promise<number>
 const p99 = (times: readonly number[]): number => quantile([...times], 0.99);
 const caller = new RegisterCaller(broker.kubeletSocket, 'example.com/one', 'one.sock');
 await caller.call();
-// The same bytes from a process that has nothing else to do: what reading them costs the machine is no delay of the broker's.
+// The same bytes from a process that has nothing else to do: the cost of reading them is no delay of the broker's.
 const pictures = `${url}api/v1/status`;
 const same = await bareServer(await (await fetch(pictures)).text());
 const [beside99, calm99, bare99, busy99] = [[], [], [], []] as [number[], number[], number[], number[]];

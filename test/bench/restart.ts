@@ -10,7 +10,7 @@ const RUNS = 5;
 const PLUGINS = 100;
 const DEVICES = 2;
 
-/** What a poller saw while something happened. */
+/** The sightings of a poller while something happened. */
 interface Watched {
   /** The longest time between two answers, in milliseconds. */
   readonly gap: number;

@@ -50,12 +50,12 @@ async function checkpointed(count: number): Promise<{ broker: BrokerProcess; plu
   return { broker, plugins };
 }
 
-/** What the plugins of a start do: nothing, restart when kubelet.sock is re-created, or that while no checkpoint knows them. */
-type Plugins = 'still' | 'cued' | 'unknown';
+/** The plugins of a start do nothing, restart when kubelet.sock is re-created, or that while no checkpoint knows them. */
+type Plugins = 'still' | 'restarting' | 'unknown';
 
 /** Starts it once, watches, and kills it. */
 async function startOnce(broker: BrokerProcess, count: number, plugins: Plugins): Promise<Start> {
-  const [isCold, isCued] = [plugins === 'unknown', plugins === 'cued'];
+  const [isCold, isRestarting] = [plugins === 'unknown', plugins === 'restarting'];
   const giveUp = new AbortController();
   const brokerSocket = path.join(broker.root, 'broker.sock');
   const began = now();
@@ -89,10 +89,10 @@ async function startOnce(broker: BrokerProcess, count: number, plugins: Plugins)
   })();
   const first = await answered;
   const confirmed = isCold ? undefined : await restored;
-  if (isCued) await eventually('all are ready', () => !Number.isNaN(seenSoFar.ready));
+  if (isRestarting) await eventually('all are ready', () => !Number.isNaN(seenSoFar.ready));
   const cpu = cpuMs(child.pid ?? 0);
   await pause(isCold ? 0 : 300);
-  if (isCued) await crowd.ask('restarted');
+  if (isRestarting) await crowd.ask('restarted');
   seenSoFar.isOver = true;
   await watching;
   poll.close();
@@ -104,7 +104,7 @@ async function startOnce(broker: BrokerProcess, count: number, plugins: Plugins)
     answered: first,
     served: Math.max(first, served),
     // The broker does not wait for those that restart themselves: the last of them is seen from outside.
-    confirmed: isCued ? Math.max(ready, confirmed ?? NaN) : confirmed,
+    confirmed: isRestarting ? Math.max(ready, confirmed ?? NaN) : confirmed,
     least,
     cpu,
   };
@@ -196,18 +196,18 @@ async function main(): Promise<void> {
   say({ figure: 'no plugins: start → first answered call', unit: 'ms', broker: answered, beside: floor() });
   sayStarts('100 that never act', still, 100, floor(), spread(floors));
 
-  await crowd.ask('restartOnCue', { kubeletSocket: hundred.broker.kubeletSocket, crowd: hundred.plugins });
-  const cued = await repeated(10, () => startOnce(hundred.broker, 100, 'cued'));
+  await crowd.ask('restartWithKubeletSocket', { kubeletSocket: hundred.broker.kubeletSocket, crowd: hundred.plugins });
+  const restarting = await repeated(10, () => startOnce(hundred.broker, 100, 'restarting'));
   const without = await repeated(4, () => {
     rmSync(path.join(hundred.broker.root, 'state'), { recursive: true });
     return startOnce(hundred.broker, 100, 'unknown');
   });
   await crowd.ask('restarted');
-  await crowd.ask('ignoreCues');
+  await crowd.ask('ignoreKubeletSocket');
   const cold: Beside = [
     { what: 'without a checkpoint: start → all served again', value: spread(without.map((start) => start.served)) },
   ];
-  sayStarts('100 that restart when kubelet.sock is re-created', cued, 100, [...floor(), ...cold], spread(floors));
+  sayStarts('100 that restart when kubelet.sock is re-created', restarting, 100, [...floor(), ...cold], spread(floors));
   await crowd.ask('stop', hundred.plugins);
 
   const many = await checkpointed(500);

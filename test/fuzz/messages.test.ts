@@ -188,7 +188,7 @@ void describe(`a broker that gets damaged messages (first seed ${FIRST_SEED})`, 
       const plugin = await RawPlugin.start(path.join(broker.registry, `info-${seed}.sock`), {
         GetInfo: damaged(random, PluginInfo.encode(info)),
       });
-      // Who gets in keeps its connection; who does not is left alone, at once or after it was told.
+      // A plugin that gets in keeps its connection; another one is left alone, at once or after it was told.
       const isDone = (): boolean => plugin.answered.has('NotifyRegistrationStatus') || plugin.connections === 0;
       await eventually('it was asked', () => plugin.answered.has('GetInfo') && isDone()).catch(async (e: unknown) => {
         console.error(

@@ -13,7 +13,7 @@ const IMAGE = 'plugin-broker:test';
 const STATE = '/var/lib/plugin-broker';
 const RESOURCE = 'example.com/outside';
 
-/** What an image says about how it is run. */
+/** The words of an image on how it is run. */
 interface ImageConfig {
   readonly User?: string;
   readonly Entrypoint: readonly string[];

@@ -10,7 +10,7 @@ import { missing } from './support/tools.js';
 
 const GPU = 'example.com/gpu';
 
-/** What of a container's configuration devices change. */
+/** The part of a container's configuration that devices change. */
 interface Container {
   readonly process: { readonly env: readonly string[] };
   readonly mounts: readonly {

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 const RESTARTS = 10;
 const DEVICES = 3;
 
-/** What a restart of the registry is, and whether plugins notice that only kubelet.sock is new. */
+/** Kinds of a restart of the registry; `isWhole`: plugins see more of it than a new kubelet.sock. */
 const KINDS: readonly [what: string, restart: (broker: BrokerProcess) => Promise<void>, isWhole: boolean][] = [
   ['kill -9', (broker) => again(broker, 'SIGKILL'), true],
   ['SIGTERM', (broker) => again(broker, 'SIGTERM'), true],
@@ -83,7 +83,7 @@ describe('the plugins that the shipped rules name', () => {
         const before = plugins.map(({ registered }) => registered);
         await restart(broker);
         for (const [index, plugin] of plugins.entries()) {
-          const notices = isWhole || plugin.manner.cue === 'kubelet-socket';
+          const notices = isWhole || plugin.manner.restartsOn === 'kubelet-socket';
           if (!notices) continue;
           await eventually(
             `${plugin.manner.who} registered after restart ${String(nth)}`,

@@ -1,4 +1,4 @@
-// What every gRPC tool expects of broker.sock, asked by clients that others made.
+// The services that every gRPC tool expects of broker.sock, asked by clients that others made.
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';

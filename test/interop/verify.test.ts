@@ -10,7 +10,7 @@ interface Report {
   readonly scenarios: readonly { readonly name: string; readonly verdict: string; readonly evidence: string }[];
 }
 
-/** What `verify` says of a plugin: its exit code, and the names of the scenarios by verdict. */
+/** The outcome of `verify`: its exit code, and the names of the scenarios by verdict. */
 interface Verdicts {
   readonly code: number | null;
   readonly failed: readonly string[];

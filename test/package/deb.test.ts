@@ -18,7 +18,7 @@ const ENTER = [
   'exec chroot "$tree" "$@"',
 ].join(' && ');
 
-/** Debian 12 has an older Node.js than this package depends on: a newer one, as whoever has it would package it. */
+/** Debian 12 has an older Node.js than this package depends on: a newer one, as an operator would package it. */
 const NODE_LINE = '24';
 
 const skip =

@@ -1,4 +1,4 @@
-// The status page in a real browser: each of its states, what it says to those who cannot see it, and what it asks for.
+// The status page in a real browser: each of its states, its words for those who cannot see it, and its requests.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { BrowserContextOptions } from 'playwright-core';
@@ -255,7 +255,7 @@ void describe('the status page', { skip: opened.reason, concurrency: false }, ()
     await until(open, "document.querySelectorAll('#plugins svg .start').length === 2");
     const bar = await ask<string>(open, "document.querySelector('#plugins svg').getAttribute('aria-label')");
     assert.match(bar, /2 starts of the broker/);
-    // What a browser itself says of a server that is away is all there is.
+    // The console has only the words of the browser about a server that is away.
     assert.deepEqual(
       open.console.filter(
         (line) => !/ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE)/.test(line),

@@ -21,7 +21,7 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
   let plugin: FakePlugin;
   let client: AllocClient;
   let socket = '';
-  /** What Allocate waits for. */
+  /** Allocate waits for it. */
   let held: Promise<void> | undefined;
 
   before(async () => {
@@ -88,7 +88,7 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
     await eventually('run hears of it', async () => {
       plugin.setDevices(IDS.map((id) => ({ id, health: id === sick ? 'Unhealthy' : 'Healthy' })));
       await eventually('it is impaired', async () => (await states()).join() === 'impaired');
-      // News of one lease are a second apart, and the newest counts; who attached after them is told of the next ones.
+      // News of one lease are a second apart, and the newest counts; a later follower is told of the next ones.
       await eventually('it is told', hears, { withinMs: 3_000 }).catch(() => undefined);
       plugin.setDevices(healthy(...IDS));
       await eventually('it is whole', async () => (await states()).join() === 'active');

@@ -47,7 +47,7 @@ describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
       await world.listed(2);
       const losses = world.kubelet.of('disconnected', RESOURCE).length;
       await world.pod('p');
-      // Longer than the kubelet looks into its registry: what is there must not cut off what was registered.
+      // Longer than the kubelet looks into its registry: sockets there must not cut off registered plugins.
       await world.kubelet.saw('node', undefined, 1);
       await new Promise((resolve) => setTimeout(resolve, 1_300));
       assert.equal(world.kubelet.of('disconnected', RESOURCE).length, losses);

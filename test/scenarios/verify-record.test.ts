@@ -1,4 +1,4 @@
-// What a run writes besides its verdicts, as CI systems use it.
+// The files that a run writes besides its verdicts, as CI systems use them.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -19,7 +19,7 @@ export interface FakeResource {
   stranger?: number;
 }
 
-/** What outlives the broker: the disk, and the processes of the machine. */
+/** The things that outlive the broker: the disk, and the processes of the machine. */
 export class FakeMachine {
   readonly disk = new Map<string, LeaseRecord>();
   readonly processes = new Map<number, string>();
@@ -37,7 +37,7 @@ export class FakeMachine {
   }
 }
 
-/** What a test has otherwise; `prepare` alone of offers. */
+/** The ports that a test sets itself; `prepare` alone of offers. */
 export type MorePorts = Partial<AllocationPorts> & Partial<Pick<AllocationPorts['offers'], 'prepare'>>;
 
 /** An allocator on a machine; a second one on the same machine is a restart. */

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { selfSigned, type SelfSigned } from './self-signed.js';
 
-/** What a request is answered with instead of being served. */
+/** The answer to a request that is not served. */
 export type Fault =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly message?: string }
   /** Never answered. */

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/platform/time/system-clock.js';
 import { distFile } from './dist.js';
 import { eventually } from './eventually.js';
 
-/** What a daemon runs in, where that is not what the tests run in. */
+/** The surroundings of a daemon, where they are not those of the tests. */
 interface Surroundings {
   readonly within?: readonly string[];
   readonly program?: string;
@@ -24,7 +24,7 @@ export class BrokerProcess {
   readonly admin: AdminClient;
   readonly #config: string;
   readonly #argv: readonly string[];
-  /** What it logged, all lives together. */
+  /** Its log, all lives together. */
   log = '';
   #child: BrokerChild | undefined;
 
@@ -98,7 +98,7 @@ export class BrokerProcess {
     return (await this.counts()).get(resource)?.allocatable;
   }
 
-  /** Waits until the checkpoint on disk knows a plugin and its list: what is seen may be a moment ahead of it. */
+  /** Waits until the checkpoint on disk knows a plugin and its list: the broker may be a moment ahead of it. */
   async onDisk(name: string): Promise<void> {
     await eventually(`${name} is on disk with its list`, () => {
       const text = readFileSync(path.join(this.root, 'state', 'checkpoint.json'), 'utf8');

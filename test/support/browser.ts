@@ -30,7 +30,7 @@ export interface OpenPage {
   readonly console: readonly string[];
   /** Everything that was asked for; data addresses are no requests. */
   readonly requests: readonly string[];
-  /** What axe finds wrong, as `rule: element`. */
+  /** The faults that axe finds, as `rule: element`. */
   violations(): Promise<readonly string[]>;
   close(): Promise<void>;
 }

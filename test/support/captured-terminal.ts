@@ -32,7 +32,7 @@ export class CapturedTerminal implements Terminal {
   }
 }
 
-/** What the program is given by its entry. */
+/** The parts that the program is given by its entry. */
 export const programParts = { version: '0.0.0', readConfig, readCheckpoint, start: (): void => undefined };
 
 /** Runs one command line within the test process: everything but the process itself is real. */

@@ -30,7 +30,7 @@ const STORY: readonly (readonly ((draft: Draft) => void)[])[] = [
 /** The last lists of the plugins that are left at the end of the story. */
 export const LISTS_AT_THE_END = { 'vendor.com/gpu': list(100, 1).sha256, 'vendor.com/nic': list(5000, 2).sha256 };
 
-/** What a story left behind. */
+/** The record of a story. */
 export interface Told {
   /** The contents after each change, in order; the first is what was found at the start. */
   readonly chapters: readonly string[];

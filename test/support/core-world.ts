@@ -48,7 +48,7 @@ export class CoreWorld {
   readonly sockets: FakeSockets;
   readonly events = new RecordedEvents();
   readonly changes: Change[] = [];
-  /** What was told when all of the checkpoint had been heard of. */
+  /** The outcomes that were told when all of the checkpoint had been heard of. */
   readonly settled: RestartOutcome[] = [];
   readonly transitions = new Set<string>();
   readonly core: Core;

@@ -56,7 +56,7 @@ export async function debianBase(repository: string, release: string, folder: st
     await toEnd('tar', ['--extract', '--numeric-owner', '--file', kept, '--directory', folder], UNPACK_MS);
     return;
   }
-  // What one try left half done is in the way of the next.
+  // The leftovers of one try are in the way of the next.
   const attempt = async (): Promise<void> => {
     rmSync(folder, { recursive: true, force: true });
     await toEnd('debootstrap', ['--variant=minbase', release, folder, await debianMirror(release)], DEBOOTSTRAP_MS);

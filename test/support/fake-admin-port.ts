@@ -105,10 +105,10 @@ export class FakeAdminPort implements AdminPort {
   reloaded: ReloadView | undefined;
   phase: StatusView['broker']['phase'] = 'ready';
   eventList: BrokerEvent[] = [];
-  /** Who has devices of whatever resource is asked about. */
+  /** The holders of devices, the same for every resource. */
   taken = new Map<string, HolderView>();
   readonly use = { ...UNUSED, takenOf: () => this.taken };
-  /** What verbs answer: entries touched, or an error. */
+  /** The answer to verbs: entries touched, or an error. */
   touched: number | Error = 1;
   readonly done: string[] = [];
   readonly #followers = new Set<() => void>();
@@ -122,7 +122,7 @@ export class FakeAdminPort implements AdminPort {
     return { ...this.picture(), resources: this.resources() };
   }
 
-  /** What a client makes of it. */
+  /** The picture as a client has it. */
   picture(): StatusView {
     return {
       broker: {

@@ -5,7 +5,7 @@ import type { PinnedSocket } from '../../src/model/plugin.js';
 import type { StreamEnd } from '../../src/model/failed-call.js';
 import type { ListPacer } from '../../src/model/flood.js';
 
-/** A list stream that a test feeds. Counts its reads: what is not read stays with the plugin. */
+/** A list stream that a test feeds. Counts its reads: an unread list stays with the plugin. */
 export class FakeStream implements ListStream {
   readonly #messages: Buffer[];
   #waiting: ((message: Buffer | undefined) => void) | undefined;

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import type { FilePort, OpenFile } from '../../src/checkpoint/file-port.js';
 
-/** What happens to one operation instead of being done. */
+/** The fate of one operation that is not done. */
 export type Fault = 'ENOSPC' | 'EROFS' | 'EIO' | 'EMFILE' | 'EACCES' | 'hang';
 
 interface Inode {
   live: Buffer;
-  /** What a power cut leaves. */
+  /** The bytes that a power cut leaves. */
   synced: Buffer;
 }
 

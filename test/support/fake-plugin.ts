@@ -36,7 +36,7 @@ export class FakeStatus extends Error {
   }
 }
 
-/** What a fake plugin is. */
+/** The traits of a fake plugin. */
 export interface FakePluginOptions {
   /** Absolute path of its socket. */
   readonly socket: string;
@@ -63,7 +63,7 @@ export interface FakePluginOptions {
     mustInclude: readonly string[],
     size: number,
   ) => readonly string[];
-  /** What answers connections, gRPC unless said. */
+  /** The protocol that answers connections, gRPC unless said. */
   readonly speech?: Speech;
 }
 
@@ -90,7 +90,7 @@ export class FakePlugin {
   readonly resource: string;
   /** Calls so far. */
   readonly calls = new Map<FakeMethod, number>();
-  /** What NotifyRegistrationStatus said, in order; an empty error means registered. */
+  /** The errors of NotifyRegistrationStatus, in order; an empty one means registered. */
   readonly notified: string[] = [];
   /** The devices of each Allocate, in order. */
   readonly allocated: (readonly string[])[] = [];

@@ -7,11 +7,11 @@ export interface FakeSocket {
   readonly incarnation: Incarnation;
   readonly key: string;
   readonly uid: number;
-  /** Who listens; undefined: nobody. */
+  /** The listener; undefined: nobody listens. */
   listener: { readonly uid: number; readonly pid: number | undefined } | undefined;
 }
 
-/** A file system of sockets that counts who holds them, and fails the test of whoever uses a pin that was let go. */
+/** A file system of sockets that counts who holds them, and fails a test that uses a pin that was let go. */
 export class FakeSockets {
   readonly #files = new Map<string, FakeSocket>();
   readonly #pins = new Set<FakePin>();

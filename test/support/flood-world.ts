@@ -21,7 +21,7 @@ export const FLOOD: FloodSettings = {
   maxBuckets: 4_096,
 };
 
-/** What differs for some plugins: a rule by name. */
+/** Differences for some plugins: a rule by name. */
 export type FloodRules = ReadonlyMap<string, Partial<FloodPolicy>>;
 
 /** The effective policy of one plugin. */

@@ -13,7 +13,7 @@ process.stdin.resume().once('end', () => process.exit(0));
 function next(): void {
   const dialled = connect(socket);
   dialled.once('connect', () => dialled.destroy());
-  // A full queue is waited for: whoever asks again at once would only keep the processor from the broker.
+  // A full queue is waited for: to ask again at once would only keep the processor from the broker.
   dialled.on('error', () => undefined).once('close', (hasFailed) => setTimeout(next, hasFailed ? 5 : 0));
 }
 

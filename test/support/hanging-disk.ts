@@ -1,5 +1,5 @@
 // Loaded into a broker with --import: file operations below HANG_BELOW never return once HANG_WHEN exists. They really
-// hang, each in a thread of libuv's pool, because what they open is a FIFO that nobody writes.
+// hang, each in a thread of libuv's pool, because they open a FIFO that nobody writes.
 import fs from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { validateXML } from 'xmllint-wasm';
 import { buildRoot } from './dist.js';
 
-/** What is wrong with a JUnit report by test/support/junit.xsd; empty when nothing is. */
+/** The faults of a JUnit report by test/support/junit.xsd; empty when there are none. */
 export async function junitProblems(report: string): Promise<readonly string[]> {
   const schema = readFileSync(path.join(buildRoot(), 'test', 'support', 'junit.xsd'), 'utf8');
   const { errors } = await validateXML({ xml: { fileName: 'junit.xml', contents: report }, schema });

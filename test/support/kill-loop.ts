@@ -8,7 +8,7 @@ import { BrokerProcess } from './broker-process.js';
 import { FakePlugin, healthy } from './fake-plugin.js';
 import { tempDir } from './temp-dir.js';
 
-/** What a plugin is known to be: `in` and `out` were answered, `unsure` was under way when the broker died. */
+/** The known fate of a plugin: `in` and `out` were answered, `unsure` was under way when the broker died. */
 type Known = 'in' | 'out' | 'unsure';
 
 interface Subject {

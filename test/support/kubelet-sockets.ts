@@ -12,7 +12,7 @@ const SILENT: FrontedService = {
   call: () => Promise.resolve({ status: 12, message: 'nothing is served' }),
 };
 
-/** The socket of a resource before a kubelet whose root is `kubelet`; whoever connects to it is hung up on. */
+/** The socket of a resource before a kubelet whose root is `kubelet`; each connection to it is ended at once. */
 export function kubeletSockets(resource: string, kubelet: string): KubeletSockets {
   return new KubeletSockets(resource, SILENT, {
     paths: kubeletPaths(kubelet),

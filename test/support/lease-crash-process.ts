@@ -19,7 +19,7 @@ import { allocationWorld, FakeMachine } from './allocation-world.js';
 import { checkpointRig } from './checkpoint-rig.js';
 import { NO_ANSWER } from './leases.js';
 
-/** What a line of `told` says: it was asked, given, about to be given back, given back. */
+/** A line of `told`: a lease was given, is about to be given back, or was given back. */
 interface Told {
   readonly what: 'given' | 'releasing' | 'released';
   readonly id: string;
@@ -80,7 +80,7 @@ for (const [name, count] of [
     return { ...NO_ANSWER, envs: new Map([[`IDS_${name.slice(2)}`, answerFor(ids)]]) };
   };
 }
-/** What a plugin says of these devices: for half of them too much for the checkpoint itself. */
+/** The answer of a plugin for these devices: for half of them too long for the checkpoint itself. */
 function answerFor(ids: readonly string[]): string {
   return `${ids.join(',')},`.repeat(/[13579]$/.test(ids[0] ?? '') ? 200 : 1);
 }

@@ -1,6 +1,6 @@
 import type { Lease, LeaseOwner, LeaseSource, PluginAnswer } from '../../src/model/lease.js';
 
-/** What is said of a lease of a test; everything else has a plain value. */
+/** The given facts of a lease of a test; everything else has a plain value. */
 export interface GivenLease {
   readonly id?: string;
   readonly owner?: Partial<LeaseOwner>;

@@ -1,4 +1,4 @@
-// A program that starts a broker and never stops it: what is left of it is its test's business.
+// A program that starts a broker and never stops it: its leftovers are its test's business.
 import { startBroker } from '../../src/library/start-broker.js';
 
 const [how = 'wait'] = process.argv.slice(2);

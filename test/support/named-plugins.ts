@@ -1,26 +1,26 @@
-// Device plugins of the field as far as a restart of their registry is concerned: what makes each register again, and
-// what a second ListAndWatch on one of its lives does to it. They are those that the shipped rules name.
+// Device plugins of the field as far as a restart of their registry is concerned: the event on which each registers again,
+// and the effect of a second ListAndWatch on one of its lives. They are those that the shipped rules name.
 import { watch, type FSWatcher } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { identityOf } from '../../src/device-plugin/plugin-server.js';
 import { FakePlugin, healthy } from './fake-plugin.js';
 
-/** What distinguishes one plugin from the others. */
+/** The traits that tell one plugin from the others. */
 export interface Manner {
   readonly who: string;
   readonly resource: string;
   /** The file name of its socket in its nth life. */
   readonly file: (life: number) => string;
-  /** What makes it begin a new life: its socket was removed, told by inotify or found when it looks, or kubelet.sock is new. */
-  readonly cue: 'own-socket-event' | 'own-socket-poll' | 'kubelet-socket';
+  /** It begins a new life then: its socket was removed, told by inotify or found when it looks, or kubelet.sock is new. */
+  readonly restartsOn: 'own-socket-event' | 'own-socket-poll' | 'kubelet-socket';
   /**
-   * What handlers of ListAndWatch share, none of which looks whether its stream is still there. `channel`: one of them
+   * A thing that handlers of ListAndWatch share, none of which looks whether its stream is still there. `channel`: one of them
    * takes a change of health, and the oldest waits longest. `close`: that, and each closes the same channel at the end.
    * `server`: that, and one that finds its stream dead stops everything.
    */
   readonly handlers: 'channel' | 'close' | 'server';
-  /** What it does when Register is refused. */
+  /** Its reaction to a refused Register. */
   readonly refused: 'retry' | 'exit';
 }
 
@@ -35,7 +35,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'KubeVirt, by its resource',
     resource: 'devices.kubevirt.io/kvm',
     file: () => 'kvm.sock',
-    cue: 'own-socket-event',
+    restartsOn: 'own-socket-event',
     handlers: 'close',
     refused: 'retry',
   },
@@ -43,7 +43,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'KubeVirt, with a host device that carries the name of its vendor',
     resource: 'nvidia.com/GRID_T4-1Q',
     file: () => 'kubevirt-GRID_T4-1Q.sock',
-    cue: 'own-socket-event',
+    restartsOn: 'own-socket-event',
     handlers: 'close',
     refused: 'retry',
   },
@@ -51,7 +51,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'Intel',
     resource: 'gpu.intel.com/i915',
     file: () => 'gpu.intel.com-i915.sock',
-    cue: 'own-socket-event',
+    restartsOn: 'own-socket-event',
     handlers: 'server',
     refused: 'exit',
   },
@@ -59,7 +59,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'SR-IOV',
     resource: 'intel.com/intel_sriov_netdevice',
     file: () => 'intel.com_intel_sriov_netdevice.sock',
-    cue: 'own-socket-poll',
+    restartsOn: 'own-socket-poll',
     handlers: 'channel',
     refused: 'exit',
   },
@@ -67,7 +67,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'generic-device-plugin',
     resource: 'squat.ai/fuse',
     file: (life) => `gdp-${base64('squat.ai/fuse')}-${String(1_700_000_000 + life)}.sock`,
-    cue: 'own-socket-poll',
+    restartsOn: 'own-socket-poll',
     handlers: 'channel',
     refused: 'retry',
   },
@@ -75,7 +75,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'NVIDIA',
     resource: 'nvidia.com/gpu',
     file: () => 'nvidia-gpu.sock',
-    cue: 'kubelet-socket',
+    restartsOn: 'kubelet-socket',
     handlers: 'channel',
     refused: 'retry',
   },
@@ -83,7 +83,7 @@ export const MANNERS: readonly Manner[] = [
     who: 'HAMi, under a resource name of its own',
     resource: 'example.com/vgpu',
     file: () => 'nvidia-vgpu.sock',
-    cue: 'kubelet-socket',
+    restartsOn: 'kubelet-socket',
     handlers: 'channel',
     refused: 'retry',
   },
@@ -118,12 +118,12 @@ export class NamedPlugin {
     this.#kubeletSocket = path.join(folder, 'kubelet.sock');
   }
 
-  /** Serves, registers, and waits for its cue. */
+  /** Serves, registers, and waits for that event. */
   static async start(manner: Manner, folder: string): Promise<NamedPlugin> {
     const one = new NamedPlugin(manner, folder);
     one.#kubelet = identityOf(one.#kubeletSocket);
     await one.#live();
-    if (manner.cue === 'own-socket-poll') one.#poll = setInterval(() => one.#look(), POLL_MS);
+    if (manner.restartsOn === 'own-socket-poll') one.#poll = setInterval(() => one.#look(), POLL_MS);
     else one.#watcher = watch(folder, () => one.#look());
     return one;
   }
@@ -161,12 +161,12 @@ export class NamedPlugin {
   }
 
   #look(): void {
-    if (this.#restarting !== undefined || this.#isStopped || !this.#isCued()) return;
+    if (this.#restarting !== undefined || this.#isStopped || !this.#mustRestart()) return;
     this.#restarting = this.#restart().finally(() => (this.#restarting = undefined));
   }
 
-  #isCued(): boolean {
-    if (this.manner.cue !== 'kubelet-socket') return identityOf(this.#socket()) !== this.#own;
+  #mustRestart(): boolean {
+    if (this.manner.restartsOn !== 'kubelet-socket') return identityOf(this.#socket()) !== this.#own;
     const now = identityOf(this.#kubeletSocket);
     if (now === undefined || now === this.#kubelet) return false;
     this.#kubelet = now;

@@ -17,7 +17,7 @@ export function inNamespacesOf(pid: number, flags: readonly string[], script: st
   });
 }
 
-/** Why a script cannot run in such namespaces here: what a test is skipped with. */
+/** The reason why a script cannot run in such namespaces here, with which a test is skipped. */
 export function cannotPrepare(flags: readonly string[], prepare: string): string | undefined {
   const [command, ...args] = [...inNamespaces(flags, prepare), 'true'] as const;
   try {

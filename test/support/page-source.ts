@@ -69,7 +69,7 @@ export class FakeStream implements Stream {
   end = (): void => void (this.isEnded = true);
   destroy = (): void => void (this.isDestroyed = true);
 
-  /** What was told, by the names of the messages. */
+  /** The messages so far, with their names. */
   get messages(): { readonly event: string; readonly data: Record<string, unknown> }[] {
     return [...this.text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, event = '', data = '']) => ({
       event,

@@ -95,8 +95,8 @@ function matches(world: CoreWorld, story: string): void {
     const isIn = instance !== undefined && isConnected(instance);
     assert.ok(!(world.tombstones.has(key) && isIn), `${path} serves, and an operator keeps it out: ${story}`);
     if (!isThere || (instance === undefined && !path.includes('registry'))) continue;
-    // Who said goodbye or is kept out by an operator stays out, when its entry has made room for others, too; a predecessor
-    // has a successor.
+    // A plugin that said goodbye or is kept out by an operator stays out, when its entry has made room for others, too; a
+    // predecessor has a successor.
     const last = instance ?? world.changes.findLast((change) => change.instance.socketKey === key)?.to;
     const isOut = world.tombstones.has(key) || (last?.state === 'gone' && last.reason !== 'grace-over');
     if (isOut || instance?.state === 'rejected') continue;

@@ -4,7 +4,7 @@ import { devicePluginService } from '../../src/generated/proto/deviceplugin/v1be
 import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import { PluginServer } from '../../src/device-plugin/plugin-server.js';
 
-/** What a raw plugin answers, octet by octet; what is not named is answered with an empty message. */
+/** The answers of a raw plugin, octet by octet; a call that is not named is answered with an empty message. */
 export interface RawAnswers {
   readonly GetDevicePluginOptions?: Buffer;
   readonly GetInfo?: Buffer;

@@ -169,7 +169,7 @@ export class ReconcileWorld {
     this.roster.listeners.follow({ changed: (change) => this.#note(change) }, this.lifecycle);
   }
 
-  /** Lets in whoever listens on the socket it names. */
+  /** Lets in a plugin that listens on the socket it names. */
   admit(request: RegistrationRequest): AdmissionVerdict {
     const file = this.sockets.at(request.endpoint);
     const no = (code: Refusal['code'], message: string) => ({ admitted: false as const, refusal: { code, message } });

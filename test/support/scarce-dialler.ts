@@ -35,7 +35,7 @@ function takeAll(): number[] {
   }
 }
 
-await call(); // what is opened once, is open
+await call(); // a file that is opened once, is open
 const taken = takeAll();
 const without = await call();
 for (const fd of taken) closeSync(fd);

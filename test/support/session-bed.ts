@@ -21,7 +21,7 @@ export function list(devices: number): Buffer {
   });
 }
 
-/** What a bed registers. */
+/** The registration of a bed. */
 export interface BedOptions {
   readonly reattach?: ReattachPolicy;
   readonly resumed?: boolean;
@@ -36,13 +36,13 @@ export class SessionBed {
   readonly reports: InstanceReport[] = [];
   readonly offers: Buffer[] = [];
   readonly counted = new Map<string, number>();
-  /** What a test reloads. */
+  /** The settings that a test reloads. */
   readonly live: { readonly settings: Settings; liveness: LivenessSettings };
   readonly handler: DevicePluginHandler;
   readonly pacer: PacedBy;
   served = 0;
   moves = 0;
-  /** What becomes of lists; undefined: applied. */
+  /** The verdict on lists; undefined: applied. */
   verdict: ListVerdict | undefined;
   knownDevices: number | undefined;
   readonly #enrolment: Enrolment;

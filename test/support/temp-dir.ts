@@ -4,7 +4,7 @@ const made: string[] = [];
 
 /**
  * A new directory under /tmp with a name short enough for socket paths below it. It is removed when the test file has
- * ended: a hook would end with whatever hook or test called this, and take the directory from the others.
+ * ended: a hook would end with the hook or test that called this, and take the directory from the others.
  *
  * @returns its path, as /tmp/b-XXXXXX
  */

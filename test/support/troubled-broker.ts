@@ -50,7 +50,7 @@ export class TroubledBroker {
     await lost.stop();
     await troubled.#loud();
     const named = new RegisterCaller(broker.kubeletSocket, 'no slash here', 'well.sock');
-    // More often than it may: what is wrong with its name is what is to be read all the same.
+    // More often than it may: the fault of its name is to be read all the same.
     for (let call = 0; call < 4; call += 1) await named.call();
     named.close();
     inNamespacesOf(

@@ -1,6 +1,6 @@
-// What each style of simulated plugin is to be told, scenario by scenario, and with which evidence.
+// The verdict on each style of simulated plugin, scenario by scenario, and its evidence.
 
-/** What a verdict looks like: passed unless it begins with `failed` or `skipped`; the evidence matches. */
+/** The form of a verdict: passed unless it begins with `failed` or `skipped`; the evidence matches. */
 export interface Expected {
   readonly verdict: 'passed' | 'failed' | 'skipped';
   readonly evidence: RegExp;

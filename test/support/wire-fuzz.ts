@@ -69,7 +69,7 @@ export function honestBytes(random: Random, type: AnyMessage): Buffer {
   return type.encode(messageOf(random, type));
 }
 
-/** What decoders stumble over: endless numbers, lengths beyond the end, groups, framings that do not exist, broken text. */
+/** Pitfalls of decoders: endless numbers, lengths beyond the end, groups, framings that do not exist, broken text. */
 const TRAPS = [
   'ffffffffffffffffffff01',
   'ffffffffffffffffff01',
@@ -123,7 +123,7 @@ function decodedOrRefused<T>(decode: () => T): T | undefined {
   }
 }
 
-/** What was read can be written, and is read again as the same. */
+/** A message that was read can be written, and is read again as the same. */
 function fuzzMessage(random: Random): void {
   const type = pick(random, MESSAGES);
   const bytes = damaged(random, honestBytes(random, type));

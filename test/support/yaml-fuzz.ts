@@ -11,7 +11,7 @@ import { parseYaml } from '../../src/platform/config/yaml-file.js';
 const shipped = readFileSync(path.join(import.meta.dirname, '..', '..', '..', 'config', 'plugin-broker.yaml'), 'utf8');
 /** Lines that say something. */
 const LINES = shipped.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('#'));
-/** What YAML has beside plain keys and values. */
+/** The parts of YAML beside plain keys and values. */
 const ODD = [
   '&a ',
   '*a',

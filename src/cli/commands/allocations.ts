@@ -95,7 +95,7 @@ export function addAllocations(program: Command, terminal: Terminal): void {
 /** Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. */
 function leaseTexts(leases: readonly Lease[], format: LeaseFormat, terminal: Terminal): string {
   return leases
-    .filter(({ id }) => id !== '') // what pods have is not ours to use
+    .filter(({ id }) => id !== '') // the devices of pods are not ours to use
     .map((lease) => {
       const head = format === 'env' ? `# ${lease.id}: ${ownerOf(lease)}\n` : '';
       try {

@@ -24,9 +24,7 @@ export function addReload(program: Command, terminal: Terminal): void {
       const lines = (texts: readonly string[]): string => texts.map((text) => `  ${visible(text)}\n`).join('');
       if (source === NO_FILE) terminal.write('the daemon was given no config file: the defaults stay in force\n');
       else if (changes.length === 0)
-        terminal.write(
-          `${visible(source)} says what is in force already; what it changed is in plugin-broker events\n`,
-        );
+        terminal.write(`${visible(source)} says what is in force already; plugin-broker events has its last changes\n`);
       else terminal.write(`the policy of ${visible(source)} is in force:\n${lines(changes)}`);
       if (needRestart.length > 0)
         terminal.write(`these keep their old values until the daemon is restarted:\n${lines(needRestart)}`);

@@ -39,7 +39,7 @@ ${values.join('\n')}
   case "$at" in
 ${words.join('\n')}
   esac
-  # As options (-o) only what begins with a hyphen is offered.
+  # As options (-o) only words that begin with a hyphen are offered.
   (( $#offered )) && _describe plugin-broker offered && found=0
   _describe -o option options && found=0
   (( found )) && _files

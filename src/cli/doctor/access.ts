@@ -32,7 +32,7 @@ export function checkAccess({ settings }: Scope): readonly Finding[] {
     "set socket.mode: '0775' and a socket.group that these plugins are in, or a default ACL of the directory";
   if ((mode & GROUP_WRITE) !== 0) {
     const group = `${groupName(gid) ?? 'without a name'}, gid ${gid}`;
-    const who = `root, uid ${uid}, its group (${group}) and whom its ACL names`;
+    const who = `root, uid ${uid}, its group (${group}) and those that its ACL names`;
     return [finding(name, 'ok', `${who} may connect to kubelet.sock (mode ${shown}), others may not`)];
   }
   const who = uid === 0 ? 'only root' : `only root and uid ${uid}`;

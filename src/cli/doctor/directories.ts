@@ -38,7 +38,7 @@ export function checkCdi({ settings, uid }: Scope): readonly Finding[] {
   }
   if ((mode & 0o022) !== 0) {
     return warn(
-      `others may write ${directory} (mode ${mode.toString(8)}), and who writes there decides what containers are given; chmod go-w it`,
+      `others may write ${directory} (mode ${mode.toString(8)}), and a user that writes there decides what containers are given; chmod go-w it`,
     );
   }
   return [finding(name, 'ok', `${directory} belongs to uid ${found.uid}, mode ${mode.toString(8)}`)];

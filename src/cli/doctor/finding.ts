@@ -19,7 +19,7 @@ export interface Scope {
   readonly hasNativeCalls: boolean;
 }
 
-/** Where device plugins look for the kubelet, whatever its root directory is (kubelet: a compile-time constant). */
+/** Device plugins look for the kubelet here, whatever its root directory is (kubelet: a compile-time constant). */
 export const KUBELET_DEVICE_PLUGINS = '/var/lib/kubelet/device-plugins';
 
 /** ok: nothing to do. warn: it works, but look at it. fail: it does not work, or will not. */

@@ -12,5 +12,5 @@ export function checkHttp({ settings }: Scope): readonly Finding[] {
   if (isLoopback(listen.host)) return [finding('http', 'ok', `${what}, for this machine alone`)];
   const seen = page === 'on' ? 'names of plugins, paths and uids' : 'names of plugins';
   const remedy = 'keep strangers from the port, or set http.listen to 127.0.0.1:9720';
-  return [finding('http', 'warn', `${what}: whoever reaches that address sees ${seen}; ${remedy}`)];
+  return [finding('http', 'warn', `${what}: every client that reaches that address sees ${seen}; ${remedy}`)];
 }

@@ -170,7 +170,9 @@ const rule = section({
     .describe('Differences from flood'),
   duplicates: choice('newest', 'keep-alive', 'reject')
     .exactOptional()
-    .describe('Who wins a name: the newest (default), the incumbent while it is alive, the incumbent'),
+    .describe(
+      'The plugin that gets a name which several ask for: the newest (default), the incumbent while it is alive, the incumbent',
+    ),
   reattach: choice('stream', 'probe', 'recycle')
     .exactOptional()
     .describe(

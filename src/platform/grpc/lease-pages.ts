@@ -8,7 +8,7 @@ const FULL_BYTES = 64 * 1024;
 
 /** The stream that pages are written to. */
 interface PageSink {
-  /** Whether the call is over: what was being sent then counts as sent. */
+  /** Whether the call is over: a page that was being sent then counts as sent. */
   readonly cancelled: boolean;
   /** @param sent called when the page has left, with the failure if there was one */
   write(page: Buffer, sent: (failure?: Error | null) => void): unknown;

@@ -1,5 +1,5 @@
 // A body in gzip (RFC 1952) that is put together of pieces: each is packed once, as blocks of deflate that end at a whole
-// octet and look back at nothing before them, so that what did not change is never packed again. One member and not one for
+// octet and look back at nothing before them, so that an unchanged piece is never packed again. One member and not one for
 // each piece, because browsers read the first member only.
 // eslint-disable-next-line n/no-unsupported-features/node-builtins -- every supported line has it: since 20.15 and 22.2
 import { constants, crc32, deflateRawSync } from 'node:zlib';

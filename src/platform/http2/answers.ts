@@ -182,7 +182,7 @@ export class Answers extends FrameCutter {
     const data = new PassingData(head, bytes[at + HEAD_BYTES] ?? 0);
     const { endsStream, contentBytes: content } = data;
     const isPadded = (head.flags & FLAG.PADDED) !== 0;
-    // Padding takes up windows, so it cannot be taken out; who pads sends frames that carry less than they cost.
+    // Padding takes up windows, so it cannot be taken out; a padded frame carries less than it costs.
     if (isPadded || (content <= 0 && !endsStream)) this.#guard.count('emptyFrames');
     if (content < 0) throw malformed('DATA with more padding than payload');
     const call = this.#calls.get(head.stream);

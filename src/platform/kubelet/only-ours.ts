@@ -39,7 +39,7 @@ function whoElse({ uid, gid, mode }: Stats): string | undefined {
   if (!isOursOrRoots(uid)) return `is uid ${String(uid)}'s`;
   if ((mode & OTHERS_MAY_WRITE) === 0) return undefined;
   if ((mode & ALL_MAY_WRITE) !== 0) return 'may be written by everybody';
-  return `may be written by group ${String(gid)}, or by whom its ACL names`;
+  return `may be written by group ${String(gid)}, or by those that its ACL names`;
 }
 
 function isEntryOurs(entry: string): boolean {

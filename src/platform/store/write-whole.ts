@@ -3,7 +3,7 @@ import type { FilePort } from '../../checkpoint/file-port.js';
 
 /**
  * Writes a file that is on the disk as a whole when this resolves; its name is durable only after syncDirectory. On
- * rejection what could be written is removed again, because it may be what fills the disk.
+ * rejection the written part is removed again, because it may be what fills the disk.
  */
 export async function writeWhole(files: FilePort, path: string, bytes: Uint8Array): Promise<void> {
   const file = await files.create(path);

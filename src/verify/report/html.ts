@@ -74,7 +74,7 @@ function comparison(runs: readonly RunStory[]): string {
     });
     return `<tr><th scope="row">${escaped(name)}</th>${cells.join('')}</tr>`;
   });
-  return `<section aria-labelledby="compared"><h2 id="compared">Side by side</h2><div class="wide" tabindex="0" role="region" aria-label="Runs side by side"><table><caption>What became of each scenario in each run</caption><thead><tr><th scope="col">scenario</th>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
+  return `<section aria-labelledby="compared"><h2 id="compared">Side by side</h2><div class="wide" tabindex="0" role="region" aria-label="Runs side by side"><table><caption>The verdict on each scenario in each run</caption><thead><tr><th scope="col">scenario</th>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
 }
 
 function section(story: RunStory, index: number, isOneOfMany: boolean, mends: Mends, room: Room): string {
@@ -146,7 +146,7 @@ function logs(story: ScenarioStory, most: number): string {
       const text = logOf(story, from);
       if (text === '') return '';
       const name = from === 'second' ? 'the second instance' : `the ${from}`;
-      return `<details><summary>What ${name} wrote</summary><pre tabindex="0">${escaped(headAndTail(text, most))}</pre></details>`;
+      return `<details><summary>Output of ${name}</summary><pre tabindex="0">${escaped(headAndTail(text, most))}</pre></details>`;
     })
     .join('');
 }

@@ -32,7 +32,7 @@ export const prestart: Scenario = {
     });
   },
   mend: {
-    how: 'What GetDevicePluginOptions promises is called: PreStartContainer before each start of a container, within 30 s, and GetPreferredAllocation with the devices that are free. Choose only among those, include all that must be included, and give exactly as many as are asked for; with no preference give none.',
+    how: 'The calls that GetDevicePluginOptions asks for are made: PreStartContainer before each start of a container, within 30 s, and GetPreferredAllocation with the devices that are free. Choose only among those, include all that must be included, and give exactly as many as are asked for; with no preference give none.',
     go: 'chosen := append([]string{}, c.MustIncludeDeviceIDs...)\nfor _, id := range c.AvailableDeviceIDs {\n\tif len(chosen) == int(c.AllocationSize) {\n\t\tbreak\n\t}\n\tif !slices.Contains(chosen, id) {\n\t\tchosen = append(chosen, id)\n\t}\n}',
     python:
       'chosen = list(c.must_include_deviceIDs)\nchosen += [i for i in c.available_deviceIDs if i not in chosen]\nreturn chosen[: c.allocation_size]',

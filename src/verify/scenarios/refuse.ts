@@ -3,7 +3,7 @@ import { COME_UP_MS } from '../rig.js';
 import { seconds, times } from '../subject.js';
 import { Failed } from '../verdict.js';
 
-/** Contract 13. */
+/** Register is refused for so long that calls without a pause show (`HOT_CALLS`). */
 const REFUSED_MS = 5_000;
 const BACK_MS = 35_000;
 /** Five calls a second for the whole time: no pause worth the name between them. */

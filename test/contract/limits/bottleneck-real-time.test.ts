@@ -1,4 +1,4 @@
-// The adapter on the machine's own time: what a fake clock cannot show.
+// The adapter on the machine's own time: a fake clock cannot show these things.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';

@@ -1,4 +1,4 @@
-// The flood gate on Bottleneck, in real time: what waits in each limit, and one that never waits. Run again by
+// The flood gate on Bottleneck, in real time: calls that wait in each limit, and one that never waits. Run again by
 // without-bottleneck.test.ts with a Bottleneck that never runs a job.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
@@ -30,7 +30,7 @@ async function within(flood: Partial<FloodSettings>, work: (gate: FloodGate) => 
   }
 }
 
-/** What became of some registrations, each after its wait. */
+/** The fates of some registrations, each after its wait. */
 const ended = (verdicts: readonly FloodVerdict[]): Promise<string[]> =>
   Promise.all(
     verdicts.map(async (verdict) => (verdict.kind === 'delay' ? (await verdict.wait(never)).kind : verdict.kind)),

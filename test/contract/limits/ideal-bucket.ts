@@ -1,4 +1,4 @@
-// What a bucket is by definition, to hold limiters against.
+// A bucket by definition, to hold limiters against.
 import type { BucketSettings } from '../../../src/model/settings.js';
 
 /** A permit that was given out: when it was promised, and when its turn is. */

@@ -1,4 +1,4 @@
-// What every Limiter does, run on the plain model and on the adapter.
+// The behaviour of every Limiter, run on the plain model and on the adapter.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

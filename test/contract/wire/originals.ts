@@ -99,7 +99,7 @@ v1beta1.RegisterRequest: version=1:string endpoint=2:string resource_name=3:stri
 v1beta1.TopologyInfo: nodes=1:repeated NUMANode
 `;
 
-/** Full path of a call, what it takes and what it gives. */
+/** Full path of a call, its request and its response. */
 export const CALLS = `
 /csi.v1.Identity/GetPluginCapabilities: csi.v1.GetPluginCapabilitiesRequest -> csi.v1.GetPluginCapabilitiesResponse
 /csi.v1.Identity/GetPluginInfo: csi.v1.GetPluginInfoRequest -> csi.v1.GetPluginInfoResponse

@@ -61,7 +61,7 @@ export function toLibrary(table: MessageType<Fields>, type: protobuf.Type, value
   return Object.fromEntries(entries) as object;
 }
 
-/** What the protobuf library decoded, as our decoder gives it. */
+/** A message that the protobuf library decoded, as our decoder gives it. */
 export function fromLibrary(table: MessageType<Fields>, type: protobuf.Type, message: object): Decoded<Fields> {
   const given = message as Record<string, unknown>;
   const entries = Object.entries(table.fields).map(([key, [number, ...rest]]) => {

@@ -15,7 +15,7 @@ export function baseNames(dockerfile: string): readonly string[] {
   return [...new Set(names)];
 }
 
-/** What npm on this machine is set to: the stand-in reaches the same registry in the same way. */
+/** A setting of npm on this machine: the stand-in reaches the same registry in the same way. */
 async function npmSetting(key: string): Promise<string | undefined> {
   const stdout = await run('npm', ['config', 'get', key]);
   const value = stdout.trim();

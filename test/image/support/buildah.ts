@@ -28,7 +28,7 @@ export class Buildah {
     return new Child({ command: 'buildah', args: this.#options, env: {} }, run);
   }
 
-  /** Removes all containers, so that the folder can be deleted. What cannot be removed is said, and fails no test. */
+  /** Removes all containers, so that the folder can be deleted. One that cannot be removed is named, and fails no test. */
   async clear(): Promise<void> {
     for (const command of [
       ['rm', '--all'],

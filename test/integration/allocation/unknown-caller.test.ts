@@ -14,7 +14,7 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'v/gpu';
 
-/** What List, Release, Allocate and Attach come to for a caller of whom nothing is known. */
+/** The outcomes of List, Release, Allocate and Attach for a caller of whom nothing is known. */
 async function outcomes(isExact: boolean): Promise<{ calls: unknown[]; leases: number; answered: boolean[] }> {
   const machine = new FakeMachine();
   machine.offer(GPU, 'g0', 'g1');
@@ -58,7 +58,7 @@ describe('a caller of whom the kernel says nothing', () => {
     assert.deepEqual(
       answered,
       [false, false, false, false],
-      'each counts as refused: who goes on calling is slowed down',
+      'each counts as refused: a caller that goes on is slowed down',
     );
     assert.deepEqual([calls, leases], [[16, 16, 'the kernel does not say who calls', 16], 1]);
   });

@@ -19,7 +19,7 @@ import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'v/gpu';
 const USER = 4001;
-/** What one user may leave unread. */
+/** The most that one user may leave unread. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
 /** alloc.sock of a user that has leases with long answers. */
@@ -197,7 +197,7 @@ describe('answers that nobody reads', () => {
   });
 });
 
-describe('what a user is told of its leases', () => {
+describe('the answer to a user about its leases', () => {
   const ASKING = {
     List: (client: AllocClient) => client.list(),
     Renew: (client: AllocClient) => client.renew({ key: 'g0' }),

@@ -39,7 +39,7 @@ const reset = (code: number): Answer => {
   return (connection, stream) => connection.write(encodeFrame(FRAME.RST_STREAM, 0, stream, number32(code)));
 };
 
-/** What a plugin answers, and how the call ends: status, words, and why our transport failed it. */
+/** Answers of a plugin, and how the call ends: status, words, and why our transport failed it. */
 const ENDS: readonly (readonly [what: string, answer: Answer, status: number, words: RegExp, fault?: string])[] = [
   [
     'a status without a message',
@@ -207,7 +207,7 @@ void describe('a call to a plugin', () => {
     assert.deepEqual(taken(), []);
   });
 
-  void it('leaves room for the next message of its user when whoever took its own has done with it, and not before', async () => {
+  void it('leaves room for the next message of its user when the reader of its own has done with it, and not before', async () => {
     const room = new MessageRoom({ ownUid: 0, userOf: (uid) => uid });
     const large = Buffer.alloc(10 * 1024 * 1024, 'l');
     const served = await FakePlugin.start({ socket, resource: 'example.com/large' });
@@ -230,7 +230,7 @@ void describe('a call to a plugin', () => {
     await eventually('its stream has ended', async () => {
       return (await streams[first]?.read()) === undefined;
     });
-    assert.deepEqual([whole.length, ...room.held()], [1, large.length], 'whoever took it may still hold it');
+    assert.deepEqual([whole.length, ...room.held()], [1, large.length], 'its reader may still hold it');
     streams[first]?.done(2);
     await eventually('so is the second', () => whole.length === 2);
     streams[whole[1] ?? 0]?.cancel();
@@ -280,7 +280,7 @@ void describe('a call to a plugin', () => {
     assert.equal(connections[0]?.resets.size, 0, 'none is reset that was answered as it should be');
   });
 
-  void it('goes to a new connection when the plugin said GOAWAY, and what was under way is answered', async () => {
+  void it('goes to a new connection when the plugin said GOAWAY, and calls under way are answered', async () => {
     const late: (() => void)[] = [];
     const { connections } = await plugin({
       Late: (connection, stream) => {
@@ -358,7 +358,7 @@ void describe('a call to a plugin', () => {
 
   void it('of many that were given up and cannot be closed is on a connection that is given up with them', async () => {
     const { connections } = await plugin({
-      // MAX_CONCURRENT_STREAMS 1: what comes beyond it waits in our own connection, given up or not.
+      // MAX_CONCURRENT_STREAMS 1: a call beyond it waits in our own connection, given up or not.
       First: (connection) => void connection.write(settings([3, 1])),
     });
     const called = channel();

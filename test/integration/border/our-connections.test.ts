@@ -17,7 +17,7 @@ const never = new AbortController().signal;
 
 type Attack = (connection: ServedConnection, stream: number) => Promise<void>;
 
-/** What a plugin does instead of answering, and the code with which its connection ends. */
+/** Deeds of a plugin that does not answer, and the code with which its connection ends. */
 const ATTACKS: readonly { readonly what: string; readonly code: ConnectionEndCode; readonly run: Attack }[] = [
   {
     what: '103 header blocks without an end',

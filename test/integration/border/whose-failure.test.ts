@@ -24,7 +24,7 @@ async function called(channel: PluginChannel): Promise<CallFailed> {
   return failure;
 }
 
-/** What a plugin says may read like what our transport says of one that is not there. */
+/** The words of a plugin may read like those of our transport about one that is not there. */
 void describe('a call that fails is', () => {
   const hook = (): never => {
     throw new FakeStatus(GRPC_STATUS.UNKNOWN, 'ENOENT: no such file or directory, open /dev/nvidiactl');

@@ -65,7 +65,7 @@ void describe('a directory full of sockets on which nobody listens', () => {
       resource: 'example.com/deep',
       door: 'watcher',
     });
-    await eventually('what is below is found', async () => (await broker.allocatable('example.com/deep')) === 2);
+    await eventually('a socket below is found', async () => (await broker.allocatable('example.com/deep')) === 2);
     assert.ok(watches(broker.pid ?? 0) < 20, `${String(watches(broker.pid ?? 0))} watches`);
     await plugin.stop();
   });

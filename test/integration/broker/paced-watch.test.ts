@@ -8,7 +8,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 void describe('the watch of one directory', () => {
-  void it('that is too busy is let go for a moment, says so when it is watched again, and tells of what comes then', async () => {
+  void it('that is too busy is let go for a moment, says so when it is watched again, and tells of files that come then', async () => {
     const [directory, clock] = [tempDir(), new FakeClock()];
     const names = new Set<string>();
     let [events, resumed] = [0, 0];
@@ -37,7 +37,7 @@ void describe('the watch of one directory', () => {
     await clock.advance(250);
     assert.equal(resumed, 1);
     writeFileSync(path.join(directory, 'late'), '');
-    await eventually('what comes later is told', () => names.has('late'));
+    await eventually('a later file is told', () => names.has('late'));
     watch.close();
     watch.close();
   });

@@ -14,11 +14,11 @@ const TLS_ALERT = Buffer.from('15030300020246', 'hex');
 /** A TLS 1.2 ServerHello, cut off. */
 const TLS_HELLO = Buffer.from(`160303003a020000360303${'ab'.repeat(32)}00c02f00`, 'hex');
 
-/** What is wrong, seen at one door. */
+/** A fault, seen at one door. */
 interface Fault {
   readonly title: string;
   readonly code: RefusalCode;
-  /** What the sentence says beside the code. */
+  /** The sentence beside the code. */
   readonly says: RegExp;
   readonly plugin?: Partial<FakePluginOptions>;
   /** Differences to the usual Register call. */

@@ -24,7 +24,7 @@ describe('completion bash', { skip: missing('bash') }, () => {
   const script = path.join(folder, 'completion.bash');
   before(async () => writeFileSync(script, (await runHere(['completion', 'bash'])).stdout));
 
-  /** What bash offers for the last of some words. */
+  /** The words that bash offers for the last of some words. */
   function offered(...words: readonly string[]): readonly string[] {
     const typed = words.map((word) => `'${word}'`).join(' ');
     const ask = `plugin-broker() { echo live-$2; }; source '${script}'; COMP_WORDS=(plugin-broker ${typed}); COMP_CWORD=${words.length}; _plugin_broker`;
@@ -89,7 +89,7 @@ describe('completion zsh', { skip: missing('zsh') }, () => {
     const script = [
       'zmodload zsh/zpty && zpty z zsh -f -i',
       `zpty -w z "fpath=('${folder}' \\$fpath); autoload -U compinit; compinit -u -d '${folder}/zsh-dump'"`,
-      // Only a line editor that runs gets a tab: what is typed before it is in place is read as it stands.
+      // Only a line editor that runs gets a tab: text that is typed before it is in place is read as it stands.
       `zpty -w z 'plugin-broker() { if [[ $1 = __names ]]; then print live-$2; else print -r -- "$@" >> "${ran}"; fi }'`,
       `zpty -w z 'zle-line-init() { print RE""ADY }; zle -N zle-line-init'`,
       ...typed.flatMap((words) => ["zpty -r z out '*READY*'", `zpty -w z $'plugin-broker ${words}'`]),

@@ -89,12 +89,12 @@ describe('exit code 69', () => {
       says: /nobody listens there/,
     },
     {
-      when: 'whatever listens hangs up',
+      when: 'the listener hangs up',
       prepare: (socket) => listen(socket, (server) => server.on('connection', (peer) => peer.destroy())),
       says: /the connection ended before the answer/,
     },
     {
-      when: 'whatever listens speaks something else',
+      when: 'the listener speaks something else',
       prepare: (socket) =>
         listen(socket, (server) =>
           server.on('connection', (peer) => peer.on('error', () => undefined).end('220 hello\r\n')),

@@ -1,4 +1,4 @@
-// What whoever knows kubectl tries without reading: forms of output, filters, globs, waiting, reloading.
+// The habits of people that know kubectl: forms of output, filters, globs, waiting, reloading.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -94,7 +94,7 @@ describe('a followed file', () => {
   });
 });
 
-/** Broken files, and what the operator is told: the key, the place, the remedy. */
+/** Broken files, and the news for the operator: the key, the place, the remedy. */
 const BROKEN: readonly (readonly [kind: string, text: string | Buffer, told: RegExp])[] = [
   ['a syntax error', 'flood:\n  register: {burst: 5\n', /b\.yaml:3:1: it is not YAML: .*; correct the syntax/],
   ['a tab as indentation', 'flood:\n\tmode: observe\n', /b\.yaml:2:1: it is not YAML: .*tab.*; correct/i],

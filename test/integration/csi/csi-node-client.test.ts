@@ -143,7 +143,7 @@ describe('the client of a CSI driver', () => {
     ['garbage', 'NOT_GRPC'],
   ];
   for (const [speech, code] of speeches) {
-    it(`gives the reason ${code} when ${speech === 'dead' ? 'nobody listens' : `what answers is ${speech}`}`, async () => {
+    it(`gives the reason ${code} when ${speech === 'dead' ? 'nobody listens' : `its answer is ${speech}`}`, async () => {
       await serve(speech);
       assert.equal(await ask(open(), BUDGETS.get(code)), code);
     });

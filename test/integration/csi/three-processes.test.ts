@@ -195,7 +195,7 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
   });
 
   it(
-    'keep a driver published for the user that has it, whoever else names its endpoint and leaves',
+    'keep a driver published for the user that has it, also when another one names its endpoint and leaves',
     { skip },
     async () => {
       const daemon = await broker();

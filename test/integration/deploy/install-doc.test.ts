@@ -1,4 +1,4 @@
-// What docs/install.md shows of commands that no test can run everywhere is what the shipped files would print.
+// docs/install.md shows commands that no test can run everywhere with the output that the shipped files would give.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-// What is shipped for Kubernetes is valid by its published schemas.
+// The files that are shipped for Kubernetes are valid by its published schemas.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';

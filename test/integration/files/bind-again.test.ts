@@ -56,7 +56,7 @@ void describe('a listener in a directory that others may write', () => {
     const [ours, theirs] = ['a', 'b'].map((name) => SocketPlace.open(path.join(directory, `${name}.sock`)));
     assert.ok(ours !== undefined && theirs !== undefined);
     const folders = readdirSync(directory);
-    // What only this process knows, as another one would not.
+    // Only this process knows that; another one would not.
     const isHeld = mock.method(PrivateFolder, 'isHeld', () => false);
     const sweep = (nowMs: number): Promise<void> =>
       ours.sweep(

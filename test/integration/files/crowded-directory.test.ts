@@ -15,7 +15,7 @@ import { tempDir } from '../../support/temp-dir.js';
 const FILES = 20_000;
 const SYNCHRONOUS = ['readdirSync', 'opendirSync', 'openSync', 'lstatSync', 'statSync'] as const;
 
-// Whoever may write the directory of a socket of ours decides how many files are in it, and what they are called.
+// A user that may write the directory of a socket of ours decides how many files are in it, and their names.
 void describe('a directory that somebody has filled with names of our form', () => {
   let directory = '';
   before(() => {
@@ -54,7 +54,7 @@ void describe('a directory that somebody has filled with names of our form', () 
     }
   });
 
-  void it('is searched for what a dead broker left with a pause after each name, and no longer than the place is open', async () => {
+  void it('is searched for leftovers of a dead broker with a pause after each name, and no longer than the place is open', async () => {
     const left = path.join(directory, '.pb-listen-left00');
     mkdirSync(left, 0o700);
     writeFileSync(path.join(left, '.pb-listen'), '');
@@ -62,7 +62,7 @@ void describe('a directory that somebody has filled with names of our form', () 
     const other = SocketPlace.open(path.join(directory, 'other.sock'));
     const [held] = folders().filter((name) => name !== path.basename(left));
     const pauses = await pausesOfSweep(Infinity);
-    assert.deepEqual(folders(), [held], 'what this process holds is no leftover');
+    assert.deepEqual(folders(), [held], 'a folder that this process holds is no leftover');
     assert.ok(pauses >= FILES, `${String(pauses)} pauses`);
     assert.equal(await pausesOfSweep(3), 3);
     other.close();

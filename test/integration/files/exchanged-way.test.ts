@@ -29,7 +29,7 @@ function world() {
     renameSync(directory, path.join(registry, '.away'));
     symlinkSync(target, directory);
   };
-  // Whoever made the link.
+  // A link of any user is trusted.
   const paths = new SocketPaths([registry], () => true);
   return { registry, elsewhere, way, sub: path.join(way, 'sub'), exchange, paths };
 }
@@ -90,7 +90,7 @@ void describe('a directory on the way that is exchanged for a link', () => {
     lchownSync(theirs, OTHER_UID, OTHER_UID);
     assert.deepEqual([theirs, ours].map(paths.ownerOf), [OTHER_UID, 0]);
     lchownSync(sub, OTHER_UID, OTHER_UID);
-    assert.deepEqual([theirs, ours].map(paths.ownerOf), [OTHER_UID, OTHER_UID], 'of who can fill it');
+    assert.deepEqual([theirs, ours].map(paths.ownerOf), [OTHER_UID, OTHER_UID], 'of the user that can fill it');
     exchange();
     lchownSync(path.join(registry, 'way'), OTHER_UID, OTHER_UID);
     writeFileSync(path.join(elsewhere, 'sub', 'ours'), '');
@@ -149,7 +149,7 @@ void describe('the doctor', () => {
       const came = await listen(path.join(elsewhere, 'sub', 'a.sock'));
       const link = path.join(registry, 'link.sock');
       symlinkSync('../elsewhere/sub/a.sock', link);
-      assert.equal(await probe(link, registry), 'listening', 'who made it is root');
+      assert.equal(await probe(link, registry), 'listening', 'root made it');
       lchownSync(link, OTHER_UID, OTHER_UID);
       exchange();
       lchownSync(path.join(registry, 'way'), OTHER_UID, OTHER_UID);

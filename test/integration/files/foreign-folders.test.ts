@@ -21,10 +21,10 @@ import { eventually } from '../../support/eventually.js';
 import { kubeletSockets } from '../../support/kubelet-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** What a private folder of a broker would have as the name of a socket, by its form. */
+/** The name of a socket in a private folder of a broker, by its form. */
 const OWN_FORM = '.s0123456789ab';
 
-// Whoever may write a directory may give it any name: a private folder of another program of our user, by ours.
+// A user that may write a directory may give it any name: a private folder of another program of our user, by ours.
 void describe('a private folder of another program under the name of one of ours', () => {
   const brokers: BrokerProcess[] = [];
   const servers: Server[] = [];
@@ -127,7 +127,7 @@ void describe('a private folder of another program under the name of one of ours
     chmodSync(paths.devicePlugins, 0o775);
     const shared = await place.ensure().catch((failure: unknown) => failure);
     place.close();
-    assert.match(String(shared), /device-plugins may be written by group \d+, or by whom its ACL names/);
+    assert.match(String(shared), /device-plugins may be written by group \d+, or by those that its ACL names/);
     assert.match(String(unsound), /device-plugins may be written by everybody, who could stand in for the kubelet/);
     assert.match(String(ensured), /plugin-broker is not a folder of the broker's own; move it away/);
     const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

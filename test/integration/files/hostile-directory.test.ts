@@ -158,7 +158,7 @@ void describe('a device-plugin directory that others may write', () => {
     assert.equal(left.length, 3);
     for (const name of left) utimesSync(path.join(one.devicePlugins, name), 0, 0); // a while ago
     await one.start();
-    await eventually('what was left is removed', () => readdirSync(one.devicePlugins).length === 1);
+    await eventually('the leftovers are removed', () => readdirSync(one.devicePlugins).length === 1);
     assert.deepEqual(readdirSync(one.devicePlugins), ['kubelet.sock']);
     await one.end('SIGTERM');
   });

@@ -17,7 +17,7 @@ import { tempDir } from '../../support/temp-dir.js';
 /** Limits that a busy machine keeps, too; the broker has 5 s for a start and for an end. */
 const START_MS = 15_000;
 const END_MS = 15_000;
-/** Five seconds, and what a busy machine is late: calls in flight and a disk had eight of their own. */
+/** Five seconds, and the delay of a busy machine: calls in flight and a disk had eight of their own. */
 const WHOLE_END_MS = 7000;
 
 void describe('a disk on which operations in state/ never return', () => {

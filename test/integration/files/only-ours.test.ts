@@ -22,15 +22,18 @@ describe("a kubelet's directory in which the front serves", () => {
   it('may not be written by its group, whichever it is: with an ACL those bits are the most it gives anybody', () => {
     const plugins = directory(path.join(tempDir(), 'device-plugins'), 0o775);
     const gid = String(process.getegid?.());
-    assert.throws(() => needOnlyOurs(plugins), new RegExp(`device-plugins may be written by group ${gid}, or by whom`));
+    assert.throws(
+      () => needOnlyOurs(plugins),
+      new RegExp(`device-plugins may be written by group ${gid}, or by those`),
+    );
   });
 
-  it('may not be sticky and be written by all: what is made anew in it may be theirs', () => {
+  it('may not be sticky and be written by all: a file that is made anew in it may be theirs', () => {
     const plugins = directory(path.join(tempDir(), 'device-plugins'), 0o1777);
     assert.throws(() => needOnlyOurs(plugins), /device-plugins may be written by everybody/);
   });
 
-  it('may not stand below one that others may write, unless that is sticky and what leads on in it is ours', () => {
+  it('may not stand below one that others may write, unless that is sticky and the next name of the way in it is ours', () => {
     const above = directory(path.join(tempDir(), 'above'), 0o755);
     const plugins = directory(path.join(above, 'kubelet', 'device-plugins'), 0o755);
     needOnlyOurs(plugins);
@@ -38,7 +41,7 @@ describe("a kubelet's directory in which the front serves", () => {
       chmodSync(above, mode);
       assert.throws(() => needOnlyOurs(plugins), /\/above may be written by .* chmod go-w/);
     }
-    // As what is missing: it would be made by whoever comes first.
+    // As a missing directory: the first user to come would make it.
     assert.throws(
       () => needOnlyOurs(path.join(above, 'other', 'device-plugins')),
       /\/above may be written by everybody/,

@@ -20,7 +20,7 @@ acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in e
 os.setxattr(sys.argv[1], 'system.posix_acl_default', acl)
 `;
 
-/** What connecting gives a process of another user and group: `connected`, or the code of the system. */
+/** The outcome of connecting for a process of another user and group: `connected`, or the code of the system. */
 function connecting(socket: string): string {
   const script = `
     process.setgroups([${String(OTHER_GID)}]); process.setgid(${String(OTHER_GID)}); process.setuid(${String(OTHER_UID)});

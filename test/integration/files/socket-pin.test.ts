@@ -6,7 +6,7 @@ import { pinRefusal } from '../../../src/admission/endpoint.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-void describe('what is no socket', () => {
+void describe('a file that is no socket', () => {
   void it('is refused in one sentence that says what it is', () => {
     const directory = tempDir();
     writeFileSync(path.join(directory, 'file'), '');

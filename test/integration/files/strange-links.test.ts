@@ -77,7 +77,7 @@ void describe('links in directories that others may write', () => {
     assert.deepEqual(paths.pin(path.join(door, 'by', 'two.sock')), { problem: 'missing', detail: 'ENOTDIR' });
     assert.deepEqual(paths.pin(path.join(door, 'none.sock')), { problem: 'missing', detail: 'ENOENT' });
     const elsewhere = path.join(path.dirname(door), 'out.sock');
-    assert.equal(paths.keyAt(elsewhere), undefined, 'what lies below no root is not looked at');
+    assert.equal(paths.keyAt(elsewhere), undefined, 'a path below no root is not looked at');
     assert.deepEqual(paths.pin(elsewhere), { problem: 'missing', detail: 'ENOENT' });
     assert.deepEqual(paths.pin(path.join(door, 'sub')), { problem: 'not-a-socket', detail: 'a directory' });
   });

@@ -93,7 +93,7 @@ export class FloodBed {
     return (await this.broker.plugins()).find((plugin) => plugin.socket === socket);
   }
 
-  /** What /metrics says; waits for it after a restart, where kubelet.sock is served first. */
+  /** The text of /metrics; waits for it after a restart, where kubelet.sock is served first. */
   metrics(): Promise<string> {
     return eventually('/metrics is served', async () => {
       const [address] = [...this.broker.log.matchAll(/served on (127\.0\.0\.1:\d+)/g)].slice(-1).map(([, at]) => at);

@@ -9,7 +9,7 @@ import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { eventually } from '../../support/eventually.js';
 import { FrontWorld, RESOURCE } from '../../support/front-world.js';
 
-describe('for whom a resource is, when the configuration changes', { timeout: 90_000 }, () => {
+describe('the consumer of a resource, when the configuration changes', { timeout: 90_000 }, () => {
   const world = new FrontWorld({ rules: [{ match: { name: RESOURCE }, allocate: { consumer: 'local' } }] });
   after(() => world.close());
 

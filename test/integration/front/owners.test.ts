@@ -46,7 +46,7 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     merged.close();
     const { why } = await world.broker.admin.explain(RESOURCE, '');
     assert.match(why, /Towards the kubelet it is fronted: .* default\/p\/c has dev-\d\./);
-    // What a kubelet does that forgot what it had given.
+    // As a kubelet calls that forgot which devices it had given.
     const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
     const given = Object.values(world.kubelet.of('container-started', 'p')[0]?.['devices'] as Record<string, string[]>);
     await assert.rejects(

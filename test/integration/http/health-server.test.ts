@@ -323,7 +323,7 @@ describe('the server', () => {
           return socket;
         }),
       );
-      assert.equal((await get(port, '/healthz')).status, 200); // what was asked before is read by now
+      assert.equal((await get(port, '/healthz')).status, 200); // the requests before it are read by now
       for (const socket of sockets) socket.resetAndDestroy();
       await eventually('they have gone', () => sockets.every((socket) => socket.closed));
     }

@@ -11,7 +11,7 @@ import { PageServer } from '../../support/page-server.js';
 /** More than the kernel takes for a socket that nobody reads, in a few changes. */
 const ROWS = 16;
 const ROW_BYTES = 256 * 1024;
-/** What the kernel may hold of it (tcp_wmem and tcp_rmem), and a megabyte and a picture that the server holds. */
+/** As many as the kernel may hold (tcp_wmem and tcp_rmem), beside a megabyte and a picture that the server holds. */
 const MOST_CHANGES = 8;
 
 void describe('a reader of the event stream that stops reading', () => {

@@ -1,4 +1,4 @@
-// The status page's side of the broker on real sockets: what is answered, what is refused, and who gives way.
+// The status page's side of the broker on real sockets: its answers, its refusals, and the streams that give way.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
@@ -53,7 +53,7 @@ void describe('the status page behind http.listen', () => {
     return { status: response.statusCode ?? 0, body, headers: response.headers };
   }
 
-  /** A stream and what it was told so far. */
+  /** A stream and its messages so far. */
   async function follow(query = '', headers: Record<string, string> = {}) {
     const sent = request({ port, host: '127.0.0.1', path: `/api/v1/stream${query}`, agent: false, headers });
     sent.end();
@@ -86,7 +86,7 @@ void describe('the status page behind http.listen', () => {
     assert.deepEqual([again.status, again.body], [304, '']);
   });
 
-  void it('has devices by pages, events, explanations and reasons; and one sentence for what makes no sense', async () => {
+  void it('has devices by pages, events, explanations and reasons; and one sentence for a question that makes no sense', async () => {
     const devices = JSON.parse((await get(`/api/v1/resources/${RESOURCE}?limit=1`)).body) as {
       total: number;
       devices: object[];
@@ -234,7 +234,7 @@ void describe('the status page behind http.listen', () => {
     };
     const says = ['', 'GET / HTTP/1.1\r\nHost: loc', 'GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n'];
     for (let nth = 0; nth < 1000; nth += 1) {
-      // Few of them ask: whoever asks too much waits for its turn, and so would we.
+      // Few of them ask: a process that asks too much waits for its turn, and so would we.
       open(says[nth % 20 === 0 ? 2 : nth % 2] ?? '');
       if (nth % 100 === 99) assert.equal((await get('/healthz')).status, 200, String(nth));
     }

@@ -65,7 +65,7 @@ describe('a broker that a program started', () => {
     assert.ok(seen.includes('ready'), seen.join());
   });
 
-  it('restarted by a kill as soon as devices are there, keeps them: what it serves is on its disk by then', async () => {
+  it('restarted by a kill as soon as devices are there, keeps them: the served state is on its disk by then', async () => {
     const one = await broker();
     for (const resource of ['vendor.example/a', 'vendor.example/b', 'vendor.example/c']) {
       await plugin(one, { resource });

@@ -14,7 +14,7 @@ void describe('a device plugin of the library', () => {
     mkdirSync(directory);
     const devices = [{ id: 'a', health: 'Healthy' }] as const;
     const plugin = await serveDevicePlugin({ resource: 'vendor.example/gpu', directory, devices });
-    // The watch tells of the first of these when all are done: what it looks at then ends in ELOOP.
+    // The watch tells of the first of these when all are done: its look ends in ELOOP then.
     renameSync(directory, `${directory}.away`);
     symlinkSync(directory, directory);
     await new Promise((resolve) => setTimeout(resolve, 300));

@@ -12,7 +12,7 @@ import { FakePlugin } from '../../support/fake-plugin.js';
 import { settings } from '../../support/http2/raw-peer.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** What the kernel queues for a listener that asks for so many. */
+/** Connections that the kernel queues for a listener that asks for so many. */
 const ROOM = Math.min(4096, Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')));
 /** More than any listener of ours has room for. */
 const CROWD = ROOM + 76;

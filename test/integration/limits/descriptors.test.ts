@@ -117,7 +117,7 @@ void describe('out of file descriptors', { concurrency: true }, () => {
     await eventually('all is well', async () => (await broker.status()).broker.phase === 'ready');
     await broker.onDisk('example.com/late');
     await eventually('the list is taken', async () => (await broker.allocatable('example.com/inside')) === 3);
-    assert.deepEqual([inside.streams, inside.count('ListAndWatch')], [1, 1], 'who was in has lost nothing');
+    assert.deepEqual([inside.streams, inside.count('ListAndWatch')], [1, 1], 'a plugin that was in has lost nothing');
     assert.equal((await broker.status()).broker.pid, pid);
   });
 

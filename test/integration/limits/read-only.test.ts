@@ -9,7 +9,7 @@ import { FakePlugin } from '../../support/fake-plugin.js';
 import { cannotPrepare, inNamespaces, inNamespacesOf } from '../../support/namespaces.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** Mounts of its own: what is read-only for the broker alone is not for the plugins. */
+/** Mounts of its own: a directory is read-only for the broker alone, not for the plugins. */
 const OWN_MOUNTS = process.getuid?.() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount'];
 const ENTER = process.getuid?.() === 0 ? ['--mount'] : ['--user', '--mount', '--preserve-credentials'];
 const bound = (folder: string): string => `mount --bind ${folder} ${folder}`;

@@ -1,4 +1,4 @@
-// Machines are directories here: what the kernel shows of processes and control groups are files.
+// Machines are directories here: processes and control groups are files, as the kernel shows them.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.js';
 import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** What Node writes where it opens a debugger, and where its port is taken. */
+/** The words of Node where it opens a debugger, and where its port is taken. */
 const DEBUGGER = /debugger|inspector/i;
 /** It is opened within a few milliseconds. */
 const OPENED_MS = 500;

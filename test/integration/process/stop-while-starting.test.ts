@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-/** What a start makes, in its order: each is a moment at which somebody may change their mind. */
+/** The files that a start makes, in its order: each is a moment at which somebody may change their mind. */
 const MADE = ['state', 'broker.sock', 'device-plugins/kubelet.sock'];
 
 describe('a broker that is told to stop while it starts', () => {

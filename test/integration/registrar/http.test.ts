@@ -67,7 +67,7 @@ describe('the HTTP server of the registrar', () => {
     await get('/other');
     release();
     assert.deepEqual(new Set((await Promise.all([first, ...others])).map(({ status }) => status)), new Set([200]));
-    // Whoever came a moment too late was looked for again.
+    // For a request that came a moment too late the socket was asked again.
     assert.ok(calls <= 3, `${String(calls)} looks`);
     await other.close();
   });

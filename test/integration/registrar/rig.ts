@@ -96,7 +96,7 @@ export class RunningRegistrar {
     await eventually(`"${words}" in:\n${this.err}`, () => this.err.includes(words));
   }
 
-  /** What SIGTERM does; nothing when it has ended. */
+  /** Does as SIGTERM does; nothing when it has ended. */
   stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number> {
     this.#signals.emit('signal', signal);
     return this.code;

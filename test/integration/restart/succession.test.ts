@@ -1,4 +1,4 @@
-// What a restart of the broker finds half done: names that moved, successors without a list, losses that are none.
+// Changes that a restart of the broker finds half done: names that moved, successors without a list, losses that are none.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { rmSync, symlinkSync } from 'node:fs';

@@ -240,7 +240,7 @@ describe('allocate, release and allocations', () => {
       { ...given, owner, pid: 77, state: 'active', createdAt: new Date(Date.now() - 65_000).toISOString(), uid: 7 },
       { ...given, owner: { bind: 'key', namespace: 'user', name: 'me' }, key: 'job', state: 'impaired', uid: 0 },
     ];
-    // What a shell offers after `release`; on a machine that is too busy for it nothing.
+    // The leases that a shell offers after `release`; on a machine that is too busy for it nothing.
     await eventually(
       'leases are offered',
       async () => (await run(['__names', 'lease', '--root', root])).stdout === `${LEASE}\n`,

@@ -14,7 +14,7 @@ import { TestRegistry } from './test-registry.js';
 
 const PROGRAM = fileURLToPath(new URL('../../support/sim-process.js', import.meta.url));
 
-/** What ends what a test started, also where it failed. */
+/** Ends everything that a test started, also where it failed. */
 const ends: (() => unknown)[] = [];
 
 async function registryIn(dir: string): Promise<TestRegistry> {

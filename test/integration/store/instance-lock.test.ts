@@ -169,7 +169,7 @@ describe('the lock of a state folder', () => {
     await first.hears('asked');
     await first.hears('released');
     const waits = second.said.filter(({ kind }) => kind === 'waits');
-    assert.equal(waits.length, 1, 'it says once for whom it waits');
+    assert.equal(waits.length, 1, 'it names once the process it waits for');
     const pid = String(first.child.pid);
     assert.match(waits[0]?.message ?? '', new RegExp(`^the broker with pid ${pid} .* it is waited for, for 10 s$`));
     assert.deepEqual(readdirSync(folder), ['lock']);
@@ -237,7 +237,7 @@ describe('the lock of a state folder', () => {
     assert.deepEqual(readdirSync(folder), ['lock']);
   });
 
-  it('is taken where something else lies in its place, and what starters left behind is swept', async () => {
+  it('is taken where something else lies in its place, and leftovers of starters are swept', async () => {
     const folder = `${tempDir()}/state`;
     mkdirSync(folder);
     writeFileSync(`${folder}/lock`, 'what is this');
@@ -275,7 +275,7 @@ describe('the lock of a state folder', () => {
   });
 
   it(
-    'cannot be had by who may not enter the folder',
+    'cannot be had by a user that may not enter the folder',
     { skip: process.getuid?.() === 0 ? 'root may' : false },
     async () => {
       const folder = `${tempDir()}/state`;
@@ -295,7 +295,7 @@ describe('the lock of a state folder', () => {
     assert.equal(await throughGate(lock, () => Promise.resolve('third')), 'third');
   });
 
-  for (const manner of ['answers', 'lets whoever connects wait'] as const) {
+  for (const manner of ['answers', 'lets its clients wait'] as const) {
     it(
       `is taken through a gate on whose name a stranger sits who ${manner}`,
       { skip: process.getuid?.() === 0 ? false : 'only root can run a process of a stranger' },

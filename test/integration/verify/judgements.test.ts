@@ -1,4 +1,4 @@
-// What a scenario says of what it saw, with a rig that only pretends: each judgement is made, and none in its place.
+// The verdicts of scenarios, with a rig that only pretends: each judgement is made, and none in its place.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
@@ -86,7 +86,7 @@ class PretendedRig {
 }
 
 describe('a scenario of verify', () => {
-  /** What comes of it: the code of the verdict. */
+  /** The code of the verdict. */
   async function outcome(scenario: Pick<Scenario, 'run'>, over: Partial<PretendedRig> = {}): Promise<string> {
     const rig = Object.assign(new PretendedRig(), over);
     try {

@@ -129,7 +129,7 @@ describe('a plugin that runs already', () => {
     assert.ok(plugin.signal({ ...registered, pid }, 'SIGCONT'));
     chownSync(registered.socket, 4001, 4001);
     assert.ok(!plugin.signal({ ...registered, pid }, 'SIGSTOP'), 'its number is that of a process of root by now');
-    assert.ok(plugin.signal({ ...registered, pid }, 'SIGCONT'), 'what was stopped may go on');
+    assert.ok(plugin.signal({ ...registered, pid }, 'SIGCONT'), 'a process that was stopped may go on');
     assert.ok(!plugin.signal(undefined, 'SIGSTOP'));
   });
 });

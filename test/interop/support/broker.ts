@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { Child, type Ending } from '../../support/child.js';
 
-/** What `resources -o json` says of one resource, as far as these tests look. */
+/** One resource in `resources -o json`, as far as these tests look. */
 export interface ResourceJson {
   readonly name: string;
   readonly plugin: string;

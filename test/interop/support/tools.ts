@@ -9,7 +9,7 @@ function succeeds(command: string, args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
-/** What is needed for plugins of one language, and the Debian packages that bring it. */
+/** The tools that plugins of one language need, and the Debian packages that bring them. */
 const NEEDS = {
   go: {
     isThere: (): boolean =>

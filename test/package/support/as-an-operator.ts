@@ -1,4 +1,4 @@
-// What every way to install has to give: a daemon that comes up, takes a plugin in, is ready, and is replaced by the same
+// The promises of every way to install: a daemon that comes up, takes a plugin in, is ready, and is replaced by the same
 // version without a gap.
 import assert from 'node:assert/strict';
 import { startCommand, type Running } from '../../support/program.js';
@@ -8,7 +8,7 @@ import { done } from './install.js';
 const RESOURCE = 'vendor.example/gpu';
 const PATIENT = { withinMs: 60_000, everyMs: 100 };
 
-/** What its config file holds. */
+/** The contents of its config file. */
 export const CONFIG = 'http: { listen: 127.0.0.1:0 }\n';
 
 /** How the program is started in one installation. */

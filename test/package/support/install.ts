@@ -1,4 +1,4 @@
-// What is installed from, and commands that are run to their end.
+// Packages to install, and commands that are run to their end.
 import { execFile, type ExecFileException } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';

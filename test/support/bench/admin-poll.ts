@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { adminService } from '../../../src/generated/proto/pluginbroker/v1/admin.js';
 
-/** What a poller sees of one resource. */
+/** One resource as a poller sees it. */
 export interface Seen {
   readonly capacity: number;
   readonly allocatable: number;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { ATTACKS } from '../http2/attacks.js';
 import { offer, Worker } from './worker.js';
 
-/** What an attack came to. */
+/** The outcome of an attack. */
 export interface Attacked {
   /** Connections that were taken, attacked on, and cut off. */
   readonly cutOff: number;
@@ -23,7 +23,7 @@ async function attackAgain(path: string, nth: number): Promise<void> {
   while (isOn) {
     const peer = await ATTACKS[nth]!.run(path);
     const isTaken = peer.frames.length > 0;
-    // Whoever does not read does not see the end, either.
+    // A peer that does not read does not see the end, either.
     if (peer.socket.isPaused()) await pause(UNREAD_MS);
     peer.socket.resume();
     await peer.closed();
@@ -46,7 +46,7 @@ const attacks = {
   },
 };
 
-/** What an attacker is asked. */
+/** The calls to an attacker. */
 export type AttackerCalls = typeof attacks;
 
 /** Starts one. */

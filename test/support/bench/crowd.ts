@@ -44,7 +44,7 @@ const BYSTANDERS = 160;
 
 const plugins = new Map<string, FakePlugin>();
 const clients = new Map<string, RegisterClient>();
-const cues: FSWatcher[] = [];
+const watches: FSWatcher[] = [];
 /** Pages that are asked for. */
 const looks: AbortController[] = [];
 /** Plugins that are restarting themselves. */
@@ -90,7 +90,7 @@ function register(kubeletSocket: string, crowd: Crowd, atOnce: boolean): Promise
   );
 }
 
-/** What a crowd does. */
+/** The deeds of a crowd. */
 const crowdCalls = {
   /** Serves; registers nobody. */
   serve: async (crowd: Crowd): Promise<void> => {
@@ -111,7 +111,7 @@ const crowdCalls = {
   registerInTurn: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): Promise<Timed> =>
     register(kubeletSocket, crowd, false),
 
-  /** Forgets the open connection to a kubelet socket: whoever listened there has gone. */
+  /** Forgets the open connection to a kubelet socket: its listener has gone. */
   hangUp: (kubeletSocket: string): void => {
     clients.get(kubeletSocket)?.close();
     clients.delete(kubeletSocket);
@@ -146,17 +146,17 @@ const crowdCalls = {
   },
 
   /** From now on each plugin serves on a new socket and registers again whenever kubelet.sock appears. */
-  restartOnCue: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): void => {
+  restartWithKubeletSocket: ({ kubeletSocket, crowd }: { kubeletSocket: string; crowd: Crowd }): void => {
     const restart = async (name: string): Promise<void> => {
       await plugins.get(name)?.stop();
       const plugin = await serve(crowd.dir, name);
-      // The cue is the removal of kubelet.sock, too: then it is not there yet.
+      // The event is the removal of kubelet.sock, too: then it is not there yet.
       await eventually('registered again', () => plugin.register(kubeletSocket).then(() => true));
     };
     let last = 0;
-    cues.push(
+    watches.push(
       watch(crowd.dir, (event, file) => {
-        // Removed and created within a moment: one cue.
+        // Removed and created within a moment: one event.
         if (event !== 'rename' || file !== path.basename(kubeletSocket) || now() - last < 100) return;
         last = now();
         for (const name of names(crowd)) {
@@ -173,9 +173,9 @@ const crowdCalls = {
     while (restarting.size > 0) await Promise.all(restarting);
   },
 
-  /** Cues mean nothing any more. */
-  ignoreCues: (): void => {
-    for (const cue of cues.splice(0)) cue.close();
+  /** A new kubelet.sock means nothing any more. */
+  ignoreKubeletSocket: (): void => {
+    for (const each of watches.splice(0)) each.close();
   },
 
   /**
@@ -229,7 +229,7 @@ const crowdCalls = {
   },
 };
 
-/** What a crowd is asked. */
+/** The calls to a crowd. */
 export type CrowdCalls = typeof crowdCalls;
 
 /** Starts a crowd. */

@@ -1,5 +1,5 @@
-// A process that misbehaves in one way at a time. It is nice: where cores are few, it takes what the others leave, so that
-// what is felt of it is what the broker does about it, and not the scheduler's choice between three processes.
+// A process that misbehaves in one way at a time. It is nice: where cores are few, it takes the time that is left, so that
+// its effect on them is the broker's work about it, and not the scheduler's choice between three processes.
 import { createConnection } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -24,7 +24,7 @@ export interface Target {
   readonly dir: string;
 }
 
-/** What a flood of calls came to: how many, and how many were answered well. */
+/** The outcome of a flood of calls: how many, and how many were answered well. */
 export interface Flooded {
   readonly calls: number;
   readonly good: number;
@@ -33,7 +33,7 @@ export interface Flooded {
 type Stream = ServerWritableStream<unknown, Buffer>;
 
 const PLUGIN = 'flooder';
-/** What it registers as, where it is not under many names. */
+/** The name under which it registers, where it has not many. */
 export const RESOURCE = `example.com/${PLUGIN}`;
 /** Calls of one connection that floods with names, all at once; and so many connections at once. */
 const NAMES_A_CONNECTION = 64;
@@ -203,7 +203,7 @@ const floods = {
   },
 };
 
-/** What a flooder is asked. */
+/** The calls to a flooder. */
 export type FlooderCalls = typeof floods;
 
 /** Starts one. */

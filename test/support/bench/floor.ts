@@ -1,4 +1,4 @@
-// What grpc-js alone costs: the programs that stand beside the broker. Each does the bare minimum of the same work and
+// The cost of grpc-js alone: the programs that stand beside the broker. Each does the bare minimum of the same work and
 // nothing else: no admission, no policy, no disk, no log. scripts/bench.mjs makes one bundle of it, as of the broker.
 //   node floor.cjs answer SOCKET     answers Register at once
 //   node floor.cjs dial SOCKET       dials back for the options on a new channel, then answers

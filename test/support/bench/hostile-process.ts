@@ -90,7 +90,7 @@ const calls = {
   },
 };
 
-/** What a hostile process is asked. */
+/** The calls to a hostile process. */
 export type HostileCalls = typeof calls;
 
 /** Starts one. */

@@ -1,6 +1,6 @@
-// What a bench says: rows for the one table that scripts/bench.mjs prints, each as a line of JSON on standard output.
+// The output of a bench: rows for the one table that scripts/bench.mjs prints, each as a line of JSON on standard output.
 
-/** What several runs gave. */
+/** The figures of several runs. */
 export interface Spread {
   readonly runs: number;
   readonly min: number;
@@ -24,7 +24,7 @@ export interface Row {
     | 'resources';
   readonly broker: Spread;
   readonly beside: readonly { readonly what: string; readonly value: Spread }[];
-  /** What is to be reached: for people, and whether it was. */
+  /** The goal: in words for people, and whether it was reached. */
   readonly limit?: { readonly text: string; readonly isMet: boolean };
 }
 

@@ -5,7 +5,7 @@ import { eventually } from '../eventually.js';
 import { indexed, literal } from './hpack-writer.js';
 import { number32, RawPeer, request, requestBlock, settings } from './raw-peer.js';
 
-/** What a hostile peer does, and the code with which it is to be cut off. */
+/** The deeds of a hostile peer, and the code with which it is to be cut off. */
 export interface Attack {
   readonly name: string;
   readonly code: ConnectionEndCode;
@@ -165,7 +165,7 @@ export const ATTACKS: readonly Attack[] = [
     run: async (path) => {
       const peer = await RawPeer.greeted(path);
       peer.socket.pause();
-      // What nobody serves is named in the answer.
+      // The answer names a method that nobody serves.
       const block = requestBlock('localhost', `/${'x'.repeat(8000)}`);
       peer.write(...Array.from({ length: 100 }, (_, turn) => request(2 * turn + 1, block)));
       return peer;

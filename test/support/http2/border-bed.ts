@@ -16,9 +16,9 @@ export class BorderBed {
   readonly socket: Duplex;
   readonly border: Border;
   readonly ends: BorderEnd[] = [];
-  /** What the server read. */
+  /** The bytes that the server read. */
   readonly served: Buffer[] = [];
-  /** What the client read. */
+  /** The bytes that the client read. */
   readonly answered: Buffer[] = [];
   isServerEnded = false;
 

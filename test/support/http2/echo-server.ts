@@ -28,7 +28,7 @@ const method = (name: string, responseStream: boolean): MethodDefinition<Buffer,
 /** A service of bytes: Unary gives back what it got; Flow sends so many KiB as the request has bytes; Hang never answers. */
 export const echoService = { unary: method('Unary', false), flow: method('Flow', true), hang: method('Hang', false) };
 
-/** What a test may set. */
+/** The settings of a test. */
 export interface EchoOptions {
   readonly guard?: Partial<GuardSettings>;
   /** false: the server reads the socket itself, as without a border. */

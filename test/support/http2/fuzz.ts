@@ -123,7 +123,7 @@ function fuzzInbound(random: Random): void {
       passed = inbound.take(piece, 0);
     });
     if (fault) return;
-    // What the border lets pass, a server understands, or it is the server that is at odds with the RFC.
+    // A server understands all that the border lets pass, or it is the server that is at odds with the RFC.
     server.take(passed);
   }
 }

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 
-/** One end of a connection in memory: what is written here is read there, and a write is done when it was read. */
+/** One end of a connection in memory: bytes written here are read there, and a write is done when it was read. */
 class MemoryEnd extends Duplex {
   peer: MemoryEnd | undefined;
   #done: ((error?: Error) => void) | undefined;

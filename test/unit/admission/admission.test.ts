@@ -127,7 +127,7 @@ const FAULTS: [code: RefusalCode, breakIt: (bed: AdmissionBed) => void][] = [
 ];
 
 describe('the order of admission', () => {
-  // What the flood policy refuses is counted before the name is judged, but a name that is denied is told first: both
+  // A call that the flood policy refuses is counted before the name is judged, but a name that is denied is told first: both
   // are refusals of the same call, and a plugin that floods with a denied name is to be slowed down, too.
   const order: readonly RefusalCode[] = FAULTS.map(([code]) => code).filter((code) => code !== 'NAME_DENIED');
   for (const [from, first] of order.entries()) {
@@ -227,7 +227,7 @@ describe('the socket that rules of the flood policy are matched with', () => {
     ['is the path a relative endpoint means', { endpoint: 'x.sock' }, '/r/device-plugins/x.sock'],
     ['is an absolute endpoint', { endpoint: '/r/device-plugins/./x.sock' }, '/r/device-plugins/x.sock'],
   ] as const) {
-    it(`${what}; what is pulled later is what was sent`, async () => {
+    it(`${what}; the path that was sent is pulled later`, async () => {
       const bed = new AdmissionBed();
       bed.sockets.put('/r/device-plugins/x.sock');
       await bed.verdict(over);
@@ -238,7 +238,7 @@ describe('the socket that rules of the flood policy are matched with', () => {
     });
   }
 
-  it('is none where what was sent means no path, and nothing of it is kept', async () => {
+  it('is none where the sent text means no path, and nothing of it is kept', async () => {
     const bed = new AdmissionBed();
     await bed.verdict({ endpoint: '\u0001'.repeat(4096) });
     assert.deepEqual([bed.asked[0]?.socket, bed.asked[0]?.endpoint], ['', undefined]);

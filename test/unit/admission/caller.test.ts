@@ -60,10 +60,10 @@ const NAMES: readonly [string, number, readonly number[] | undefined, [number, b
   ['its owner', 1000, undefined, [1000, false], 'let in'],
   ['its owner, while it is held', 1000, undefined, [1000, true], 'let in'],
   ['root', 0, undefined, [1000, false], 'let in'],
-  ['whom a rule names', 1001, [1001], [1000, false], 'let in'],
+  ['a user that a rule names', 1001, [1001], [1000, false], 'let in'],
   ['another user', 1001, undefined, [1000, false], 'refused'],
   ['another user, where root has it', 1001, undefined, [0, false], 'refused'],
-  ['whom no rule names', 1001, [1002], [1000, false], 'refused'],
+  ['a user that no rule names', 1001, [1002], [1000, false], 'refused'],
   ['another user, while it is held', 1001, undefined, [1000, true], 'waits'],
 ];
 

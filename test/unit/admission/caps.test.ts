@@ -4,7 +4,7 @@ import { checkCaps } from '../../../src/admission/caps.js';
 
 const OWN = 1000;
 
-/** Who has how many of eight places, and who comes. */
+/** The refusal of a newcomer where so many of eight places are taken. */
 function refusal(uid: number, live: number, own: number, strangers: number, isKnown = false): string | undefined {
   const roster = { isKnown: () => isKnown, livePlugins: live, livePluginsOf: () => ({ own, strangers }) };
   return checkCaps({ type: 't', name: 'example.com/x', uid, ownUid: OWN, maxPlugins: 8, roster })?.message;

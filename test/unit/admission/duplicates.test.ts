@@ -16,7 +16,7 @@ describe('the keeper of a name by duplicates: reject and keep-alive', () => {
     ['a uid of the rule from another one', 991, 990, [990, 991], true],
     ['root from a uid of the rule', 990, 0, [0, 990], true],
     ["the broker's user from root", 0, BROKER, undefined, true],
-    ['whoever nobody knows the uid of from root', 0, undefined, undefined, true],
+    ['a plugin of unknown uid from root', 0, undefined, undefined, true],
   ] as const) {
     it(`${who}: ${isKept ? 'yes' : 'no'}`, async () => {
       const incumbent = { id: 'i', socketKey: 'old', endpointPath: '/r/old', uid: holder };

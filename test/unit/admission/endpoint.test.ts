@@ -43,7 +43,7 @@ describe('the path an endpoint means', () => {
     ['noSuffix=+_A', '/r/device-plugins/noSuffix=+_A'],
     ['sub/a.sock', '/r/device-plugins/sub/a.sock'],
     ['__proto__', '/r/device-plugins/__proto__'],
-    // Joined and normalised as the kubelet does: what lies outside is refused where it is opened.
+    // Joined and normalised as the kubelet does: a path that lies outside is refused where it is opened.
     ['../../etc/x.sock', '/etc/x.sock'],
     ['..', '/r'],
     ['.', '/r/device-plugins'],
@@ -65,7 +65,7 @@ describe('the path an endpoint means', () => {
     ['ü'.repeat(45), 'ENDPOINT_TOO_LONG'],
     [`${'./'.repeat(500)}a.sock`, '/r/device-plugins/a.sock'],
     [`${'./'.repeat(512)}a.sock`, 'ENDPOINT_TOO_LONG'],
-    // What is written of it is what counts: a control character takes six bytes.
+    // Its written form counts: a control character takes six bytes.
     [`${'\u0001'.repeat(200)}/../a.sock`, 'ENDPOINT_TOO_LONG'],
     ['a\0b', 'ENDPOINT_INVALID'],
     ['', 'ENDPOINT_INVALID'],

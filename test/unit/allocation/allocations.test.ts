@@ -222,7 +222,7 @@ describe('the ledger over random lives', () => {
           const [id] = [...known.keys()].slice(pick(Math.max(1, known.size)));
           if (id !== undefined && known.delete(id)) await world.allocations.release({ id, key: '' }, ROOT);
         } else {
-          // A takeover: those who wait are sent away, what is under way ends, and the successor knows everything.
+          // A takeover: those who wait are sent away, requests under way end, and the successor knows everything.
           world.allocations.stop();
           await machine.clock.settle();
           world.allocations.close();
@@ -231,7 +231,7 @@ describe('the ledger over random lives', () => {
           world = await allocationWorld(machine);
         }
         for (let turn = 0; turn < 4; turn += 1) await machine.clock.settle();
-        // Whoever was there before and wants one of the same resources is served by now, too.
+        // A request that was there before and wants one of the same resources is served by now, too.
         const passed = given.flatMap(({ me, before }) =>
           before.filter((one) => line.includes(one) && one.wants.some((each) => me.wants.includes(each))),
         );

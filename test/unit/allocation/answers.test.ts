@@ -9,7 +9,7 @@ const PLUGIN = 4001;
 const ENVS = { envs: new Map([['LD_PRELOAD', '/tmp/mine.so']]) };
 const answer = (given: Partial<PluginAnswer>): PluginAnswer => ({ ...NO_ANSWER, ...given });
 
-/** What reaches into the host, and how the refusal calls it. */
+/** Answers that reach into the host, and how the refusal calls them. */
 const REACHING: readonly [Partial<PluginAnswer>, RegExp][] = [
   [{ mounts: [{ hostPath: '/', containerPath: '/host', readOnly: false }] }, /^it has mounts, .*uid 4001/],
   [{ devices: [{ hostPath: '/dev/sda', containerPath: '/dev/sda', permissions: 'rwm' }] }, /^it has device nodes, /],

@@ -7,7 +7,7 @@ import { FakeClock } from '../../support/fake-clock.js';
 
 const held = (resource: string): Holding => ({ resource }) as Holding;
 
-/** Looks that take so long each; what each was told, and when. */
+/** Looks that take so long each; the news for each, and when. */
 function world(lookMs: number) {
   const fake = new FakeClock();
   let spent = 0;

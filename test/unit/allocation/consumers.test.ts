@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Consumers } from '../../../src/allocation/consumers.js';
 import type { Consumer } from '../../../src/model/settings.js';
 
-describe('for whom the devices of a resource are', () => {
+describe('the consumer of a resource', () => {
   const state = { wanted: 'local' as Consumer, leases: false, pods: 0, stranger: undefined as number | undefined };
   const consumers = new Consumers({
     rules: { consumerOf: () => state.wanted },

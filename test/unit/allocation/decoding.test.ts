@@ -67,7 +67,7 @@ describe('the answers of the plugins of one lease', () => {
     return result.ok ? 'given' : `${result.refusal.code} ${result.refusal.message}`;
   }
 
-  it('have 8,192 parts at most, because whoever is told of the lease is told each of them', async () => {
+  it('have 8,192 parts at most, because every reader of the lease is told each of them', async () => {
     assert.equal(await given(8192), 'given');
     assert.match(await given(8193), /^PLUGIN_FAILED its plugins answered 8193 variables, mounts and others together/);
   });

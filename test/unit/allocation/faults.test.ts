@@ -21,7 +21,7 @@ function machineWith(...ids: string[]): FakeMachine {
   return machine;
 }
 
-/** What a request came to: `given`, or the code and words of the refusal. */
+/** The outcome of a request: `given`, or the code and words of the refusal. */
 async function outcome(
   allocations: Allocations,
   raw: RawRequest,
@@ -362,7 +362,7 @@ describe('leases and their plugins', () => {
 });
 
 describe('ids of devices', () => {
-  it('are any text: slashes, separators, emoji, 256 bytes; what is told in variables can be read back', async () => {
+  it('are any text: slashes, separators, emoji, 256 bytes; owners told in variables can be read back', async () => {
     const odd = ['pci/0000:00/1', 'a;b=c%d', '🦊', 'x'.repeat(256), '__proto__', "'"];
     const machine = machineWith(...odd);
     const { allocations } = await allocationWorld(machine);
@@ -427,7 +427,7 @@ describe('the disk under the ledger', () => {
   });
 
   for (const fault of ['ENOSPC', 'EROFS', 'hang'] as const satisfies readonly Fault[])
-    it(`that fails with ${fault} at any step costs the request and never the truth: what was told is there after a restart`, async () => {
+    it(`that fails with ${fault} at any step costs the request and never the truth: told leases are there after a restart`, async () => {
       let isRefused = 0;
       for (let at = 1; at <= 14; at += 1) {
         const machine = machineWith('g0', 'g1');

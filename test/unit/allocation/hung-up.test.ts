@@ -9,14 +9,14 @@ import { NO_ANSWER } from '../../support/leases.js';
 const GPU = 'v/gpu';
 const forever = (): AbortSignal => new AbortController().signal;
 
-/** What a request of root came to: `given`, or the code of the refusal. */
+/** The outcome of a request of root: `given`, or the code of the refusal. */
 async function outcome(allocations: Allocations, raw: RawRequest, signal = forever()): Promise<string> {
   const result = await allocations.allocate(raw, { uid: 0, process: undefined }, signal);
   return result.ok ? 'given' : result.refusal.code;
 }
 
 describe('a request whose lists are not at hand', () => {
-  it('is given up when its caller goes away, and what it marked is free', async () => {
+  it('is given up when its caller goes away, and the devices that it marked are free', async () => {
     const machine = new FakeMachine();
     machine.offer(GPU, 'g0');
     let prepared: (() => void) | undefined;
@@ -36,7 +36,7 @@ describe('a request whose lists are not at hand', () => {
 });
 
 describe('a request whose caller has left', () => {
-  it('is asked anew by whoever comes with its key while it is undone', async () => {
+  it('is asked anew by a request that comes with its key while it is undone', async () => {
     const machine = new FakeMachine();
     const gpu = machine.offer(GPU, 'g0');
     const { allocations } = await allocationWorld(machine);
@@ -113,7 +113,7 @@ describe('a request that waits for its turn at a plugin', () => {
     assert.equal(allocations.allocatedOf(GPU).has('g8'), false);
     for (const answer of answers) answer();
     await Promise.all(asked.slice(0, 8));
-    assert.equal(answers.length, 8, 'who left the line is not asked for');
+    assert.equal(answers.length, 8, 'a request that left the line is not asked for');
     const next = outcome(allocations, request(GPU, { key: 'next' }));
     await machine.clock.settle();
     answers[8]?.();

@@ -9,7 +9,7 @@ import { NO_ANSWER } from '../../support/leases.js';
 
 const GPU = 'v/gpu';
 
-/** What a request came to: the id of the lease, or the code of the refusal. */
+/** The outcome of a request: the id of the lease, or the code of the refusal. */
 async function outcome(allocations: Allocations, raw: RawRequest, uid = 0): Promise<string> {
   const result = await allocations.allocate(raw, { uid, process: undefined }, new AbortController().signal);
   return result.ok ? result.value.id : result.refusal.code;

@@ -133,7 +133,7 @@ describe('the owners of leases', () => {
     assert.ok(allocations.leases().every(({ uid }) => uid === STRANGER));
     for (let pid = 100; pid < 300; pid += 1) looked.emptied.add(`/group-${String(pid)}`);
     await clock.advance(11_000);
-    assert.deepEqual(allocations.leases(), [], 'what was put off is found by the look at everybody');
+    assert.deepEqual(allocations.leases(), [], 'an end that was put off is found by the look at everybody');
   });
 
   it('are looked at once in a turn, for all callers', async () => {

@@ -4,7 +4,7 @@ import { ResourceRules } from '../../../src/allocation/resource-rules.js';
 import { knownInstance } from '../../support/known-instance.js';
 import { loadDefaults } from '../../support/test-settings.js';
 
-describe('what the configuration says of a resource', () => {
+describe('the rule for a resource', () => {
   const asked: string[] = [];
   const plain = loadDefaults('/r').policyFor('DevicePlugin', 'example.com/x', '');
   const rules = new ResourceRules(

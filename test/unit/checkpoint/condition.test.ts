@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { checkpointCondition } from '../../../src/checkpoint/condition.js';
 
-describe('what is wrong with a checkpoint', () => {
+describe('the problem of a checkpoint', () => {
   it('is that nothing becomes durable, and nothing that a start found and is over', () => {
     for (const state of ['ok', 'recovered', 'empty'] as const) {
       assert.equal(checkpointCondition({ state, reason: 'a file was damaged' }), undefined, state);

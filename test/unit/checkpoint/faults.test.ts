@@ -17,7 +17,7 @@ async function usedDisk(): Promise<FakeDisk> {
   return disk.afterPowerCut();
 }
 
-/** What a start finds on a disk. */
+/** The contents that a start finds on a disk. */
 async function contentsOf(disk: FakeDisk): Promise<string> {
   const { store } = checkpointRig(disk, STATE, new FakeClock());
   await store.open();

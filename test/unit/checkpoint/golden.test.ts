@@ -22,7 +22,7 @@ const gpuSocket = { dev: '66305', ino: '1835026', birthNs: '1893456000123456789'
 const csiSocket = { dev: '66305', ino: '1835099', birthNs: '1893456000223456789' };
 const csiEndpoint = { dev: '66305', ino: '1835098', birthNs: '1893456000213456789' };
 
-/** What the file of format 1 means to this version: nothing had ever been given out. */
+/** The meaning of the file of format 1 to this version: nothing had ever been given out. */
 const MEANING_OF_1: CheckpointDocument = {
   generation: 42,
   bootId: '6f1b0c9e-52c1-4a55-9d6f-0c1f3f1f8a11',
@@ -117,7 +117,7 @@ const MEANING_OF_1: CheckpointDocument = {
 
 const NO_ANSWER = { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] };
 
-/** What the file of format 2 means. */
+/** The meaning of the file of format 2. */
 const MEANING_OF_2: CheckpointDocument = {
   ...MEANING_OF_1,
   ledger: 'stale',
@@ -196,7 +196,7 @@ const MEANING_OF_2: CheckpointDocument = {
   ],
 };
 
-/** What the files of every released format mean to this version. */
+/** The meanings of the files of every released format to this version. */
 const MEANINGS = [MEANING_OF_1, MEANING_OF_2];
 
 describe('checkpoints of every released format', () => {

@@ -275,7 +275,7 @@ describe('group commit', () => {
     await bench.end();
     assert.equal(bench.attempts[0], 'failed 0.030');
     assert.match(bench.attempts[1] ?? '', /^ok 0\.0/);
-    assert.equal(bench.sweeps, 1, 'what follows a write follows only good ones');
+    assert.equal(bench.sweeps, 1, 'the work after a write follows only good ones');
   });
 
   it('answers all waiters when it is closed, and leaves no timer', async () => {

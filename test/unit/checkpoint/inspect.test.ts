@@ -105,7 +105,7 @@ describe('inspecting a checkpoint', () => {
     const { condition, problems, notes, plugins, generation } = await inspectCheckpoint(disk, FILE);
     assert.deepEqual([condition, generation, plugins[0]?.uid], ['damaged', 1, 1]);
     assert.deepEqual(problems, ['it cannot be used: its checksum does not fit its bytes: something changed them']);
-    assert.deepEqual(notes, ['what is shown was read from a damaged file']);
+    assert.deepEqual(notes, ['this was read from a damaged file']);
   });
 
   it('tells of what is no checkpoint, of a newer format and of a missing file that it is so', async () => {

@@ -58,7 +58,7 @@ describe('the answer of a lease', () => {
     const second = await lifeOn(disk);
     assert.equal(second.ledger, 'ok');
     assert.deepEqual([...second.store.contents.leases.values()], [lease('a', 5000), lease('b', 10)]);
-    // What is written next names the same file.
+    // The next generation names the same file.
     await second.put(lease('c', 10));
     await second.quiet();
     assert.ok(bytesOf(disk) < 3000);

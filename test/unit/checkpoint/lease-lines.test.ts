@@ -9,7 +9,7 @@ import { seal } from '../../../src/checkpoint/envelope.js';
 import { FORMAT } from '../../../src/checkpoint/format.js';
 import { arbitraryCheckpoint } from '../../support/arbitrary-checkpoint.js';
 
-/** What is read by the encoder that writes next, as in the daemon. */
+/** The document as the encoder that writes next reads it, as in the daemon. */
 function readBy(codec: ReturnType<typeof checkpointCodec>, bytes: Buffer): CheckpointDocument {
   const decoded = codec.decode(bytes);
   assert.ok(decoded.kind === 'document', JSON.stringify(decoded));

@@ -28,7 +28,7 @@ async function damagedDisk(): Promise<FakeDisk> {
 }
 
 /**
- * What the next start finds must be a state that was, and none older than what was acknowledged.
+ * The next start must find a state that was, and none older than the last acknowledged one.
  *
  * @param before what a start found on the disk before the story
  */
@@ -92,7 +92,7 @@ describe('a power cut', () => {
     assert.deepEqual([...states].sort(), ['ok', 'recovered']);
   });
 
-  it('is survived by what was acknowledged only because of the syncs: without them the check fails', async () => {
+  it('is survived by acknowledged changes only because of the syncs: without them the check fails', async () => {
     const disk = await newDisk();
     disk.syncDirectory = async () => undefined;
     const told = await tell(disk);

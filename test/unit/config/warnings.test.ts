@@ -63,7 +63,9 @@ describe('a configuration', () => {
     assert.deepEqual(warningsOf({ flood: all }), [
       'flood.register.maxDelay: 2s has no effect with onExceed: disconnect, which holds no call',
     ]);
-    assert.deepEqual(ofRules({ name: 'x', match: { name: '*' } }), ['rules[0]: it says nothing but whom it is for']);
+    assert.deepEqual(ofRules({ name: 'x', match: { name: '*' } }), [
+      'rules[0]: it names plugins and sets nothing for them',
+    ]);
     const twice = { match: { name: 'a.b/*' }, grace: '1s' };
     assert.deepEqual(ofRules({ ...twice, uids: [1] }, { ...twice, grace: '2s' }, { ...twice, duplicates: 'reject' }), [
       'rules[1]: it has no effect, because rules[0] matches the same and says all that it says',

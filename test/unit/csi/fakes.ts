@@ -16,7 +16,7 @@ export class FakeTarget implements NodeFactsTarget {
   /** Drivers to leave out, with the reason. */
   readonly conflicts = new Map<string, string>();
   rounds = 0;
-  /** What each round was told to take back. */
+  /** The drivers that each round was told to take back. */
   readonly takenBack: (readonly string[])[] = [];
   /** Set to hold a round until it resolves. */
   gate: Promise<void> | undefined;
@@ -121,7 +121,7 @@ export function pin(path: string): PinnedSocket {
   };
 }
 
-/** What admission hands to a handler. */
+/** A registration as admission hands it to a handler. */
 export function enrolment(type: string, name: string, versions: readonly string[]): Enrolment {
   const socket = pin(`/registry/${name}-reg.sock`);
   const endpoint = pin(`/plugins/${name}/csi.sock`);

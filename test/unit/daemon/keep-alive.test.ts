@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CoreWorld, type FakeProcess } from '../../support/core-world.js';
 
-/** What a newcomer is told: `let in`, or the code of its refusal. */
+/** The answer to a newcomer: `let in`, or the code of its refusal. */
 async function newcomer(world: CoreWorld): Promise<string> {
   const arriving = world.register(world.start('new'));
   await world.clock.advance(1000);
@@ -29,7 +29,7 @@ async function held(world: CoreWorld): Promise<FakeProcess> {
   return one;
 }
 
-/** What happens to an incumbent without an open session, and what a newcomer is told then. */
+/** Fates of an incumbent without an open session, and the answer to a newcomer then. */
 const FATES: [what: string, happens: (world: CoreWorld, one: FakeProcess) => unknown, told: string][] = [
   ['answers', () => undefined, 'DUPLICATE_KEPT'],
   ['hangs', (_, one) => (one.isFrozen = true), 'let in'],

@@ -65,7 +65,7 @@ const ENDINGS: readonly Ending[] = [
   },
   {
     state: 'restored settling',
-    when: 'its plugin went on our cue and does not come back',
+    when: 'its plugin ended when kubelet.sock was made again and does not come back',
     reach: async (world) => {
       const one = await restored(world);
       world.sockets.remove(one.socket.path);

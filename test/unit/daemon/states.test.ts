@@ -42,7 +42,7 @@ async function asked(world: CoreWorld, happens: (one: FakeProcess) => void): Pro
   return one;
 }
 
-/** What makes each arrow. */
+/** The stories that make each arrow. */
 const STORIES: [arrows: readonly string[], story: (world: CoreWorld) => Promise<unknown>][] = [
   [
     ['[*] --> connecting', 'connecting --> ready', 'ready --> gone', 'gone --> connecting'],

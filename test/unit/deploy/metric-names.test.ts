@@ -1,4 +1,4 @@
-// What is shipped for dashboards and alerts asks only for series that exist, by labels that they have.
+// The shipped dashboards and alerts ask only for series that exist, by labels that they have.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -48,7 +48,7 @@ const specs = new Map<string, MetricSpec>(
 );
 /** Labels that Prometheus adds, and the bounds of a histogram. */
 const EVERYWHERE = ['instance', 'job', 'le'];
-/** What label values of ours can be, where that is a closed list. */
+/** The values of our labels, where that is a closed list. */
 const VALUES = new Map<string, readonly string[]>([
   ['plugin_broker_plugins state', PLUGIN_STATES],
   ['plugin_broker_registrations_total result', ['accepted', 'refused']],

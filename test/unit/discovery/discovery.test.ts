@@ -16,7 +16,7 @@ class Bed {
   readonly full: (string | undefined)[] = [];
   /** Paths that cannot be used. */
   readonly unusable = new Map<string, Unusable>();
-  /** What is said of paths that are no sockets. */
+  /** The answers to looks at paths that are no sockets. */
   readonly below = new Map<string, BelowDirectory>();
   expected: readonly string[] = [];
   /** How often a path was looked at, and how long each look takes. */
@@ -57,7 +57,7 @@ class Bed {
     );
   }
 
-  /** What was told since the last question. */
+  /** The news since the last question. */
   news(): string[] {
     return this.told.splice(0);
   }
@@ -306,7 +306,7 @@ describe('discovery', () => {
     for (const path of bed.sockets.paths()) if (!path.startsWith('/r/7/9')) bed.sockets.remove(path);
     bed.discovery.rescan();
     bed.discovery.rescan();
-    assert.equal(bed.discovery.size, 4, 'who had no room gets it when there is some');
+    assert.equal(bed.discovery.size, 4, 'a socket that had no room gets it when there is some');
   });
 
   it('says when there is no room, and when there is again', () => {
@@ -374,7 +374,7 @@ describe('discovery', () => {
     assert.equal(asked, 10);
   });
 
-  it('says once that there is no room, however often and whoever has none', () => {
+  it('says once that there is no room, however often and for however many there is none', () => {
     const bed = new Bed();
     bed.maxSockets = 8;
     bed.owner = (path) => (path.startsWith('/r/7/') ? 7 : 0);

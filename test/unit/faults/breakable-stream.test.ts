@@ -108,7 +108,7 @@ describe('a stream that can be broken', () => {
     assert.equal(at(1).dones, 1);
   });
 
-  it('ends for its session as the new stream ends, and says so to whoever breaks it', async () => {
+  it('ends for its session as the new stream ends, and says so to the breaker', async () => {
     const { stream, at, clock } = broken();
     const read = stream.read();
     const breaking = stream.break(LIST_MS, clock);

@@ -29,7 +29,7 @@ describe('connections', () => {
       'pid 7 (uid 1000) connects more often than flood.connections allows (burst 3, then one each 20 ms); the connection is closed';
     assert.ok(!refused.ok);
     assert.deepEqual([refused.code, refused.sentence], ['CONNECTION_FLOOD', sentence]);
-    assert.deepEqual(world.events.all, [], 'whoever closes it tells it');
+    assert.deepEqual(world.events.all, [], 'the side that closes it tells it');
     assert.equal(world.counts.get('connections disconnect'), 2);
     const refusesNext = (): boolean => refused.refusesNext?.() === true;
     assert.equal(refusesNext(), true);

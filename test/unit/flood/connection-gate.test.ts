@@ -28,7 +28,7 @@ class World {
   places = 0;
   /** Calls that passed their border. */
   calls = 0;
-  /** Whether the user is turned away, and what is said of it. */
+  /** Whether the user is turned away, and the words about it. */
   turnedAway: { readonly sentence: string | undefined } | undefined;
   /** Processes that may have no further connection. */
   readonly spent = new Set<number | undefined>();
@@ -240,7 +240,7 @@ void describe('connections of a process that connects too often', () => {
     world.waiting.push(mine);
     world.spent.delete(1);
     await world.connect(processOf(2, 7));
-    assert.equal(world.moreAway, 4, 'what was known of a process is forgotten afterwards');
+    assert.equal(world.moreAway, 4, 'facts about a process are forgotten afterwards');
     assert.equal(world.places, 2);
   });
 });

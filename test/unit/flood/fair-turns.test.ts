@@ -10,7 +10,7 @@ import { crowded, modelLimiters } from '../../support/model-limiter.js';
 const LONGEST = 1_000;
 const INTERVAL = 100;
 
-/** What became of somebody who waits: when its turn came, or that none would. */
+/** The fate of a call that waits: when its turn came, or that none would. */
 interface Fate {
   readonly expectedMs: number;
   cameAtMs?: number;
@@ -91,7 +91,11 @@ void describe('turns that all share', () => {
   void it('go round between users, however many processes one of them has', async () => {
     const world = new World();
     const crowd = Array.from({ length: 400 }, (_, nth) => world.ask(`p${String(nth)}/4001`));
-    assert.equal(crowd.filter((fate) => fate !== undefined).length, 10, 'who would come too late is refused at once');
+    assert.equal(
+      crowd.filter((fate) => fate !== undefined).length,
+      10,
+      'a call that would come too late is refused at once',
+    );
     const [first, second] = [world.ask('r1/0'), world.ask('r1/0')];
     assert.deepEqual([first?.expectedMs, second?.expectedMs], [200, 400], 'after one turn of the other user for each');
     await world.clock.advance(LONGEST);

@@ -101,7 +101,7 @@ describe('the flood gate at the Register door', () => {
       if (call % 2_000 === 0) assert.equal(world.register({ name: 'vendor.com/bystander' }).kind, 'pass');
     }
     const global = world.gate.limits().find((limit) => limit.limit === 'global.register');
-    assert.ok((global?.permits ?? 0) >= 999, 'what its own limit refuses does not reach the limit of all');
+    assert.ok((global?.permits ?? 0) >= 999, 'a call that its own limit refuses does not reach the limit of all');
     assert.equal(global?.exceeded, 0);
   });
 
@@ -243,7 +243,7 @@ describe('the flood gate under a reload', () => {
     );
   });
 
-  it('takes a new mode at its word: what was only observed is not punished later', () => {
+  it('takes a new mode at its word: calls that were only observed are not punished later', () => {
     const world = new FloodWorld(policySource({ mode: 'observe' }));
     kinds(world, 14);
     world.gate.reload(policySource());
@@ -278,7 +278,7 @@ describe('the flood gate under a reload', () => {
     restarted.gate.restore(JSON.parse(JSON.stringify(world.gate.snapshot())) as unknown[], true);
     assert.equal(restarted.gate.quarantines, 1, 'a restart');
     world.gate.pardon('DevicePlugin', 'vendor.com/gpu');
-    assert.equal(world.ended[0]?.last?.endpoint, 'trial-1.sock', 'what was named last is pulled');
+    assert.equal(world.ended[0]?.last?.endpoint, 'trial-1.sock', 'the endpoint that was named last is pulled');
     restarted.gate.close();
     world.gate.close();
   });

@@ -20,7 +20,7 @@ const holder = (user: number, open: number, isIdle: (nth: number) => boolean): H
   held: Array.from({ length: open }, (_, nth) => held(`${String(user)}/${String(open)}/${String(nth)}`, isIdle(nth))),
 });
 
-void describe('who gives way', () => {
+void describe('the connection that gives way', () => {
   void it('is the oldest idle one of the heaviest that has one, as if all were sorted', () => {
     const random = seededRandom(7);
     const upTo = (most: number): number => Math.floor(random.next() * most);

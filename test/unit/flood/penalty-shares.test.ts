@@ -10,7 +10,7 @@ const strike = (world: FloodWorld, uid: number, name: string): void => {
 /** Without turns to wait for, of which a model keeps many. */
 const REJECT = { register: { burst: 5, intervalMs: 2_000, onExceed: 'reject', maxDelayMs: 0 } } as const;
 
-/** Whoever has such a uid is one user, with a range of them. */
+/** All uids from here on are one user, with a range of them. */
 const RANGE = 100_000;
 const ranged = (settings: Partial<FloodSettings>): FloodWorld =>
   new FloodWorld(policySource(settings), undefined, undefined, undefined, (uid) => (uid >= RANGE ? 4_001 : uid));

@@ -24,7 +24,7 @@ describe('penalty', () => {
     assert.deepEqual(after([0, 10, 20]).strikesAtMs, [10, 20]);
   });
 
-  it('is none where it is off: nothing is a strike, and what there was is forgotten', () => {
+  it('is none where it is off: nothing is a strike, and strikes from before are forgotten', () => {
     const off = { ...SETTINGS, strikes: 0 };
     const before = after([0, 10, 20, 30]);
     assert.equal(settle(before, 40, off), CLEAN);

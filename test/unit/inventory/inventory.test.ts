@@ -122,7 +122,7 @@ describe('a list that is offered', () => {
     bed.inventory.drop('0');
     const again = bed.offer(list(20), '9');
     opened.at(-1)?.();
-    assert.equal((await again).kind, 'applied', 'what was refused or dropped takes no room');
+    assert.equal((await again).kind, 'applied', 'a refused or dropped list takes no room');
   });
 
   it('by a session that ended meanwhile is not taken', async () => {

@@ -85,7 +85,7 @@ describe('repeated events', () => {
     assert.equal(clock.pending, 0);
   });
 
-  it('that change the state of a plugin keep their order: what is told last is what happened last', async () => {
+  it('that change the state of a plugin keep their order: the last one told is the last that happened', async () => {
     const { clock, repeats, told } = bench();
     const change = (message: string, reason: string): EventDraft => ({
       ...{ type: reason === 'registered' ? 'registered' : 'state', reason, plugin: 'DevicePlugin/a.b/c', message },

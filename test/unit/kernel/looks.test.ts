@@ -30,7 +30,7 @@ class Bed {
     first: 'first',
   });
 
-  /** What was seen since the last question. */
+  /** The sightings since the last question. */
   news(): string[] {
     return this.seen.splice(0);
   }

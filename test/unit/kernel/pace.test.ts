@@ -12,7 +12,7 @@ describe('a pace', () => {
       const cost = 1 + ((step * 37) % 200);
       now += step % 5 === 0 ? (step * 13) % 90 : 0;
       const waitMs = pace.waitMs(cost, now);
-      assert.equal(pace.book(cost, now), waitMs, 'what was said before is what it takes');
+      assert.equal(pace.book(cost, now), waitMs, 'it takes the time that was said before');
       now += waitMs;
       spent += cost;
       assert.ok(spent <= BURST + (now - 1_000), `${String(spent)} by ${String(now)}`);
@@ -36,7 +36,7 @@ describe('a pace', () => {
     assert.equal(pace.waitMs(40, 0), 0);
   });
 
-  it('books no further ahead than it may, so that whoever asks without end waits so long and no longer', () => {
+  it('books no further ahead than it may, so that a caller that asks without end waits so long and no longer', () => {
     const pace = new Pace(100, 1_000);
     let longest = 0;
     for (let turn = 0; turn < 1_000; turn += 1) longest = Math.max(longest, pace.book(10, 0));

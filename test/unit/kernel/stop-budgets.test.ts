@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { StopBudgets } from '../../../src/kernel/stop-budgets.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
-/** What SIGTERM may take, and what a machine may be late with everything. */
+/** The time that SIGTERM may take, and the delay of a busy machine with everything. */
 const [LIMIT_MS, LATE_MS] = [5000, 300];
 
 describe('the way out', () => {

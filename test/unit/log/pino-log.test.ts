@@ -144,7 +144,7 @@ describe('lines of one turn of the loop', () => {
     );
     for (let index = 0; index < 2000; index++) log.info('a.b', 'm'.repeat(1000));
     await new Promise(setImmediate);
-    assert.equal(stream.lines().length, 2002, 'whoever takes everything gets everything');
+    assert.equal(stream.lines().length, 2002, 'a reader that takes everything gets everything');
   });
 });
 

@@ -151,7 +151,7 @@ describe('the answers of PodResources', () => {
     };
     state.usable = [{ resource: 'v/many', list: devices, devices: parts }];
     assert.ok((await answers.allocatable()).length <= MAX_ANSWER_BYTES);
-    assert.ok(taken < devices.length, 'what does not fit is not looked at');
+    assert.ok(taken < devices.length, 'a device that does not fit is not looked at');
     assert.equal(told.get('GetAllocatableResources'), 1);
   });
 

@@ -90,7 +90,7 @@ describe('PodResources of a kubelet together with ours', () => {
     );
   });
 
-  it('ask the kubelet once a second whoever asks, and never while it allocates; leases are new each time', async () => {
+  it('ask the kubelet once a second however many ask, and never while it allocates; leases are new each time', async () => {
     const { clock, leases, state, names } = bed();
     await Promise.all(Array.from({ length: 20 }, names));
     assert.equal(state.asked, 1);

@@ -62,7 +62,7 @@ describe('a look at an instance whose files may have changed', () => {
   });
 });
 
-describe('what a handler reports', () => {
+describe('the report of a handler', () => {
   it('is looked at where it cannot know: whose the path of a plugin that serves is, whether one that ended listens', () => {
     for (const [over, report, look] of [
       [{ state: 'ready', reason: 'registered' }, SERVES, 'path'],

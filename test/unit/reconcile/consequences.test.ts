@@ -40,7 +40,7 @@ function facts(instance: Instance, over: Partial<Facts> = {}): Facts {
 
 const did = (actions: readonly Action[]): string[] => actions.map((action) => action.do);
 
-describe('what follows from a change', () => {
+describe('the consequence of a change', () => {
   it('depends on who listens only for those that are lost, so that the kernel is asked of nobody else', () => {
     for (const [state, reason, isAsked] of [
       ['ready', 'registered', false],

@@ -37,7 +37,7 @@ describe('an enrolment', () => {
     assert.equal(outcome.ok && outcome.durable, false);
   });
 
-  it('that comes again is on disk only where what was written still is', async () => {
+  it('that comes again is on disk only where the written entry still is', async () => {
     const answers = [true, false];
     const world = new ReconcileWorld({
       persist: (instance) => Promise.resolve((instance.isDurable = true)),

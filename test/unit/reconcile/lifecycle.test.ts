@@ -304,7 +304,7 @@ describe('a newcomer', () => {
     await world.register(served);
     world.list(served);
     for (let at = 0; at < 50; at += 1) await world.register(world.sockets.put(`/d/${String(at)}`));
-    assert.equal(world.stateOf(served), 'ready registered', 'who serves is not one of them');
+    assert.equal(world.stateOf(served), 'ready registered', 'the instance that serves is not one of them');
     assert.ok(world.handler.sessions.size <= 5, `${String(world.handler.sessions.size)} sessions are open`);
     assert.ok(world.sockets.openPins <= 7);
   });

@@ -66,7 +66,7 @@ describe('looks at the paths of instances', () => {
     bed.instances.length = 0;
     const { length } = bed.seen;
     await bed.fake.advance(10_000);
-    assert.equal(bed.seen.length, length, 'who went meanwhile is not looked at');
+    assert.equal(bed.seen.length, length, 'an instance that went meanwhile is not looked at');
   });
 
   it('end with a stop', async () => {

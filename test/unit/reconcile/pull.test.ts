@@ -27,7 +27,7 @@ describe('a plugin that was refused when the broker came back to it', () => {
   });
 });
 
-describe('what a pull comes to', () => {
+describe('the outcome of a pull', () => {
   const facts: PullFacts = { isKnown: true, failures: 2, updateIntervalMs: 250 };
   const lost = knownInstance({ state: 'held', reason: 'stream-failed' });
   const refused = (instance: Instance, code: RefusalCode): Pulled =>

@@ -168,7 +168,7 @@ describe('a pending registration', () => {
     assert.equal(bed.reconciler.size, 0);
   });
 
-  it('that sleeps is given up when what it is about came true by itself, one that runs is not', async () => {
+  it('that sleeps is given up when its registration came about by itself, one that runs is not', async () => {
     const bed = new Bed();
     bed.reconciler.want(bed.pending(() => Promise.resolve(AGAIN)));
     bed.reconciler.want(bed.pending(() => new Promise(() => undefined), { key: 'runs' }));

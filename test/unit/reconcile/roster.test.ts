@@ -12,7 +12,7 @@ describe('the roster', () => {
     await world.register(socket);
     assert.equal(world.sockets.openPins, 1);
     world.reports.report(world.idOf(socket), { state: 'held', reason: 'not-answering', message: 'frozen' });
-    assert.equal(world.sockets.openPins, 1, 'who may come back keeps its inode');
+    assert.equal(world.sockets.openPins, 1, 'a plugin that may come back keeps its inode');
     world.reports.report(world.idOf(socket), { state: 'gone', reason: 'grace-over', message: 'over' });
     assert.equal(world.sockets.openPins, 0);
     await world.register(socket);

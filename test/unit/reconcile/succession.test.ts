@@ -28,7 +28,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Fight {
   readonly world = new ReconcileWorld({ graceMs: 30_000 });
   readonly sockets = new Map<Name, FakeSocket>();
-  /** Who called Register last, of those that still listen. */
+  /** Sockets in the order of their last Register calls, of those that still listen. */
   readonly order: FakeSocket[] = [];
 
   async do(step: Step): Promise<void> {

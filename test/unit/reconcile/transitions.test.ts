@@ -37,7 +37,7 @@ describe('a change that the table of transitions does not allow', () => {
     assert.deepEqual([told.length, heard], [1, ['held']]);
   });
 
-  it('is a beginning, too: of what the checkpoint says nothing enters as ready', () => {
+  it('is a beginning, too: an instance of which the checkpoint says nothing enters as ready', () => {
     const { roster, id } = restoredIn();
     const restored = roster.get(id);
     assert.ok(restored);

@@ -72,7 +72,7 @@ describe('the Register door', () => {
     assert.equal(!outcome.ok && outcome.refusal.code, 'NO_ANSWER');
     assert.match(outcome.ok ? '' : outcome.refusal.message, /example\.com\/x at x\.sock: .*10000 ms/);
     assert.equal(signal?.aborted, true);
-    assert.equal(signal.reason instanceof Refused, true, 'whoever works on it knows what to answer');
+    assert.equal(signal.reason instanceof Refused, true, 'the work on it knows what to answer');
     assert.equal(bed.door.waiting, 0);
   });
 
@@ -105,7 +105,7 @@ describe('the Register door', () => {
     assert.deepEqual(bed.refused, ['STOPPING example.com/x'], 'and it is told');
   });
 
-  it('never rejects: what is thrown inside is answered', async () => {
+  it('never rejects: an error that is thrown inside is answered', async () => {
     const bed = new Bed();
     bed.enrol = () => Promise.reject(new Refused({ code: 'BUSY', message: 'later' }));
     assert.deepEqual(await bed.door.register(CALL, undefined), {

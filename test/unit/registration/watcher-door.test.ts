@@ -19,7 +19,7 @@ class Bed {
   readonly halt = new AbortController();
   readonly socket: PinnedSocket;
   readonly requests: RegistrationRequest[] = [];
-  /** What the plugin was told: '' for registered. */
+  /** The statuses that the plugin was told: '' for registered. */
   readonly told: string[] = [];
   readonly failed: string[] = [];
   readonly pending: boolean[] = [];
@@ -109,7 +109,7 @@ describe('an attempt at the watcher door', () => {
       const attempt = await bed.attempt();
       assert.equal(attempt.done, false);
       assert.equal(bed.open, 0);
-      assert.deepEqual(bed.inVain, [true], 'who is refused at once has the pace of who is silent');
+      assert.deepEqual(bed.inVain, [true], 'a socket that is refused at once has the pace of a silent one');
       if (passes) assert.deepEqual(bed.told, []);
       else assert.deepEqual(bed.told, [`${code}: refused for ${code}. ${REFUSALS[code].remedy}`]);
     });
@@ -190,7 +190,7 @@ describe('an attempt at the watcher door', () => {
     assert.deepEqual(await attempt, { done: true });
     assert.deepEqual(bed.told, ['']);
     assert.deepEqual(bed.pending, [true, true, true, true, true, true, false]);
-    assert.equal(bed.asked, 1, 'what is registered is not registered again');
+    assert.equal(bed.asked, 1, 'a registered socket is not registered again');
   });
 
   it('that could not tell a refusal is over all the same', async () => {

@@ -5,7 +5,7 @@ import { recordLine, type RecordLine, type RecordOf } from '../../../src/verify/
 import { ScenarioRecorder } from '../../../src/verify/recorder.js';
 import type { ScenarioResult } from '../../../src/verify/verdict.js';
 
-/** What is told lies before the beginning of the record, which makes it its first moment. */
+/** All moments lie before the beginning of the record, which makes them its first one. */
 const AT = 0;
 const SCENARIO = { name: 'reboot', does: 'boots', passesWhen: 'it is back' };
 const RESULT: ScenarioResult = {

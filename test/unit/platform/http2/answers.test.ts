@@ -35,7 +35,7 @@ function framesOf(bytes: Buffer): { type: number; stream: number; flags: number;
   return frames;
 }
 
-void describe('what a server answers', () => {
+void describe('the answer of a server', () => {
   void it('reaches the client in few DATA frames, however it is cut and whenever it comes', () => {
     const whole = message(Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 253)));
     for (const piece of [1, 3, 700]) {

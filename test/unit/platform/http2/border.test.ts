@@ -10,7 +10,7 @@ import { message, number32, request, requestBlock, settings } from '../../../sup
 
 const PING = encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8));
 
-/** What a client with a rich life sends, all with one authority. */
+/** The bytes of a client with a rich life, all with one authority. */
 function life(seed: number, authority: string): Buffer {
   const random = seededRandom(seed);
   const hpack = new HpackClient(random);

@@ -37,12 +37,12 @@ void describe('the next deadline', () => {
       then: ['SLOW_HEADERS', 3000 + g.headersMs],
     },
     {
-      when: 'we do not read the peer, what it does not send is not its fault',
+      when: 'we do not read the peer, its silence is not its fault',
       is: { isHeldBack: true, hasBegun: false, blockSince: 2000, halfOpenSince: 2000, idleSince: 2000 },
       then: ['TOO_OLD', 1000 + g.ageMs],
     },
     {
-      when: 'we do not read the peer, what it does not read is',
+      when: 'we do not read the peer, its own unread bytes are its fault',
       is: { isHeldBack: true, unreadSince: 2000 },
       then: ['UNREAD_BYTES', 2000 + g.unreadMs],
     },

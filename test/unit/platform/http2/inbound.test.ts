@@ -25,7 +25,7 @@ function bed() {
   return { calls, guard, inbound, outbound };
 }
 
-void describe('what a client sends', () => {
+void describe('the input from a client', () => {
   const faults: readonly { readonly why: string; readonly sends: readonly Buffer[]; readonly says: RegExp }[] = [
     { why: 'HTTP/1.1', sends: [Buffer.from('GET / HTTP/1.1\r\n')], says: /does not begin as HTTP\/2 does/ },
     { why: 'a preface with a wrong end', sends: [PREFACE.subarray(0, 23), Buffer.from('x')], says: /does not begin/ },
@@ -119,7 +119,7 @@ void describe('what a client sends', () => {
     assert.throws(() => inbound.take(request(1, requestBlock('localhost')), 0), PeerFault);
   });
 
-  void it('and what is answered complete a call only together', () => {
+  void it('and its answer complete a call only together', () => {
     const { inbound, outbound, calls } = bed();
     inbound.take(Buffer.concat([PREFACE, settings()]), 0);
     const whole = request(1, requestBlock('localhost'));
@@ -133,7 +133,7 @@ void describe('what a client sends', () => {
     assert.equal(calls.idleSince, 8);
   });
 
-  void it('or what the server sends may reset a call', () => {
+  void it('or the output of the server may reset a call', () => {
     const { inbound, outbound, calls } = bed();
     inbound.take(Buffer.concat([PREFACE, settings()]), 0);
     const reset = (stream: number): Buffer => encodeFrame(FRAME.RST_STREAM, 0, stream, number32(0));
@@ -219,7 +219,7 @@ void describe('what a client sends', () => {
 
     void it('are counted however they are cut, and behind padding', () => {
       const inbound = opened(1);
-      // Each frame ends inside of the five octets with which a message begins; what pads looks like messages.
+      // Each frame ends inside of the five octets with which a message begins; the padding looks like messages.
       const cut = Buffer.concat([Buffer.from([200]), Buffer.alloc(7), Buffer.alloc(200)]);
       const frame = encodeFrame(FRAME.DATA, FLAG.PADDED, 1, cut);
       let frames = 0;

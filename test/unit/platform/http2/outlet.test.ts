@@ -16,7 +16,7 @@ function bed(): { outlet: Outlet; written: string[]; done: string[]; write: (tex
   return { outlet, written, done, write };
 }
 
-void describe('what the server writes', () => {
+void describe('a write of the server', () => {
   void it('waits for the end of its answer, and leaves together with it', async () => {
     const { written, done, write } = bed();
     write('message', true);
@@ -26,7 +26,7 @@ void describe('what the server writes', () => {
     assert.deepEqual(written, ['message status']);
   });
 
-  void it('waits for no more than a moment where no end comes, and what follows comes after it', async () => {
+  void it('waits for no more than a moment where no end comes, and the next write comes after it', async () => {
     const { written, write } = bed();
     write('a list', true);
     await eventually('it is there', () => written.join('') === 'a list');

@@ -6,7 +6,7 @@ import { IdIndex, NEW, NOTES, randomKeys } from '../../../../src/platform/wire/i
 /** With these all ids have the same hash. */
 const BLIND = new Int32Array(257);
 
-/** What `put` should return for each id in turn; two passes, the second with the healths turned around. */
+/** Compares the answers of `put` for each id in turn; two passes, the second with the healths turned around. */
 function agrees(ids: readonly string[], keys: Int32Array, maxIds = ids.length): void {
   const bytes = Buffer.from(`-${ids.join('')}`);
   const index = new IdIndex(bytes, maxIds, keys);
