@@ -62,8 +62,7 @@ export interface DaemonParts extends Surroundings {
   readonly refusals: RefusalSummary;
   /** The phase changed, or the degraded areas: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
-  /** Disturbs plugins and tells about them, for `verify` alone. */
-  readonly faults: BrokerParts['faults'];
+  readonly interpose?: BrokerParts['interpose'];
 }
 
 /** A running broker with its store, policy and state. */
@@ -92,7 +91,7 @@ export class Daemon implements RestartListener {
   #starting: Promise<void> | undefined;
 
   constructor(parts: DaemonParts) {
-    const { live, clock, random, log, metrics, journal, bootId, faults, version, openLimiter, bootMs } = parts;
+    const { live, clock, random, log, metrics, journal, bootId, version, openLimiter, bootMs } = parts;
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
@@ -144,7 +143,6 @@ export class Daemon implements RestartListener {
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
     });
-    faults?.follow(this.broker.core);
     const { core } = this.broker;
     const { leases } = this;
     if (live.settings.front.enabled) this.frontLine = new FrontLine({ ...parts, core, events: journal, leases });
@@ -165,7 +163,7 @@ export class Daemon implements RestartListener {
       reload: async () => this.reload?.(),
       head: () => this.standing.head(),
     });
-    subscribe({ core, flood, persistence: this.#persistence, leases: changes, front: this.frontLine?.front, faults });
+    subscribe({ core, flood, persistence: this.#persistence, leases: changes, front: this.frontLine?.front });
   }
 
   /**

@@ -14,15 +14,13 @@ export interface Subscribers {
   /** Stands before a kubelet. */
   readonly front?: (RosterListener & ListListener) | undefined;
   readonly leases?: (RosterListener & ListListener) | undefined;
-  /** Tells a program that tests plugins, for `verify` alone. */
-  readonly faults?: (RosterListener & ListListener) | undefined;
 }
 
 /** Subscribes everybody, once, before anything is opened. */
-export function subscribe({ core, flood, persistence, leases, front, faults }: Subscribers): void {
+export function subscribe({ core, flood, persistence, leases, front }: Subscribers): void {
   const { roster, inventory, restart, recorder, settling, lifecycle, registrySockets, quarantineResponse } = core;
   const isThere = <T>(one: T | undefined): one is T => one !== undefined;
-  const users = [leases, front, faults].filter(isThere);
+  const users = [leases, front].filter(isThere);
   const store = [persistence].filter(isThere);
   // Told before it is acted upon; on disk after that.
   // Settling puts a kept socket back before lifecycle asks which process listens at its path.
