@@ -498,7 +498,7 @@ export const MUTANTS = [
   {
     title: 'a lease that ends is looked at for its resources',
     file: 'src/allocation/consumers.ts',
-    search: 'this.moved.tell((told) => told(resource));',
+    search: 'this.listeners.tell((one) => one.consumerMoved(resource));',
     replace: '',
     test: 'unit/allocation/consumers',
   },

@@ -5,6 +5,7 @@ import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
 import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
+import type { OwnersListener } from './owners.js';
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
@@ -17,7 +18,7 @@ export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | '
 }
 
 /** All fronted resources. */
-export class Front implements RosterListener, ListListener {
+export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #ports: FrontPorts;
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
@@ -90,12 +91,20 @@ export class Front implements RosterListener, ListListener {
     this.refresh(resource);
   }
 
+  ownersChanged(resource: string): void {
+    this.refresh(resource);
+  }
+
+  /** Its devices are for pods now, or not any more: Consumers (allocation/consumers) tells. */
+  consumerMoved(resource: string): void {
+    this.refresh(resource);
+  }
+
   /** kubelet.sock is another one, or gone. */
   kubeletChanged(): void {
     for (const resource of this.#resources.values()) resource.kubeletChanged();
   }
 
-  /** The kubelet has healthy devices of these resources, and of no others. */
   kubeletHas(resources: ReadonlySet<string>): void {
     for (const [name, resource] of this.#resources) if (!resources.has(name)) resource.notHad();
   }

@@ -15,8 +15,8 @@ const LIMIT_MS = 5000;
 export interface UpstreamPorts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
-  /** Whether List may be asked now: false while an Allocate of that kubelet is under way. */
-  readonly mayList: () => boolean;
+  /** The Allocates of that kubelet: Owners (front/owners). List is not asked meanwhile. Undefined where the broker has no front. */
+  readonly owners: { readonly isAllocating: boolean } | undefined;
   /** Why the kubelet does not answer (one sentence); undefined: it does. */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
@@ -37,7 +37,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
   constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
     this.#ports = ports;
     this.#own = own;
-    const { clock, kubelet, mayList, unanswered } = ports;
+    const { clock, kubelet, owners, unanswered } = ports;
     const { signal } = this.#halt;
     this.#rates = new CallerRates(() => clock.mono());
     const told = (what: string) => (failure: unknown) => {
@@ -45,6 +45,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
       const why = failure === undefined ? undefined : asError(failure).message;
       unanswered(why === undefined ? undefined : `the kubelet does not answer ${what} of PodResources: ${why}`);
     };
+    const mayList = (): boolean => owners?.isAllocating !== true;
     this.#pods = new Kept(clock, () => kubelet.list(LIMIT_MS, signal), told('List'), mayList);
     this.#devices = new Kept(
       clock,

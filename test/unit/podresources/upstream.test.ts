@@ -26,7 +26,7 @@ function bed() {
   const state = {
     pods: [pod('p')] as Buffer[],
     failure: undefined as Error | undefined,
-    mayList: true,
+    isAllocating: false,
     asked: 0,
     gets: 0,
     left: 0,
@@ -51,7 +51,7 @@ function bed() {
       },
     },
     clock,
-    mayList: () => state.mayList,
+    owners: state,
     unanswered: (why) => told.push(why),
     incomplete: (left) => (state.left = left),
   });
@@ -88,10 +88,10 @@ describe('PodResources of a kubelet together with ours', () => {
     assert.deepEqual(await names(), ['p', 'u']);
     assert.equal(state.asked, 1);
     await clock.advance(1000);
-    state.mayList = false;
+    state.isAllocating = true;
     await names();
     assert.equal(state.asked, 1, 'an Allocate is under way');
-    state.mayList = true;
+    state.isAllocating = false;
     state.pods = [pod('q')];
     assert.deepEqual(await names(), ['q', 'u']);
     assert.equal(state.asked, 2);
