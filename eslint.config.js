@@ -15,6 +15,8 @@ const PROGRAMS = [
   'src/registrar/**',
   'src/verify/**',
   'src/serve.ts',
+  'src/serve-under-test.ts',
+  'src/daemon-bundle.ts',
   'src/cli.ts',
   'src/plugin-broker.ts',
   'src/csi-node-driver-registrar.ts',

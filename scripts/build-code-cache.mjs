@@ -166,10 +166,9 @@ export async function buildCodeCache(out) {
 /** The daemon in this process. */
 async function runDaemon(out, root) {
   const { openBundle } = await import(path.join(out, 'build', 'src', 'platform', 'process', 'code-cache.js'));
-  process.argv = [process.execPath, SELF, 'serve', '--root', root, '--config', path.join(root, 'config.yaml')];
   const bundle = openBundle(path.join(out, 'dist', 'serve.cjs'));
   const flags = cachedDataVersionTag();
-  bundle.run();
+  void bundle.run().serve(['--root', root, '--config', path.join(root, 'config.yaml')]);
   process.once('message', () => {
     // V8 takes a cache only under the flags that it was made with: as they are before the daemon sets its own.
     for (const flag of FLAGS_BEFORE_SMALL_HEAP) setFlagsFromString(flag);

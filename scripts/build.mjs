@@ -24,9 +24,9 @@ function sources(folder) {
 const common = { platform: 'node', target: 'node20.19', logLevel: 'warning', absWorkingDir: root };
 
 // koffi is native: it is found in node_modules when it is needed, or is not there.
-const external = ['koffi', './serve.cjs', './cli.cjs'];
+const external = ['koffi', './serve.cjs', './serve-under-test.cjs', './cli.cjs'];
 
-const entries = ['serve', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].filter((name) =>
+const entries = ['serve', 'serve-under-test', 'cli', 'plugin-broker', 'csi-node-driver-registrar'].filter((name) =>
   existsSync(under('src', `${name}.ts`)),
 );
 
@@ -48,8 +48,6 @@ const onDemand = new Map([
     '../../generated/proto/descriptors.js',
     { name: 'descriptors', gives: "export { fileDescriptors } from './src/generated/proto/descriptors.ts'" },
   ],
-  // Only `verify` and the library ask the daemon for it.
-  ['./faults/fault-port.js', { name: 'fault-port', gives: "export { FaultPort } from './src/faults/fault-port.ts'" }],
   ['./explain.js', { name: 'explain', gives: "export { explainForm } from './src/platform/config/explain.ts'" }],
 ]);
 
@@ -59,11 +57,11 @@ const without = process.env.PB_WITHOUT;
 /** The daemon as it would be without a mechanism: the package that it stands for is in the bundle and does its work. */
 const instead = {
   'own schema check':
-    "import { parseForm } from './src/platform/config/file-schema.ts'; parseForm({}); import './src/serve.ts';",
+    "import { parseForm } from './src/platform/config/file-schema.ts'; parseForm({}); export * from './src/serve.ts';",
   'own metrics':
     "import { Counter, Gauge, Histogram, Registry } from 'prom-client'; const registers = [new Registry()];" +
     "for (const Kind of [Counter, Gauge, Histogram]) for (const nr of [0, 1, 2, 3, 4, 5, 6, 7]) new Kind({ name: Kind.name + nr, help: 'h', labelNames: ['a', 'b'], registers });" +
-    "import './src/serve.ts';",
+    "export * from './src/serve.ts';",
 }[without];
 
 /** The modules that each start of the daemon with a configuration needs: in its bundle they are in the code cache, too. */

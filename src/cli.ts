@@ -5,6 +5,7 @@ import { readCheckpoint } from './cli-checkpoint.js';
 import { readConfig } from './cli-config.js';
 import { run } from './cli/program.js';
 import { processTerminal } from './cli/terminal.js';
+import { loadDaemon } from './daemon-bundle.js';
 import { muteLibrary } from './platform/grpc/mute-library.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
@@ -16,7 +17,10 @@ void run(process.argv.slice(2), processTerminal(), {
   version,
   readConfig,
   readCheckpoint,
-  start: (bundle) => void createRequire(import.meta.url)(`./${bundle}.cjs`),
+  start: (bundle) => {
+    if (bundle === 'serve') void loadDaemon().serve(process.argv.slice(3));
+    else createRequire(import.meta.url)(`./${bundle}.cjs`);
+  },
 }).then((code) => {
   // Ended here and not by itself, so that nothing a simulator left open can hold it; but not before a pipe has taken all.
   process.stdout.write('', () => process.exit(code));

@@ -1,4 +1,5 @@
-// `plugin-broker serve`: the edge between the daemon and its process. Arguments, lock, signals, exit codes.
+// The edge between the daemon and its process: arguments, lock, signals, exit codes. `plugin-broker serve` calls it, and
+// serve-under-test.ts with a daemon that it put together otherwise.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { loadGeneration } from './config/load-config.js';
@@ -7,12 +8,10 @@ import type { FormSource } from './config/ports.js';
 import { PolicyReload, reloadView } from './config/policy-reload.js';
 import { ConfigInvalid, problemText } from './config/problem.js';
 import { assemble } from './daemon/assemble.js';
-import type { FaultPort } from './faults/fault-port.js';
 import { serveHealth } from './daemon/serving.js';
 import { LET_GO_MS, Stopping } from './platform/process/stopping.js';
 import { asError, sleep } from './kernel/clock.js';
 import type { Log } from './kernel/log.js';
-import type { FaultOrder } from './model/fault-port.js';
 import { rootOfEnvironment } from './model/root.js';
 import { watchConfigFile } from './platform/config/config-watch.js';
 import { compileGlob } from './platform/config/globs.js';
@@ -23,10 +22,8 @@ import { PathTaken } from './platform/grpc/unix-listener.js';
 import { openLog } from './platform/log/pino-log.js';
 import { BrokerMetrics } from './platform/metrics/broker-metrics.js';
 import { loadLibc } from './platform/peer/libc.js';
-import { removeWhenAbandoned } from './platform/process/abandoned-root.js';
 import { end, endAtOnce } from './platform/process/ending.js';
 import { ownUid } from './platform/process/own-uid.js';
-import { parentChannel } from './platform/process/parent-channel.js';
 import { keepHeapSmall, keepYoungSmall } from './platform/process/small-heap.js';
 import { acquireInstanceLock, type LockPorts } from './platform/store/instance-lock.js';
 import { LateLock } from './platform/store/late-lock.js';
@@ -49,40 +46,50 @@ interface Arguments {
   readonly takeover: boolean;
   /** For tests and `verify`: pretends to be in another boot of the machine. */
   readonly bootId: string | undefined;
-  /** For `verify`: obeys its parent process and reports all events to it. */
-  readonly hasFaultPort: boolean;
-  /** For the library, with the fault port: the program that made the root may be killed before it removes it. */
-  readonly isTemporary: boolean;
 }
 
-function readArguments(): Arguments {
+function readArguments(args: readonly string[]): Arguments {
   const { values } = parseArgs({
-    args: process.argv.slice(3),
+    args: [...args],
     options: {
       config: { type: 'string' },
       root: { type: 'string' },
       takeover: { type: 'boolean', default: false },
       'boot-id': { type: 'string' },
-      'fault-port': { type: 'boolean', default: false },
-      temporary: { type: 'boolean', default: false },
     },
   });
-  const { config, takeover, temporary: isTemporary } = values;
+  const { config, takeover } = values;
   // As for all other commands, so that they find this daemon.
   const root = values.root ?? rootOfEnvironment(process.env);
-  return { config, root, takeover, bootId: values['boot-id'], hasFaultPort: values['fault-port'], isTemporary };
+  return { config, root, takeover, bootId: values['boot-id'] };
 }
 
-async function main(): Promise<number> {
+export { assemble };
+
+/**
+ * Serves in this process until it is told to stop, and ends the process.
+ *
+ * @param words the arguments of `serve`
+ * @param puttingTogether makes the daemon
+ */
+export async function serve(words: readonly string[], puttingTogether = assemble): Promise<void> {
+  const code = await main(words, puttingTogether);
+  await end(
+    code,
+    (ms) => sleep(clock, ms),
+    () => undefined,
+  );
+}
+
+async function main(words: readonly string[], puttingTogether: typeof assemble): Promise<number> {
   muteLibrary();
   let args: Arguments;
   try {
-    args = readArguments();
+    args = readArguments(words);
   } catch (failure) {
     process.stderr.write(`${asError(failure).message}; see plugin-broker serve --help\n`);
     return EXIT.usage;
   }
-  if (args.hasFaultPort && args.isTemporary && args.root !== undefined) removeWhenAbandoned(args.root);
   const source = args.config === undefined ? defaultSource : yamlFile(args.config);
   const around = hostFacts();
   let first;
@@ -98,13 +105,14 @@ async function main(): Promise<number> {
   guardProcess(log, flush);
   const live = new LiveConfig(first, source.name, new Date(clock.wall()).toISOString());
   live.onChange(() => setLevel(live.logLevel));
-  const code = await run(args, live, log, { source, around }, handOver);
+  const code = await run(args, puttingTogether, live, log, { source, around }, handOver);
   await flush(LAST_LINES_MS);
   return code;
 }
 
 async function run(
   args: Arguments,
+  puttingTogether: typeof assemble,
   live: LiveConfig,
   log: Log,
   config: Pick<ConstructorParameters<typeof PolicyReload>[0], 'source' | 'around'>,
@@ -118,8 +126,7 @@ async function run(
   const metrics = new BrokerMetrics();
   const notifier = openNotifier({ env: process.env, pid: process.pid, clock, log, libc: loadLibc });
   const tellNotifier = tellSystemd(notifier);
-  const faults = args.hasFaultPort ? await openFaultPort() : undefined;
-  const daemon = assemble({
+  const daemon = puttingTogether({
     version: versionOfProgram(),
     live,
     self: { uid: ownUid(), pid: process.pid },
@@ -132,9 +139,7 @@ async function run(
       // A start is to be fast: its garbage waits.
       if (view.phase !== 'restoring') keepHeapSmall();
       tellNotifier(view);
-      faults?.phase(view.phase);
     },
-    faults,
   });
   const stopping = new Stopping(daemon, {
     clock,
@@ -203,15 +208,6 @@ async function run(
   return isClean ? EXIT.ok : EXIT.failed;
 }
 
-/** The line to the program that tests plugins against us. That program speaks first: its orders count from the start. */
-async function openFaultPort(): Promise<FaultPort> {
-  const channel = parentChannel();
-  const { FaultPort: Port } = await import('./faults/fault-port.js');
-  const faults = new Port({ clock, random, tell: (news) => channel.send(news) });
-  await channel.listen((order) => faults.obey(order as FaultOrder));
-  return faults;
-}
-
 async function watchFile(
   { file, looks }: FormSource,
   log: Log,
@@ -239,11 +235,3 @@ function guardProcess(log: Log, flush: (withinMs: number) => Promise<void>): voi
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
 }
-
-void main().then((code) =>
-  end(
-    code,
-    (ms) => sleep(clock, ms),
-    () => undefined,
-  ),
-);

@@ -283,8 +283,8 @@ export const MUTANTS = [
   {
     title: 'a socket that was taken away comes back when its plugin did not notice',
     file: 'src/reconcile/settling.ts',
-    search: 'else this.#ports.kept.putBack(endpointKey);',
-    replace: 'else this.#ports.kept.discard(endpointKey);',
+    search: 'return void kept.putBack(endpointKey);',
+    replace: 'return kept.discard(endpointKey);',
     test: 'unit/reconcile/settling',
   },
   {
@@ -498,7 +498,7 @@ export const MUTANTS = [
   {
     title: 'a lease that ends is looked at for its resources',
     file: 'src/allocation/consumers.ts',
-    search: 'this.moved.tell((told) => told(resource));',
+    search: 'this.listeners.tell((one) => one.consumerMoved(resource));',
     replace: '',
     test: 'unit/allocation/consumers',
   },

@@ -9,7 +9,7 @@ import { Asking } from './asking.js';
 import { DecisionTime } from './decision-time.js';
 import { LeaseIds } from './ids.js';
 import { Keeper } from './keeper.js';
-import { Ledger, type Entry } from './ledger.js';
+import type { Entry, Ledger } from './ledger.js';
 import { Marking } from './marking.js';
 import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
@@ -25,7 +25,7 @@ export class Allocations implements LeaseSource {
   /** Leases after they were given. */
   readonly keeper: Keeper;
   readonly #ports: AllocationPorts;
-  readonly #ledger = new Ledger();
+  readonly #ledger: Ledger;
   readonly #waiting = new Waiting();
   readonly #pending = new Pending<Result<Lease>>();
   readonly #asking: Asking;
@@ -36,8 +36,10 @@ export class Allocations implements LeaseSource {
   readonly #halt = new AbortController();
   readonly #untilHalt = new Until(this.#halt.signal);
 
-  constructor(ports: AllocationPorts) {
+  /** @param ledger the leases in memory: none before the keeper restored some */
+  constructor(ports: AllocationPorts, ledger: Ledger) {
     this.#ports = ports;
+    this.#ledger = ledger;
     this.shares = new Shares(ports, this.#ledger);
     this.#time = new DecisionTime(ports.clock, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
@@ -70,11 +72,6 @@ export class Allocations implements LeaseSource {
   /** Leases and marks that have devices of a resource; `allocated` counts them. */
   allocatedOf(resource: string): ReadonlyMap<string, Lease> {
     return this.#ledger.takenOf(resource);
-  }
-
-  /** Whether a lease or a mark has devices of a resource. */
-  hasLeasesOf(resource: string): boolean {
-    return this.#ledger.hasSome(resource);
   }
 
   /**

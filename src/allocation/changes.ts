@@ -5,12 +5,13 @@ import { restMs } from '../kernel/pace.js';
 import type { Holding, ListListener } from '../model/device-list.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, RosterListener } from '../model/instance.js';
+import type { ConsumerListener } from './consumers.js';
 
 /** After a look nobody is looked at for so many times as long as it took: a fifth of the time, up to the longest rest. */
 const REST = 4;
 
-/** Hears of plugins and lists. */
-export class Changes implements RosterListener, ListListener {
+/** Hears of plugins, lists and consumers. */
+export class Changes implements RosterListener, ListListener, ConsumerListener {
   readonly #clock: Clock;
   readonly #nextTurn: () => Promise<void>;
   readonly #look: (resources: ReadonlySet<string> | undefined) => void;
@@ -43,8 +44,11 @@ export class Changes implements RosterListener, ListListener {
     this.#note(resource);
   }
 
-  /** Anything may have changed. */
-  all(): void {
+  /** The rules changed, which may give somebody more than before. */
+  readonly reloaded = (): void => this.#note(undefined);
+
+  /** Devices of a resource may be given now that could not be before, or the other way round: any request may wait for them. */
+  consumerMoved(): void {
     this.#note(undefined);
   }
 

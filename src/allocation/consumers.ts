@@ -3,6 +3,7 @@
 // give them a second time.
 import { Listeners } from '../kernel/listeners.js';
 import { STAYS_WITH } from '../model/front.js';
+import type { LeaseListener } from '../model/lease.js';
 import type { Consumer } from '../model/settings.js';
 import type { Offers } from './offers.js';
 import type { ResourceRules } from './resource-rules.js';
@@ -10,22 +11,29 @@ import type { ResourceRules } from './resource-rules.js';
 /** Resources of which it is remembered whose they were: of a name that comes back later the first look tells once more. */
 const MOST_SEEN = 4096;
 
+/** Hears of resources that moved from one side to the other. */
+export interface ConsumerListener {
+  /** A resource is with another side than when it was looked at last. */
+  consumerMoved(resource: string): void;
+}
+
 /** The ports of the consumers. */
 export interface ConsumerPorts {
   /** The present configuration. */
   readonly rules: Pick<ResourceRules, 'consumerOf'>;
   /** Pods are not given answers of a plugin whose ordinary user no rule names. */
   readonly offers: Pick<Offers, 'strangerOf'>;
-  /** Whether a lease, or a request that is being served, has a device of it. */
-  hasLeases(resource: string): boolean;
-  /** How many devices of it pods have, as far as it is known. */
-  heldByPods(resource: string): number;
+  /** Whether a lease, or a request that is being served, has a device of it: Ledger (allocation/ledger). */
+  readonly ledger: { hasSome(resource: string): boolean };
+  /** How many devices of it pods have, as far as it is known: Owners (front/owners). */
+  readonly pods: { heldOf(resource: string): number };
+  /** The resources that plugins offer: OfferedResources (inventory/offered). */
+  readonly resources: { names(): Iterable<string> };
 }
 
 /** One consumer for each resource. */
 export class Consumers {
-  /** Told of each resource that is with another side than when it was looked at last. */
-  readonly moved = new Listeners<(resource: string) => void>();
+  readonly listeners = new Listeners<ConsumerListener>();
   readonly #ports: ConsumerPorts;
   readonly #seen = new Map<string, Consumer | 'pods'>();
 
@@ -36,14 +44,23 @@ export class Consumers {
   /** The consumer that has the devices now. */
   of(resource: string): Consumer {
     const wanted = this.#ports.rules.consumerOf(resource);
-    if (wanted === 'kubelet') return this.#ports.hasLeases(resource) ? 'local' : 'kubelet';
-    return this.#ports.heldByPods(resource) > 0 ? 'kubelet' : 'local';
+    if (wanted === 'kubelet') return this.#ports.ledger.hasSome(resource) ? 'local' : 'kubelet';
+    return this.#ports.pods.heldOf(resource) > 0 ? 'kubelet' : 'local';
   }
 
-  /**
-   * Works out the consumers of these resources again: the configuration changed, or the last lease or pod that had some of one
-   * ended.
-   */
+  /** The configuration was read again. */
+  readonly reloaded = (): void => this.look(this.#ports.resources.names());
+
+  /** A lease changed, or many did: the last one of a resource may have ended. */
+  readonly leaseChanged: LeaseListener = (lease) =>
+    this.look(lease?.granted.map(({ resource }) => resource) ?? this.#ports.resources.names());
+
+  /** Other pods have devices of a resource, or none. */
+  ownersChanged(resource: string): void {
+    this.look([resource]);
+  }
+
+  /** Works out the consumers of these resources again, and tells of those that moved. */
   look(resources: Iterable<string>): void {
     for (const resource of resources) {
       const consumer = this.isForPods(resource) ? 'pods' : this.of(resource);
@@ -54,7 +71,7 @@ export class Consumers {
         if (this.#seen.size <= MOST_SEEN) break;
         this.#seen.delete(oldest);
       }
-      this.moved.tell((told) => told(resource));
+      this.listeners.tell((one) => one.consumerMoved(resource));
     }
   }
 
@@ -74,6 +91,6 @@ export class Consumers {
     if (now === wanted) return '';
     return wanted === 'kubelet'
       ? `${STAYS_WITH} owners of leases until those have ended, and goes to the kubelet then`
-      : `${STAYS_WITH} the kubelet until the ${String(this.#ports.heldByPods(resource))} devices that pods have are free, and is for leases then`;
+      : `${STAYS_WITH} the kubelet until the ${String(this.#ports.pods.heldOf(resource))} devices that pods have are free, and is for leases then`;
   }
 }

@@ -35,7 +35,7 @@ export interface StorePorts {
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Called after each change of state. */
+  /** Called after each change of state: `StoreState.is` (checkpoint/store-state). */
   readonly onStateChange: (view: CheckpointView) => void;
 }
 

@@ -30,7 +30,7 @@ export interface AssembleParts extends Surroundings {
   readonly bootId: string;
   readonly metrics: BrokerMetrics;
   readonly phaseChanged: DaemonParts['phaseChanged'];
-  readonly faults: DaemonParts['faults'];
+  readonly interpose?: DaemonParts['interpose'];
 }
 
 /** Puts a daemon together; nothing is opened yet. */

@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net';
 import { AdminService } from '../admin/admin-service.js';
 import type { AdminPort } from '../admin/admin-port.js';
-import { sleep } from '../kernel/clock.js';
 import { mayListen } from '../model/ids.js';
 import { KeptSockets } from '../platform/fs/kept-sockets.js';
 import type { BrokerView } from '../model/views.js';
@@ -22,17 +21,10 @@ import type { Border } from '../platform/http2/border.js';
 import { Borders } from '../platform/http2/borders.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
-import type { Interference } from './interference.js';
 import type { SocketPaths } from '../platform/fs/socket-paths.js';
 import type { Peers } from '../platform/peer/peers.js';
 import { pluginSide, type PeerQuestions, type PluginSide } from '../platform/peer/plugin-side.js';
 import { podResources, type PodResourcesParts } from './pod-resources.js';
-
-/**
- * Plugins are dialled so long after kubelet.sock was put in place: clients that wait for kubelet.sock or broker.sock are
- * answered first, and plugins that register by themselves need no dial.
- */
-const CALLERS_FIRST_MS = 25;
 
 /** The parts of the broker. */
 export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
@@ -41,7 +33,7 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
   readonly peers: PeerQuestions & Pick<Peers, 'peerOf' | 'uidOf' | 'turnAwayMore'> & { readonly isExact?: boolean };
   /** The way to sockets of plugins. */
   readonly paths: SocketPaths;
-  /** Called after each rescan, so that changes without a file event are found. */
+  /** Called after each rescan, so that changes without a file event are found: by `StateLook.look` and `Users.look`. */
   readonly rescanned?: () => void;
   /** The guards of connections to plugins. */
   readonly guarding: Guarding;
@@ -50,8 +42,8 @@ export interface BrokerParts extends Omit<CorePorts, keyof PluginSide> {
     what: Parameters<SocketListenerPorts['degraded']>[0] | Parameters<PodResourcesParts['degraded']>[0] | 'descriptors',
     why: string | undefined,
   ) => void;
-  /** Disturbs plugins and tells about them, for `verify` alone. */
-  readonly faults?: Interference | undefined;
+  /** Puts something between the core and its neighbours; absent: they meet directly. */
+  readonly interpose?: ((ports: CorePorts) => CorePorts) | undefined;
 }
 
 /** Core and listeners together. */
@@ -67,17 +59,19 @@ export class Broker {
   #standard: StandardServices | undefined;
   #isStopping = false;
 
-  constructor({ faults, ...given }: BrokerParts) {
-    const parts = faults === undefined ? given : { ...given, events: faults.events(given.events) };
-    this.#parts = parts;
-    const { live, clock, log, events, peers, paths } = parts;
+  constructor(given: BrokerParts) {
+    const { live, clock, log, peers, paths } = given;
     const { settings } = live;
     this.#kept = new KeptSockets({ isListening: (socket) => mayListen(peers.listenerOf(socket)), paths });
-    const ports: CorePorts = {
-      ...parts,
-      ...pluginSide(() => live.admission.maxMessageBytes, peers, parts.guarding, this.#kept, paths),
+    const neighbours: CorePorts = {
+      ...given,
+      ...pluginSide(() => live.admission.maxMessageBytes, peers, given.guarding, this.#kept, paths),
     };
-    this.core = new Core(faults?.disturb(ports) ?? ports);
+    const ports = given.interpose?.(neighbours) ?? neighbours;
+    const { events } = ports;
+    const parts = { ...given, events };
+    this.#parts = parts;
+    this.core = new Core(ports);
     const { registerDoor, recorder, lifecycle } = this.core;
     this.#reserve = new DescriptorReserve<Socket>({
       descriptors: new Descriptors(),
@@ -179,8 +173,9 @@ export class Broker {
 
   /** After kubelet.sock was put in place: plugins that call by themselves, then all at once. */
   async open(): Promise<void> {
-    await sleep(this.#parts.clock, CALLERS_FIRST_MS);
-    const begun = this.core.restart.begin();
+    const { restart } = this.core;
+    await restart.callersFirst();
+    const begun = restart.begin();
     this.#listeners.watch();
     await begun;
   }

@@ -1,9 +1,10 @@
 // The daemon: everything of serve.ts that is not about the process. Opens parts in order, tells how it is, stops in reverse.
-import { checkpointCondition } from '../checkpoint/condition.js';
 import { Persistence } from '../checkpoint/persistence.js';
 import { StateLook } from '../checkpoint/state-look.js';
 import { CheckpointStore } from '../checkpoint/store.js';
+import { StoreState } from '../checkpoint/store-state.js';
 import { FloodGate } from '../flood/flood-gate.js';
+import { FrontNews } from '../front/front-news.js';
 import type { RefusalSummary } from '../flood/refusal-summary.js';
 import { sleep } from '../kernel/clock.js';
 import type { Surroundings } from '../kernel/surroundings.js';
@@ -36,7 +37,7 @@ import type { Drivers } from './drivers.js';
 import { Leases } from './leases.js';
 import { cdiFiles } from './cdi.js';
 import { Broker, type BrokerParts } from './broker.js';
-import { FrontLine } from './front-line.js';
+import { FrontLine, kubeletOwners } from './front-line.js';
 import { subscribe } from './subscriptions.js';
 
 /** The parts of the daemon. */
@@ -62,8 +63,7 @@ export interface DaemonParts extends Surroundings {
   readonly refusals: RefusalSummary;
   /** The phase changed, or the degraded areas: for systemd and logs. */
   readonly phaseChanged: (view: BrokerView) => void;
-  /** Disturbs plugins and tells about them, for `verify` alone. */
-  readonly faults: BrokerParts['faults'];
+  readonly interpose?: BrokerParts['interpose'];
 }
 
 /** A running broker with its store, policy and state. */
@@ -86,13 +86,14 @@ export class Daemon implements RestartListener {
   reload: (() => Promise<ReloadView>) | undefined;
   readonly #parts: DaemonParts;
   readonly #persistence: Persistence;
+  readonly #storeState: StoreState;
   readonly #refusals: RefusalSummary;
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   #starting: Promise<void> | undefined;
 
   constructor(parts: DaemonParts) {
-    const { live, clock, random, log, metrics, journal, bootId, faults, version, openLimiter, bootMs } = parts;
+    const { live, clock, random, log, metrics, journal, bootId, version, openLimiter, bootMs } = parts;
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
@@ -107,13 +108,14 @@ export class Daemon implements RestartListener {
       ...{ live, metrics },
       strangerOf: (id) => strangerUserOf(roster.get(id), own),
     });
+    this.#storeState = new StoreState((why) => this.conditions.set('checkpoint', why));
     this.store = new CheckpointStore({
       file: parts.file,
       lists: parts.lists,
       folder: live.current.settings.paths.state,
       settings: live.current.settings.checkpoint,
       ...{ inventory, journal, bootId, clock, random, events: journal, log, metrics },
-      onStateChange: () => this.#storeChanged(),
+      onStateChange: this.#storeState.is,
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
     const crowded = (why: string | undefined): void => this.conditions.set('connections', why);
@@ -136,21 +138,22 @@ export class Daemon implements RestartListener {
         parts.users.look();
       },
     });
+    const news = new FrontNews(journal, log);
+    const owners = kubeletOwners(parts, news);
     this.leases = new Leases({
       ...parts,
       ...{ ...own, store, flood },
+      pods: owners ?? { pods: () => [], heldOf: () => 0 },
       cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
     });
-    // A rule may give somebody more than before.
-    live.onChange(() => this.leases.changes.all());
-    faults?.follow(this.broker.core);
+    live.onChange(this.leases.changes.reloaded);
     const { core } = this.broker;
     const { leases } = this;
-    if (live.settings.front.enabled) this.frontLine = new FrontLine({ ...parts, core, events: journal, leases });
-    const { allocations, consumers, changes } = leases;
+    if (owners !== undefined) this.frontLine = new FrontLine({ ...parts, core, news, owners, leases });
+    const { allocations, consumers } = leases;
     const use = resourceUse({ leases: allocations, consumers, kubelet: this.frontLine });
     this.standing = new Standing({
       ...{ version, pid, bootId, clock, conditions: this.conditions, restart: core.restart },
@@ -167,7 +170,10 @@ export class Daemon implements RestartListener {
       reload: async () => this.reload?.(),
       head: () => this.standing.head(),
     });
-    subscribe({ core, flood, persistence: this.#persistence, leases: changes, front: this.frontLine?.front, faults });
+    subscribe({
+      ...{ core, flood, leases, storeState: this.#storeState, persistence: this.#persistence },
+      front: this.frontLine?.front,
+    });
   }
 
   /**
@@ -198,7 +204,7 @@ export class Daemon implements RestartListener {
     this.frontLine?.open();
     if (wipesSockets(restart.wipeSockets, opened.view.state))
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
-    this.#storeChanged();
+    this.#storeState.is(this.store.view());
     await this.broker.publish();
     await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
     await this.frontLine?.owners.asked(); // else devices of pods are given in leases
@@ -253,14 +259,6 @@ export class Daemon implements RestartListener {
     this.leases.settled();
     this.#news.restored(confirmed, settling, total);
     this.#told();
-  }
-
-  #storeChanged(): void {
-    const wrong = checkpointCondition(this.store.view());
-    this.conditions.set('checkpoint', wrong);
-    if (wrong !== undefined) return;
-    this.#persistence.caughtUp();
-    this.leases.allocations.keeper.caughtUp();
   }
 
   #told(): void {

@@ -1,11 +1,10 @@
 // Wires the broker in front of a kubelet: resources and leases on one side, the kubelet and its sockets on the other.
 import type { LiveConfig } from '../config/live-config.js';
 import { Front } from '../front/front.js';
-import { FrontNews } from '../front/front-news.js';
+import type { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import type { EventSink } from '../model/event.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
 import { KubeletSockets } from '../platform/kubelet/front-sockets.js';
@@ -20,16 +19,28 @@ import type { Leases } from './leases.js';
 export interface FrontLineParts extends Surroundings {
   readonly live: LiveConfig;
   readonly core: Core;
-  readonly events: EventSink;
-  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes' | 'besides'>;
+  readonly news: FrontNews;
+  /** Which pods have which devices. */
+  readonly owners: Owners;
+  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes'>;
   /** The guards of connections that the broker opens. */
   readonly guarding: Guarding;
+}
+
+/** The owners of devices as the kubelet of the node names them; undefined where the broker stands before none. */
+export function kubeletOwners(
+  { live, clock, guarding }: Pick<FrontLineParts, 'live' | 'clock' | 'guarding'>,
+  news: FrontNews,
+): Owners | undefined {
+  const { front } = live.settings;
+  if (!front.enabled) return undefined;
+  const podResources = podResourcesClient(kubeletPaths(front.kubeletDir).podResources, guarding);
+  return new Owners({ podResources, clock, asked: news.ownersAsked });
 }
 
 /** The front and everything that it stands on. */
 export class FrontLine {
   readonly front: Front;
-  /** Which pods have which devices. */
   readonly owners: Owners;
   readonly #parts: FrontLineParts;
   readonly #door: FrontDoor;
@@ -37,32 +48,17 @@ export class FrontLine {
 
   constructor(parts: FrontLineParts) {
     this.#parts = parts;
-    const { live, core, leases, clock, random, log, events, metrics, guarding } = parts;
+    const { live, core, owners, leases, clock, random, news, metrics, guarding } = parts;
     const { front, timeouts, guard } = live.settings;
     const { consumers } = leases;
     const paths = kubeletPaths(front.kubeletDir);
-    const news = new FrontNews(events, log);
     this.#door = new FrontDoor({
       clock,
       guard: () => guard,
       ended: news.connectionEnded,
     });
-    this.#kubelet = new KubeletSocket(paths.socket, {
-      clock,
-      guarding,
-      changed: () => this.front.kubeletChanged(),
-      unwatched: news.unwatched,
-    });
-    this.owners = new Owners({
-      podResources: podResourcesClient(paths.podResources, guarding),
-      clock,
-      changed: (resource) => {
-        this.front.refresh(resource);
-        consumers.look([resource]);
-      },
-      usable: (resources) => this.front.kubeletHas(resources),
-      asked: news.ownersAsked,
-    });
+    this.#kubelet = new KubeletSocket(paths.socket, { clock, guarding, unwatched: news.unwatched });
+    this.owners = owners;
     const maxEntries = (): number => live.admission.maxPlugins;
     this.front = new Front({
       resources: new KubeletResources({
@@ -70,7 +66,7 @@ export class FrontLine {
         plugins: core.devicePlugins,
         ...{ live, consumers },
       }),
-      owners: this.owners,
+      owners,
       wire: frontWire,
       kubelet: this.#kubelet,
       openSockets: (resource, service) =>
@@ -91,7 +87,8 @@ export class FrontLine {
       called: (method, result) => metrics.frontCall(method, result),
       gateWaited: (seconds) => metrics.frontGate(seconds),
     });
-    leases.besides(this.owners);
+    this.#kubelet.listeners.follow(this.front);
+    owners.listeners.follow(this.front, consumers);
   }
 
   /** Begins, once the checkpoint was restored. */
@@ -99,16 +96,11 @@ export class FrontLine {
     this.#kubelet.open();
     this.owners.open();
     this.front.open();
-    const { live, leases, core } = this.#parts;
-    const { consumers, allocations } = leases;
-    consumers.moved.follow((resource) => {
-      this.front.refresh(resource);
-      leases.changes.all();
-    });
-    live.onChange(() => consumers.look(core.offered.names()));
-    allocations.onChange((lease) =>
-      consumers.look(lease?.granted.map(({ resource }) => resource) ?? core.offered.names()),
-    );
+    const { live, leases } = this.#parts;
+    const { consumers, allocations, changes } = leases;
+    consumers.listeners.follow(this.front, changes);
+    live.onChange(consumers.reloaded);
+    allocations.onChange(consumers.leaseChanged);
   }
 
   /** Gives calls so many milliseconds, then lets the kubelet go. Plugins must still be reachable. */

@@ -2,6 +2,7 @@
 import { Consumers } from '../allocation/consumers.js';
 import { Allocations } from '../allocation/allocations.js';
 import { Changes } from '../allocation/changes.js';
+import { Ledger } from '../allocation/ledger.js';
 import { Offers } from '../allocation/offers.js';
 import type { AllocationMetrics, AllocationPorts, CdiFiles } from '../allocation/ports.js';
 import { ResourceRules } from '../allocation/resource-rules.js';
@@ -33,6 +34,8 @@ export interface LeaseParts extends Surroundings {
   readonly bootMs: () => number;
   readonly events: EventSink;
   readonly metrics: Surroundings['metrics'] & AllocationMetrics;
+  /** Pods of a kubelet that have devices. */
+  readonly pods: Pick<Owners, 'pods' | 'heldOf'>;
   /** Has the doors and their guard. */
   readonly broker: Pick<Broker, 'core' | 'newGate' | 'acceptFailed'>;
   /** Whether the kernel identifies callers. */
@@ -40,10 +43,6 @@ export interface LeaseParts extends Surroundings {
   /** alloc.sock cannot be served (one sentence), or can again. */
   readonly degraded: (why: string | undefined) => void;
 }
-
-/** Pods of a kubelet that have devices. */
-type PodSource = Pick<Owners, 'pods' | 'heldOf'>;
-const noPods: PodSource = { pods: () => [], heldOf: () => 0 };
 
 /** The allocator and its socket. */
 export class Leases {
@@ -53,7 +52,6 @@ export class Leases {
   /** Passes changes of plugins on to waiting requests. */
   readonly changes: Changes;
   readonly #parts: LeaseParts;
-  #pods: PodSource = noPods;
   #socket: AllocatorSocket | undefined;
   #isStopping = false;
 
@@ -69,12 +67,12 @@ export class Leases {
       plugins: core.devicePlugins,
       decoded: new DecodedLists({ decode: devicesOf, decodeInTurns: devicesInTurns, clock }),
     });
+    const ledger = new Ledger();
     this.consumers = new Consumers({
-      ...{ rules, offers },
-      hasLeases: (resource) => this.allocations.hasLeasesOf(resource),
-      heldByPods: (resource) => this.#pods.heldOf(resource),
+      ...{ rules, offers, ledger, pods: parts.pods },
+      resources: core.offered,
     });
-    this.allocations = new Allocations({
+    const ports: AllocationPorts = {
       ...{ offers, rules, consumers: this.consumers },
       settings: settings.allocator,
       timeouts: settings.timeouts,
@@ -83,13 +81,9 @@ export class Leases {
       owners: onceATurn(owners, nextTurn),
       ...{ ownUid, userOf, cdi, clock, random, bootId, bootMs, events, log, metrics },
       nextTurn,
-    });
+    };
+    this.allocations = new Allocations(ports, ledger);
     this.changes = new Changes(clock, nextTurn, (resources) => this.allocations.changed(resources));
-  }
-
-  /** There are pods that have devices. */
-  besides(pods: PodSource): void {
-    this.#pods = pods;
   }
 
   /** Puts the leases of the checkpoint back, before anything is served. */
@@ -101,11 +95,10 @@ export class Leases {
    * Serves alloc.sock, once no file of an earlier lease is left. A socket that cannot be made costs new leases, never the daemon.
    */
   async open(): Promise<void> {
-    const { broker, live, ownUid, userOf, log, clock, peers, degraded } = this.#parts;
+    const { broker, live, ownUid, userOf, log, clock, peers, pods, degraded } = this.#parts;
     const { settings } = live.current;
     await this.allocations.keeper.removeLeftovers();
     if (!settings.allocator.enabled || this.#isStopping) return;
-    if (broker.core.restart.isSettled) this.settled();
     this.#socket = new AllocatorSocket({
       settings,
       clock,
@@ -113,7 +106,7 @@ export class Leases {
       ...{ ownUid, userOf },
       isExact: peers.isExact === true,
       allocations: this.allocations,
-      pods: (resource) => this.#pods.pods(resource),
+      pods: (resource) => pods.pods(resource),
       accept: broker.newGate().accept,
       acceptFailed: broker.acceptFailed,
       degraded,

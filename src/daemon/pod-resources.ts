@@ -38,12 +38,11 @@ export interface PodResourcesParts
 export function podResources(parts: PodResourcesParts): PodResourcesSocket {
   const { clock, metrics, leases, degraded, guarding } = parts;
   const { upstream: kubelet } = parts.settings.podResources;
-  // The kubelet's answer has the devices of resources that the front offers to it.
-  const isTheirs = (name: string): boolean => kubelet !== undefined && parts.kubelet?.front.isFronted(name) === true;
+  const joined = kubelet === undefined ? undefined : parts.kubelet;
   const incomplete = incompleteAnswers((why) => degraded('pod-resources-answers', why));
   const own = new LeaseAnswers({
     leases,
-    usable: () => usableLists(parts.resources(), isTheirs, partsOf),
+    usable: () => usableLists(parts.resources(), joined?.front, partsOf),
     encoder: podEncoder,
     incomplete,
   });
@@ -53,7 +52,7 @@ export function podResources(parts: PodResourcesParts): PodResourcesSocket {
       : new UpstreamAnswers(own, {
           ...{ clock, ownUid: parts.ownUid, userOf: parts.userOf },
           kubelet: kubeletAnswers(kubelet, guarding),
-          mayList: () => parts.kubelet?.owners.isAllocating !== true,
+          owners: joined?.owners,
           unanswered: (why) => degraded('pod-resources-upstream', why),
           incomplete: (count) => incomplete('upstream', count),
         });

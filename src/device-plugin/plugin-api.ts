@@ -38,7 +38,10 @@ export interface ContainerAllocation {
   readonly cdiDevices?: readonly string[];
 }
 
-/** Which devices would be best for one container. */
+/**
+ * Asks which devices would be best for one container. Apart from the broker's own type of this request (model/device-use),
+ * because the library promises it.
+ */
 export interface PreferredRequest {
   readonly available: readonly string[];
   readonly mustInclude: readonly string[];

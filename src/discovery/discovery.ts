@@ -17,7 +17,10 @@ export interface DiscoveryEvents {
   readonly recorder: RefusedSockets;
   /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
   readonly full: (why: string | undefined) => void;
-  /** Everything was looked at on time; other listeners that lost events may look now, too. */
+  /**
+   * Everything was looked at on time; other listeners that lost events look now, too: SocketListeners
+   * (platform/listeners/socket-listeners), StateLook (checkpoint/state-look) and Users (platform/peer/users).
+   */
   readonly looked: () => void;
 }
 

@@ -1,12 +1,13 @@
 // Stands between the broker and its neighbours when a program tests plugins against it: does the faults which that program
-// orders, and tells it all events. Never there otherwise.
+// orders, and tells it what happens. Only the entry src/serve-under-test.ts brings it in.
 import type { FloodSubject, FloodVerdict } from '../model/flood.js';
 import { asError, sleep, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import type { ListListener } from '../model/device-list.js';
 import type { EventDraft, EventSink } from '../model/event.js';
 import type { BrokerNews, CallFate, Fault, FaultOrder, PluginPicture } from '../model/fault-port.js';
 import { pluginKey } from '../model/ids.js';
-import type { Interference } from '../daemon/interference.js';
+import type { RosterListener } from '../model/instance.js';
 import type { PluginDialler } from '../session/ports.js';
 import { BreakableStream } from './breakable-stream.js';
 import { RegistrationRules } from './registration-rules.js';
@@ -31,7 +32,7 @@ export interface FaultPortParts {
 }
 
 /** One broker's faults and news. */
-export class FaultPort implements Interference {
+export class FaultPort implements RosterListener, ListListener {
   readonly #parts: FaultPortParts;
   /** Streams by the path of their socket. */
   readonly #streams = new Map<string, BreakableStream>();
@@ -58,7 +59,7 @@ export class FaultPort implements Interference {
     this.#parts.tell({ kind: 'phase', at: this.#now(), phase });
   }
 
-  /** Stands before everything that the core asks of its neighbours. */
+  /** Stands between the core and its neighbours. */
   disturb(ports: CorePorts): CorePorts {
     const { live } = ports;
     return {
@@ -79,6 +80,7 @@ export class FaultPort implements Interference {
         registration: (subject) => this.#registration(subject, () => ports.flood.registration(subject)),
         openPacer: (enrolment) => ports.flood.openPacer(enrolment),
       },
+      events: this.#events(ports.events),
       dialler: this.#dialler(ports.dialler),
       store: {
         expect: () => ports.store.expect(),
@@ -93,9 +95,11 @@ export class FaultPort implements Interference {
     };
   }
 
-  /** Tells how the plugins of a core are from now on, each time that changes. */
+  /** Tells how the plugins of a core are from now on, each time that changes, and after all its listeners. */
   follow(core: Core): void {
     this.#core = core;
+    core.roster.listeners.follow(this);
+    core.inventory.listeners.follow(this);
   }
 
   changed(): void {
@@ -111,7 +115,7 @@ export class FaultPort implements Interference {
   }
 
   /** The sink of events, told to the program too. */
-  events(inner: EventSink): EventSink {
+  #events(inner: EventSink): EventSink {
     return {
       record: (draft: EventDraft) => {
         inner.record(draft);

@@ -3,8 +3,9 @@
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { CallTurns } from '../model/call-turns.js';
-import type { ConnectionEndCode } from '../model/connection-ends.js';
+import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
+import type { GuardedConnection } from '../model/guarded-connection.js';
 import type { Caller, UserFacts } from '../model/ids.js';
 import { CallPaces } from './call-paces.js';
 import type { ConnectionVerdict } from './connection-budget.js';
@@ -25,12 +26,6 @@ export interface AcceptedSocket {
   destroy(): unknown;
 }
 
-/** Why a border ended a connection. */
-export interface EndedBy {
-  readonly code: ConnectionEndCode;
-  readonly message: string;
-}
-
 /** The first reader of a connection, which can be told to read less. */
 export interface Throttled {
   /** Is read only this often from now on. */
@@ -40,18 +35,6 @@ export interface Throttled {
   readonly isIdle: boolean;
   /** Is not read before. */
   readLater(inMs: number): void;
-}
-
-/** A connection that may stay. */
-export interface GuardedConnection<Border> {
-  readonly caller: Caller | undefined;
-  readonly stream: Border;
-  /** From now on the peer is read only now and then. */
-  readonly slowDown: () => void;
-  /** A call of it was refused, or accepted. */
-  readonly answered: (isAccepted: boolean) => void;
-  /** Ends it at once, because of answers that its peer leaves unread; says why. */
-  readonly cutOff: (why: string) => void;
 }
 
 /** The ports of the gate. */
@@ -80,7 +63,7 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     makeRoom(caller: Caller | undefined): boolean;
   };
   /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
-  readonly borders: { open(socket: Socket, ended: (end: EndedBy) => void, turns: CallTurns | undefined): Border };
+  readonly borders: { open(socket: Socket, ended: (end: ConnectionEnd) => void, turns: CallTurns | undefined): Border };
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
@@ -170,7 +153,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
     mayGiveWay: (connection: Yielding) => void = () => undefined,
   ): GuardedConnection<Border> {
     const runs = this.#runs;
-    const ended = ({ code, message }: EndedBy): void => {
+    const ended = ({ code, message }: ConnectionEnd): void => {
       this.#ports.count('ended');
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);

@@ -13,7 +13,7 @@ export interface RegistrationLimit {
   /** An exceeding is counted for the views. */
   readonly noted: () => void;
   readonly limiter: Limiter;
-  /** Lets the caller wait for its turn; undefined where that is further away than `longestMs`. */
+  /** Lets the caller wait for its turn: `FairTurns.join` (flood/fair-turns) of this limit; undefined as there. */
   readonly join: (longestMs: number) => Waiting | undefined;
   readonly settings: RegisterLimit;
   readonly mode: FloodMode;

@@ -5,6 +5,7 @@ import type { FrontState, FrontView } from '../model/front.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
 import { FrontedResource, type FrontedResourcePorts } from './fronted-resource.js';
+import type { OwnersListener } from './owners.js';
 import { Registrations } from './registrations.js';
 import type { Speculation } from './standing.js';
 
@@ -17,7 +18,7 @@ export interface FrontPorts extends Omit<FrontedResourcePorts, 'speculation' | '
 }
 
 /** All fronted resources. */
-export class Front implements RosterListener, ListListener {
+export class Front implements RosterListener, ListListener, OwnersListener {
   readonly #ports: FrontPorts;
   readonly #resources = new Map<string, FrontedResource>();
   readonly #registrations: Registrations;
@@ -89,6 +90,15 @@ export class Front implements RosterListener, ListListener {
     this.refresh(resource);
   }
 
+  ownersChanged(resource: string): void {
+    this.refresh(resource);
+  }
+
+  /** Its devices are for pods now, or not any more: Consumers (allocation/consumers) tells. */
+  consumerMoved(resource: string): void {
+    this.refresh(resource);
+  }
+
   /**
    * kubelet.sock is another one, or gone. Resources with the most devices that pods have come first, because a new kubelet admits
    * those pods again at once.
@@ -100,7 +110,6 @@ export class Front implements RosterListener, ListListener {
     for (const { resource } of held.sort((a, b) => b.count - a.count)) resource.kubeletChanged();
   }
 
-  /** The kubelet has healthy devices of these resources, and of no others. */
   kubeletHas(resources: ReadonlySet<string>): void {
     for (const [name, resource] of this.#resources) if (!resources.has(name)) resource.notHad();
   }

@@ -3,6 +3,7 @@
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
 import { GivenDevices } from './given-devices.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
@@ -40,20 +41,25 @@ export interface PodResources {
   usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
 }
 
+/** Hears of the kubelet's answers: Front (front/front) and Consumers (allocation/consumers). */
+export interface OwnersListener {
+  /** The owners of a resource's devices changed. */
+  ownersChanged?(resource: string): void;
+  /** The kubelet has healthy devices of these resources, and of no others. */
+  kubeletHas?(resources: ReadonlySet<string>): void;
+}
+
 /** The ports of the owners. */
 export interface OwnersPorts {
   readonly podResources: PodResources;
   readonly clock: Clock;
-  /** The owners of a resource's devices changed. */
-  readonly changed: (resource: string) => void;
-  /** The kubelet has healthy devices of these resources, and of no others. */
-  readonly usable: (resources: ReadonlySet<string>) => void;
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
 }
 
 /** Owners of the devices of a kubelet's node. In memory only: the kubelet keeps the truth. */
 export class Owners implements FrontOwners {
+  readonly listeners = new Listeners<OwnersListener>();
   readonly #ports: OwnersPorts;
   readonly #halt = new AbortController();
   readonly #untilHalt = new Until(this.#halt.signal);
@@ -182,7 +188,7 @@ export class Owners implements FrontOwners {
 
   async #ask(): Promise<void> {
     if (this.#calls > 0) return; // the end of the last call asks again
-    const { podResources, clock, asked, usable } = this.#ports;
+    const { podResources, clock, asked } = this.#ports;
     this.#askedAt = clock.mono();
     this.#overdueAt = this.#askedAt + OVERDUE_MS;
     this.#isAsking = true;
@@ -192,7 +198,7 @@ export class Owners implements FrontOwners {
       asked(undefined);
       // A kubelet that has only List says nothing about its allocatable devices.
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
-      if (has !== undefined) usable(has);
+      if (has !== undefined) this.listeners.tell((one) => one.kubeletHas?.(has));
     } catch (failure) {
       if (this.#halt.signal.aborted) return;
       this.#wasAsked(false);
@@ -205,7 +211,7 @@ export class Owners implements FrontOwners {
 
   #wasAsked(isAnswered: boolean): void {
     this.#isAsked();
-    for (const resource of this.#given.asked(isAnswered)) this.#ports.changed(resource);
+    for (const resource of this.#given.asked(isAnswered)) this.#changed(resource);
   }
 
   #take(holdings: readonly PodHolding[]): void {
@@ -235,7 +241,11 @@ export class Owners implements FrontOwners {
       }
       if (known.size === 0) this.#byResource.delete(resource);
     }
-    for (const resource of changed) this.#ports.changed(resource);
+    for (const resource of changed) this.#changed(resource);
+  }
+
+  #changed(resource: string): void {
+    this.listeners.tell((one) => one.ownersChanged?.(resource));
   }
 }
 

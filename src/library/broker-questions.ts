@@ -1,8 +1,9 @@
 // The questions to a broker, on its admin socket, as the command line asks them; errors are BrokerErrors.
 import { AdminFailure, Unreachable } from '../platform/grpc/admin-failure.js';
-import { AdminClient, type MeantPlugin } from '../platform/grpc/admin-client.js';
+import { AdminClient } from '../platform/grpc/admin-client.js';
 import { systemClock } from '../platform/time/system-clock.js';
 import type { BrokerEvent } from '../model/event.js';
+import type { PluginId } from '../model/ids.js';
 import { BrokerError, type BrokerErrorCode, type EventFilter, type PluginRef } from './broker-api.js';
 
 /** How soon events are asked for again after their stream was lost. */
@@ -65,8 +66,8 @@ function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-/** Which plugin is meant, as the admin API takes it. */
-export function meant(plugin: PluginRef): MeantPlugin {
+/** The plugin that is meant, as the admin API takes it: an empty type means any. */
+export function meant(plugin: PluginRef): PluginId {
   return typeof plugin === 'string' ? { name: plugin, type: '' } : plugin;
 }
 

@@ -94,3 +94,10 @@ export const CONNECTION_ENDS = {
 
 /** A code with which the border ends a connection. */
 export type ConnectionEndCode = keyof typeof CONNECTION_ENDS;
+
+/** The end of a connection that the border, or the limit of unread answers, ended. */
+export interface ConnectionEnd {
+  readonly code: ConnectionEndCode;
+  /** One sentence with the figures, no trailing period. */
+  readonly message: string;
+}

@@ -27,8 +27,9 @@ export interface FloodSubject extends FloodKey {
 }
 
 /**
- * The flood policy's verdict on a registration. `delay`: it stands in line, and its turn is expected in `delayMs`; `wait`
- * resolves with the verdict that holds when it has come, or would come too late, and rejects with the signal's reason.
+ * The flood policy's verdict on a registration. `delay`: it stands in the line of a limit (`FairTurns.join`, flood/fair-turns),
+ * and its turn is expected in `delayMs`; `wait` resolves with the verdict that holds when it has come, or would come too late, and
+ * rejects with the signal's reason. FloodGate (flood/flood-gate) asks the next limit then.
  */
 export type FloodVerdict =
   | { readonly kind: 'pass' }

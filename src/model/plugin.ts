@@ -94,8 +94,8 @@ export interface InstanceReport {
 }
 
 /**
- * A handler's interface for reports about one instance. Enrolments (reconcile/enrolment) makes it. Reports of a closed one change
- * nothing.
+ * A handler's interface for reports about one instance. Enrolments (reconcile/enrolment) makes it; of drivers of the checkpoint
+ * `CsiHandler.restoreAll` (csi/csi-handler). Reports of a closed one change nothing.
  */
 export interface InstanceHandle {
   readonly id: string;

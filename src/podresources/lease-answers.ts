@@ -113,14 +113,15 @@ function isSame(one: readonly UsableList[], other: readonly UsableList[]): boole
 /**
  * The lists of resources with usable devices, except those in the kubelet's own answer.
  *
- * @param isTheirs whether a resource was given to the kubelet whose answer ours is joined to
+ * @param front has the resources offered to the kubelet whose answer ours is joined to: Front (front/front); undefined: ours is
+ * joined to none
  */
 export function usableLists(
   resources: Iterable<Resource>,
-  isTheirs: (resource: string) => boolean,
+  front: { isFronted(resource: string): boolean } | undefined,
   partsOf: (list: Buffer) => AsyncIterable<readonly Device[]>,
 ): UsableList[] {
   return [...resources]
-    .filter(({ name, allocatable }) => allocatable > 0 && !isTheirs(name))
+    .filter(({ name, allocatable }) => allocatable > 0 && front?.isFronted(name) !== true)
     .map(({ name, holding }) => ({ resource: name, list: holding, devices: () => partsOf(holding.raw) }));
 }

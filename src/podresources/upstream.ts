@@ -23,8 +23,8 @@ const GETS_OF_USER = { burst: GETS.burst, intervalMs: GETS.intervalMs * 5 };
 export interface UpstreamPorts extends UserFacts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
-  /** Whether List may be asked now: false while an Allocate of that kubelet is under way. */
-  readonly mayList: () => boolean;
+  /** The Allocates of that kubelet: Owners (front/owners). List is not asked meanwhile. Undefined where the broker has no front. */
+  readonly owners: { readonly isAllocating: boolean } | undefined;
   /** Why the kubelet does not answer (one sentence); undefined: it does. */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
@@ -46,7 +46,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
   constructor(own: PodResourcesBackend, ports: UpstreamPorts) {
     this.#ports = ports;
     this.#own = own;
-    const { clock, kubelet, mayList, unanswered } = ports;
+    const { clock, kubelet, owners, unanswered } = ports;
     const { signal } = this.#halt;
     const now = (): number => clock.mono();
     this.#gets = new CallerRates(now, GETS);
@@ -60,6 +60,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
       const pods = await kubelet.list(LIMIT_MS, signal);
       return { pods, keys: new Set(pods.map(({ key }) => key)) };
     };
+    const mayList = (): boolean => owners?.isAllocating !== true;
     this.#pods = new Kept(clock, list, told('List'), mayList);
     this.#devices = new Kept(
       clock,

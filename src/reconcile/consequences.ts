@@ -1,6 +1,7 @@
-// The consequences of a change of an instance: coming back to it, letting predecessors go, falling back to them. Pure:
-// `lifecycle.ts` gathers the facts and carries out the actions.
-import { isConnected, isLive, isReplaced, type Instance } from '../model/instance.js';
+// The consequences of a change of an instance: coming back to it, letting predecessors go, falling back to them; and for the
+// listeners beside Lifecycle: its kept socket (Settling), its registration socket (RegistrySockets), its part in a restart
+// (Restart). Pure: the listeners gather the facts and carry out the actions.
+import { isConnected, isLive, isReplaced, type Change, type Instance } from '../model/instance.js';
 import type { InstanceReport, PluginState } from '../model/plugin.js';
 import type { Action } from './actions.js';
 import { isWorthPulling, waitMs } from './pull.js';
@@ -97,6 +98,34 @@ export function surplusFallbacks(fallbacks: readonly Instance[]): readonly Insta
 /** Whether nobody speaks for a plugin, so that a predecessor has to. */
 export function needsFallback(siblings: readonly Instance[]): boolean {
   return !siblings.some((one) => isLive(one) && isConnected(one));
+}
+
+/** One action of Settling: the clock of a plugin whose socket was removed, and that socket. */
+export type AwayAction = 'start-clock' | 'stop-clock' | 'put-back' | 'discard';
+
+/**
+ * The consequences of a change for a plugin to which the broker gave a reason to register afresh. A plugin whose socket was
+ * removed gets a clock. Once it is away no more its kept socket is put back, or discarded when another instance replaced it.
+ */
+export function afterAway({ reasonBefore, to: { state, reason } }: Pick<Change, 'reasonBefore' | 'to'>): AwayAction[] {
+  if (reason === 'recycled' && state === 'ready') return ['start-clock'];
+  const isOver = state === 'gone' || state === 'rejected' || reason === 'replaced';
+  const stopped: AwayAction[] = isOver ? ['stop-clock'] : [];
+  const wasAway = reasonBefore === 'recycled' || reasonBefore === 'settling';
+  if (!wasAway || reason === 'settling') return stopped;
+  return [...stopped, reason === 'replaced' ? 'discard' : 'put-back'];
+}
+
+/** Whether the plugin behind a registration socket that is there is asked again: it was given up, because its process hangs. */
+export function isAskedAgain({ door, state, reason }: Instance): boolean {
+  return door === 'watcher' && state === 'gone' && reason === 'grace-over';
+}
+
+/** The fate of an instance of the checkpoint after a restart, as a change decides it; undefined: it is still waited for. */
+export function fateAtRestart({ state, reason }: InstanceReport): 'confirmed' | 'settling' | 'lost' | undefined {
+  if (reason === 'settling') return 'settling';
+  if (state === 'restored') return undefined;
+  return state === 'ready' || reason === 'replaced' ? 'confirmed' : 'lost';
 }
 
 function provenAnew(instance: Instance, { servedForMs }: Facts): boolean {

@@ -11,8 +11,10 @@ const ENDS_DRIVERS = new Set<Reason>(['socket-removed', 'not-answering', 'connec
 /** The ports of graces. */
 export interface GracePorts {
   readonly clock: Clock;
+  /** `grace` of its policy, milliseconds: Lifecycle (reconcile/lifecycle) reads it from `LiveConfig.policyFor`. */
   readonly graceMsOf: (instance: Instance) => number;
   readonly sockets: Pick<EndpointPorts, 'keyAt'>;
+  /** Its grace is over: Lifecycle has it closed by `Endings.close` (reconcile/endings). */
   readonly over: (instance: Instance) => void;
 }
 

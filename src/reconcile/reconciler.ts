@@ -13,7 +13,11 @@ export interface PendingRegistration {
   readonly key: string;
   /** Which life of it: another one is another pending registration, with fresh backoff. */
   readonly incarnation: string;
-  /** One try. A rejection counts as "again". */
+  /**
+   * One try; a rejection counts as "again". RegistrySockets has a socket's plugin asked (`WatcherDoor.attempt`,
+   * registration/watcher-door); Lifecycle pulls a lost instance or a fallback, Restart the successor at the path of a restored
+   * one, and QuarantineResponse the endpoint named last (`Enrolments.enrol`, reconcile/enrolment).
+   */
   readonly attempt: (signal: AbortSignal, failures: number) => Promise<Attempt>;
   /** Called when the pending registration is dropped, by being settled, replaced or withdrawn. */
   readonly dropped?: () => void;

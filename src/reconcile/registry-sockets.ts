@@ -4,6 +4,7 @@ import { incarnationKey } from '../model/ids.js';
 import type { PinnedSocket } from '../model/plugin.js';
 import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
+import { isAskedAgain } from './consequences.js';
 import type { Endings } from './endings.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
@@ -82,9 +83,8 @@ export class RegistrySockets implements RosterListener {
 
   /** A plugin that was given up while its socket is there, because its process hangs, is asked again until it answers. */
   changed({ instance }: Change): void {
-    if (instance.door !== 'watcher' || instance.state !== 'gone' || instance.reason !== 'grace-over') return;
     const socket = this.#present.get(instance.socketKey);
-    if (socket !== undefined) this.#want(socket);
+    if (socket !== undefined && isAskedAgain(instance)) this.#want(socket);
   }
 
   /** Deregisters the predecessor at a path once the newcomer there was asked, or has gone. */

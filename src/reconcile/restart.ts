@@ -1,11 +1,12 @@
 // After a restart of the broker: the plugins of the checkpoint are served at once, every endpoint is dialled in parallel and
 // confirmed, and a plugin not confirmed within restart.deadline is held.
-import type { Alarm, Clock } from '../kernel/clock.js';
+import { sleep, type Alarm, type Clock } from '../kernel/clock.js';
 import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { Enroller } from '../model/registration.js';
 import type { Refusal } from '../model/reasons.js';
 import type { RestartSettings } from '../model/settings.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { fateAtRestart } from './consequences.js';
 import type { EndpointPorts } from './endpoints.js';
 import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
@@ -13,6 +14,11 @@ import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
 
+/**
+ * Plugins are dialled so long after kubelet.sock was put in place: clients that wait for kubelet.sock or broker.sock are
+ * answered first, and plugins that register by themselves need no dial.
+ */
+const CALLERS_FIRST_MS = 25;
 /** Endpoints dialled in one turn of the event loop: callers of that time are answered between two turns. */
 const DIALLED_A_TURN = 4;
 
@@ -71,10 +77,11 @@ export class Restart implements RosterListener {
   }
 
   /** Counts confirmed plugins, until none is waited for. */
-  changed({ instance: { id }, to: { state, reason } }: Change): void {
-    if (!this.#open.has(id) || (state === 'restored' && reason !== 'settling')) return;
-    if (state === 'ready' || reason === 'replaced') this.#confirmed += 1;
-    if (reason === 'settling') this.#settling += 1;
+  changed({ instance: { id }, to }: Change): void {
+    const fate = this.#open.has(id) ? fateAtRestart(to) : undefined;
+    if (fate === undefined) return;
+    if (fate === 'confirmed') this.#confirmed += 1;
+    if (fate === 'settling') this.#settling += 1;
     this.#close(id);
   }
 
@@ -99,6 +106,11 @@ export class Restart implements RosterListener {
           this.#answered.add(instance.id);
       }),
     );
+  }
+
+  /** kubelet.sock was put in place just now: resolves when those who wait for it have called. */
+  callersFirst(): Promise<void> {
+    return sleep(this.#ports.clock, CALLERS_FIRST_MS);
   }
 
   /** kubelet.sock is in place: starts the clocks of the deadline and of settling, and dials plugins of that door in parallel. */

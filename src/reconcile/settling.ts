@@ -5,6 +5,7 @@ import { DEVICE_PLUGIN } from '../model/ids.js';
 import type { InstanceReport } from '../model/plugin.js';
 import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import { afterAway, type AwayAction } from './consequences.js';
 import type { Roster } from './roster.js';
 
 /** Losses of a plugin that is there: it does not restart itself. */
@@ -89,27 +90,32 @@ export class Settling implements RosterListener {
     this.#away.clear();
   }
 
-  /**
-   * Starts the clock of a plugin whose socket was removed. Once it is away no more, its kept socket is put back, or discarded
-   * when another instance replaced it.
-   */
-  changed({ instance: { id, endpointKey }, reasonBefore, to: { state, reason } }: Change): void {
-    if (reason === 'recycled' && state === 'ready') {
-      const { settleMs } = this.#ports.settings;
-      if (!this.#away.has(id)) this.#add(new Set([id]), settleMs > 0 ? settleMs : ANSWERS_WITHIN_MS, settleMs > 0);
-      return;
-    }
-    if (state === 'gone' || state === 'rejected' || reason === 'replaced') this.#return(id);
-    const wasAway = reasonBefore === 'recycled' || reasonBefore === 'settling';
-    if (!wasAway || reason === 'settling') return;
-    if (reason === 'replaced') this.#ports.kept.discard(endpointKey);
-    else this.#ports.kept.putBack(endpointKey);
+  /** An instance changed: starts or ends its clock, and puts its kept socket back or discards it. */
+  changed(change: Change): void {
+    for (const action of afterAway(change)) this.#act(change.instance, action);
   }
 
   /** An entry was dropped. */
   removed({ id, endpointKey }: Instance): void {
     this.#return(id);
     this.#ports.kept.discard(endpointKey);
+  }
+
+  #act({ id, endpointKey }: Instance, action: AwayAction): void {
+    const { kept, settings } = this.#ports;
+    switch (action) {
+      case 'start-clock': {
+        const { settleMs } = settings;
+        if (!this.#away.has(id)) this.#add(new Set([id]), settleMs > 0 ? settleMs : ANSWERS_WITHIN_MS, settleMs > 0);
+        return;
+      }
+      case 'stop-clock':
+        return this.#return(id);
+      case 'put-back':
+        return void kept.putBack(endpointKey);
+      case 'discard':
+        return kept.discard(endpointKey);
+    }
   }
 
   #add(ids: Set<string>, limitMs: number, settles: boolean): void {

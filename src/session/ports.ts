@@ -4,15 +4,21 @@ import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import type { StreamEnd } from '../model/failed-call.js';
 import type { PinnedSocket } from '../model/plugin.js';
 
-/** A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. PluginChannel.stream
- * (platform/grpc/plugin-client) opens it. */
+/**
+ * A ListAndWatch stream that is read only when asked, so that flow control holds the plugin back. `PluginChannel.stream`
+ * (platform/grpc/plugin-client) opens it.
+ */
 export interface ListStream {
   /** The next message as bytes, or undefined when the stream has ended. One read at a time. */
   read(): Promise<Buffer | undefined>;
-  /** The first so many messages that were read are not held any more: until then they take up room of the plugin's user. `cancel`
-   * says so of all. */
+  /**
+   * The first so many messages that were read are not held any more: until then they take up room of the plugin's user, even
+   * after the end of the stream. `cancel` says so of all.
+   */
   done(messages: number): void;
+  /** Set once the stream has ended. */
   readonly end: StreamEnd | undefined;
+  /** Ends it from our side; a read that waits gets undefined. Idempotent. */
   cancel(): void;
 }
 

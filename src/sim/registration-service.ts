@@ -4,7 +4,7 @@ import type { Faults, CallFault } from './device/faults.js';
 import { loadServices } from './protos.js';
 import type { SimFacts } from './sim-log.js';
 
-/** The answer of GetInfo. */
+/** The answer of GetInfo. Apart from the broker's type of it (registration/ports): a simulator knows no stage. */
 export interface RegistrationInfo {
   readonly type: string;
   readonly name: string;

@@ -23,6 +23,7 @@ describe('the package', () => {
     const names = (await must('tar', ['-tzf', tarball])).split('\n');
     for (const name of [
       'dist/plugin-broker.cjs',
+      'dist/serve-under-test.cjs',
       'dist/broker.js',
       'dist/broker.d.ts',
       'dist/verify.d.ts',

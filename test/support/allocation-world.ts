@@ -1,4 +1,5 @@
 import { Allocations } from '../../src/allocation/allocations.js';
+import { Ledger } from '../../src/allocation/ledger.js';
 import { noCdi, type AllocatingPlugin, type AllocationPorts, type Offer } from '../../src/allocation/ports.js';
 import type { RawRequest } from '../../src/allocation/request.js';
 import { silentLog } from './silence.js';
@@ -48,7 +49,7 @@ export async function allocationWorld(
 ): Promise<{ readonly allocations: Allocations; readonly events: EventDraft[]; crash: () => void }> {
   const events: EventDraft[] = [];
   let isAlive = true;
-  const allocations = new Allocations({
+  const ports: AllocationPorts = {
     offers: {
       of: (name): Offer | undefined => {
         const found = machine.resources.get(name);
@@ -111,7 +112,8 @@ export async function allocationWorld(
     metrics: { allocation: () => undefined, allocateSeconds: () => undefined },
     nextTurn: () => Promise.resolve(),
     ...more,
-  });
+  };
+  const allocations = new Allocations(ports, new Ledger());
   await allocations.keeper.restore([...machine.disk.values()], ledger);
   return {
     allocations,

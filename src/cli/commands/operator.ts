@@ -1,8 +1,8 @@
 // `pardon NAME`, `deregister NAME`, `forget NAME`
 import type { Command } from 'commander';
 import { visible } from '../../kernel/visible.js';
-import type { AdminClient, MeantPlugin } from '../../platform/grpc/admin-client.js';
-import { pluginKey } from '../../model/ids.js';
+import type { AdminClient } from '../../platform/grpc/admin-client.js';
+import { pluginKey, type PluginId } from '../../model/ids.js';
 import { isGlob, matching } from '../names.js';
 import { clientOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
@@ -13,21 +13,21 @@ const VERBS = [
     summary: 'lift a quarantine',
     description: 'Lifts the quarantine of a plugin and clears its strikes.',
     canForce: false,
-    ask: (client: AdminClient, { name, type }: MeantPlugin) => client.pardon({ name, type }),
+    ask: (client: AdminClient, { name, type }: PluginId) => client.pardon({ name, type }),
   },
   {
     name: 'deregister',
     summary: 'close a plugin and keep this incarnation out',
     description: 'Closes a plugin and keeps it out until it comes with a new socket, as after a restart of the plugin.',
     canForce: true,
-    ask: (client: AdminClient, meant: MeantPlugin & { force: boolean }) => client.deregister(meant),
+    ask: (client: AdminClient, meant: PluginId & { force: boolean }) => client.deregister(meant),
   },
   {
     name: 'forget',
     summary: 'drop a held, gone or rejected entry',
     description: 'Drops the entry of a plugin that is held, gone or rejected, and with it its resource.',
     canForce: true,
-    ask: (client: AdminClient, meant: MeantPlugin & { force: boolean }) => client.forget(meant),
+    ask: (client: AdminClient, meant: PluginId & { force: boolean }) => client.forget(meant),
   },
 ] as const;
 

@@ -3,6 +3,7 @@
 import { Client, credentials, status, type ClientReadableStream } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { BrokerEvent } from '../../model/event.js';
+import type { PluginId } from '../../model/ids.js';
 import type {
   ExplainView,
   LimitView,
@@ -33,12 +34,6 @@ import {
 const CALL_MS = 15_000;
 /** Answers are local and paged; this only has to be larger than any page. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-
-/** The plugin an operator means; an empty type means any. */
-export interface MeantPlugin {
-  readonly name: string;
-  readonly type: string;
-}
 
 /**
  * The admin API as a program calls it. Every call uses a connection of its own, so that it reaches the present owner of the
@@ -132,13 +127,13 @@ export class AdminClient {
     });
   }
 
-  /** Lifts a quarantine. @returns the effect, in one sentence; so do the next two */
-  async pardon(meant: MeantPlugin): Promise<string> {
+  /** Lifts a quarantine. An empty type means any, here and below. @returns the effect, in one sentence; so do the next two */
+  async pardon(meant: PluginId): Promise<string> {
     return (await this.#call(adminService.Pardon, meant)).message;
   }
 
   /** Closes the incarnations of a plugin and keeps them out. */
-  async deregister(meant: MeantPlugin & { readonly force?: boolean }): Promise<string> {
+  async deregister(meant: PluginId & { readonly force?: boolean }): Promise<string> {
     return (await this.#call(adminService.Deregister, meant)).message;
   }
 
@@ -154,7 +149,7 @@ export class AdminClient {
   }
 
   /** Drops the entries of a lost plugin. */
-  async forget(meant: MeantPlugin & { readonly force?: boolean }): Promise<string> {
+  async forget(meant: PluginId & { readonly force?: boolean }): Promise<string> {
     return (await this.#call(adminService.Forget, meant)).message;
   }
 

@@ -14,7 +14,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
-import type { Caller } from '../../model/ids.js';
+import type { GuardedConnection } from '../../model/guarded-connection.js';
 import { answersLeave, nextTurn } from '../time/next-turn.js';
 import { createForgivingServer } from './forgiving-server.js';
 import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
@@ -27,17 +27,7 @@ const CONNECTION_KEY = 'x-broker-connection';
 const ANSWER_LEAVES_MS = 50;
 
 /** One accepted connection. */
-export interface Connection {
-  readonly caller: Caller | undefined;
-  /** The stream that the library reads: the socket itself or the border before it. */
-  readonly stream: Duplex;
-  /** From now on the peer is read only now and then. */
-  readonly slowDown: () => void;
-  /** A call of it was refused, or accepted. */
-  readonly answered: (isAccepted: boolean) => void;
-  /** Ends it at once, and says why. */
-  readonly cutOff?: ((why: string) => void) | undefined;
-}
+export type Connection = GuardedConnection<Duplex>;
 
 /**
  * Accepts a connection before the library sees it. Undefined: it was refused and closed. For plugins it is ConnectionGate.accept

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { credentials, type ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { GuardSettings } from '../../model/settings.js';
-import type { BorderEnd } from '../http2/border.js';
+import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { createClientBorder } from '../http2/client-border.js';
 import type { MessageRoom } from './message-room.js';
 
@@ -21,7 +21,7 @@ export interface Guarding {
   /** The budgets, read for each connection. */
   readonly guard: () => GuardSettings;
   /** The peer exceeded one of them; its connection has ended. */
-  readonly onEnd?: (end: BorderEnd, target: string) => void;
+  readonly onEnd?: (end: ConnectionEnd, target: string) => void;
   /** Room for messages that are not whole; absent: they need none. */
   readonly room?: MessageRoom;
 }

@@ -1,6 +1,7 @@
 // Our side of calls to plugins: one channel per incarnation, raw bytes, one message pulled at a time.
 import type { StreamEnd, TransportFault } from '../../model/failed-call.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
+import type { ListStream } from '../../session/ports.js';
 import type { Guarding } from './owned-sockets.js';
 import { PluginCall, type CallBounds, type CallEnd } from './plugin-call.js';
 import { PluginLink } from './plugin-link.js';
@@ -18,23 +19,6 @@ export class CallFailed extends Error {
     this.status = status;
     this.fault = fault;
   }
-}
-
-/** A server stream that is read only when asked: unread data stays with the sender (flow control). */
-export interface ReadStream {
-  /**
-   * The next message, or undefined at the end. Only one read may wait at a time.
-   */
-  read(): Promise<Buffer | undefined>;
-  /**
-   * The reader has done with this many messages, the oldest first. Until then they take up room of their user, even after the
-   * end of the stream.
-   */
-  done(messages: number): void;
-  /** Set once the stream ended. */
-  readonly end: StreamEnd | undefined;
-  /** Ends it from our side; a waiting read gets undefined. Idempotent. */
-  cancel(): void;
 }
 
 /** Connections of one plugin that take no more calls and have calls under way; of more the newest ends at once. */
@@ -117,7 +101,7 @@ export class PluginChannel {
   }
 
   /** Opens a server stream with one request. It never fails here: failures are its end. */
-  stream(method: string, request: Buffer): ReadStream {
+  stream(method: string, request: Buffer): ListStream {
     const stream = new ReadCall(this.#dialled(), this.#bounds);
     if (this.#isClosed) stream.cancel();
     else stream.call.begin(method, request);
@@ -200,7 +184,7 @@ function failed(link: PluginLink, { status, details, isPeers }: CallEnd): CallFa
   return new CallFailed(status, details, transportFault(status, details));
 }
 
-class ReadCall implements ReadStream {
+class ReadCall implements ListStream {
   readonly call: PluginCall;
   #waiting: ((message: Buffer | undefined) => void) | undefined;
   end: StreamEnd | undefined;

@@ -9,7 +9,7 @@ import {
 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { BorderEnd } from '../http2/border.js';
+import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { createClientBorder } from '../http2/client-border.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
@@ -29,7 +29,7 @@ export class PluginLink {
   #session: ClientHttp2Session | undefined;
   #isUp = false;
   #hasEnded = false;
-  #fault: BorderEnd | undefined;
+  #fault: ConnectionEnd | undefined;
   #error: Error | undefined;
   /** Calls that wait for the connection. */
   readonly #waiting: (() => void)[] = [];
@@ -78,7 +78,7 @@ export class PluginLink {
   }
 
   /** Why the border ended it; undefined when it did not. */
-  get fault(): BorderEnd | undefined {
+  get fault(): ConnectionEnd | undefined {
     return this.#fault;
   }
 

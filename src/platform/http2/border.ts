@@ -2,7 +2,7 @@
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
 import type { CallTurns } from '../../model/call-turns.js';
-import type { ConnectionEndCode } from '../../model/connection-ends.js';
+import type { ConnectionEnd, ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { Brake, HOLD } from './brake.js';
 import { Calls } from './calls.js';
@@ -17,13 +17,6 @@ import { Outlet } from './outlet.js';
 import { Retirement } from './retirement.js';
 import { Throttle } from './throttle.js';
 
-/** Why the border ended a connection. */
-export interface BorderEnd {
-  readonly code: ConnectionEndCode;
-  /** One sentence with the figures, no trailing period. */
-  readonly message: string;
-}
-
 /** The options of a border besides the socket. */
 export interface BorderOptions {
   readonly guard: GuardSettings;
@@ -31,7 +24,7 @@ export interface BorderOptions {
   /** Octets of requests that are begun and not complete, all of the connection; absent: any. */
   readonly halfRequestBytes?: number;
   /** Called once when the border, and not one of the two sides, ends the connection. */
-  readonly onEnd: (end: BorderEnd) => void;
+  readonly onEnd: (end: ConnectionEnd) => void;
   /** The turns that calls take; without them each passes at once. */
   readonly turns?: CallTurns | undefined;
 }
@@ -292,7 +285,7 @@ export class Border extends Duplex {
     this.destroy();
   }
 
-  #report({ code, message }: BorderEnd): void {
+  #report({ code, message }: ConnectionEnd): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#options.onEnd({ code, message });

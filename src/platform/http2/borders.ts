@@ -1,8 +1,8 @@
 // Borders before the connections of one socket, which plugins and clients make.
 import type { Socket } from 'node:net';
-import type { EndedBy } from '../../flood/connection-gate.js';
 import type { Clock } from '../../kernel/clock.js';
 import type { CallTurns } from '../../model/call-turns.js';
+import type { ConnectionEnd } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { createBorder, type Border } from './border.js';
 import { HALF_REQUEST_BYTES } from './calls.js';
@@ -24,7 +24,7 @@ export class Borders {
    * @param onEnd told when the border ends the connection
    * @param turns in which its calls are taken up; undefined: at once
    */
-  open(socket: Socket, onEnd: (end: EndedBy) => void, turns: CallTurns | undefined): Border {
+  open(socket: Socket, onEnd: (end: ConnectionEnd) => void, turns: CallTurns | undefined): Border {
     const [guard, clock] = [this.#guard, this.#clock];
     return createBorder(socket, { guard, clock, onEnd, turns, halfRequestBytes: HALF_REQUEST_BYTES });
   }

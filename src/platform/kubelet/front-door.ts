@@ -11,12 +11,13 @@ import type {
 } from '@grpc/grpc-js';
 import type { FrontAnswer, FrontedService, ListOut } from '../../front/ports.js';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
+import type { ConnectionEnd } from '../../model/connection-ends.js';
 import type { DeviceMethod } from '../../model/device-use.js';
 import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { GrpcDoor, type Connection } from '../grpc/grpc-door.js';
-import { createBorder, type BorderEnd } from '../http2/border.js';
+import { createBorder } from '../http2/border.js';
 import { DevicePluginOptions, devicePluginService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import {
   PluginInfo,
@@ -34,7 +35,7 @@ export interface FrontDoorPorts {
   readonly clock: Clock;
   readonly guard: () => GuardSettings;
   /** A connection ended against the rules of HTTP/2. */
-  readonly ended: (resource: string, end: BorderEnd) => void;
+  readonly ended: (resource: string, end: ConnectionEnd) => void;
 }
 
 interface Fronted {

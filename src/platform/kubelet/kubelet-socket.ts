@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { Kubelet } from '../../front/ports.js';
 import type { DeviceOptions } from '../../model/device-use.js';
+import { Listeners } from '../../kernel/listeners.js';
 import { ifPossible } from '../../kernel/if-possible.js';
 import type { Alarm, Clock } from '../../kernel/clock.js';
 import { DEVICE_PLUGIN_VERSION, incarnationKey } from '../../model/ids.js';
@@ -21,11 +22,15 @@ const REGISTER_MS = 15_000;
 /** File events get lost: it is looked this often without any. */
 const LOOK_EVERY_MS = 10_000;
 
+/** Hears of the kubelet's socket: Front (front/front). */
+export interface KubeletSocketListener {
+  /** kubelet.sock is another one, or gone. */
+  kubeletChanged(): void;
+}
+
 /** The ports of the socket. */
 export interface KubeletSocketPorts {
   readonly clock: Clock;
-  /** kubelet.sock is another one, or gone. */
-  readonly changed: () => void;
   /** The directory cannot be watched (undefined: it can again). */
   readonly unwatched: (why: string | undefined) => void;
   /** The guards of the connection to it. */
@@ -40,6 +45,7 @@ interface Dialled {
 
 /** Follows kubelet.sock. */
 export class KubeletSocket implements Kubelet {
+  readonly listeners = new Listeners<KubeletSocketListener>();
   readonly #file: string;
   readonly #ports: KubeletSocketPorts;
   readonly #watch: FlatWatch;
@@ -112,7 +118,7 @@ export class KubeletSocket implements Kubelet {
     if (now === this.#seen) return;
     this.#seen = now;
     this.#drop(this.#channel);
-    this.#ports.changed();
+    this.listeners.tell((one) => one.kubeletChanged());
   }
 
   #lookAgain(): void {

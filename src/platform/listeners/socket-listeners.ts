@@ -37,7 +37,10 @@ export interface SocketListenerPorts {
   readonly operators: Pick<GrpcDoor, 'take'>;
   /** Accepting failed; the listener goes on. */
   readonly acceptFailed: (failure: Error) => void;
-  /** Opens the registry; `looked` is called when everything was looked at, so that lost file events cost nobody more. */
+  /**
+   * Opens the registry: `openDiscovery` (daemon/discovering). `looked` is called when everything was looked at, so that lost file
+   * events cost nobody more.
+   */
   readonly openDiscovery: (told: Pick<DiscoveryEvents, 'looked'> & Pick<DirectoryWatch, 'follow'>) => Discovery;
   /** Names that changed in the device-plugin directory; undefined: look at all. Lifecycle.checkPaths (reconcile/lifecycle). */
   readonly lookAtPaths: (names: ReadonlySet<string> | undefined) => void;

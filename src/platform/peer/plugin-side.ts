@@ -29,7 +29,7 @@ export interface PluginSide {
   readonly nextTurn: () => Promise<void>;
 }
 
-/** The listeners on sockets, as the kernel names them where it can be asked. */
+/** The listeners on sockets, as the kernel names them where it can be asked: Peers (platform/peer/peers). */
 export interface PeerQuestions {
   listenerOf(socket: PinnedSocket): Listener;
   /** Undefined where the kernel cannot be asked. */

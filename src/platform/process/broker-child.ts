@@ -1,5 +1,5 @@
-// The daemon as a child of the program that tests something against it: one life of it, with a line on which it takes
-// orders and tells news (src/model/fault-port.ts). `verify`, the library and the tests start it here.
+// The daemon as a child of the program that tests something against it: one life of it, where that is wanted with a line on
+// which it takes orders and tells news (src/model/fault-port.ts). `verify`, the library and the tests start it here.
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Alarm } from '../../kernel/clock.js';
 import type { BrokerNews, Fault, FaultOrder } from '../../model/fault-port.js';
@@ -18,7 +18,7 @@ export interface BrokerChildParts {
   /** Arguments of `serve`. */
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** With it the child has the line; it ends by itself when we are gone. */
+  /** With it the child is src/serve-under-test.ts and has the line; it ends by itself when we are gone. */
   readonly onNews?: (news: BrokerNews) => void;
   /** It wrote to its log. */
   readonly onLog: (chunk: Buffer) => void;
@@ -36,8 +36,7 @@ export class BrokerChild {
   constructor({ program, args, env, onNews, onLog, isDetached = false }: BrokerChildParts) {
     const [file = '', ...before] = program;
     const hasLine = onNews !== undefined;
-    const line = hasLine ? ['--fault-port'] : [];
-    this.process = spawn(file, [...before, 'serve', ...args, ...line], {
+    this.process = spawn(file, [...before, hasLine ? 'serve-under-test' : 'serve', ...args], {
       stdio: ['ignore', 'ignore', 'pipe', ...(hasLine ? (['ipc'] as const) : [])],
       detached: isDetached,
       ...(env === undefined ? {} : { env }),

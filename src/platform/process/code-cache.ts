@@ -16,8 +16,8 @@ const TAIL = Buffer.from('\n})');
 export interface Bundle {
   /** Whether V8 took the cache. */
   readonly isFromCache: boolean;
-  /** Runs it as `require` would. */
-  run(): void;
+  /** Runs it as `require` would. Returns what it exports. */
+  run(): unknown;
   /** The file of its cache with V8's compiled code so far, for later starts. */
   cacheFile(): { readonly path: string; readonly bytes: Buffer };
 }
@@ -45,8 +45,9 @@ export function openBundle(file: string): Bundle {
     isFromCache: script.cachedDataRejected === false,
     run: () => {
       const wrapped = script.runInThisContext() as (...given: unknown[]) => void;
-      const module = { exports: {} };
+      const module = { exports: {} as unknown };
       wrapped.call(module.exports, module.exports, createRequire(file), module, file, path.dirname(file));
+      return module.exports;
     },
     cacheFile: () => ({ path: cachePath, bytes: Buffer.concat([digest, script.createCachedData()]) }),
   };

@@ -4,7 +4,8 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { seededRandom } from '../../support/seeded-random.js';
-import { createBorder, type BorderEnd } from '../../../src/platform/http2/border.js';
+import { createBorder } from '../../../src/platform/http2/border.js';
+import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, readSettings, SETTING } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
@@ -18,7 +19,7 @@ const isSettings = ({ type, flags }: { type: number; flags: number }): boolean =
 
 void describe('header tables on both sides of the border, against nghttp2', () => {
   const socketPath = path.join(tempDir(), 's');
-  const ends: BorderEnd[] = [];
+  const ends: ConnectionEnd[] = [];
   const sessions = new Set<http2.ServerHttp2Session>();
   const server = http2.createServer({ settings: { headerTableSize: 300 } });
   server.on('session', (session) => {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { ConnectionEndCode } from '../../../src/model/connection-ends.js';
 import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
-import type { BorderEnd } from '../../../src/platform/http2/border.js';
+import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { encodeFrame, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
@@ -105,7 +105,7 @@ const ATTACKS: readonly { readonly what: string; readonly code: ConnectionEndCod
 
 void describe('a connection that we open', () => {
   const directory = tempDir();
-  let ends: BorderEnd[] = [];
+  let ends: ConnectionEnd[] = [];
   const channelTo = (socket: string): PluginChannel =>
     new PluginChannel(
       socket,
@@ -163,7 +163,7 @@ void describe('a connection that we open', () => {
       Unary: (connection, stream) => void connection.write(encodeFrame(FRAME.HEADERS, 0, stream, Buffer.from([0x88]))),
     });
     const guard = { ...guardSettings, headersMs: 100 };
-    const guarding = { clock: systemClock, guard: () => guard, onEnd: (end: BorderEnd) => ends.push(end) };
+    const guarding = { clock: systemClock, guard: () => guard, onEnd: (end: ConnectionEnd) => ends.push(end) };
     const channel = new PluginChannel(socket, MIB, guarding, socket);
     await assert.rejects(channel.unary('/t/Unary', NONE, 20_000, never), /SLOW_HEADERS/);
     channel.close();

@@ -48,7 +48,7 @@ void describe('a bundle with a code cache', () => {
 
   void it('has nothing in it of what disturbs plugins for verify', () => {
     const words = 'the stream had ended already';
-    assert.ok(readFileSync(distFile('lazy/fault-port.cjs'), 'utf8').includes(words));
+    assert.ok(readFileSync(distFile('serve-under-test.cjs'), 'utf8').includes(words));
     assert.ok(!readFileSync(distFile('serve.cjs'), 'utf8').includes(words));
   });
 

@@ -22,6 +22,7 @@ void describe('the debugger of Node.js, to which any user of the machine may con
     assert.equal((await broker.status()).broker.phase, 'ready');
     assert.equal(await broker.end('SIGTERM'), 0);
     assert.doesNotMatch(broker.log, DEBUGGER);
+    await broker.close();
   });
 
   void it('is not opened in the registrar', async () => {

@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { GuardSettings } from '../../../src/model/settings.js';
-import { createBorder, type Border, type BorderEnd } from '../../../src/platform/http2/border.js';
+import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { encodeFrame, FLAG, FRAME, PREFACE, readHead } from '../../../src/platform/http2/frames.js';
 import { FakeClock } from '../fake-clock.js';
 import { guardSettings } from './guard-settings.js';
@@ -15,7 +16,7 @@ export class BorderBed {
   /** Our end of the connection. */
   readonly socket: Duplex;
   readonly border: Border;
-  readonly ends: BorderEnd[] = [];
+  readonly ends: ConnectionEnd[] = [];
   /** The bytes that the server read. */
   readonly served: Buffer[] = [];
   /** The bytes that the client read. */

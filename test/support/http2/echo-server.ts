@@ -10,7 +10,8 @@ import { rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import type { GuardSettings } from '../../../src/model/settings.js';
-import { createBorder, type Border, type BorderEnd } from '../../../src/platform/http2/border.js';
+import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { tempDir } from '../temp-dir.js';
 import { guardSettings } from './guard-settings.js';
@@ -40,7 +41,7 @@ export interface EchoOptions {
 export class EchoServer {
   readonly path = path.join(tempDir(), 's');
   /** Why the border ended connections, in order. */
-  readonly ends: BorderEnd[] = [];
+  readonly ends: ConnectionEnd[] = [];
   readonly borders = new Set<Border>();
   /** Values of :authority as the server saw them. */
   readonly hosts: string[] = [];

@@ -36,7 +36,7 @@ describe('changes of what plugins offer', () => {
     await fake.settle();
     changes.listApplied(held('c'));
     await fake.settle();
-    changes.all();
+    changes.consumerMoved();
     await fake.settle();
     assert.deepEqual(looks, [`${start} a,b`, `${start} c`, `${start} all`]);
   });
@@ -55,7 +55,7 @@ describe('changes of what plugins offer', () => {
 
   it('are looked at five seconds later at most, also where the process was stopped during a look', async () => {
     const { fake, changes, looks } = world(600_000);
-    changes.all();
+    changes.consumerMoved();
     await fake.settle();
     changes.listApplied(held('a'));
     await fake.advance(5_000);
@@ -64,9 +64,9 @@ describe('changes of what plugins offer', () => {
 
   it('are not looked at any more after a stop', async () => {
     const { fake, changes, looks } = world(10);
-    changes.all();
+    changes.consumerMoved();
     await fake.settle();
-    changes.all();
+    changes.consumerMoved();
     changes.stop();
     await fake.advance(1_000);
     assert.equal(looks.length, 1);

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Consumers } from '../../../src/allocation/consumers.js';
 import type { Consumer } from '../../../src/model/settings.js';
+import { lease } from '../../support/leases.js';
 
 describe('the consumer of a resource', () => {
   const state = { wanted: 'local' as Consumer, leases: false, pods: 0, stranger: undefined as number | undefined };
   const consumers = new Consumers({
     rules: { consumerOf: () => state.wanted },
     offers: { strangerOf: () => state.stranger },
-    hasLeases: () => state.leases,
-    heldByPods: () => state.pods,
+    ledger: { hasSome: () => state.leases },
+    pods: { heldOf: () => state.pods },
+    resources: { names: () => [] },
   });
 
   it('is what the configuration says while nobody has any', () => {
@@ -57,10 +59,11 @@ describe('the consumer of a resource', () => {
         },
       },
       offers: { strangerOf: () => undefined },
-      hasLeases: () => false,
-      heldByPods: () => 0,
+      ledger: { hasSome: () => false },
+      pods: { heldOf: () => 0 },
+      resources: { names: () => wanted.keys() },
     });
-    looked.moved.follow((resource) => told.push(resource));
+    looked.listeners.follow({ consumerMoved: (resource) => void told.push(resource) });
     looked.look(['a', 'b']);
     wanted.set('a', 'kubelet');
     wanted.set('b', 'kubelet');
@@ -68,6 +71,11 @@ describe('the consumer of a resource', () => {
     looked.look(['b']);
     looked.look(['b']);
     assert.deepEqual([told, asked], [['b'], ['b', 'b']]);
+    looked.leaseChanged(lease({ devices: { a: ['0'] } }));
+    assert.deepEqual(told, ['b', 'a']);
+    wanted.set('b', 'local');
+    looked.reloaded();
+    assert.deepEqual(told, ['b', 'a', 'b']);
   });
 
   it('is remembered of the newest 4,096 resources: names that plugins make up take no memory for ever', () => {
@@ -75,10 +83,11 @@ describe('the consumer of a resource', () => {
     const looked = new Consumers({
       rules: { consumerOf: () => 'local' },
       offers: { strangerOf: () => undefined },
-      hasLeases: () => false,
-      heldByPods: () => 0,
+      ledger: { hasSome: () => false },
+      pods: { heldOf: () => 0 },
+      resources: { names: () => [] },
     });
-    looked.moved.follow((resource) => told.push(resource));
+    looked.listeners.follow({ consumerMoved: (resource) => void told.push(resource) });
     const names = Array.from({ length: 4097 }, (_, nth) => String(nth));
     looked.look(names);
     told.length = 0;

@@ -21,12 +21,13 @@ describe('a request that comes to nothing', () => {
     const consumers = new Consumers({
       rules: { consumerOf: () => wanted },
       offers: { strangerOf: () => undefined },
-      hasLeases: (resource) => allocations.allocatedOf(resource).size > 0,
-      heldByPods: () => 0,
+      ledger: { hasSome: (resource) => allocations.allocatedOf(resource).size > 0 },
+      pods: { heldOf: () => 0 },
+      resources: { names: () => [GPU] },
     });
     const moved: string[] = [];
-    consumers.moved.follow((resource) => void moved.push(consumers.of(resource)));
-    allocations.onChange((lease) => consumers.look(lease?.granted.map(({ resource }) => resource) ?? [GPU]));
+    consumers.listeners.follow({ consumerMoved: (resource) => void moved.push(consumers.of(resource)) });
+    allocations.onChange(consumers.leaseChanged);
     consumers.look([GPU]);
     const asked = allocations.allocate(request(GPU, { key: 'k' }), ROOT, never);
     await machine.clock.settle();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { FloodSubject } from '../../../src/model/flood.js';
 import type { CorePorts } from '../../../src/daemon/core.js';
+import type { EventDraft } from '../../../src/model/event.js';
 import { FaultPort } from '../../../src/faults/fault-port.js';
 import { seededRandom } from '../../support/seeded-random.js';
 import type { BrokerNews } from '../../../src/model/fault-port.js';
@@ -17,13 +18,15 @@ function port() {
   const clock = new FakeClock();
   const news: BrokerNews[] = [];
   const faults = new FaultPort({ clock, random: seededRandom(1), tell: (one) => void news.push(one) });
+  const recorded: string[] = [];
   const neighbours = {
+    events: { record: ({ message }: EventDraft) => void recorded.push(message) },
     live: { nameAllowed: () => true },
     flood: { quarantined: () => undefined, registration: () => ({ kind: 'pass' }) },
   };
-  const { flood, live } = faults.disturb(neighbours as unknown as CorePorts);
+  const { flood, live, events } = faults.disturb(neighbours as unknown as CorePorts);
   const fates = (): string[] => news.flatMap((one) => (one.kind === 'call' ? [one.fate] : []));
-  return { clock, faults, flood, live, news, fates };
+  return { clock, faults, flood, live, events, recorded, news, fates };
 }
 
 describe('the fault port', () => {
@@ -89,12 +92,9 @@ describe('the fault port', () => {
   });
 
   it('tells of phases and events, and passes events on', () => {
-    const { faults, news, clock } = port();
-    const recorded: string[] = [];
+    const { faults, events, recorded, news, clock } = port();
     faults.phase('ready');
-    faults
-      .events({ record: ({ message }) => void recorded.push(message) })
-      .record({ type: 'broker', message: 'hello' });
+    events.record({ type: 'broker', message: 'hello' });
     const event = { type: 'broker', reason: '', plugin: '', socket: '', message: 'hello' };
     assert.deepEqual(news, [
       { kind: 'phase', at: clock.wall(), phase: 'ready' },

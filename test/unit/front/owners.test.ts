@@ -43,10 +43,9 @@ function world() {
       },
       usable: () => Promise.resolve(new Set([RESOURCE])),
     },
-    changed: (resource) => void changed.push(resource),
-    usable: () => undefined,
     asked: () => undefined,
   });
+  owners.listeners.follow({ ownersChanged: (resource) => void changed.push(resource) });
   return { clock, facts, owners, changed };
 }
 

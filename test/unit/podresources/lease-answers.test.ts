@@ -167,7 +167,7 @@ describe('the answers of PodResources', () => {
       capacity: COUNT,
     } as const;
     const holding = { instanceId: 'i', resource: 'v/many', raw, sha256: '', devices: COUNT, healthy: 1 };
-    state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], () => false, partsOf);
+    state.usable = usableLists([{ ...resource, holding, allocatable: 1 }], undefined, partsOf);
     const { made, turns } = await countTurns(() => answers.allocatable());
     const { devices } = AllocatableResourcesResponse.decode(made);
     assert.deepEqual([devices.length, devices[0]?.deviceIds], [1, ['d0']]);

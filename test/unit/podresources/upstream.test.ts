@@ -35,7 +35,7 @@ function bed() {
     pods: [pod('p')] as Buffer[],
     failure: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
-    mayList: true,
+    isAllocating: false,
     asked: 0,
     gets: 0,
     left: 0,
@@ -61,7 +61,7 @@ function bed() {
       },
     },
     ...{ clock, ownUid: 0, userOf: (uid: number) => uid - (uid % 10) },
-    mayList: () => state.mayList,
+    owners: state,
     unanswered: (why) => told.push(why),
     incomplete: (left) => (state.left = left),
   });
@@ -98,10 +98,10 @@ describe('PodResources of a kubelet together with ours', () => {
     assert.deepEqual(await names(), ['p', 'u']);
     assert.equal(state.asked, 1);
     await clock.advance(1000);
-    state.mayList = false;
+    state.isAllocating = true;
     await names();
     assert.equal(state.asked, 1, 'an Allocate is under way');
-    state.mayList = true;
+    state.isAllocating = false;
     state.pods = [pod('q')];
     assert.deepEqual(await names(), ['q', 'u']);
     assert.equal(state.asked, 2);

@@ -3,9 +3,12 @@ import { describe, it } from 'node:test';
 import type { Instance } from '../../../src/model/instance.js';
 import type { Action } from '../../../src/reconcile/actions.js';
 import {
+  afterAway,
   afterChange,
   afterReplacement,
   afterServing,
+  fateAtRestart,
+  isAskedAgain,
   isLost,
   mayFallBackTo,
   surplusFallbacks,
@@ -128,5 +131,50 @@ describe('the consequence of a change', () => {
     assert.equal(mayFallBackTo(one({ state: 'held', reason: 'socket-removed' })), false);
     const fallbacks = Array.from({ length: 4 }, () => one({ state: 'held', reason: 'replaced' })).reverse();
     assert.deepEqual(surplusFallbacks(fallbacks), fallbacks.slice(2));
+  });
+});
+
+describe('what follows from a change for a plugin that was given a reason to register afresh', () => {
+  it('is a clock when its socket was removed, and its socket again once it is away no more', () => {
+    for (const [reasonBefore, state, reason, ...actions] of [
+      ['registered', 'ready', 'recycled', 'start-clock'],
+      ['recycled', 'restored', 'settling'],
+      ['settling', 'ready', 'registered', 'put-back'],
+      ['recycled', 'held', 'recycle-unanswered', 'put-back'],
+      ['recycled', 'held', 'replaced', 'stop-clock', 'discard'],
+      ['settling', 'gone', 'deregistered', 'stop-clock', 'put-back'],
+      ['registered', 'gone', 'deregistered', 'stop-clock'],
+      ['registered', 'held', 'connection-lost'],
+    ] as const) {
+      const to = { state, reason, message: '' };
+      assert.deepEqual(afterAway({ reasonBefore, to }), actions, `${reasonBefore}, ${state} ${reason}`);
+    }
+  });
+});
+
+describe('what a change decides after a restart', () => {
+  it('is the fate of an instance that is not restored any more, or restarts itself', () => {
+    for (const [state, reason, fate] of [
+      ['restored', 'from-checkpoint', undefined],
+      ['restored', 'settling', 'settling'],
+      ['ready', 'confirmed', 'confirmed'],
+      ['held', 'replaced', 'confirmed'],
+      ['gone', 'replaced', 'confirmed'],
+      ['held', 'connection-lost', 'lost'],
+      ['quarantined', 'quarantine', 'lost'],
+    ] as const)
+      assert.equal(fateAtRestart({ state, reason, message: '' }), fate, `${state} ${reason}`);
+  });
+});
+
+describe('a plugin of the registry that was given up', () => {
+  it('is asked again while its socket is there, and no other is', () => {
+    for (const [door, state, reason, isAsked] of [
+      ['watcher', 'gone', 'grace-over', true],
+      ['register', 'gone', 'grace-over', false],
+      ['watcher', 'gone', 'deregistered', false],
+      ['watcher', 'held', 'not-answering', false],
+    ] as const)
+      assert.equal(isAskedAgain(one({ door, state, reason })), isAsked, `${door} ${state} ${reason}`);
   });
 });

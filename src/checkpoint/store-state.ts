@@ -1,0 +1,28 @@
+// The state of the checkpoint for the rest of the broker: its problem, and that everything is on the disk.
+import { Listeners } from '../kernel/listeners.js';
+import type { CheckpointView } from '../model/views.js';
+import { checkpointCondition } from './condition.js';
+
+/** Hears of a checkpoint that is in order: Persistence (checkpoint/persistence) and Keeper (allocation/keeper). */
+export interface StoreListener {
+  /** Everything is on the disk, with the changes that could not be written in time. */
+  caughtUp(): void;
+}
+
+/** Tells of the state of a store. */
+export class StoreState {
+  readonly listeners = new Listeners<StoreListener>();
+  readonly #told: (problem: string | undefined) => void;
+
+  /** @param told the problem, in one sentence; undefined: there is none. `Conditions.set` (journal/conditions) */
+  constructor(told: (problem: string | undefined) => void) {
+    this.#told = told;
+  }
+
+  /** The state of the store now: at a start once its contents are restored, and after each change. */
+  readonly is = (view: CheckpointView): void => {
+    const problem = checkpointCondition(view);
+    this.#told(problem);
+    if (problem === undefined) this.listeners.tell((one) => one.caughtUp());
+  };
+}
