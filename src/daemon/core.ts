@@ -88,7 +88,7 @@ export class Core {
     this.roster = roster;
     this.inventory = inventory;
     this.offered = new OfferedResources(inventory, roster);
-    this.recorder = new EventRecorder({ roster, events, log, metrics });
+    this.recorder = new EventRecorder({ roster, events, log, metrics, ownUid: self.uid, userOf });
     const endpoints = new Endpoints(sockets, roster);
     const device = new DevicePluginHandler({
       ...{ clock, random, nextTurn, live, endpoints },
