@@ -97,11 +97,15 @@ export class Allocations implements LeaseSource {
   async allocate(raw: Asked, caller: AllocationCaller, signal: AbortSignal): Promise<Result<Lease>> {
     const startedAt = this.#ports.clock.mono();
     const result = await this.#allocate(raw, caller, signal);
-    const { metrics, clock } = this.#ports;
+    const { metrics, clock, offers, userOf } = this.#ports;
     const resources = result.ok
       ? result.value.granted.map(({ resource }) => resource)
       : [result.refusal.resource ?? ''];
-    for (const resource of resources) metrics.allocation(resource, result.ok ? 'given' : result.refusal.code);
+    for (const resource of resources) {
+      const uid = offers.of(resource)?.stranger;
+      const stranger = uid === undefined ? undefined : userOf(uid);
+      metrics.allocation(resource, result.ok ? 'given' : result.refusal.code, stranger);
+    }
     if (result.ok) metrics.allocateSeconds('all', (clock.mono() - startedAt) / 1000);
     return result;
   }

@@ -113,8 +113,8 @@ export interface OwnerPort {
 
 /** The metrics of the allocator. */
 export interface AllocationMetrics {
-  /** An allocation ended; `result` is `given` or a code of the table. */
-  allocation(resource: string, result: string): void;
+  /** An allocation ended; `result` is `given` or a code of the table. @param stranger the ordinary user whose plugin it is */
+  allocation(resource: string, result: string, stranger?: number): void;
   /** Seconds of one part of an allocation that was given: waiting, the plugin, the disk, or all of it. */
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
 }

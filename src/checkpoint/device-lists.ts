@@ -44,6 +44,11 @@ export class DeviceLists {
     return this.#waiting.size > 0;
   }
 
+  /** Whether the files that entries name were all there when it was looked last, and no folder had to be made since. */
+  get areKept(): boolean {
+    return this.#whole !== undefined;
+  }
+
   /** Takes the newest list of an entry. @returns the entry's form of it, or undefined when its bytes must be written first */
   offer(key: string, list: ReceivedList): StoredList | undefined {
     const isInline = list.raw.length <= this.#inlineBytes;
@@ -76,8 +81,13 @@ export class DeviceLists {
 
   /** Resolves when these files, by hash, are on the disk. */
   async write(files: ReadonlyMap<string, Buffer>): Promise<void> {
-    // A folder that had to be made has none of the files any more that were known to be in it.
-    if (await this.#files.write(files)) this.#present.clear();
+    let isOld = false;
+    try {
+      isOld = !(await this.#files.write(files));
+    } finally {
+      // A folder that had to be made has none of the files that were in it: `putBack` looks which ones have to be there.
+      if (!isOld) this.#whole = undefined;
+    }
     for (const sha256 of files.keys()) this.#present.set(sha256, 'whole');
   }
 
@@ -94,8 +104,8 @@ export class DeviceLists {
 
   /**
    * Writes files again that entries name and that were removed from the disk since. A list that is not in memory any more is
-   * unknown from now on. Looks only when the entries changed, or `missing` found something: a generation in which only leases
-   * changed names the same lists.
+   * unknown from now on. Looks only when the entries changed, `missing` found something, or the folder had to be made: a generation
+   * in which only leases changed names the same lists.
    *
    * @param plugins the entries in memory
    * @param newest has the lists that are in memory

@@ -258,6 +258,7 @@ export class CheckpointStore {
     await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     await this.#answers.writeSome(atMost);
     for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
+    if (!this.#lists.areKept) await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     if (this.#lists.areWaiting) this.#commit.touch();
   }
 
@@ -282,19 +283,18 @@ export class CheckpointStore {
 
   #nextGeneration(): CheckpointDocument {
     const { file, clock, bootId, journal } = this.#ports;
-    const { data } = file;
     return {
-      generation: data.generation + 1,
+      generation: file.data.generation + 1,
       bootId,
       writtenAt: new Date(clock.wall()).toISOString(),
-      eventSeq: Math.max(data.eventSeq, journal.seq),
+      eventSeq: Math.max(file.data.eventSeq, journal.seq),
       plugins: [...this.#draft.plugins.values()],
       limits: this.#draft.limits,
       tombstones: [...this.#draft.tombstones.values()],
       csi: new Map(this.#draft.csi),
       ledger: this.#draft.ledger,
       leases: this.#answers.asWritten(this.#draft.leases.values()),
-      extra: data.extra,
+      extra: file.data.extra,
     };
   }
 }

@@ -2,6 +2,7 @@
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import { Until } from '../kernel/until.js';
 import type { InstanceHandle, InstanceReport, PinnedSocket } from '../model/plugin.js';
 import { Refused } from '../model/reasons.js';
 import { askNodeInfo } from './ask-node-info.js';
@@ -69,11 +70,12 @@ export class CsiInstance {
    * @throws Refused, or the signal's reason
    */
   async open(endpoint: PinnedSocket, signal: AbortSignal): Promise<NodeInfo> {
-    this.#client = this.#ports.openClient(endpoint, {
+    const client = this.#ports.openClient(endpoint, {
       up: () => this.#up(),
       lost: (details) => this.#lost(details),
     });
-    this.#info = await this.#ask(this.#client, AbortSignal.any([signal, this.#halt.signal]));
+    this.#client = client;
+    this.#info = await new Until(this.#halt.signal).or(signal, (both) => this.#ask(client, both));
     return this.#info;
   }
 

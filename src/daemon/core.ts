@@ -3,7 +3,6 @@
 import { Admission } from '../admission/admission.js';
 import type { AdmissionPolicy } from '../admission/ports.js';
 import type { Surroundings } from '../kernel/surroundings.js';
-import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Inventory } from '../inventory/inventory.js';
 import { OfferedResources } from '../inventory/offered.js';
 import { EventRecorder } from '../journal/event-recorder.js';
@@ -23,6 +22,7 @@ import { Notices } from '../reconcile/notices.js';
 import { OperatorActions } from '../reconcile/operator-actions.js';
 import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
+import { RegistrationLane } from '../reconcile/registration-lane.js';
 import { RegistrySockets } from '../reconcile/registry-sockets.js';
 import { Reports } from '../reconcile/reports.js';
 import { Restart, type RestartListener } from '../reconcile/restart.js';
@@ -88,7 +88,7 @@ export class Core {
     this.roster = roster;
     this.inventory = inventory;
     this.offered = new OfferedResources(inventory, roster);
-    this.recorder = new EventRecorder({ roster, events, log, metrics });
+    this.recorder = new EventRecorder({ roster, events, log, metrics, ownUid: self.uid, userOf });
     const endpoints = new Endpoints(sockets, roster);
     const device = new DevicePluginHandler({
       ...{ clock, random, nextTurn, live, endpoints },
@@ -113,7 +113,7 @@ export class Core {
     const admission = new Admission({ flood, sockets, roster: claims, policy: live, clock, self });
     const enrolments = new Enrolments({
       ...{ admission, handlers, roster, store, events, log, metrics, clock, reports, reconciler },
-      lane: new KeyedLane(),
+      lane: new RegistrationLane({ ownUid: self.uid, userOf }),
     });
     this.enrolments = enrolments;
     const lifecycle = new Lifecycle({

@@ -124,7 +124,7 @@ export class Discovery {
     this.#unusable.delete(path);
     const owner = key === undefined ? 0 : this.#port.ownerOf(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
-    const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key);
+    const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key, owner);
     if (known !== undefined) this.#forget(path, known, found);
     if (found === undefined) return;
     this.#known.set(path, found);
@@ -141,10 +141,10 @@ export class Discovery {
     known.release();
   }
 
-  #pin(path: string, key: string): PinnedSocket | undefined {
+  #pin(path: string, key: string, owner: number): PinnedSocket | undefined {
     const found = this.#port.pin(path);
     if (found === undefined || !('refusal' in found)) return found;
-    this.#events.recorder.refusedAt(path, found.refusal);
+    this.#events.recorder.refusedAt(path, found.refusal, owner);
     // A socket whose refusal is a matter of time is looked at again.
     if (!isTransient(found.refusal) && this.#unusable.size < this.#space().maxSockets) this.#unusable.set(path, key);
     return undefined;

@@ -61,7 +61,7 @@ export class Inventory {
   async offer(instanceId: string, resource: string, raw: Buffer, signal: AbortSignal): Promise<ListVerdict> {
     const before = this.#holdings.get(instanceId);
     if (before?.raw.equals(raw) === true) {
-      this.#ports.metrics.update(resource, 'equal');
+      this.#ports.metrics.update(resource, 'equal', 1, this.#ports.strangerOf?.(instanceId));
       return { kind: 'equal', devices: before.devices };
     }
     const { maxMessageBytes, maxDevices, maxListBytesTotal } = this.#ports.live.admission;
@@ -114,7 +114,7 @@ export class Inventory {
       healthy: summary.healthy,
     };
     this.#put(holding);
-    this.#ports.metrics.update(resource, 'applied');
+    this.#ports.metrics.update(resource, 'applied', 1, this.#ports.strangerOf?.(instanceId));
     this.listeners.tell((listener) => listener.listApplied?.(holding, before, summary.duplicates));
     return { kind: 'applied', devices: holding.devices };
   }
@@ -161,7 +161,7 @@ export class Inventory {
   }
 
   #refuse(instanceId: string, resource: string, code: ListRefusal, sentence: string): ListVerdict {
-    this.#ports.metrics.update(resource, 'refused');
+    this.#ports.metrics.update(resource, 'refused', 1, this.#ports.strangerOf?.(instanceId));
     this.listeners.tell((listener) => listener.listRefused?.(instanceId, code, sentence));
     return { kind: 'refused', sentence };
   }

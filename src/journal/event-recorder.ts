@@ -4,8 +4,8 @@ import type { Holding, ListListener } from '../model/device-list.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
-import { DEVICE_PLUGIN, pluginKey, type Caller } from '../model/ids.js';
-import type { Change, Instance, RosterListener } from '../model/instance.js';
+import { DEVICE_PLUGIN, pluginKey, type Caller, type UserFacts } from '../model/ids.js';
+import { strangerUserOf, uidBehind, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import type { RefusedSockets } from '../model/registration.js';
 import type { Refusal, RefusalCode } from '../model/reasons.js';
 
@@ -13,7 +13,7 @@ import type { Refusal, RefusalCode } from '../model/reasons.js';
 const SHOWN_IDS = 5;
 
 /** The outputs and sources of the recorder. */
-export interface EventRecorderPorts {
+export interface EventRecorderPorts extends UserFacts {
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -56,7 +56,7 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     const instance = roster.get(id);
     if (instance === undefined) return;
     instance.counters[what] += by;
-    if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by);
+    if (what === 'coalesced') metrics.update(instance.name, 'coalesced', by, strangerUserOf(instance, this.#ports));
   }
 
   /** A list counts. */
@@ -77,15 +77,17 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
   /** A list was refused; the last good one stays. */
   listRefused(id: string, code: RefusalCode, sentence: string): void {
     const plugin = this.#plugin(id);
-    this.#ports.events.record({ type: 'devices', reason: code, plugin, message: sentence });
-    this.#ports.log.warn('inventory.list-refused', sentence, { plugin, code });
+    const uid = uidBehind(this.#ports.roster.get(id));
+    const by = uid === undefined ? {} : { uid };
+    this.#ports.events.record({ type: 'devices', reason: code, plugin, ...by, message: sentence });
+    this.#ports.log.warn('inventory.list-refused', sentence, { plugin, code, ...by });
   }
 
   /** A registration socket was refused whose plugin is unknown. */
-  refusedAt(socket: string, { code, message }: Refusal): void {
+  refusedAt(socket: string, { code, message }: Refusal, uid: number): void {
     const { events, log, metrics } = this.#ports;
-    events.record({ type: 'refused', reason: code, socket, message });
-    log.warn('registration.refused', message, { code, socket });
+    events.record({ type: 'refused', reason: code, socket, uid, message });
+    log.warn('registration.refused', message, { code, socket, uid });
     metrics.registration('other', 'refused', code);
   }
 

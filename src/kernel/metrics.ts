@@ -9,8 +9,17 @@ export interface Metrics {
   registration(type: string, result: 'accepted' | 'refused', reason: string): void;
   /** Seconds from the first byte of a registration to its answer. */
   registrationSeconds(type: string, seconds: number): void;
-  /** A list was taken: applied, equal to the one before, coalesced away, or refused. */
-  update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count?: number): void;
+  /**
+   * A list was taken: applied, equal to the one before, coalesced away, or refused.
+   *
+   * @param stranger the ordinary user whose plugin it is, which has a share of the series; undefined: root or the broker's user
+   */
+  update(
+    resource: string,
+    result: 'applied' | 'equal' | 'coalesced' | 'refused',
+    count?: number,
+    stranger?: number,
+  ): void;
   /** A limit was exceeded and this was done about it. */
   floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register' | 'allocate', action: string): void;
   /** A checkpoint write ended. */
@@ -21,8 +30,8 @@ export interface Metrics {
   frontCall(method: string, result: 'ok' | 'failed'): void;
   /** Seconds that a container waited at the gate of PreStartContainer. */
   frontGate(seconds: number): void;
-  /** An allocation ended; `result`: given, or a code of the table. */
-  allocation(resource: string, result: string): void;
+  /** An allocation ended; `result`: given, or a code of the table; `stranger` as above. */
+  allocation(resource: string, result: string, stranger?: number): void;
   /** Seconds of one part of an allocation that was given. */
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void;
   /** Seconds from start to all endpoints confirmed or the deadline. */

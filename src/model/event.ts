@@ -66,7 +66,7 @@ export interface EventDraft {
   readonly socket?: string;
   readonly message: string;
   readonly facts?: EventFacts;
-  /** The caller's uid, where somebody called: one user's events have a share of their count. Not a part of the event. */
+  /** Of the caller, or of the owner of the socket: one user's events have a share of their count. Not a part of the event. */
   readonly uid?: number;
 }
 

@@ -93,7 +93,13 @@ export function strangerUserOf(instance: Instance | undefined, users: UserFacts)
   return uid === undefined ? undefined : strangerUser(uid, users);
 }
 
-function uidBehind(instance: Instance | undefined): number | undefined {
+/** The uid whose name an instance has: its caller's, else the one that listens on its registration socket. */
+export function ownerUid({ caller, listener }: Instance): number | undefined {
+  return caller?.uid ?? listener?.uid;
+}
+
+/** The uid whose process serves an instance, or has called for it: in whose share it counts. */
+export function uidBehind(instance: Instance | undefined): number | undefined {
   return instance?.listener?.uid ?? instance?.caller?.uid;
 }
 

@@ -225,7 +225,7 @@ export const REFUSALS = {
     'The handler of the plugin type could not complete the registration.',
     'Read the message: it names the call that failed.',
   ),
-  BUSY: passing(S.RESOURCE_EXHAUSTED, 'The broker holds as many waiting registrations as it can.', 'Try again later.'),
+  BUSY: passing(S.RESOURCE_EXHAUSTED, 'As many registrations wait as may, in all or of one user.', 'Try again later.'),
   STOPPING: passing(S.UNAVAILABLE, 'The broker is stopping.', 'Register again with its successor.'),
 } as const satisfies Record<string, ReasonSpec>;
 

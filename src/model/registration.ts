@@ -34,7 +34,8 @@ export interface Enroller {
 
 /** Hears of sockets that were refused before their plugin was known: EventRecorder (journal/event-recorder). */
 export interface RefusedSockets {
-  refusedAt(socket: string, refusal: Refusal): void;
+  /** @param uid the owner of the socket, in whose share of the log and of `status` it counts */
+  refusedAt(socket: string, refusal: Refusal, uid: number): void;
 }
 
 /** The plugins that the watcher door tells the outcome of their registration: Notices (reconcile/notices). */

@@ -1,6 +1,6 @@
 // The owners of names and sockets: admission's questions about the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
-import { isConnected, isLive, strangerOf, type Instance } from '../model/instance.js';
+import { isConnected, isLive, ownerUid, strangerOf, type Instance } from '../model/instance.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
@@ -23,13 +23,14 @@ export class Claims implements NameClaims {
     const primary = this.#roster.primaryOf(type, name);
     if (primary === undefined || primary.isAway) return undefined;
     const { id, socketKey, endpointPath } = primary;
-    return { id, socketKey, endpointPath, uid: uidOf(primary) };
+    return { id, socketKey, endpointPath, uid: ownerUid(primary) };
   }
 
   owner(type: string, name: string, except: string | undefined): NameOwner | undefined {
     const having = this.#roster.ofPlugin(type, name).filter((one) => isLive(one) && !one.isHint);
-    const owner = having.find(isConnected) ?? having[0];
-    const uid = owner === undefined ? undefined : uidOf(owner);
+    // A plugin that is only being asked has the name of nobody who was let in before.
+    const owner = having.find(isConnected) ?? having.find(({ state }) => state !== 'connecting') ?? having[0];
+    const uid = owner === undefined ? undefined : ownerUid(owner);
     if (owner === undefined || uid === undefined || owner.socketKey === except) return undefined;
     return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
   }
@@ -66,7 +67,13 @@ export class Claims implements NameClaims {
   }
 }
 
-/** The owner of an instance's name. */
-function uidOf({ caller, listener }: Instance): number | undefined {
-  return caller?.uid ?? listener?.uid;
+/**
+ * Whether an instance that may come in takes its name from a connected one of another user that registered later. It counts as the
+ * newest then.
+ *
+ * @param siblings instances of its plugin
+ */
+export function takesNameOfNewer(instance: Instance, siblings: readonly Instance[]): boolean {
+  const newer = siblings.filter((one) => one.seq > instance.seq && isConnected(one));
+  return newer.some((one) => ownerUid(one) !== ownerUid(instance));
 }

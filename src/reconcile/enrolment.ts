@@ -2,7 +2,6 @@
 import type { Admitted, Admitter, Enroller, RegistrationStore } from '../model/registration.js';
 import type { Clock } from '../kernel/clock.js';
 import { cut } from '../kernel/cut.js';
-import type { KeyedLane } from '../kernel/keyed-lane.js';
 import type { Log } from '../kernel/log.js';
 import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
@@ -19,8 +18,10 @@ import type {
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
 import { type Instance, instanceId, isConnected, isReplaced } from '../model/instance.js';
+import { takesNameOfNewer } from './claims.js';
 import { hasVanished } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
+import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
 
 /** The ports of enrolment. */
@@ -28,7 +29,7 @@ export interface EnrolmentPorts {
   readonly admission: Admitter;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
-  readonly lane: KeyedLane;
+  readonly lane: RegistrationLane;
   /** Makes registrations durable; a registration that cannot be written now is written later, and its plugin serves meanwhile. */
   readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
@@ -41,7 +42,7 @@ export interface EnrolmentPorts {
   readonly reconciler: Pick<Reconciler, 'has'>;
 }
 
-/** A registration that was admitted, and whose turn it is. */
+/** A registration that was admitted. */
 interface Entering {
   readonly request: RegistrationRequest;
   readonly verdict: Admitted;
@@ -94,10 +95,9 @@ export class Enrolments implements Enroller {
     try {
       if (handler === undefined) throw new Error(`admission let in the type ${request.type} that no handler serves`);
       const id = instanceId(request.type, request.name, incarnationKey(socket.incarnation));
-      const key = handler.serialBy === 'plugin' ? pluginKey(request) : id;
       const entering = { request, verdict, handler, id, seq };
       // A caller that gave up while others of its name were registering is not taken in when its turn comes.
-      return await this.#ports.lane.run(key, () => this.#register(entering, signal), signal);
+      return await this.#ports.lane.run(entering, () => this.#register(entering, signal), signal);
     } finally {
       socket.release();
       endpoint.release();
@@ -138,11 +138,12 @@ export class Enrolments implements Enroller {
   }
 
   /**
-   * Has the handler register a plugin, and confirms the instance in the roster.
+   * Has the handler register a plugin, and confirms the instance in the roster. The plugin decides how long it takes to answer, and
+   * others may have taken its name meanwhile: it is let in only by what holds then.
    *
-   * @throws what the handler throws, and Refused when the instance ended while its plugin was being asked
+   * @throws what the handler throws, and Refused when the instance ended or may not come in any more
    */
-  async #handOver(instance: Instance, { request, handler, id }: Entering, signal: AbortSignal): Promise<void> {
+  async #handOver(instance: Instance, { request, verdict, handler, id }: Entering, signal: AbortSignal): Promise<void> {
     const { roster, store } = this.#ports;
     const { state } = instance;
     const told: InstanceReport[] = [];
@@ -151,10 +152,16 @@ export class Enrolments implements Enroller {
     store.expect();
     const accepted = await answer;
     const over = told.find((report) => report.state !== 'ready') ?? this.#endedSince(state, instance);
-    if (over !== undefined) {
-      void handler.deregister(id, instance.reason).catch(() => undefined);
-      throw new Refused(overRefusal(instance, over));
+    const refusal = over === undefined ? verdict.recheck() : overRefusal(instance, over);
+    if (refusal !== undefined) {
+      // A newcomer leaves nothing behind; of a plugin that may come back the handler keeps what it keeps for that reason.
+      const reason = instance.state === 'connecting' ? 'deregistered' : instance.reason;
+      void handler.deregister(id, reason).catch(() => undefined);
+      throw new Refused(refusal);
     }
+    // Else the other user would keep the name by registering once more while its rightful owner is on the way.
+    if (!request.pulled && takesNameOfNewer(instance, roster.ofPlugin(request.type, request.name)))
+      instance.seq = roster.nextSeq();
     instance.counters.registrations += request.pulled ? 0 : 1;
     const isKnown = request.pulled || request.door === 'watcher';
     const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;

@@ -103,10 +103,11 @@ export function afterPull(instance: Instance, outcome: Outcome, facts: PullFacts
   const { refusal } = outcome;
   const attempt = afterRefusal(instance, refusal);
   if (isFinal(refusal)) return { attempt, actions: [afterFinal(instance, refusal)] };
-  const failed: Action = { do: 'note-failed', failures: facts.failures + 1 };
+  // Nothing is noted of a record that was dropped while its plugin was being asked: nobody would forget it again.
+  const failed: Action[] = facts.isKnown ? [{ do: 'note-failed', failures: facts.failures + 1 }] : [];
   // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
   const isHeld = instance.state === 'quarantined' && !isTransient(refusal);
-  return { attempt, actions: isHeld ? [failed, { do: 'report', report: held(refusal.message) }] : [failed] };
+  return { attempt, actions: isHeld ? [...failed, { do: 'report', report: held(refusal.message) }] : failed };
 }
 
 /** A plugin that may not register again cannot be restarting itself, so it is not settling; one that has gone may be. */

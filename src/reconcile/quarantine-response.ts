@@ -61,7 +61,7 @@ export class QuarantineResponse implements FloodListener {
     reconciler.retryNow(pluginKey(quarantine));
   }
 
-  #pullNamed({ type, name, last }: Quarantine): void {
+  #pullNamed({ type, name, uid, last }: Quarantine): void {
     if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
     const { roster, reconciler, enrolments } = this.#ports;
     const { endpoint, versions = [], caller } = last;
@@ -69,7 +69,8 @@ export class QuarantineResponse implements FloodListener {
     const isSucceeded = (): boolean => roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
     const from = caller === undefined ? {} : { caller };
     reconciler.want({
-      key: `pull:${type}/${name}`,
+      // Another user may have been kept out in the same name, and its pull goes on.
+      key: `pull:${String(uid)}:${type}/${name}`,
       incarnation: endpoint,
       attempt: async (signal) => {
         // A plugin that registered meanwhile is newer than the endpoint named then.

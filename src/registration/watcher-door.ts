@@ -77,7 +77,7 @@ export class WatcherDoor {
   ): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
     const info = await this.#getInfo(socket, talk, isNew, signal);
     if ('code' in info) {
-      this.#ports.recorder.refusedAt(socket.path, info);
+      this.#ports.recorder.refusedAt(socket.path, info, socket.uid);
       return undefined;
     }
     const caller = talk.caller();

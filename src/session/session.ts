@@ -2,6 +2,7 @@
 // is wanted again is registered again, through admission.
 import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
+import { Until } from '../kernel/until.js';
 import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import { classifyFailedCall, type FailedCall, type StreamEnd } from '../model/failed-call.js';
 import type { Enrolment, InstanceHandle } from '../model/plugin.js';
@@ -60,8 +61,8 @@ export class Session {
   async open(signal: AbortSignal): Promise<DeviceOptions> {
     const { name, endpointAsSent } = this.#enrolment;
     try {
-      const both = AbortSignal.any([signal, this.#halt.signal]);
-      return await this.#connection.options(this.#ports.live.settings.timeouts.optionsMs, both);
+      const { optionsMs } = this.#ports.live.settings.timeouts;
+      return await new Until(this.#halt.signal).or(signal, (both) => this.#connection.options(optionsMs, both));
     } catch (failure) {
       this.close();
       if (signal.aborted && signal.reason instanceof Refused) throw signal.reason;

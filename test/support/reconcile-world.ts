@@ -6,11 +6,11 @@ import type { Holding } from '../../src/model/device-list.js';
 import { Endings } from '../../src/reconcile/endings.js';
 import { Lifecycle } from '../../src/reconcile/lifecycle.js';
 import { Reconciler } from '../../src/reconcile/reconciler.js';
+import { RegistrationLane } from '../../src/reconcile/registration-lane.js';
 import { Reports } from '../../src/reconcile/reports.js';
 import { Roster } from '../../src/reconcile/roster.js';
 import { resourcesOf } from '../../src/inventory/resources.js';
 import type { Resource } from '../../src/model/device-list.js';
-import { KeyedLane } from '../../src/kernel/keyed-lane.js';
 import { noMetrics, silentLog } from './silence.js';
 import { seededRandom } from './seeded-random.js';
 import { DEVICE_PLUGIN } from '../../src/model/ids.js';
@@ -34,7 +34,7 @@ import { loadDefaults } from './test-settings.js';
 export class FakeHandler implements PluginHandler {
   readonly type: string;
   readonly coexist: boolean;
-  readonly serialBy = 'incarnation';
+  serialBy: PluginHandler['serialBy'] = 'incarnation';
   /** Open sessions by instance id. */
   readonly sessions = new Map<string, InstanceHandle>();
   readonly registered: string[] = [];
@@ -134,7 +134,7 @@ export class ReconcileWorld {
       },
       handlers,
       roster: this.roster,
-      lane: new KeyedLane(),
+      lane: new RegistrationLane({ ownUid: 0, userOf: (uid) => uid }),
       store: {
         expect: () => undefined,
         persist: options.persist ?? (() => Promise.resolve(true)),
@@ -179,7 +179,8 @@ export class ReconcileWorld {
     const endpoint = this.sockets.open(request.endpoint);
     if (endpoint === undefined) return no('ENDPOINT_MISSING', 'there is no socket');
     const socket = (request.socket ?? endpoint).retain();
-    const caller = { uid: 0, gid: 0, pid: 1, startTime: '1', source: 'peercred' } as const;
+    const uid = file.uid;
+    const caller = { uid, gid: uid, pid: 1, startTime: '1', source: 'peercred' } as const;
     return {
       admitted: true,
       socket,

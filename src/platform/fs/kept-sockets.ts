@@ -2,6 +2,7 @@
 // it, so that a plugin which does not notice can be reached again: the first name is put back. The next start finds the folders
 // of a broker that was killed.
 import path from 'node:path';
+import { isDone } from '../../kernel/if-possible.js';
 import { incarnationKey, type Incarnation } from '../../model/ids.js';
 import type { PinnedSocket } from '../../model/plugin.js';
 import type { Settling } from '../../reconcile/settling.js';
@@ -105,12 +106,12 @@ export class KeptSockets {
     return isBack;
   }
 
-  /** Drops a kept socket. Unknown keys are ignored. */
+  /** Drops a kept socket. Unknown keys are ignored; a name that cannot be removed is left to the next start. */
   discard(key: string): void {
     const kept = this.#kept.get(key);
     if (kept === undefined) return;
     this.#kept.delete(key);
-    kept.pair.folder.inside.unlink(kept.keptName);
+    isDone(() => kept.pair.folder.inside.unlink(kept.keptName)); // read-only by now: nobody waits for an answer here
     this.#letGo(kept.pair);
   }
 

@@ -157,7 +157,7 @@ export class PinnedDirectory {
    */
   linkInto(name: string, incarnation: Incarnation, folder: PinnedDirectory, kept: string): boolean {
     if (!this.has(name, incarnation) || !isDone(() => linkSync(this.at(name), folder.at(kept)))) return false;
-    const status = folder.status(kept);
+    const status = ifPossible(() => folder.status(kept));
     // Not by birth time: where a change time stands in for it, the second name has just changed it.
     if (
       status?.isSocket() === true &&
@@ -166,7 +166,7 @@ export class PinnedDirectory {
     ) {
       return true;
     }
-    folder.unlink(kept);
+    isDone(() => folder.unlink(kept)); // a folder of ours is swept when it is found again
     return false;
   }
 
@@ -177,7 +177,7 @@ export class PinnedDirectory {
    */
   putBack(folder: PinnedDirectory, kept: string, name: string): boolean {
     if (!isDone(() => linkSync(folder.at(kept), this.at(name)))) return false; // EEXIST: somebody came meanwhile
-    folder.unlink(kept);
+    isDone(() => folder.unlink(kept));
     return true;
   }
 

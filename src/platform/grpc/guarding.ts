@@ -23,11 +23,12 @@ export function guardPlugins({ clock, log, events, guard, ownUid, userOf, count 
     clock,
     guard,
     room: new MessageRoom({ ownUid, userOf }),
-    onEnd: ({ code, message }, socket) => {
+    onEnd: ({ code, message }, socket, uid) => {
       count('ended');
       const sentence = `our connection to ${socket} was ended: ${message}`;
-      events.record({ type: 'connection', reason: code, socket, message: sentence });
-      log.warn('connection.ended', sentence, { code, socket });
+      const by = uid === undefined ? {} : { uid };
+      events.record({ type: 'connection', reason: code, socket, ...by, message: sentence });
+      log.warn('connection.ended', sentence, { code, socket, ...by });
     },
   };
 }

@@ -20,8 +20,8 @@ export interface Guarding {
   readonly clock: Clock;
   /** The budgets, read for each connection. */
   readonly guard: () => GuardSettings;
-  /** The peer exceeded one of them; its connection has ended. */
-  readonly onEnd?: (end: ConnectionEnd, target: string) => void;
+  /** The peer exceeded one of them; its connection has ended. `uid`: of the owner of its socket, where that is known. */
+  readonly onEnd?: (end: ConnectionEnd, target: string, uid?: number) => void;
   /** Room for messages that are not whole; absent: they need none. */
   readonly room?: MessageRoom;
 }

@@ -33,6 +33,7 @@ export class PluginChannel {
   readonly #bounds: CallBounds;
   readonly #guarding: Guarding;
   readonly #target: string;
+  readonly #uid: number | undefined;
   #link: PluginLink | undefined;
   /** Those before it whose plugin said GOAWAY, and whose calls go on: a Go server says so to connections of some age. */
   readonly #leaving = new Set<PluginLink>();
@@ -43,13 +44,14 @@ export class PluginChannel {
    * @param maxMessageBytes the largest message taken
    * @param guarding the guards of the connection
    * @param target where the socket is, for messages
-   * @param uid the owner whose room large messages need; absent: they need none
+   * @param uid of the owner of the socket, whose room large messages need; absent: they need none
    */
   constructor(dialPath: string, maxMessageBytes: number, guarding: Guarding, target: string, uid?: number) {
     this.#dialPath = dialPath;
     const room = uid === undefined ? undefined : guarding.room?.of(uid);
     this.#bounds = { maxMessageBytes, clock: guarding.clock, room };
     this.#guarding = guarding;
+    this.#uid = uid;
     this.#target = target;
   }
 
@@ -160,7 +162,7 @@ export class PluginChannel {
     const known = this.#link;
     if (known?.isUsable === true || (known !== undefined && this.#isClosed)) return known;
     if (known !== undefined) this.#letGo(known);
-    const link = new PluginLink(this.#dialPath, this.#target, this.#guarding);
+    const link = new PluginLink(this.#dialPath, this.#target, this.#guarding, this.#uid);
     this.#link = link;
     if (this.#isClosed) link.close();
     return link;

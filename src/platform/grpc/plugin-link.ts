@@ -25,6 +25,7 @@ const MOST_GIVEN_UP = 64;
 export class PluginLink {
   readonly #guarding: Guarding;
   readonly #target: string;
+  readonly #uid: number | undefined;
   readonly #socket: Socket;
   #session: ClientHttp2Session | undefined;
   #isUp = false;
@@ -42,9 +43,11 @@ export class PluginLink {
    *
    * @param dialPath a path of a pin: exactly the file that was checked
    * @param target where the socket is, for messages
+   * @param uid of its owner, where that is known
    */
-  constructor(dialPath: string, target: string, guarding: Guarding) {
+  constructor(dialPath: string, target: string, guarding: Guarding, uid?: number) {
     this.#guarding = guarding;
+    this.#uid = uid;
     this.#target = target;
     this.#socket = connect({ path: dialPath, allowHalfOpen: false });
     this.#socket.once('connect', () => this.#connected());
@@ -163,7 +166,7 @@ export class PluginLink {
       clock,
       onEnd: (end) => {
         this.#fault = end;
-        onEnd?.(end, this.#target);
+        onEnd?.(end, this.#target, this.#uid);
       },
     });
     const session = connectSession('http://localhost', {

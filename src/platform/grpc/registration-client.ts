@@ -128,7 +128,8 @@ class Talk implements RegistrationTalk {
   };
 
   #dial(): PluginChannel {
-    return new PluginChannel(this.#pin.dialPath, MAX_INFO_BYTES, this.#shared.guarding, this.#pin.path);
+    const { dialPath, path, uid } = this.#pin;
+    return new PluginChannel(dialPath, MAX_INFO_BYTES, this.#shared.guarding, path, uid);
   }
 
   #keep(channel: PluginChannel): void {

@@ -67,8 +67,8 @@ export class BrokerMetrics implements Metrics {
     this.#registrationSeconds.observe([knownType(type)], seconds);
   }
 
-  update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count = 1): void {
-    this.#updates.add([resource, result], count);
+  update(resource: string, result: 'applied' | 'equal' | 'coalesced' | 'refused', count = 1, stranger?: number): void {
+    this.#updates.add([resource, result], count, stranger);
   }
 
   floodExceeded(limit: 'register' | 'updates' | 'connections' | 'global.register' | 'allocate', action: string): void {
@@ -88,8 +88,8 @@ export class BrokerMetrics implements Metrics {
     this.#frontGate.observe([], seconds);
   }
 
-  allocation(resource: string, result: string): void {
-    this.#allocations.add([resource, result]);
+  allocation(resource: string, result: string, stranger?: number): void {
+    this.#allocations.add([resource, result], 1, stranger);
   }
 
   allocateSeconds(part: 'wait' | 'plugin' | 'disk' | 'all', seconds: number): void {

@@ -3,6 +3,8 @@ import { cleanText } from '../log/clean-text.js';
 
 /** Series of one metric; values beyond it are counted under `other`. */
 const MOST_SERIES = 2048;
+/** Of the resources of one ordinary user; all such users together have three times as many, so that invented names hide no others. */
+const MOST_OF_USER = MOST_SERIES / 4;
 /** Longest label value. */
 const LONGEST_LABEL = 128;
 /** Stands for the label values that have no room. */
@@ -18,13 +20,32 @@ export interface Sample {
 export class Tally {
   readonly #values = new Map<string, { readonly labels: readonly string[]; value: number }>();
 
-  /** Adds to the series of these labels; the first label falls to `other` when there is no room for one more. */
-  add(labels: readonly string[], by = 1): void {
+  /** How many series each ordinary user has made, and all of them together. */
+  readonly #ofUser = new Map<number, number>();
+  #ofStrangers = 0;
+
+  /**
+   * Adds to the series of these labels; the first label falls to `other` when there is no room for one more.
+   *
+   * @param stranger the ordinary user who chose the first label; undefined: root, the broker's user, or nobody
+   */
+  add(labels: readonly string[], by = 1, stranger?: number): void {
     const key = labels.join('\0');
     const known = this.#values.get(key);
     if (known !== undefined) known.value += by;
-    else if (this.#values.size < MOST_SERIES || labels[0] === OTHER) this.#values.set(key, { labels, value: by });
+    else if (labels[0] === OTHER) this.#values.set(key, { labels, value: by });
+    else if (this.#takeRoom(stranger)) this.#values.set(key, { labels, value: by });
     else this.add([OTHER, ...labels.slice(1)], by);
+  }
+
+  #takeRoom(stranger: number | undefined): boolean {
+    if (this.#values.size >= MOST_SERIES) return false;
+    if (stranger === undefined) return true;
+    const own = this.#ofUser.get(stranger) ?? 0;
+    if (own >= MOST_OF_USER || this.#ofStrangers >= 3 * MOST_OF_USER) return false;
+    this.#ofUser.set(stranger, own + 1);
+    this.#ofStrangers += 1;
+    return true;
   }
 
   samples(): readonly Sample[] {

@@ -163,9 +163,11 @@ void describe('a connection that we open', () => {
       Unary: (connection, stream) => void connection.write(encodeFrame(FRAME.HEADERS, 0, stream, Buffer.from([0x88]))),
     });
     const guard = { ...guardSettings, headersMs: 100 };
-    const guarding = { clock: systemClock, guard: () => guard, onEnd: (end: ConnectionEnd) => ends.push(end) };
-    const channel = new PluginChannel(socket, MIB, guarding, socket);
+    const owners: (number | undefined)[] = [];
+    const onEnd = (_end: ConnectionEnd, _target: string, uid?: number): void => void owners.push(uid);
+    const channel = new PluginChannel(socket, MIB, { clock: systemClock, guard: () => guard, onEnd }, socket, 4001);
     await assert.rejects(channel.unary('/t/Unary', NONE, 20_000, never), /SLOW_HEADERS/);
+    assert.deepEqual(owners, [4001], 'it counts in the share of the owner of the socket');
     channel.close();
     await plugin.stop();
   });

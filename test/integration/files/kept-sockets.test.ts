@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
@@ -68,6 +68,25 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     kept.remove(pin);
     assert.equal(kept.putBack(incarnationKey(pin.incarnation)), false);
     assert.deepEqual(readdirSync(directory), []);
+  });
+
+  it('whose kept name cannot be removed, as on a disk that turned read-only, ends nothing', async () => {
+    const directory = tempDir();
+    for (const [name, end] of [
+      ['discarded', 'discard'],
+      ['put-back', 'putBack'],
+    ] as const) {
+      const pin = await listen(path.join(directory, `${name}.sock`));
+      const kept = open();
+      assert.equal(kept.remove(pin), undefined);
+      const [folder = ''] = folders(directory);
+      const inside = path.join(directory, folder, `${pin.incarnation.ino}-${name}.sock`);
+      rmSync(inside);
+      mkdirSync(inside);
+      kept[end](incarnationKey(pin.incarnation));
+      assert.deepEqual(folders(directory), [folder], 'it is left to the next start');
+      rmSync(path.join(directory, folder), { recursive: true });
+    }
   });
 
   it('by a broker that was killed is known to the next one; one that nobody knows gets its name back', async () => {

@@ -8,8 +8,11 @@ import { facts, list } from '../../support/checkpoint-rig.js';
 const [gpu, nic] = [facts('a.b/gpu', 1), facts('a.b/nic', 2)];
 const document = emptyDocument('b');
 
-/** List files in memory; `removing` is called before each removal. */
-function bench(removing: () => void = () => undefined): {
+/** List files in memory; `removing` is called before each removal, `isNew` says whether a write has to make the folder. */
+function bench(
+  removing: () => void = () => undefined,
+  isNew = (): boolean => false,
+): {
   readonly lists: DeviceLists;
   readonly files: Map<string, Buffer>;
 } {
@@ -17,7 +20,7 @@ function bench(removing: () => void = () => undefined): {
   const port: ListFiles = {
     write: async (fresh) => {
       for (const [sha256, bytes] of fresh) files.set(sha256, bytes);
-      return false;
+      return isNew();
     },
     read: async (sha256) => files.get(sha256),
     hashes: async () => [...files.keys()],
@@ -97,6 +100,25 @@ describe('device lists', () => {
     await lists.putBack(named([gpu, stored.get(entryKey(gpu))]), { holding: () => undefined });
     assert.equal(lists.offer(entryKey(gpu), list(100, 1)), undefined);
     assert.equal(lists.areWaiting, true);
+  });
+
+  it('of a folder that had to be made for another file are missed, and written again from memory', async () => {
+    let isThere = true;
+    const { lists, files } = bench(undefined, () => !isThere);
+    lists.offer(entryKey(gpu), list(100, 1));
+    const stored = await lists.writeSome(9, named([gpu, undefined]));
+    const plugins = named([gpu, stored.get(entryKey(gpu))]);
+    const newest = { holding: () => list(100, 1) };
+    await lists.putBack(plugins, newest);
+    assert.equal(lists.areKept, true);
+    files.clear();
+    isThere = false;
+    await lists.write(new Map([['answer', Buffer.alloc(9)]]));
+    isThere = true;
+    assert.equal(lists.areKept, false);
+    assert.deepEqual([...(await lists.missing(plugins))], [list(100, 1).sha256]);
+    await lists.putBack(plugins, newest);
+    assert.deepEqual([...files.keys()], ['answer', list(100, 1).sha256]);
   });
 
   it('that were found lying about are not relied on: a list that has such a name is written', async () => {

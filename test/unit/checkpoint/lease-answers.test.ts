@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { entryKey } from '../../../src/checkpoint/document.js';
+import type { ReceivedList } from '../../../src/checkpoint/draft.js';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
 import type { LeaseRecord, PluginAnswer } from '../../../src/model/lease.js';
-import { checkpointRig } from '../../support/checkpoint-rig.js';
+import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 import { leaseRecord } from '../../support/lease-record.js';
@@ -32,10 +34,10 @@ async function brokerDisk(): Promise<FakeDisk> {
   return disk;
 }
 
-/** A life of the store on a disk. */
-async function lifeOn(disk: FakeDisk) {
+/** A life of the store on a disk. @param held the newest list of every plugin */
+async function lifeOn(disk: FakeDisk, held?: ReceivedList) {
   const clock = new FakeClock();
-  const { store } = checkpointRig(disk, STATE, clock);
+  const { store } = checkpointRig(disk, STATE, clock, { inventory: { holding: () => held } });
   const { ledger } = await store.open();
   const put = (record: LeaseRecord): Promise<string> => store.update((draft) => draft.putLease(record));
   const answerOf = (id: string): PluginAnswer | undefined => store.contents.leases.get(id)?.answer;
@@ -127,6 +129,25 @@ describe('the answer of a lease', () => {
     disk.removeFolder(DEVICES);
     assert.equal(await store.isKept(), true);
     assert.deepEqual((await lifeOn(disk)).answerOf('a'), answer(5000, 'a'));
+  });
+
+  it('that becomes a file after somebody removed the folder leaves no list behind that the checkpoint names', async () => {
+    const disk = await brokerDisk();
+    const held = list(4000, 1);
+    const { store, put, quiet } = await lifeOn(disk, held);
+    await store.update((draft) => {
+      draft.put(facts('a.b/gpu'));
+      draft.setList(entryKey(facts('a.b/gpu')), held);
+    });
+    await quiet();
+    await put(lease('a', 1));
+    assert.equal(disk.names(DEVICES).length, 1);
+    disk.removeFolder(DEVICES);
+    await put(lease('b', 5000));
+    await quiet();
+    assert.equal(disk.names(DEVICES).length, 2);
+    const { problems } = await inspectCheckpoint(disk, FILE);
+    assert.deepEqual(problems, []);
   });
 
   it('stays in the checkpoint where no file can be made, and costs no lease', async () => {

@@ -7,6 +7,7 @@ import { seededRandom } from '../../support/seeded-random.js';
 import type { Accepted } from '../../../src/model/plugin.js';
 import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { leftIn } from '../../support/left-in-signal.js';
 import { answers, enrolment, FakeDriver, FakeHandle, FakeTarget, failsWith } from './fakes.js';
 
 const NAME = 'hostpath.csi.k8s.io';
@@ -88,6 +89,16 @@ describe('the CSI handler', () => {
     assert.equal(await refusal('i4'), 'NO_ANSWER');
     assert.equal(target.rounds, 0);
     assert.equal(driver.open, 0);
+  });
+
+  it('leaves nothing in the signal of a pending registration, whose attempts may all be in vain', async () => {
+    const { signal } = new AbortController();
+    driver.result = failsWith(GRPC_STATUS.UNIMPLEMENTED, 'no');
+    for (let nth = 0; nth < 20; nth += 1) {
+      const handle = new FakeHandle(`i${String(nth)}`);
+      await assert.rejects(handler.register(enrolment('CSIPlugin', NAME, ['1.0.0']), handle, signal), Refused);
+    }
+    assert.equal(leftIn(signal), 0);
   });
 
   it('leaves the working registration alone when an upgrade fails', async () => {

@@ -44,7 +44,7 @@ class Bed {
       {
         appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
-        recorder: { refusedAt: (path, { code }) => void told.push(`!${path} ${code}`) },
+        recorder: { refusedAt: (path, { code }, uid) => void told.push(`!${path} ${code} of ${String(uid)}`) },
         full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
       },
@@ -210,21 +210,22 @@ describe('discovery', () => {
 
   it('tells a socket that cannot be used once for each life, and again while it is a matter of time', () => {
     const bed = new Bed();
+    bed.owner = () => 4001;
     bed.unusable.set('/r/long', { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
     bed.sockets.put('/r/long');
     bed.discovery.start();
     bed.discovery.rescan();
-    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG']);
+    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG of 4001']);
     bed.sockets.put('/r/long');
     bed.discovery.rescan();
-    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG']);
+    assert.deepEqual(bed.news(), ['!/r/long ENDPOINT_TOO_LONG of 4001']);
     bed.sockets.remove('/r/long');
     bed.discovery.rescan();
     bed.unusable.set('/r/busy', { refusal: { code: 'BUSY', message: 'no descriptor left' } });
     bed.sockets.put('/r/busy');
     bed.discovery.rescan();
     bed.discovery.rescan();
-    assert.deepEqual(bed.news(), ['!/r/busy BUSY', '!/r/busy BUSY']);
+    assert.deepEqual(bed.news(), ['!/r/busy BUSY of 4001', '!/r/busy BUSY of 4001']);
     bed.unusable.clear();
     bed.discovery.rescan();
     assert.deepEqual(bed.news(), ['+/r/busy#3']);

@@ -134,6 +134,22 @@ describe('the metrics', () => {
     );
   });
 
+  it('of resources that one user invents have a share, beside which others are told by their names', () => {
+    const metrics = new BrokerMetrics();
+    for (let index = 0; index < 5000; index++) {
+      for (const result of ['applied', 'equal', 'refused'] as const) metrics.update(`evil/${index}`, result, 1, 4001);
+      metrics.allocation(`evil/${index}`, 'given', 4001);
+    }
+    for (const stranger of [4002, undefined]) metrics.update(`of/${String(stranger)}`, 'applied', 1, stranger);
+    metrics.allocation('of/undefined', 'given');
+    const lines = linesOf(metrics).filter((line) => line.includes('resource="of/'));
+    assert.deepEqual(lines, [
+      'plugin_broker_updates_total{resource="of/4002",result="applied"} 1',
+      'plugin_broker_updates_total{resource="of/undefined",result="applied"} 1',
+      'plugin_broker_allocations_total{resource="of/undefined",result="given"} 1',
+    ]);
+  });
+
   it('cannot be forged by a name', () => {
     const metrics = new BrokerMetrics();
     metrics.update('a"} 1\nplugin_broker_quarantined 99 \\', 'applied');

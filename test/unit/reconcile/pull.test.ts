@@ -63,6 +63,12 @@ describe('the outcome of a pull', () => {
     assert.equal(did(refused(kept, 'OPTIONS_FAILED')), 'again, note-failed, report held');
   });
 
+  it('of a record that was dropped meanwhile is not counted, because nobody would forget the count again', () => {
+    const unknown = { ...facts, isKnown: false };
+    const pulled = afterPull(lost, { ok: false, refusal: { code: 'BUSY', message: 'no' } }, unknown);
+    assert.deepEqual(pulled.actions, []);
+  });
+
   it('that is refused for good is a loss, which may be a restart only where the incarnation has gone', () => {
     const fallback = knownInstance({ state: 'held', reason: 'replaced' });
     assert.equal(did(refused(lost, 'NO_LISTENER')), 'done, report-loss held');

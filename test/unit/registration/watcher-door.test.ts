@@ -36,7 +36,7 @@ class Bed {
 
   constructor() {
     const sockets = new FakeSockets();
-    sockets.put('/r/plugins_registry/x');
+    sockets.put('/r/plugins_registry/x', { uid: 4001 });
     const pin = sockets.open('/r/plugins_registry/x');
     if (pin === undefined) throw new Error('there is no socket');
     this.socket = pin;
@@ -70,7 +70,7 @@ class Bed {
       },
       clock: this.clock,
       timeouts: loadDefaults('/r').settings.timeouts,
-      recorder: { refusedAt: (_socket, { code }) => void this.failed.push(code) },
+      recorder: { refusedAt: (_socket, { code }, uid) => void this.failed.push(`${code} of ${String(uid)}`) },
       notices: {
         isRegistered: () => this.isRegistered,
         notifyPending: (_id, isPending) => void this.pending.push(isPending),
@@ -141,7 +141,7 @@ describe('an attempt at the watcher door', () => {
     bed.isCrowded = true;
     bed.info = () => Promise.reject(REFUSED_CONNECT);
     assert.deepEqual(await bed.attempt(), { done: false });
-    assert.deepEqual([bed.asked, bed.failed, bed.open], [1, ['NO_LISTENER'], 0]);
+    assert.deepEqual([bed.asked, bed.failed, bed.open], [1, ['NO_LISTENER of 4001'], 0]);
   });
 
   for (const [status, message, fault, code] of [
@@ -157,7 +157,7 @@ describe('an attempt at the watcher door', () => {
       const attempt = bed.attempt();
       await bed.clock.advance(1000);
       assert.deepEqual(await attempt, { done: false });
-      assert.deepEqual([bed.failed, bed.told, bed.requests], [[code], [], []]);
+      assert.deepEqual([bed.failed, bed.told, bed.requests], [[`${code} of 4001`], [], []]);
     });
   }
 
@@ -168,7 +168,7 @@ describe('an attempt at the watcher door', () => {
     const attempt = bed.attempt();
     await bed.clock.advance(1000);
     assert.deepEqual(await attempt, { done: false });
-    assert.deepEqual([bed.asked, bed.failed], [1, ['INFO_FAILED']]);
+    assert.deepEqual([bed.asked, bed.failed], [1, ['INFO_FAILED of 4001']]);
   });
 
   it('of a plugin that was lost before it could be told begins anew', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { GRPC_STATUS, Refused } from '../../../src/model/reasons.js';
 import { FakeFailure } from '../../support/fake-connection.js';
+import { leftIn } from '../../support/left-in-signal.js';
 import { ID, list, SessionBed } from '../../support/session-bed.js';
 
 const SILENT = new FakeFailure(GRPC_STATUS.DEADLINE_EXCEEDED, 'no answer within 10000 ms', 'no-answer');
@@ -317,5 +318,17 @@ describe('a plugin that is let go of in the moment in which it has answered', ()
     await assert.rejects(registered, /was let go of while it was being registered/);
     assert.equal(bed.handler.openSessions, 0);
     assert.equal(bed.clock.pending, 0);
+  });
+});
+
+describe('a session that is refused', () => {
+  it('leaves nothing in the signal of its pending registration, whose attempts may all be in vain', async () => {
+    const { signal } = new AbortController();
+    const bed = new SessionBed();
+    bed.dialler.prepare = (connection) => {
+      connection.answer = () => Promise.reject(SILENT);
+    };
+    for (let nth = 0; nth < 20; nth += 1) await assert.rejects(bed.register(signal), Refused);
+    assert.equal(leftIn(signal), 0);
   });
 });
