@@ -226,7 +226,14 @@ describe('the front beside faults', { timeout: 180_000 }, () => {
     const world = newWorld();
     const plugin = await world.start({ leave: 'goodbye' });
     await plugin.stop();
-    await eventually('the kubelet has none', () => world.kubelet.listed(RESOURCE)?.devices === 0);
+    const { socket, why } = await world.kubelet.saw('stream-ended', RESOURCE);
+    assert.equal(why, 'the plugin ended its stream');
+    const told = world.kubelet.of('list', RESOURCE).filter((line) => line['socket'] === socket);
+    assert.deepEqual(
+      told.map(({ devices }) => devices),
+      [2, 0],
+      'an empty list came before the end',
+    );
     world.plugin();
     await world.listed(2);
   });
