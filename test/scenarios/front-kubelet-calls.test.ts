@@ -46,49 +46,10 @@ async function provokeGet(world: FrontWorld, act: string): Promise<{ readonly gi
   return { given };
 }
 
-describe('a kubelet that is killed in the middle of a call', { timeout: 120_000, concurrency: 3 }, () => {
+describe('a kubelet before which the front stands', { timeout: 120_000, concurrency: 4 }, () => {
   const newWorld = frontWorlds();
 
-  for (const method of ['Register', 'List', 'GetAllocatableResources'] as const) {
-    it(`${method} of ours: the next one has the devices, and pods come up`, async () => {
-      const world = newWorld();
-      await provoke(world, method, 'never');
-      await world.kubelet.end('SIGKILL');
-      await world.kubelet.start();
-      await world.listed(2);
-      await world.pod('p');
-    });
-  }
-
-  it('Get of ours: the Allocate that waits for it is passed on, and the next one has the devices, and pods come up', async () => {
-    const world = newWorld();
-    const { given } = await provokeGet(world, 'never');
-    await world.kubelet.end('SIGKILL');
-    await given;
-    await world.kubelet.start();
-    await world.listed(2);
-    await world.pod('q');
-  });
-
-  for (const method of ['GetPreferredAllocation', 'Allocate', 'PreStartContainer'] as const) {
-    it(`${method} of its own: the next one has the devices, and the pod comes up`, async () => {
-      const world = newWorld();
-      const fault = [{ method, first: 1, act: { kind: 'never' } }] as const;
-      const plugin = await world.start({ preStart: true, preferredAllocation: true, fault });
-      world.kubelet.create('p', { [RESOURCE]: 1 });
-      await eventually('it has arrived', () => plugin.of('called').some((line) => line['method'] === method));
-      await world.kubelet.end('SIGKILL');
-      await world.kubelet.start('--admit-after', '3s', '--start-retry', '100ms');
-      await world.kubelet.saw('container-started', 'p');
-      assert.equal(world.kubelet.of('rejected').length, 0);
-    });
-  }
-});
-
-describe('a kubelet that hangs in or refuses a call', { timeout: 120_000, concurrency: 3 }, () => {
-  const newWorld = frontWorlds();
-
-  it('Register, once, never answered: it is called again, and meanwhile it has another resource', async () => {
+  it('that never answers one Register is called again, and meanwhile it has another resource', async () => {
     const world = newWorld();
     await provoke(world, 'Register', 'never@1');
     world.plugin({ resource: OTHER });
@@ -100,10 +61,46 @@ describe('a kubelet that hangs in or refuses a call', { timeout: 120_000, concur
     await world.pod('p');
   });
 
+  for (const method of ['Register', 'List', 'GetAllocatableResources'] as const) {
+    it(`that is killed in the middle of our ${method}: the next one has the devices, and pods come up`, async () => {
+      const world = newWorld();
+      await provoke(world, method, 'never');
+      await world.kubelet.end('SIGKILL');
+      await world.kubelet.start();
+      await world.listed(2);
+      await world.pod('p');
+    });
+  }
+
+  it('that is killed in the middle of our Get: the Allocate that waits for it is passed on, and the next one has the devices', async () => {
+    const world = newWorld();
+    const { given } = await provokeGet(world, 'never');
+    await world.kubelet.end('SIGKILL');
+    await given;
+    await world.kubelet.start();
+    await world.listed(2);
+    await world.pod('q');
+  });
+
+  for (const method of ['GetPreferredAllocation', 'Allocate', 'PreStartContainer'] as const) {
+    it(`that is killed in the middle of its ${method}: the next one has the devices, and the pod comes up`, async () => {
+      const world = newWorld();
+      const fault = [{ method, first: 1, act: { kind: 'never' } }] as const;
+      const plugin = await world.start({ preStart: true, preferredAllocation: true, fault });
+      world.kubelet.create('p', { [RESOURCE]: 1 });
+      await eventually('it has arrived', () => plugin.of('called').some((line) => line['method'] === method));
+      await world.kubelet.end('SIGKILL');
+      await world.kubelet.start('--admit-after', '3s', '--start-retry', '100ms');
+      await world.kubelet.saw('container-started', 'p');
+      assert.equal(world.kubelet.of('rejected').length, 0);
+    });
+  }
+
   for (const method of ['List', 'GetAllocatableResources'] as const) {
-    it(`${method}, refused each time: pods have their devices all the same, and it is said`, async () => {
+    it(`that refuses ${method}: pods have their devices all the same, and it is said`, async () => {
       const world = newWorld({ upstream: true });
       await provoke(world, method, 'status:INTERNAL:busy');
+      await world.listed(2);
       await world.pod('p');
       const caller = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources', 'kubelet.sock'));
       if (method === 'List') assert.deepEqual((await caller.list()).podResources, []);
@@ -120,7 +117,7 @@ describe('a kubelet that hangs in or refuses a call', { timeout: 120_000, concur
     });
   }
 
-  it('Get, refused each time: an Allocate of a device whose owner cannot be confirmed is passed on', async () => {
+  it('that refuses Get: an Allocate of a device whose owner cannot be confirmed is passed on', async () => {
     const world = newWorld();
     const { given } = await provokeGet(world, 'status:INTERNAL:busy');
     await given;

@@ -11,10 +11,57 @@ import { RegisterCaller } from '../support/register-caller.js';
 
 const OTHER = 'example.com/other';
 
-describe('a plugin that hangs in a call, behind the front', { timeout: 120_000, concurrency: 3 }, () => {
+/** Calls Register in its name, from its own process, until it is in quarantine. */
+async function misbehave(world: FrontWorld, socket: string): Promise<void> {
+  const caller = new RegisterCaller(world.broker.kubeletSocket, RESOURCE, path.basename(socket));
+  while ((await caller.call())?.details.startsWith('QUARANTINED') !== true);
+  caller.close();
+}
+
+describe('a plugin behind the front', { timeout: 120_000, concurrency: 4 }, () => {
   const newWorld = frontWorlds();
 
-  it('PreStartContainer: its container is started at the next try, and meanwhile a pod of another resource is', async () => {
+  it('that hangs in Allocate: the kubelet is not asked for its pods meanwhile, neither by us nor for our clients, and then is at once', async () => {
+    const world = newWorld({ upstream: true, timeouts: { allocate: '60s' } });
+    await world.kubelet.start();
+    await world.broker.start();
+    let goOn = (): void => undefined;
+    const released = new Promise<void>((resolve) => (goOn = resolve));
+    const plugin = await FakePlugin.start({
+      socket: path.join(world.broker.devicePlugins, 'fake.sock'),
+      resource: RESOURCE,
+      hook: (method) => (method === 'Allocate' ? released : undefined),
+    });
+    const caller = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources', 'kubelet.sock'));
+    try {
+      await plugin.register(world.broker.kubeletSocket);
+      await world.listed(2);
+      const lists = (): string[] => {
+        const calls = world.kubelet.of('called').filter(({ method }) => method === 'List');
+        return calls.map(({ time }) => time);
+      };
+      await eventually('it was asked once', () => lists().length > 0);
+      world.kubelet.create('p', { [RESOURCE]: 1 });
+      await eventually('Allocate has arrived', () => plugin.count('Allocate') === 1);
+      const before = lists();
+      const due = Date.parse(before.at(-1) ?? '') + 11_000;
+      const isOverdue = async (): Promise<boolean> => {
+        await caller.list();
+        return Date.now() >= due;
+      };
+      await eventually('it is time to ask again', isOverdue, { everyMs: 200 });
+      assert.deepEqual([lists(), world.kubelet.of('admitted', 'p').length], [before, 0]);
+      goOn();
+      await world.kubelet.saw('container-started', 'p');
+      await eventually('it was asked again', () => lists().length > before.length);
+    } finally {
+      goOn();
+      caller.close();
+      await plugin.stop();
+    }
+  });
+
+  it('that hangs in PreStartContainer: its container is started at the next try, and meanwhile a pod of another resource is', async () => {
     const world = newWorld({ timeouts: { preStart: '3s' } });
     const fault = [{ method: 'PreStartContainer', first: 1, act: { kind: 'never' } }] as const;
     const plugin = await world.start({ preStart: true, fault }, '--start-retry', '50ms');
@@ -35,7 +82,7 @@ describe('a plugin that hangs in a call, behind the front', { timeout: 120_000, 
   });
 
   for (const method of ['GetDevicePluginOptions', 'ListAndWatch'] as const) {
-    it(`${method}: the kubelet keeps the list, a new pod is refused after front.hold, and another resource goes on`, async () => {
+    it(`that hangs in ${method}: the kubelet keeps the list, a new pod is refused after front.hold, and another resource goes on`, async () => {
       const world = newWorld({ front: { hold: '200ms' } });
       const plugin = await world.start();
       world.plugin({ resource: OTHER });
@@ -60,57 +107,7 @@ describe('a plugin that hangs in a call, behind the front', { timeout: 120_000, 
     });
   }
 
-  it('Allocate: the kubelet is not asked for its pods meanwhile, neither by us nor for our clients, and then is at once', async () => {
-    const world = newWorld({ upstream: true, timeouts: { allocate: '60s' } });
-    await world.kubelet.start();
-    await world.broker.start();
-    let goOn = (): void => undefined;
-    const released = new Promise<void>((resolve) => (goOn = resolve));
-    const plugin = await FakePlugin.start({
-      socket: path.join(world.broker.devicePlugins, 'fake.sock'),
-      resource: RESOURCE,
-      hook: (method) => (method === 'Allocate' ? released : undefined),
-    });
-    const caller = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources', 'kubelet.sock'));
-    try {
-      await plugin.register(world.broker.kubeletSocket);
-      await world.listed(2);
-      const lists = (): string[] => {
-        const calls = world.kubelet.of('called').filter(({ method }) => method === 'List');
-        return calls.map(({ time }) => time);
-      };
-      const [first = ''] = await eventually('it was asked once', () => (lists().length > 0 ? lists() : undefined));
-      world.kubelet.create('p', { [RESOURCE]: 1 });
-      await eventually('Allocate has arrived', () => plugin.count('Allocate') === 1);
-      const due = Date.parse(first) + 11_000;
-      const isOverdue = async (): Promise<boolean> => {
-        await caller.list();
-        return Date.now() >= due;
-      };
-      await eventually('it is time to ask again', isOverdue, { everyMs: 200 });
-      assert.deepEqual([lists(), world.kubelet.of('admitted', 'p').length], [[first], 0]);
-      goOn();
-      await world.kubelet.saw('container-started', 'p');
-      await eventually('it was asked again', () => lists().length > 1);
-    } finally {
-      goOn();
-      caller.close();
-      await plugin.stop();
-    }
-  });
-});
-
-describe('a plugin in quarantine, behind the front', { timeout: 60_000 }, () => {
-  const newWorld = frontWorlds();
-
-  /** Calls Register in its name, from its own process, until it is in quarantine. */
-  const misbehave = async (world: FrontWorld, socket: string): Promise<void> => {
-    const caller = new RegisterCaller(world.broker.kubeletSocket, RESOURCE, path.basename(socket));
-    while ((await caller.call())?.details.startsWith('QUARANTINED') !== true);
-    caller.close();
-  };
-
-  it('has no healthy device, Allocate and PreStartContainer are refused, and its container starts when it is over', async () => {
+  it('in quarantine has no healthy device, Allocate and PreStartContainer are refused, and its container starts when it is over', async () => {
     const world = newWorld({
       flood: {
         register: { burst: 2, interval: '60s', onExceed: 'reject' },
