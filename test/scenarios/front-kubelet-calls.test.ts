@@ -91,7 +91,7 @@ describe('a kubelet before which the front stands', { timeout: 120_000, concurre
       await eventually('it has arrived', () => plugin.of('called').some((line) => line['method'] === method));
       await world.kubelet.end('SIGKILL');
       await world.kubelet.start('--admit-after', '3s', '--start-retry', '100ms');
-      await world.kubelet.saw('container-started', 'p');
+      await world.kubelet.saw('container-started', 'p', 1, 20_000);
       assert.equal(world.kubelet.of('rejected').length, 0);
     });
   }

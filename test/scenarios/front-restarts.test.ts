@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { frontWorlds, RESOURCE } from '../support/front-world.js';
 
@@ -148,6 +149,20 @@ describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
     await world.kubelet.saw('container-started', 'p', 2);
     assert.ok(back.of('called').every(({ method }) => method !== 'PreStartContainer'));
     assert.deepEqual([...world.gates(known)], [true], 'nothing is registered again only to drop the gate');
+  });
+
+  it('a broker that starts after a plugin lost a device of a pod: the kubelet names the owner, and the device stays, unhealthy', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    await world.pod('p', 2);
+    await world.broker.onDisk(RESOURCE);
+    await world.broker.end('SIGTERM');
+    await plugin.stop();
+    world.plugin({ devices: 1 });
+    await world.broker.start({ settled: false });
+    const told = { devices: 2, healthy: 1 };
+    await eventually('one of two is healthy', () => isDeepStrictEqual(world.kubelet.listed(RESOURCE), told));
+    assert.equal(await world.broker.allocatable(RESOURCE), 1);
   });
 
   it('a rolling update of a plugin: the kubelet never has fewer devices', async () => {
