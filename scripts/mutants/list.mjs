@@ -496,6 +496,48 @@ export const MUTANTS = [
   },
   // The front.
   {
+    title: 'a plugin in quarantine has no healthy device for the kubelet',
+    file: 'src/front/standing.ts',
+    search: "return standing('unhealthy', 'refused', 'refused', { isConfirmed });",
+    replace: "return standing('reported', 'hold', 'wait', { isConfirmed });",
+    test: 'unit/front/standing',
+  },
+  {
+    title: 'a stream of the kubelet ends with an empty list',
+    file: 'src/front/fronted-resource.ts',
+    search: '    for (const stream of this.#streams) {\n      stream.send(NOTHING.bytes);',
+    replace: '    for (const stream of this.#streams) {',
+    test: 'unit/front/fronted-resource',
+  },
+  {
+    title: 'the gate is announced for a plugin that was not reached yet',
+    file: 'src/front/fronted-resource.ts',
+    search: '!isConfirmed || now',
+    replace: 'now',
+    test: 'unit/front/fronted-resource',
+  },
+  {
+    title: 'a device of a pod that is not listed any more stays for the kubelet',
+    file: 'src/front/told.ts',
+    search: 'held.filter((id) => !listed.has(id))',
+    replace: '[]',
+    test: 'unit/front/told',
+  },
+  {
+    title: 'the kubelet is not asked for its pods during an Allocate',
+    file: 'src/front/owners.ts',
+    search: 'this.#isDue = this.#calls > 0;',
+    replace: 'this.#isDue = false;',
+    test: 'unit/front/owners',
+  },
+  {
+    title: 'a plugin that let a call time out is asked again only after a sign of life',
+    file: 'src/front/calls.ts',
+    search: ' && now.instanceId !== this.#silent) return',
+    replace: ') return',
+    test: 'unit/front/calls',
+  },
+  {
     title: 'a lease that ends is looked at for its resources',
     file: 'src/allocation/consumers.ts',
     search: 'this.listeners.tell((one) => one.consumerMoved(resource));',

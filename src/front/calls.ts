@@ -141,17 +141,15 @@ export class FrontCalls {
     for (;;) {
       const now = resources.now(resource);
       const { [way]: verdict } = standingOf(now, speculation());
-      if (now !== undefined && verdict === 'open') {
-        if (now.instanceId !== this.#silent) return now.instanceId;
-        if (way === 'allocate') {
-          throw this.#failure(
-            'UNAVAILABLE',
-            'its plugin did not answer the last call in time, and has not answered since',
-          );
-        }
-      }
+      if (now !== undefined && verdict === 'open' && now.instanceId !== this.#silent) return now.instanceId;
       if (verdict === 'refused') throw this.#failure('FAILED_PRECONDITION', `its plugin is ${describe(now)}`);
       const leftMs = until - clock.mono();
+      if (verdict === 'open' && (way === 'allocate' || leftMs <= 0)) {
+        throw this.#failure(
+          'UNAVAILABLE',
+          'its plugin did not answer the last call in time, and has not answered since',
+        );
+      }
       if (verdict === 'away' || leftMs <= 0) {
         const waited = verdict === 'away' ? '' : ' and did not come back in time';
         throw this.#failure('UNAVAILABLE', `its plugin is ${describe(now)}${waited}`);

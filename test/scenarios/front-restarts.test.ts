@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { frontWorlds, RESOURCE } from '../support/front-world.js';
 
@@ -124,6 +125,46 @@ describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
     await world.kubelet.saw('container-started', 'p', 2);
   });
 
+  it('a broker that starts while a plugin is away: its containers wait at the gate, and it is not asked when it is back', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    await world.pod('p');
+    assert.deepEqual([...world.gates()], [false]);
+    const known = world.kubelet.of('registered', RESOURCE).filter(({ door }) => door === 'register').length;
+    await world.broker.onDisk(RESOURCE);
+    await world.broker.end('SIGKILL');
+    await world.kubelet.saw('disconnected', RESOURCE);
+    await plugin.stop();
+    await world.broker.start({ settled: false });
+    await world.listed(2);
+    assert.deepEqual([...world.gates(known)], [true]);
+    const other = 'example.com/other';
+    world.plugin({ resource: other, preStart: true });
+    await world.listed(2, other);
+    world.kubelet.restartContainer('p');
+    // Its call has come before those for this pod, which are passed on to a plugin and answered.
+    await world.pod('q', 1, other);
+    assert.equal(world.kubelet.of('container-started', 'p').length, 1);
+    const back = world.plugin();
+    await world.kubelet.saw('container-started', 'p', 2);
+    assert.ok(back.of('called').every(({ method }) => method !== 'PreStartContainer'));
+    assert.deepEqual([...world.gates(known)], [true], 'nothing is registered again only to drop the gate');
+  });
+
+  it('a broker that starts after a plugin lost a device of a pod: the kubelet names the owner, and the device stays, unhealthy', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    await world.pod('p', 2);
+    await world.broker.onDisk(RESOURCE);
+    await world.broker.end('SIGTERM');
+    await plugin.stop();
+    world.plugin({ devices: 1 });
+    await world.broker.start({ settled: false });
+    const told = { devices: 2, healthy: 1 };
+    await eventually('one of two is healthy', () => isDeepStrictEqual(world.kubelet.listed(RESOURCE), told));
+    assert.equal(await world.broker.allocatable(RESOURCE), 1);
+  });
+
   it('a rolling update of a plugin: the kubelet never has fewer devices', async () => {
     const world = newWorld();
     const old = await world.start({ socketName: 'old.sock', watch: ['never'] });
@@ -154,8 +195,17 @@ describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
     await world.kubelet.start();
     await world.broker.start();
     const names = Array.from({ length: 100 }, (_, index) => `example.com/r${String(index)}`);
-    for (const resource of names) world.plugin({ resource });
+    const plugins = names.map((resource) => world.plugin({ resource }));
     for (const resource of names) await world.kubelet.saw('list', resource, 1, 60_000);
+    const noticed = (): number[][] =>
+      ['registered', 'list-and-watch-opened', 'stream-ended', 'cue'].map((event) =>
+        plugins.map((plugin) => plugin.of(event).length),
+      );
+    const noticedBefore = noticed();
+    assert.deepEqual(
+      noticedBefore[0],
+      names.map(() => 1),
+    );
     const before = world.kubelet.lines.length;
     await world.kubelet.restart();
     await eventually(
@@ -179,6 +229,7 @@ describe('the front at restarts of all parts', { timeout: 180_000 }, () => {
       [],
     );
     assert.ok(since.filter(({ event }) => event === 'list').every((line) => line['healthy'] === 2));
+    assert.deepEqual(noticed(), noticedBefore, 'no plugin noticed');
   });
 
   it('a kubelet that comes long after the broker: it has the devices at once', async () => {

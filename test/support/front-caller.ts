@@ -12,13 +12,13 @@ export class RegistrationCaller {
     this.#client = new Client(`unix:${socket}`, credentials.createInsecure());
   }
 
-  /** Allocate for one container. @throws Error with the words of the broker */
+  /** Allocate for one container. Rejects with the status and the words of the broker. */
   allocate(ids: readonly string[]): Promise<unknown> {
     const { path: method, requestSerialize, responseDeserialize } = devicePluginService.Allocate;
     const request = { containerRequests: [{ devicesIds: [...ids] }] };
     return new Promise((resolve, reject) => {
       this.#client.makeUnaryRequest(method, requestSerialize, responseDeserialize, request, (failure, answer) =>
-        failure === null ? resolve(answer) : reject(new Error(failure.details)),
+        failure === null ? resolve(answer) : reject(failure),
       );
     });
   }

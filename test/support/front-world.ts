@@ -68,6 +68,14 @@ export class FrontWorld {
     });
   }
 
+  /**
+   * Whether the kubelet was told, by the Registers after the first so many, that it is to call PreStartContainer: each answer once.
+   */
+  gates(after = 0): Set<unknown> {
+    const registers = this.kubelet.of('registered', RESOURCE).filter(({ door }) => door === 'register');
+    return new Set(registers.slice(after).map((line) => line['preStartRequired']));
+  }
+
   /** A pod that asks for devices, up and running. */
   async pod(name: string, count = 1, resource = RESOURCE): Promise<void> {
     this.kubelet.create(name, { [resource]: count });

@@ -67,6 +67,7 @@ export class KubeletSim {
       devices: this.#devices,
       pods: this.#pods,
       faults: this.#faults,
+      say: this.#say,
     });
     this.#say('listening', { socket: this.#server.path });
     void new Registry(registry, this.#clients, this.#say).follow(signal);
@@ -125,6 +126,7 @@ export class KubeletSim {
       'v1beta1.Registration': ['Register'],
     });
     const register = async ({ version, endpoint, resourceName }: Register): Promise<object> => {
+      this.#say('called', { method: 'Register', resource: resourceName });
       await this.#faults.before('Register');
       if (version !== 'v1beta1') throw new Error(`requested API version ${version} is not supported by kubelet`);
       if (!/^[^/]+\.?[^/]*\/[^/]+$/.test(resourceName) || resourceName.startsWith('kubernetes.io/')) {

@@ -6,6 +6,7 @@ import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@
 import type { Faults } from '../device/faults.js';
 import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { loadServices } from '../protos.js';
+import type { SimFacts } from '../sim-log.js';
 import type { DeviceManager } from './device-manager.js';
 import type { NodePods, Pod } from './pods.js';
 
@@ -15,10 +16,12 @@ export interface PodResourcesPorts {
   readonly devices: DeviceManager;
   readonly pods: NodePods;
   readonly faults: Faults;
+  /** Told of each call when it arrives. */
+  readonly say: (event: string, facts: SimFacts) => void;
 }
 
 /** Serves kubelet.sock in the directory of PodResources. */
-export function servePodResources({ directory, devices, pods, faults }: PodResourcesPorts): Promise<PluginServer> {
+export function servePodResources({ directory, devices, pods, faults, say }: PodResourcesPorts): Promise<PluginServer> {
   mkdirSync(directory, { recursive: true, mode: 0o750 });
   const shown = (pod: Pod): object => ({
     name: pod.name,
@@ -56,6 +59,8 @@ export function servePodResources({ directory, devices, pods, faults }: PodResou
         call: ServerUnaryCall<Parameters<typeof answer>[0], object>,
         reply: sendUnaryData<object>,
       ): void => {
+        const { podName, podNamespace } = call.request;
+        say('called', { method, ...(method === 'Get' ? { pod: `${podNamespace}/${podName}` } : {}) });
         const answered = async (): Promise<object> => {
           await faults.before(method);
           return answer(call.request);

@@ -19,6 +19,15 @@ describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 
     const methods = plugin.of('called').map(({ method }) => method);
     for (const method of ['GetPreferredAllocation', 'Allocate', 'PreStartContainer'])
       assert.ok(methods.includes(method), method);
+    assert.deepEqual([...world.gates()], [true], 'the plugin wants PreStartContainer');
+  });
+
+  it('is not asked before a container starts, and holds none up, where it does not want PreStartContainer', async () => {
+    const world = newWorld();
+    const plugin = await world.start();
+    await world.pod('p');
+    assert.deepEqual([...world.gates()], [false]);
+    assert.ok(plugin.of('called').every(({ method }) => method !== 'PreStartContainer'));
   });
 
   it('leaves nothing in the directories of the kubelet after front uninstall, which waits for the end of the broker', async () => {

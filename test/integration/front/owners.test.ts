@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { describe, it } from 'node:test';
 import { eventually } from '../../support/eventually.js';
 import { frontWorlds, RESOURCE } from '../../support/front-world.js';
@@ -56,5 +57,29 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     world.kubelet.delete('p');
     await caller.allocate(given.flat());
     caller.close();
+  });
+
+  it('a device that its plugin does not list any more stays, unhealthy, and its container waits until it is listed', async () => {
+    const world = newWorld();
+    const plugin = await world.start({ preStart: true }, '--start-retry', '50ms');
+    await world.pod('p', 2);
+    await plugin.stop();
+    const smaller = world.plugin({ preStart: true, devices: 1 });
+    const told = { devices: 2, healthy: 1 };
+    await eventually('one of two is healthy', () => isDeepStrictEqual(world.kubelet.listed(RESOURCE), told));
+    world.kubelet.restartContainer('p');
+    const { message } = await world.kubelet.saw('container-waiting', 'p');
+    assert.match(
+      String(message),
+      /code = FailedPrecondition desc = example.com\/sim: device "dev-1" is not listed by its plugin any more; see plugin-broker explain/,
+    );
+    assert.equal(
+      smaller.of('called').some(({ method }) => method === 'PreStartContainer'),
+      false,
+    );
+    await smaller.stop();
+    world.plugin({ preStart: true });
+    await world.kubelet.saw('container-started', 'p', 2);
+    await world.listed(2);
   });
 });

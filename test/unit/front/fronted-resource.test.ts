@@ -3,22 +3,28 @@ import { describe, it } from 'node:test';
 import { FrontedResource } from '../../../src/front/fronted-resource.js';
 import { Registrations } from '../../../src/front/registrations.js';
 import type { FrontedService, ListOut, ResourceNow } from '../../../src/front/ports.js';
+import type { DeviceOptions } from '../../../src/model/device-use.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { NO_OWNERS, READY, WIRE } from '../../support/front-ports.js';
 
-/** A resource with a ready plugin before a kubelet that opens a stream for each Register. */
-function world() {
+/** A resource before a kubelet that opens a stream for each Register; its plugin is ready unless it is said otherwise. */
+function world(now: ResourceNow = READY) {
   const clock = new FakeClock();
   const facts = {
     registers: 0,
     streams: 0,
     service: undefined as FrontedService | undefined,
-    now: READY as ResourceNow | undefined,
+    now: now as ResourceNow | undefined,
+    /** The options of each Register. */
+    announced: [] as DeviceOptions[],
+    /** What the kubelet reads, in its order: lists with devices, lists without, ends of streams. */
+    heard: [] as ('list' | 'empty' | 'end')[],
   };
   const open = (): void => {
     const out: ListOut = {
-      send: () => undefined,
+      send: (list) => void facts.heard.push(list.length === 0 ? 'empty' : 'list'),
       end: () => {
+        facts.heard.push('end');
         facts.streams--;
         queueMicrotask(() => ended?.());
       },
@@ -39,8 +45,9 @@ function world() {
     wire: WIRE,
     kubelet: {
       incarnation: () => 'k1',
-      register: () => {
+      register: (_resource, _endpoint, options) => {
         facts.registers++;
+        facts.announced.push(options);
         open();
         return Promise.resolve();
       },
@@ -102,6 +109,80 @@ describe('a list that is too large for the kubelet', () => {
     facts.now = undefined;
     resource.refresh();
     assert.deepEqual([resource.view.state, resource.view.reason], ['off', 'it has no devices now']);
+    await resource.close(0);
+  });
+});
+
+describe('a resource that is over', () => {
+  for (const [what, now] of [
+    ['has gone', { ...READY, state: 'gone' }],
+    ['was rejected', { ...READY, state: 'rejected' }],
+    ['lists nothing', { ...READY, list: Buffer.alloc(0), devices: 0, healthy: 0 }],
+    ['is not known any more', undefined],
+  ] as const) {
+    it(`is taken from the kubelet by an empty list and then the end of its stream, as its plugin ${what}`, async () => {
+      const { facts, resource, settle } = world();
+      await settle();
+      assert.deepEqual(facts.heard, ['list']);
+      facts.now = now;
+      resource.refresh();
+      await settle();
+      assert.deepEqual(facts.heard, ['list', 'empty', 'end']);
+      resource.refresh();
+      await settle();
+      assert.deepEqual([facts.heard.length, facts.registers], [3, 1], 'said once, and not registered again');
+      facts.now = READY;
+      resource.refresh();
+      await settle();
+      assert.deepEqual([facts.heard.slice(3), facts.registers], [['list'], 2], 'it is back');
+      await resource.close(0);
+    });
+  }
+
+  it('answers a kubelet that comes for it all the same with nothing', async () => {
+    const { facts, resource, settle } = world();
+    await settle();
+    facts.now = undefined;
+    resource.refresh();
+    await settle();
+    const heard: string[] = [];
+    facts.service?.watch({ send: (list) => void heard.push(String(list.length)), end: () => void heard.push('end') });
+    assert.deepEqual(heard, ['0', 'end']);
+    await resource.close(0);
+  });
+});
+
+describe('the gate before containers', () => {
+  const options = (preStartRequired: boolean): Pick<ResourceNow, 'options'> => ({
+    options: { preStartRequired, preferredAllocationAvailable: false },
+  });
+  for (const [what, now, expected] of [
+    ['ready', READY, false],
+    ['ready and wants the call', { ...READY, ...options(true) }, true],
+    ['held and was reached before', { ...READY, state: 'held' }, false],
+    ['held, was reached before and wants the call', { ...READY, state: 'held', ...options(true) }, true],
+    ['restored and not reached yet', { ...READY, state: 'restored', isConfirmed: false }, true],
+    ['held and not reached yet', { ...READY, state: 'held', isConfirmed: false }, true],
+  ] as const) {
+    it(`is ${expected ? '' : 'not '}announced to the kubelet while a plugin is ${what}`, async () => {
+      const { facts, resource, settle } = world(now);
+      await settle();
+      assert.deepEqual(
+        facts.announced.map(({ preStartRequired }) => preStartRequired),
+        [expected],
+      );
+      assert.equal(resource.options().preStartRequired, expected);
+      await resource.close(0);
+    });
+  }
+
+  it('is not dropped by another Register when the plugin is there', async () => {
+    const { facts, resource, settle } = world({ ...READY, state: 'restored', isConfirmed: false });
+    await settle();
+    facts.now = READY;
+    resource.refresh();
+    await settle();
+    assert.deepEqual([facts.registers, resource.view.state], [1, 'fronted']);
     await resource.close(0);
   });
 });

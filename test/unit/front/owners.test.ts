@@ -22,6 +22,7 @@ function world() {
   const facts = {
     holdings: [] as readonly PodHolding[],
     gets: 0,
+    lists: 0,
     isMute: false,
     hasList: true,
     list: undefined as (() => Promise<readonly PodHolding[]>) | undefined,
@@ -30,9 +31,11 @@ function world() {
   const owners = new Owners({
     clock,
     podResources: {
-      list: () =>
-        facts.list?.() ??
-        (facts.hasList ? Promise.resolve(facts.holdings) : Promise.reject(new Error('unimplemented'))),
+      list: () => {
+        facts.lists += 1;
+        if (facts.list !== undefined) return facts.list();
+        return facts.hasList ? Promise.resolve(facts.holdings) : Promise.reject(new Error('unimplemented'));
+      },
       get: async (_namespace, pod, limitMs, signal) => {
         facts.gets += 1;
         if (facts.isMute) {
@@ -140,6 +143,69 @@ describe('devices that an Allocate was answered with', () => {
     owners.giving(RESOURCE, ['d0']);
     await clock.advance(600_000);
     assert.equal(owners.heldOf(RESOURCE), 1);
+    owners.close();
+  });
+});
+
+describe('the kubelet that waits for an Allocate', () => {
+  it('is not asked for all pods until that has ended, however long that takes, and is asked once then', async () => {
+    const { clock, facts, owners } = world();
+    owners.open();
+    await clock.advance(1);
+    assert.deepEqual([facts.lists, owners.isAllocating], [1, false]);
+    owners.allocating(RESOURCE, 1);
+    assert.equal(owners.isAllocating, true);
+    await clock.advance(30_000);
+    assert.deepEqual([facts.lists, clock.pending], [1, 0]);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(1);
+    assert.deepEqual([facts.lists, owners.isAllocating], [2, false]);
+    await clock.advance(9998);
+    assert.equal(facts.lists, 2);
+    await clock.advance(1);
+    assert.equal(facts.lists, 3, 'and every ten seconds again');
+    owners.close();
+  });
+
+  it('is asked after the end of the last of several', async () => {
+    const { clock, facts, owners } = world();
+    owners.open();
+    await clock.advance(1);
+    owners.allocating(RESOURCE, 1);
+    owners.allocating('example.com/b', 1);
+    await clock.advance(12_000);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(1);
+    assert.deepEqual([facts.lists, owners.isAllocating], [1, true]);
+    owners.allocating('example.com/b', -1);
+    await clock.advance(1);
+    assert.equal(facts.lists, 2);
+    owners.close();
+  });
+
+  it('is asked no earlier for one that ended before it was time', async () => {
+    const { clock, facts, owners } = world();
+    owners.open();
+    await clock.advance(1);
+    owners.allocating(RESOURCE, 1);
+    await clock.advance(3000);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(6998);
+    assert.equal(facts.lists, 1);
+    await clock.advance(1);
+    assert.equal(facts.lists, 2);
+    owners.close();
+  });
+
+  it('is asked for none while its first answer would be due', async () => {
+    const { clock, facts, owners } = world();
+    owners.allocating(RESOURCE, 1);
+    owners.open();
+    await clock.advance(30_000);
+    assert.equal(facts.lists, 0);
+    owners.allocating(RESOURCE, -1);
+    await clock.advance(1);
+    assert.equal(facts.lists, 1);
     owners.close();
   });
 });

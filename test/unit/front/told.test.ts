@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ResourceNow } from '../../../src/front/ports.js';
+import { compose, isWorse, NOTHING, type Told } from '../../../src/front/told.js';
+import { ListAndWatchResponse } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { frontWire } from '../../../src/platform/wire/front-wire.js';
+import { READY } from '../../support/front-ports.js';
+
+const GOOD = 'Healthy';
+const BAD = 'Unhealthy';
+
+/** A list in bytes, from pairs of id and health, each device on NUMA node 1. */
+const listOf = (devices: Readonly<Record<string, string>>): Buffer =>
+  ListAndWatchResponse.encode({
+    devices: Object.entries(devices).map(([id, health]) => ({ id, health, topology: { nodes: [{ id: 1 }] } })),
+  });
+
+/** A plugin's list with the facts of it that the broker keeps. */
+const nowOf = (devices: Readonly<Record<string, string>>): ResourceNow => ({
+  ...READY,
+  list: listOf(devices),
+  devices: Object.keys(devices).length,
+  healthy: Object.values(devices).filter((health) => health === GOOD).length,
+});
+
+/** Devices of a told list as a kubelet reads them. */
+const read = (told: Told | undefined): [id: string, health: string, nodes: number | undefined][] =>
+  ListAndWatchResponse.decode(told?.bytes ?? Buffer.alloc(0)).devices.map(({ id, health, topology }) => [
+    id,
+    health,
+    topology?.nodes[0]?.id,
+  ]);
+
+const counts = (told: Told | undefined): (number | undefined)[] => [told?.healthy, told?.unhealthy];
+
+describe('the list that the kubelet is told', () => {
+  const now = nowOf({ a: GOOD, b: BAD });
+
+  it('is the very bytes of the plugin while it lists all that pods have', () => {
+    const told = compose(now, { told: 'reported' }, ['a', 'b'], frontWire);
+    assert.equal(told?.bytes, now.list);
+    assert.deepEqual(counts(told), [1, 1]);
+  });
+
+  it('keeps what a pod has and the plugin does not list any more, as unhealthy and once', () => {
+    const told = compose(now, { told: 'reported' }, ['a', 'gone', 'lost'], frontWire);
+    assert.deepEqual(read(told), [
+      ['a', GOOD, 1],
+      ['b', BAD, 1],
+      ['gone', BAD, undefined],
+      ['lost', BAD, undefined],
+    ]);
+    assert.deepEqual(counts(told), [1, 3]);
+  });
+
+  it('has all devices as unhealthy where it says so, with their nodes and with those that vanished', () => {
+    const told = compose(now, { told: 'unhealthy' }, ['a', 'gone'], frontWire);
+    assert.deepEqual(read(told), [
+      ['a', BAD, 1],
+      ['b', BAD, 1],
+      ['gone', BAD, undefined],
+    ]);
+    assert.deepEqual(counts(told), [0, 3]);
+  });
+
+  it('is empty as a goodbye, also while pods have devices, and none at all where nothing is to be told', () => {
+    assert.equal(compose(now, { told: 'goodbye' }, ['a'], frontWire), NOTHING);
+    assert.equal(compose(undefined, { told: 'goodbye' }, ['a'], frontWire), NOTHING);
+    assert.equal(compose(now, { told: 'nothing' }, ['a'], frontWire), undefined);
+  });
+});
+
+describe('a list that cannot wait', () => {
+  const told = (devices: Readonly<Record<string, string>>): Told => {
+    const { list: bytes, devices: all, healthy } = nowOf(devices);
+    return { bytes, healthy, unhealthy: all - healthy };
+  };
+  const before = told({ a: GOOD, b: GOOD, c: BAD });
+
+  for (const [what, next, expected] of [
+    ['a device stopped being healthy', { a: GOOD, b: BAD, c: BAD }, true],
+    ['one did and another one became healthy', { a: GOOD, b: BAD, c: GOOD }, true],
+    ['a healthy device is not listed any more', { a: GOOD, c: GOOD }, true],
+    ['a device became healthy', { a: GOOD, b: GOOD, c: GOOD }, false],
+    ['there are more devices', { a: GOOD, b: GOOD, c: BAD, d: GOOD }, false],
+    ['an unhealthy device is not listed any more', { a: GOOD, b: GOOD }, false],
+  ] as const) {
+    it(`is ${expected ? 'one' : 'none'} in which ${what}`, () => {
+      assert.equal(isWorse(before, told(next), frontWire), expected);
+    });
+  }
+
+  it('is none after a list in which nothing was healthy', () => {
+    assert.equal(isWorse(told({ a: BAD }), told({ b: BAD }), frontWire), false);
+  });
+});
