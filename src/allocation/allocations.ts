@@ -15,7 +15,7 @@ import { ownerOf } from './owner.js';
 import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type Asked } from './request.js';
-import { GIVEN_UP, refused, type LeaseRef, type Refused, type Result } from './result.js';
+import { GIVEN_UP, hasEnded, notWritten, refused, type LeaseRef, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
 import { Waiting } from './waiting.js';
@@ -229,7 +229,7 @@ export class Allocations implements LeaseSource {
     // Its plugins are asked once more for the same devices.
     const answer = await this.#asking.ask(lease, signal);
     if ('code' in answer) return { ok: false, refusal: answer };
-    if (this.#ledger.get(lease.id) !== entry) return hasEnded(entry);
+    if (this.#ledger.get(lease.id) !== entry) return hasEnded(lease);
     const full = this.shares.ofBytes({ ...entry.lease, answer });
     entry.bytes = undefined;
     if (full !== undefined) return { ok: false, refusal: full };
@@ -242,12 +242,9 @@ export class Allocations implements LeaseSource {
       case 'confirmed':
         return { ok: true, value: entry.lease };
       case 'ended':
-        return hasEnded(entry);
+        return hasEnded(entry.lease);
       case 'not-written':
-        return refused(
-          'LEDGER_NOT_WRITABLE',
-          `lease ${entry.lease.id} is yours until the broker ends, but that could not be written to the disk in time; see \`plugin-broker status\``,
-        );
+        return notWritten(entry.lease);
     }
   }
 
@@ -295,8 +292,4 @@ export class Allocations implements LeaseSource {
     this.keeper.undo(entry);
     return { ok: false, refusal };
   }
-}
-
-function hasEnded({ lease }: Entry): Refused {
-  return refused('LEASE_UNKNOWN', `lease ${lease.id} has ended meanwhile`);
 }

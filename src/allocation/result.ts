@@ -1,5 +1,6 @@
 // Results of the calls at alloc.sock, as values.
 import type { AllocationCode, AllocationRefusal } from '../model/allocation-reasons.js';
+import type { Lease } from '../model/lease.js';
 
 /** No result, and why. */
 export interface Refused {
@@ -25,4 +26,15 @@ export const GIVEN_UP: AllocationRefusal = {
 /** A refusal as a result. */
 export function refused(code: AllocationCode, message: string): Refused {
   return { ok: false, refusal: { code, message } };
+}
+
+/** The refusal of a call about a lease that ended while the call was under way. */
+export function hasEnded({ id }: Lease): Refused {
+  return refused('LEASE_UNKNOWN', `lease ${id} has ended meanwhile`);
+}
+
+/** The refusal of a renewal that a restart of the broker would undo. */
+export function notWritten({ id }: Lease): Refused {
+  const message = `lease ${id} goes on, but that could not be written to the disk in time; see \`plugin-broker status\``;
+  return refused('LEDGER_NOT_WRITABLE', message);
 }
