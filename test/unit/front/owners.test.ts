@@ -162,7 +162,7 @@ describe('the kubelet that waits for an Allocate', () => {
     assert.deepEqual([facts.lists, owners.isAllocating], [1, true], 'the next container of the pod may come');
     await clock.advance(1);
     assert.deepEqual([facts.lists, owners.isAllocating], [2, false]);
-    await clock.advance(9998);
+    await clock.advance(9999);
     assert.equal(facts.lists, 2);
     await clock.advance(1);
     assert.equal(facts.lists, 3, 'and every ten seconds again');
