@@ -50,8 +50,7 @@ function singleNode(
   let best: { readonly node: number; readonly size: number } | undefined;
   for (const node of candidates) {
     const size = sizes.get(node) ?? 0;
-    if (size >= missing && (best === undefined || size < best.size || (size === best.size && node < best.node)))
-      best = { node, size };
+    if (size >= missing && (best === undefined || size < best.size)) best = { node, size };
   }
   if (best === undefined) return undefined;
   const taken = [...must];
@@ -94,10 +93,8 @@ function mostHelpful(sizes: ReadonlyMap<number, number>, missing: number): numbe
   let best: { readonly node: number; readonly size: number } | undefined;
   for (const [node, size] of sizes) {
     if (size === 0) continue;
-    const isBetter = (than: { readonly node: number; readonly size: number }): boolean => {
-      if (size === than.size) return node < than.node;
-      return size >= missing && than.size >= missing ? size < than.size : size > than.size;
-    };
+    const isBetter = (than: { readonly size: number }): boolean =>
+      size >= missing && than.size >= missing ? size < than.size : size > than.size;
     if (best === undefined || isBetter(best)) best = { node, size };
   }
   return best?.node;
@@ -110,7 +107,7 @@ function weighable(devices: readonly GrantedDevice[]): readonly GrantedDevice[] 
   return end === -1 ? devices : devices.slice(0, end);
 }
 
-/** How many devices are on each node. */
+/** How many devices are on each node, in the order in which the list names the nodes: the first of equals is taken. */
 function sizesOf(devices: readonly GrantedDevice[]): Map<number, number> {
   const sizes = new Map<number, number>();
   for (const device of devices) for (const node of nodesOf(device)) sizes.set(node, (sizes.get(node) ?? 0) + 1);

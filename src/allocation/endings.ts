@@ -61,19 +61,21 @@ export class Endings {
   async forget(ended: readonly Ended[]): Promise<void> {
     const gone = await Promise.all(
       ended.map(async ({ entry, reason }) => {
-        const { id } = entry.lease;
+        const { id, recovers = [] } = entry.lease;
         const isExpired = reason === 'ttl-over';
         this.#telling.tell(entry, {
           type: isExpired ? 'expired' : 'released',
           reason,
           message: isExpired ? 'was not renewed in time' : 'is over',
         });
-        if (await this.#ports.store.remove(id)) return id;
-        this.#toRemove.add(id);
-        return undefined;
+        // A lease of recovered devices stands for the leases that had them: their files would bring it back at the next start.
+        const files = [id, ...recovers];
+        if (await this.#ports.store.remove(id)) return files;
+        for (const file of files) this.#toRemove.add(file);
+        return [];
       }),
     );
-    await this.#removeFiles(gone.filter((id) => id !== undefined));
+    await this.#removeFiles(gone.flat());
   }
 
   /** Writes reach the disk again: so does the end of every lease. */

@@ -136,7 +136,10 @@ export function resourcesOf({ lease }: Pick<Entry, 'lease'>): ReadonlySet<string
 
 /** A lease as it goes on the disk. */
 export function recordOf({ lease, renewed }: Pick<Entry, 'lease' | 'renewed'>): LeaseRecord {
-  const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId } = lease;
-  const record = { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId };
+  const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId, recovers } = lease;
+  const record = {
+    ...{ id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, bootId },
+    ...(recovers === undefined ? {} : { recovers }),
+  };
   return renewed === undefined ? record : { ...record, renewed };
 }

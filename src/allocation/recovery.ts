@@ -19,12 +19,13 @@ type Needs = Pick<AllocationPorts, 'owners' | 'clock' | 'bootId' | 'bootMs'>;
  * their devices until their owner confirms them; else an owner that is seen is as before.
  */
 export function revived(record: LeaseRecord, ports: Needs): Revived {
-  const { id, owner, uid, key, wants, granted, answer, createdAt, ttlMs, renewed, bootId } = record;
+  const { id, owner, uid, key, wants, granted, answer, createdAt, ttlMs, renewed, bootId, recovers } = record;
   const isSameBoot = bootId === ports.bootId;
   const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
   const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
   const isSeen = owner.bind !== 'key' && isSameBoot && !hasEnded(owner, ports.owners);
-  const [state, reason] = isSeen ? (['active', undefined] as const) : (['unconfirmed', 'owner-unseen'] as const);
+  const unseen = recovers === undefined ? 'owner-unseen' : 'ledger-recovered';
+  const [state, reason] = isSeen ? (['active', undefined] as const) : (['unconfirmed', unseen] as const);
   const lease: Lease = {
     id,
     state,
@@ -39,6 +40,7 @@ export function revived(record: LeaseRecord, ports: Needs): Revived {
     ttlMs,
     expiresAt,
     bootId,
+    ...(recovers === undefined ? {} : { recovers }),
   };
   const entry: Entry = {
     lease,
@@ -78,7 +80,7 @@ function timeLeft(
 
 /**
  * Leases for devices that CDI files of this boot name and no known lease has: the newest checkpoint held them, and their owners
- * may use them still.
+ * may use them still. Those files stay until the lease ends.
  */
 export function recoveredLeases(
   claims: readonly CdiClaim[],
@@ -87,7 +89,7 @@ export function recoveredLeases(
   { clock, bootId }: Needs,
 ): readonly Entry[] {
   for (const { leaseId } of claims) ids.seen(leaseId);
-  const granted = lostDevices(claims, ledger);
+  const { granted, recovers } = lostDevices(claims, ledger);
   if (granted.length === 0) return [];
   let key = 'recovered';
   for (let more = 2; ledger.ofKey(0, key) !== undefined; more += 1) key = `recovered-${String(more)}`;
@@ -110,21 +112,31 @@ export function recoveredLeases(
     ttlMs: undefined,
     expiresAt: undefined,
     bootId,
+    recovers,
   };
   return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined }];
 }
 
-function lostDevices(claims: readonly CdiClaim[], ledger: Ledger): readonly Granted[] {
+/** The devices that no known lease has, and the leases that had them. */
+function lostDevices(
+  claims: readonly CdiClaim[],
+  ledger: Ledger,
+): { readonly granted: readonly Granted[]; readonly recovers: readonly string[] } {
   const devices = new Map<string, Map<string, GrantedDevice>>();
-  for (const { devices: claimed } of claims) {
+  const recovers = new Set<string>();
+  for (const { leaseId, devices: claimed } of claims) {
     for (const [resource, named] of claimed) {
       const taken = ledger.takenOf(resource);
-      const lost = devices.get(resource) ?? new Map<string, GrantedDevice>();
-      for (const device of named) if (!taken.has(device.id)) lost.set(device.id, device);
-      if (lost.size > 0) devices.set(resource, lost);
+      const lost = named.filter(({ id }) => !taken.has(id));
+      if (lost.length === 0) continue;
+      recovers.add(leaseId);
+      const known = devices.get(resource) ?? new Map<string, GrantedDevice>();
+      devices.set(resource, known);
+      for (const device of lost) known.set(device.id, device);
     }
   }
-  return [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
+  const granted = [...devices].map(([resource, lost]) => ({ resource, devices: [...lost.values()] }));
+  return { granted, recovers: [...recovers] };
 }
 
 /** The event for operators when leases were lost with a checkpoint. */

@@ -58,4 +58,5 @@ export const LEASE_MEMBERS = [
   'ttlMs',
   'renewed',
   'bootId',
+  'recovers',
 ] as const;

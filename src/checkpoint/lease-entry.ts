@@ -25,7 +25,8 @@ const STATES: ReadonlySet<string> = new Set<LedgerState>(['ok', 'stale', 'unknow
 
 /** The line of a lease. Names that plugins chose become members of objects, also names such as `__proto__`. */
 export function leaseText(entry: LeaseEntry): string {
-  const { id, uid, key, owner, wants, granted, answer, answerFile, createdAt, ttlMs, renewed, bootId, extra } = entry;
+  const { id, uid, key, owner, wants, granted, answer, answerFile } = entry;
+  const { createdAt, ttlMs, renewed, bootId, recovers, extra } = entry;
   // An undefined member is not written. The order is that of the format.
   const members: Readonly<Record<(typeof LEASE_MEMBERS)[number], unknown>> = {
     id,
@@ -40,6 +41,7 @@ export function leaseText(entry: LeaseEntry): string {
     ttlMs,
     renewed,
     bootId,
+    recovers,
   };
   return JSON.stringify(extra === undefined ? members : Object.fromEntries([...Object.entries(members), ...extra]));
 }
@@ -107,6 +109,7 @@ export function decodeLease(lease: Members): LeaseEntry {
     ttlMs: lease.has('ttlMs') ? decodeTtl(lease.count('ttlMs')) : undefined,
     ...(renewed === undefined ? {} : { renewed: { bootMs: renewed.count('bootMs'), wallMs: renewed.count('wallMs') } }),
     bootId: lease.text('bootId'),
+    ...(lease.has('recovers') ? { recovers: lease.texts('recovers').map(decodeId) } : {}),
     ...(extra.size === 0 ? {} : { extra }),
   };
 }

@@ -110,6 +110,8 @@ export interface Lease {
   readonly expiresAt: number | undefined;
   /** The boot in which it was given, or its owner was last seen. */
   readonly bootId: string;
+  /** Leases that were lost with a checkpoint, by id, whose devices this one keeps; absent for any other lease. */
+  readonly recovers?: readonly string[];
 }
 
 /** The knowledge about the leases of an earlier life of the broker. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { seededRandom } from '../support/seeded-random.js';
@@ -39,6 +41,7 @@ void describe('kill -9 of the allocator', () => {
         ? String(1 + Math.floor(random.next() * 100))
         : `t${String(random.next() * LONGEST_LIFE_MS)}`;
     };
+    let again = 0;
     const machine = async (): Promise<void> => {
       const root = tempDir();
       // A life that ends before its failpoint is no round.
@@ -47,8 +50,11 @@ void describe('kill -9 of the allocator', () => {
         if (await live(root, SEED * 100_000 + lives, when)) kills += 1;
       }
       await live(root, SEED, '0');
+      const told = readFileSync(path.join(root, 'told'), 'utf8').split('\n');
+      again += told.filter((line) => line.includes('"what":"again"')).length;
     };
     await Promise.all(Array.from({ length: MACHINES }, machine));
     assert.ok(kills >= ROUNDS, `${String(kills)} kills in ${String(lives)} lives`);
+    assert.ok(again > 0, 'no life was killed between the record of a lease and its answer');
   });
 });

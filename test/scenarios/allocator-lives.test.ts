@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import path from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { allocatorService } from '../../src/generated/proto/pluginbroker/v1/allocator.js';
 import { AllocClient, refusalOf } from '../support/alloc-client.js';
 import { BrokerProcess } from '../support/broker-process.js';
@@ -10,7 +10,7 @@ import { distFile } from '../support/dist.js';
 import { eventually } from '../support/eventually.js';
 import { FakePlugin, healthy } from '../support/fake-plugin.js';
 import { ATTACKS } from '../support/http2/attacks.js';
-import { startCommand } from '../support/program.js';
+import { startCommand, type Running } from '../support/program.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
@@ -21,8 +21,10 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
   let plugin: FakePlugin;
   let client: AllocClient;
   let socket = '';
-  /** Allocate waits for it. */
+  /** Allocate waits for it, and `goOn` ends it. */
   let held: Promise<void> | undefined;
+  let goOn = (): void => undefined;
+  const running: Running[] = [];
 
   before(async () => {
     broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' }, allocator: { check: '1s' } });
@@ -39,6 +41,11 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
     await broker.onDisk(GPU);
     client = new AllocClient(socket);
   });
+  afterEach(() => {
+    held = undefined;
+    goOn();
+    for (const { child } of running.splice(0)) child.kill('SIGKILL');
+  });
   after(async () => {
     client.close();
     await plugin.stop();
@@ -48,33 +55,60 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
   const ready = (): Promise<unknown> =>
     eventually('its plugin is back', async () => (await broker.allocatable(GPU)) === IDS.length);
 
-  it('a takeover in the middle of an Allocate: it is given and known to the successor, or it was never made', async () => {
-    let goOn = (): void => undefined;
+  /** An Allocate that waits for its plugin while a successor takes over; it goes on with `goOn`. */
+  const takeOverWithin = async (key: string) => {
     held = new Promise((resolve) => (goOn = resolve));
-    const before = plugin.count('Allocate');
-    const asked = refusalOf(client.one(GPU, { key: 'mid' }));
-    await eventually('the plugin is asked', () => plugin.count('Allocate') > before);
-    const taken = broker.start({ args: ['--takeover'] });
-    goOn();
+    const asked = plugin.count('Allocate');
+    const asking = client.one(GPU, { key });
+    asking.catch(() => undefined); // until somebody looks at it
+    await eventually('the plugin is asked', () => plugin.count('Allocate') > asked);
     held = undefined;
-    const code = await asked;
+    const old = broker.pid;
+    const taken = broker.start({ args: ['--takeover'] });
+    await eventually('the one that asked is stopping', async () => {
+      const { pid, phase } = (await broker.status()).broker;
+      return pid === old && phase === 'stopping';
+    });
+    return { asking, taken };
+  };
+
+  it('an Allocate that its plugin answers while a successor takes over is given, and known to the successor', async () => {
+    const { asking, taken } = await takeOverWithin('mid');
+    goOn();
+    const lease = await asking;
     await taken;
     await ready();
-    assert.ok(['given', 'ALLOCATOR_STOPPING'].includes(code) || code.startsWith('status'), code);
-    const known = await client.list();
-    if (code === 'given') assert.equal(known.length, 1);
-    const lease = await client.one(GPU, { key: 'mid' });
+    const asked = plugin.count('Allocate');
+    assert.deepEqual(
+      (await client.list()).map(({ id, granted }) => [id, granted]),
+      [[lease.id, lease.granted]],
+    );
+    assert.equal((await client.one(GPU, { key: 'mid' })).id, lease.id, 'the same key is the same lease');
+    assert.equal(plugin.count('Allocate'), asked, 'whose answer is known');
+    await client.release({ key: 'mid' });
+  });
+
+  it('an Allocate that its plugin does not answer before a successor takes over was never made', async () => {
+    const { asking, taken } = await takeOverWithin('never');
+    await assert.rejects(asking, { code: status.UNAVAILABLE }, 'worth another try');
+    await taken;
+    await ready();
+    assert.deepEqual(await client.list(), []);
+    goOn(); // the answer reaches nobody
+    const asked = plugin.count('Allocate');
+    const lease = await client.one(GPU, { key: 'never' });
+    assert.equal(plugin.count('Allocate'), asked + 1, 'the plugin is asked anew');
     assert.deepEqual(
       (await client.list()).map(({ id }) => id),
-      [known[0]?.id ?? lease.id],
-      'the same key is one lease, whoever answers',
+      [lease.id],
     );
-    await client.release({ key: 'mid' });
+    await client.release({ key: 'never' });
   });
 
   it('run goes on over a kill -9 of the broker, attaches to the next one, and its lease ends with it', async () => {
     const args = ['run', '--root', broker.root, '--device', GPU, '--', 'sleep', '600'];
-    const running = startCommand(process.execPath, [distFile(), ...args]);
+    const owner = startCommand(process.execPath, [distFile(), ...args]);
+    running.push(owner);
     const lease = await eventually('it has a device', async () => (await client.list())[0]);
     await broker.end('SIGKILL');
     await broker.start();
@@ -84,7 +118,7 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
     const [sick = ''] = lease.granted[0]?.ids ?? [];
     // Told on the stream that run opened to this broker.
     const states = async (): Promise<string[]> => (await client.list()).map(({ state }) => state);
-    const hears = (): boolean => running.stderr().includes(`${sick} of ${GPU} is Unhealthy`);
+    const hears = (): boolean => owner.stderr().includes(`${sick} of ${GPU} is Unhealthy`);
     await eventually('run hears of it', async () => {
       plugin.setDevices(IDS.map((id) => ({ id, health: id === sick ? 'Unhealthy' : 'Healthy' })));
       await eventually('it is impaired', async () => (await states()).join() === 'impaired');
@@ -94,7 +128,7 @@ describe('alloc.sock through the lives of a broker', { timeout: 120_000 }, () =>
       await eventually('it is whole', async () => (await states()).join() === 'active');
       return hears();
     });
-    running.child.kill('SIGKILL');
+    owner.child.kill('SIGKILL');
     await eventually('its device is free', async () => (await client.list()).length === 0);
   });
 

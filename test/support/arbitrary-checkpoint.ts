@@ -82,11 +82,12 @@ const tombstone: fc.Arbitrary<Tombstone> = fc
 const texts = fc
   .dictionary(names, names, { maxKeys: 2, noNullPrototype: true })
   .map((all) => new Map(Object.entries(all)));
+const leaseId = fc.stringMatching(/^[0-9a-z]{26}$/);
 const lease: fc.Arbitrary<LeaseEntry> = fc
   .tuple(
     fc.record(
       {
-        id: fc.stringMatching(/^[0-9a-z]{26}$/),
+        id: leaseId,
         uid: count,
         key: fc.option(names, { nil: undefined }),
         owner: fc.record(
@@ -145,9 +146,12 @@ const lease: fc.Arbitrary<LeaseEntry> = fc
         ttlMs: fc.option(count, { nil: undefined }),
         renewed: fc.record({ bootMs: count, wallMs: count }, { noNullPrototype: true }),
         bootId: names,
+        recovers: fc.array(leaseId, { maxLength: 2 }),
       },
       {
-        requiredKeys: LEASE_MEMBERS.filter((name) => name !== 'renewed' && name !== 'answerFile'),
+        requiredKeys: LEASE_MEMBERS.filter(
+          (name) => name !== 'renewed' && name !== 'answerFile' && name !== 'recovers',
+        ),
         noNullPrototype: true,
       },
     ),

@@ -77,6 +77,7 @@ const lease = z.looseObject({
   ttlMs: count.optional(),
   renewed: z.looseObject({ bootMs: count, wallMs: count }).optional(),
   bootId: z.string(),
+  recovers: z.array(z.string()).optional(),
 });
 
 /** Format 2. */

@@ -19,13 +19,19 @@ import { allocationWorld, FakeMachine } from './allocation-world.js';
 import { checkpointRig } from './checkpoint-rig.js';
 import { NO_ANSWER } from './leases.js';
 
-/** A line of `told`: a lease was given, is about to be given back, or was given back. */
+/** A line of `told`: a lease was given, given again to its key, is about to be given back, or was given back. */
 interface Told {
-  readonly what: 'given' | 'releasing' | 'released';
+  readonly what: 'given' | 'again' | 'releasing' | 'released';
   readonly id: string;
   readonly ids: readonly string[];
   /** Bound to the life that asked, instead of to a key. */
   readonly isProcess: boolean;
+}
+
+/** What a line of `told` says of a request with a key: it is made, or whoever made it knows what came of it. */
+interface Asked {
+  readonly what: 'asking' | 'answered';
+  readonly request: RawRequest;
 }
 
 const STEPS = 12;
@@ -123,6 +129,8 @@ const devicesOf = (id: string): readonly string[] | undefined =>
 await allocations.keeper.removeLeftovers();
 
 check();
+await askAgain();
+check();
 await live();
 allocations.stop();
 await store.flush(2000);
@@ -134,15 +142,14 @@ function check(): void {
   const ids = allocations.leases().flatMap(({ id }) => devicesOf(id) ?? []);
   assert.equal(new Set(ids).size, ids.length, `a device is in two leases: ${ids.join(' ')}`);
   const last = new Map<string, Told>();
-  const lines = existsSync(toldFile) ? readFileSync(toldFile, 'utf8').trim().split('\n') : [];
-  for (const line of lines) {
-    const told = JSON.parse(line) as Told;
+  for (const told of allTold()) {
+    if ('request' in told) continue;
     last.set(told.id, { ...told, ids: told.ids.length > 0 ? told.ids : (last.get(told.id)?.ids ?? []) });
   }
   for (const { what, id, ids: given, isProcess } of last.values()) {
     const now = devicesOf(id);
     if (what === 'released' || isProcess) assert.equal(now, undefined, `lease ${id} is over and came back`);
-    else if (what === 'given') assert.deepEqual(now, given, `lease ${id} was told and is lost`);
+    else if (what === 'given' || what === 'again') assert.deepEqual(now, given, `lease ${id} was told and is lost`);
   }
   for (const { id, answer, granted } of allocations.leases()) {
     for (const { resource, devices } of granted) {
@@ -161,6 +168,33 @@ function check(): void {
       .sort(),
     'one CDI file for each lease',
   );
+}
+
+/** Lines of all lives. */
+function allTold(): (Told | Asked)[] {
+  const lines = existsSync(toldFile) ? readFileSync(toldFile, 'utf8').trim().split('\n') : [];
+  return lines.map((line) => JSON.parse(line) as Told | Asked);
+}
+
+/** Whoever made a request with a key and was killed before the answer makes it again: the recorded lease is given, not another. */
+async function askAgain(): Promise<void> {
+  const open = new Map<string, RawRequest>();
+  for (const told of allTold()) {
+    if (!('request' in told)) continue;
+    if (told.what === 'asking') open.set(told.request.key, told.request);
+    else open.delete(told.request.key);
+  }
+  for (const request of open.values()) {
+    const lease = allocations.leases().find(({ key }) => key === request.key);
+    if (lease === undefined) continue; // it was not recorded, and nobody was told
+    const { id } = lease;
+    const ids = devicesOf(id) ?? [];
+    const result = await allocations.allocate(request, { uid: 0, process: undefined }, new AbortController().signal);
+    assert.ok(result.ok, `key ${request.key} has lease ${id}, and is refused`);
+    assert.deepEqual([result.value.id, devicesOf(result.value.id)], [id, ids], 'the same key has the same devices');
+    tell({ what: 'again', id, ids, isProcess: false });
+    tell({ what: 'answered', request });
+  }
 }
 
 async function live(): Promise<void> {
@@ -186,13 +220,16 @@ async function act(): Promise<void> {
   const self = { pid: process.pid, startTime: procStat(process.pid)?.startTime ?? '' };
   const key = isProcess ? '' : `${String(process.pid)}-${String(done)}-${String(pick(1e9))}`;
   const request = { wants, owner: undefined, key, ttlMs: 0, waitMs: 0 };
+  if (!isProcess) tell({ what: 'asking', request });
   const result = await allocations.allocate(request, { uid: 0, process: self }, new AbortController().signal);
-  if (!result.ok) return;
-  const ids = result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id));
-  tell({ what: 'given', id: result.value.id, ids, isProcess });
+  if (result.ok) {
+    const ids = result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id));
+    tell({ what: 'given', id: result.value.id, ids, isProcess });
+  }
+  if (!isProcess) tell({ what: 'answered', request });
 }
 
 /** In the page cache, which no kill takes away. */
-function tell(told: Told): void {
+function tell(told: Told | Asked): void {
   appendFileSync(toldFile, `${JSON.stringify(told)}\n`);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
@@ -17,6 +18,8 @@ describe('leases of a running broker', () => {
   let plugin: FakePlugin;
   let client: AllocClient;
   const children: ChildProcess[] = [];
+  /** What Allocate waits for. */
+  let held: Promise<void> | undefined;
 
   const owner = async (bind = 'process'): Promise<{ child: ChildProcess; id: string; ids: string[] }> => {
     const script = fileURLToPath(new URL('../../support/alloc-owner-process.js', import.meta.url));
@@ -38,6 +41,7 @@ describe('leases of a running broker', () => {
       resource: GPU,
       devices: healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3'),
       allocate: (ids) => ({ envs: new Map([['GPU_IDS', ids.join(',')]]) }),
+      hook: (method) => (method === 'Allocate' ? held : undefined),
     });
     await plugin.register(broker.kubeletSocket);
     await broker.onDisk(GPU);
@@ -116,6 +120,26 @@ describe('leases of a running broker', () => {
     await broker.start();
   });
 
+  it('are not made by a plugin that vanishes while it is asked, and are when it is back', async () => {
+    let goOn = (): void => undefined;
+    held = new Promise((resolve) => (goOn = resolve));
+    const asked = plugin.count('Allocate');
+    const refused = refusalOf(client.one(GPU, { key: 'mid', count: 2 }));
+    await eventually('it is asked', () => plugin.count('Allocate') > asked);
+    await plugin.stop({ keepFile: true });
+    assert.match(await refused, /^PLUGIN_(FAILED|NOT_READY)$/);
+    assert.deepEqual([await client.list(), await allocated()], [[], 0]);
+    assert.equal(await refusalOf(client.one(GPU, { key: 'mid', count: 2 })), 'PLUGIN_NOT_READY');
+    goOn();
+    held = undefined;
+    await plugin.serve();
+    await plugin.register(broker.kubeletSocket);
+    await eventually('it is back', async () => (await broker.allocatable(GPU)) === 4);
+    const lease = await client.one(GPU, { key: 'mid', count: 2 });
+    assert.deepEqual(lease.granted[0]?.ids, ['gpu-0', 'gpu-1']);
+    assert.equal(lease.envs.get('GPU_IDS'), 'gpu-0,gpu-1');
+  });
+
   it('are told to their followers: impaired when a device goes, released when they end', async () => {
     const lease = await client.one(GPU, { ids: ['gpu-3'], key: 'watched' });
     const { news, ended } = client.attach({ id: lease.id });
@@ -128,6 +152,58 @@ describe('leases of a running broker', () => {
     await client.release({ id: lease.id });
     assert.equal(await ended, '');
     assert.equal(news.at(-1)?.type, 'released');
+  });
+});
+
+describe('the CDI file of a lease that is kept over a restart', () => {
+  const cdi = path.join(tempDir(), 'cdi');
+  const broker = new BrokerProcess(tempDir(), { cdi: { dir: cdi }, http: { listen: '127.0.0.1:0' } });
+  const client = new AllocClient(path.join(broker.root, 'alloc.sock'));
+  const plugins: FakePlugin[] = [];
+
+  after(async () => {
+    client.close();
+    await Promise.all(plugins.map((one) => one.stop()));
+    await broker.close();
+  });
+
+  /** Starts the broker and waits for the first 200 of /readyz. Gives the names in the CDI directory at that moment. */
+  const filesWhenReady = async (args: readonly string[]): Promise<readonly string[]> => {
+    const before = broker.log.length;
+    const started = broker.start({ args, settled: false });
+    const url = await eventually(
+      'its address is told',
+      () => /served on (127\.0\.0\.1:\d+)/.exec(broker.log.slice(before))?.[1],
+    );
+    const names = await eventually('it is ready', async () => {
+      const { status } = await fetch(`http://${url}/readyz`);
+      return status === 200 && (existsSync(cdi) ? readdirSync(cdi) : []);
+    });
+    await started;
+    return names;
+  };
+
+  it('is there again before the broker is ready, where it was removed, and after a reboot', async () => {
+    await broker.start();
+    const socket = path.join(broker.devicePlugins, 'gpu.sock');
+    const plugin = await FakePlugin.start({ socket, resource: GPU });
+    plugins.push(plugin);
+    await plugin.register(broker.kubeletSocket);
+    await broker.onDisk(GPU);
+    const { id, cdiDevices } = await client.one(GPU, { key: 'kept' });
+    assert.deepEqual(cdiDevices, [`plugin-broker/lease=${id}`]);
+    const file = `plugin-broker-lease_${id}.json`;
+    const text = readFileSync(path.join(cdi, file), 'utf8');
+    const reboot = ['--boot-id', '11111111-2222-4333-8444-555555555555'];
+    for (const args of [[], reboot]) {
+      await broker.end('SIGKILL');
+      rmSync(cdi, { recursive: true }); // as a reboot leaves /run
+      assert.deepEqual(await filesWhenReady(args), [file], args.join(' '));
+      const again = readFileSync(path.join(cdi, file), 'utf8');
+      // It says in which boot it was written.
+      if (args !== reboot) assert.equal(again, text);
+      else assert.ok(again.includes(`.${reboot[1] ?? ''}"`) && !text.includes(reboot[1] ?? ''));
+    }
   });
 });
 

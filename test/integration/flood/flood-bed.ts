@@ -3,6 +3,7 @@ import path from 'node:path';
 import { after } from 'node:test';
 import type { BrokerEvent } from '../../../src/model/event.js';
 import type { LimitView, PluginView } from '../../../src/model/views.js';
+import { AllocClient } from '../../support/alloc-client.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin, type FakePluginOptions } from '../../support/fake-plugin.js';
@@ -58,6 +59,13 @@ export class FloodBed {
     const caller = new RegisterCaller(this.broker.kubeletSocket, plugin.resource, path.basename(plugin.socket));
     this.#ending.push(() => caller.close());
     return caller;
+  }
+
+  /** Somebody who asks for devices. */
+  allocating(): AllocClient {
+    const client = new AllocClient(path.join(this.broker.root, 'alloc.sock'));
+    this.#ending.push(() => client.close());
+    return client;
   }
 
   /** `plugin-broker sim device` as a process of its own. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { refusalOf } from '../../support/alloc-client.js';
 import { eventually } from '../../support/eventually.js';
 import { healthy, type FakePlugin } from '../../support/fake-plugin.js';
 import { FloodBed } from './flood-bed.js';
@@ -51,6 +52,37 @@ describe('a quarantine and a kill -9 of the broker', { concurrency: 2 }, () => {
     assert.ok(Date.now() >= untilNow - 50, 'not before');
     await bed.sees(resource, 'quarantine', /is over; the broker calls it back/);
     assert.equal(plugin.streams, 1);
+  });
+
+  it('leave the leases of its devices as they are, and give out no others', async () => {
+    const bed = await FloodBed.start({ ...policy('10m'), cdi: { dir: 'off' } });
+    const resource = 'example.com/leased';
+    const plugin = await bed.plugin('leased', { devices: healthy('a', 'b', 'c') });
+    await plugin.register(bed.broker.kubeletSocket);
+    await eventually('it serves', async () => (await bed.broker.allocatable(resource)) === 3);
+    const client = bed.allocating();
+    const { id } = await client.one(resource, { ids: ['b'], key: 'kept' });
+    const leases = async (): Promise<unknown> =>
+      (await client.list()).map((lease) => [lease.id, lease.state, lease.granted[0]?.ids]);
+    await misbehave(bed, plugin);
+    await eventually('its session is closed', () => plugin.streams === 0);
+    assert.deepEqual(await leases(), [[id, 'active', ['b']]]);
+    assert.equal(await refusalOf(client.one(resource, { key: 'other' })), 'PLUGIN_NOT_READY');
+    await eventually('the quarantine is on disk', () => /"quarantineLeftMs": ?[1-9]/.test(bed.checkpoint()));
+    await bed.broker.end('SIGKILL');
+    await bed.broker.start();
+    assert.deepEqual(await leases(), [[id, 'unconfirmed', ['b']]]);
+    assert.equal(await refusalOf(client.one(resource, { key: 'other' })), 'PLUGIN_NOT_READY');
+    assert.equal((await client.one(resource, { ids: ['b'], key: 'kept' })).id, id, 'its owner has it all the time');
+    assert.equal(plugin.streams, 0, 'the plugin is out still');
+    await bed.broker.admin.pardon({ name: resource, type: '' });
+    await plugin.register(bed.broker.kubeletSocket);
+    const late = await client.one(resource, { count: 2, key: 'late', waitMs: 60_000 });
+    assert.deepEqual(late.granted[0]?.ids, ['a', 'c']);
+    assert.deepEqual(await leases(), [
+      [id, 'active', ['b']],
+      [late.id, 'active', ['a', 'c']],
+    ]);
   });
 
   it('that ends while the broker is down calls the plugin back, which was never in the checkpoint', async () => {

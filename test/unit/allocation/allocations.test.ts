@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AllocationPorts } from '../../../src/allocation/ports.js';
 import { seededRandom } from '../../support/seeded-random.js';
-import type { LedgerState } from '../../../src/model/lease.js';
+import type { RawRequest } from '../../../src/allocation/request.js';
+import type { Lease, LedgerState } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
+import { loadDefaults } from '../../support/test-settings.js';
 
 const GPU = 'vendor.com/gpu';
+const NIC = 'vendor.com/nic';
 const ROOT = { uid: 0, process: undefined };
 const forever = (): AbortSignal => new AbortController().signal;
 
@@ -63,6 +66,87 @@ describe('a request for devices', () => {
     );
     const full = { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 0 };
     assert.equal(await codeOf({}, { ports: { settings: full } }), 'LEASES_FULL');
+  });
+
+  it('is as large as the limits allow, and is refused as WANT_INVALID beyond them', async () => {
+    const machine = new FakeMachine();
+    const many = Array.from({ length: 1025 }, (_, nth) => `d${String(nth)}`);
+    const resources = Array.from({ length: 65 }, (_, nth) => `vendor.com/r${String(nth)}`);
+    for (const resource of [GPU, 'vendor.com/nic']) machine.offer(resource, ...many);
+    for (const resource of resources) machine.offer(resource, 'a');
+    const wants = (...counts: readonly (readonly [resource: string, count: number])[]) => ({
+      wants: counts.map(([resource, count]) => ({ resource, count, ids: [], numa: '' })),
+    });
+    const one = (resource: string): readonly [string, number] => [resource, 1];
+    const HOUR_MS = 3_600_000;
+    const rows: readonly (readonly [name: string, given: Parameters<typeof request>[1], code: string])[] = [
+      ['64 resources', wants(...resources.slice(1).map(one)), 'given'],
+      ['65 resources', wants(...resources.map(one)), 'WANT_INVALID'],
+      ['no resource', wants(), 'WANT_INVALID'],
+      ['a resource twice', wants([GPU, 1], [GPU, 1]), 'WANT_INVALID'],
+      ['1,024 devices', { count: 1024 }, 'given'],
+      ['1,025 devices', { count: 1025 }, 'WANT_INVALID'],
+      ['1,024 devices of two resources', wants([GPU, 1000], ['vendor.com/nic', 24]), 'given'],
+      ['1,025 devices of two resources', wants([GPU, 1000], ['vendor.com/nic', 25]), 'WANT_INVALID'],
+      ['1,024 ids', { ids: many.slice(1) }, 'given'],
+      ['1,025 ids', { ids: many }, 'WANT_INVALID'],
+      ['more ids than devices', { count: 1, ids: ['d0', 'd1'] }, 'WANT_INVALID'],
+      ['an id twice', { count: 2, ids: ['d0', 'd0'] }, 'WANT_INVALID'],
+      ['an hour of waiting', { waitMs: HOUR_MS }, 'given'],
+      ['more than an hour of waiting', { waitMs: HOUR_MS + 1 }, 'WANT_INVALID'],
+      ['less than no waiting', { waitMs: -1 }, 'WANT_INVALID'],
+      ['a key of 256 bytes', { key: 'k'.repeat(256) }, 'given'],
+      ['a key of 257 bytes', { key: 'k'.repeat(257) }, 'WANT_INVALID'],
+      ['a time to live without a key', { key: '', ttlMs: 1000 }, 'WANT_INVALID'],
+    ];
+    for (const [name, given, code] of rows) {
+      assert.equal(await codeOf(given, { machine }), code, name);
+      machine.disk.clear();
+    }
+  });
+
+  it('is refused as LEASES_FULL beside the 1,024 leases that the default settings allow, of whatever resources', async () => {
+    const machine = new FakeMachine();
+    const ids = Array.from({ length: 600 }, (_, nth) => `d${String(nth)}`);
+    const resources = [GPU, 'vendor.com/nic'];
+    for (const resource of resources) machine.offer(resource, ...ids);
+    const { allocations } = await allocationWorld(machine, { settings: loadDefaults('/r').settings.allocator });
+    const ask = async (nth: number): Promise<string> => {
+      const asked = request(resources[nth % 2] ?? GPU, { key: `k${String(nth)}` });
+      const result = await allocations.allocate(asked, ROOT, forever());
+      return result.ok ? 'given' : result.refusal.code;
+    };
+    const codes = await Promise.all(Array.from({ length: 1025 }, (_, nth) => ask(nth)));
+    assert.deepEqual([codes.indexOf('LEASES_FULL'), codes.filter((code) => code === 'given').length], [1024, 1024]);
+    await allocations.release({ id: '', key: 'k7' }, ROOT);
+    assert.equal(await ask(1024), 'given');
+  });
+
+  it('for one NUMA node is refused while no node has enough, and waits for one that has', async () => {
+    const machine = plain();
+    const gpu = machine.offer(GPU);
+    gpu.devices = [0, 0, 1, 1].map((node, nth) => ({ id: `d${String(nth)}`, health: 'Healthy', numaNodes: [node] }));
+    const { allocations } = await allocationWorld(machine);
+    const ask = (key: string, numa: string, count: number, waitMs = 0): ReturnType<typeof allocations.allocate> => {
+      const wants = [{ resource: GPU, count, ids: [], numa }];
+      return allocations.allocate({ ...request(GPU, { key, waitMs }), wants }, ROOT, forever());
+    };
+    const idsOf = (result: Awaited<ReturnType<typeof ask>>): readonly string[] =>
+      result.ok ? (result.value.granted[0]?.devices.map(({ id }) => id) ?? []) : [result.refusal.code];
+    for (const id of ['d0', 'd2']) {
+      assert.ok((await allocations.allocate(request(GPU, { key: id, ids: [id] }), ROOT, forever())).ok);
+    }
+    const refused = await ask('single', 'single', 2);
+    assert.ok(!refused.ok);
+    assert.equal(refused.refusal.code, 'NO_DEVICES');
+    assert.match(refused.refusal.message, /2 of 4 are free, but not on one NUMA node/);
+    assert.deepEqual(idsOf(await ask('spread', 'prefer', 2)), ['d1', 'd3']);
+    await allocations.release({ id: '', key: 'spread' }, ROOT);
+    const waiting = ask('single', 'single', 2, 60_000);
+    await machine.clock.settle();
+    assert.equal(allocations.waiting, 1);
+    await allocations.release({ id: '', key: 'd2' }, ROOT);
+    assert.deepEqual(idsOf(await waiting), ['d2', 'd3']);
   });
 
   it('is counted under its resource, whatever came of it, where a plugin offers that', async () => {
@@ -186,52 +270,98 @@ describe('a request for devices', () => {
 });
 
 describe('the ledger over random lives', () => {
-  it('keeps the order of requests that wait for one of two resources or both, and hands all leases to a successor', async () => {
+  it('keeps the order of requests that wait for one of two resources or both, through lists, takeovers and crashes, and hands all leases on', async () => {
+    const seen = { waited: 0, untold: 0 };
     for (let seed = 1; seed <= 30; seed += 1) {
       const random = seededRandom(seed);
       const pick = (below: number): number => Math.floor(random.next() * below);
       const machine = new FakeMachine();
-      machine.offer(GPU, 'a', 'b');
-      machine.offer('vendor.com/nic', 'n');
+      const gpu = machine.offer(GPU, 'a', 'b');
+      machine.offer(NIC, 'n');
       const known = new Map<string, readonly string[]>();
+      const asked = new Map<string, RawRequest>();
       let world = await allocationWorld(machine);
+      /** Nobody hears what a life says after it was killed. */
+      let life = 1;
       let line: { readonly key: string; readonly wants: readonly string[] }[] = [];
       let given: { readonly me: (typeof line)[number]; readonly before: typeof line }[] = [];
-      const ask = (key: string, wants: readonly string[]): void => {
+      const settle = async (): Promise<void> => {
+        for (let turn = 0; turn < 4; turn += 1) await machine.clock.settle();
+      };
+      const keep = ({ id, granted }: Lease): void =>
+        void known.set(
+          id,
+          granted.flatMap(({ devices }) => devices.map((device) => device.id)),
+        );
+      const ask = (key: string): void => {
+        const wants = [[GPU], [NIC], [GPU, NIC]][pick(3)] ?? [GPU];
         const me = { key, wants };
         line.push(me);
         const raw = {
           ...request(GPU, { key, waitMs: 3_600_000 }),
           wants: wants.map((resource) => ({ resource, count: 1, ids: [], numa: '' })),
         };
+        asked.set(key, raw);
+        const now = life;
         void world.allocations.allocate(raw, ROOT, forever()).then((result) => {
           const before = line.slice(0, line.indexOf(me));
           line = line.filter((one) => one !== me);
-          if (!result.ok) return;
+          if (!result.ok || now !== life) return;
           given.push({ me, before });
-          known.set(
-            result.value.id,
-            result.value.granted.flatMap(({ devices }) => devices.map(({ id }) => id)),
-          );
+          keep(result.value);
         });
       };
-      for (let step = 0; step < 80; step += 1) {
-        const what = pick(10);
-        if (what < 5) ask(`s${String(step)}`, [[GPU], ['vendor.com/nic'], [GPU, 'vendor.com/nic']][pick(3)] ?? [GPU]);
-        else if (what < 9) {
-          const [id] = [...known.keys()].slice(pick(Math.max(1, known.size)));
-          if (id !== undefined && known.delete(id)) await world.allocations.release({ id, key: '' }, ROOT);
-        } else {
-          // A takeover: those who wait are sent away, requests under way end, and the successor knows everything.
-          world.allocations.stop();
-          await machine.clock.settle();
-          world.allocations.close();
-          await machine.clock.settle();
-          line = [];
-          world = await allocationWorld(machine);
+      const release = async (): Promise<void> => {
+        const [id] = [...known.keys()].slice(pick(Math.max(1, known.size)));
+        if (id !== undefined && known.delete(id)) await world.allocations.release({ id, key: '' }, ROOT);
+      };
+      const list = (): void => {
+        gpu.isReady = pick(6) > 0;
+        gpu.devices = ['a', 'b']
+          .filter(() => pick(4) > 0)
+          .map((id) => ({ id, health: pick(5) > 0 ? 'Healthy' : 'Unhealthy', numaNodes: [] }));
+        world.allocations.changed();
+      };
+      /** Those who wait are sent away, what is under way ends, and the successor knows everything. */
+      const takeOver = async (): Promise<void> => {
+        world.allocations.stop();
+        await machine.clock.settle();
+        world.allocations.close();
+        await machine.clock.settle();
+        line = [];
+        world = await allocationWorld(machine);
+      };
+      /** Those who wait are forgotten, and a request under way was recorded or was not: who asks again is told. */
+      const crash = async (key: string): Promise<void> => {
+        ask(key);
+        for (let turn = pick(12); turn > 0; turn -= 1) await Promise.resolve();
+        life += 1;
+        world.crash();
+        await settle();
+        line = [];
+        world = await allocationWorld(machine);
+        for (const lease of world.allocations.leases().filter(({ id }) => !known.has(id))) {
+          assert.equal(lease.key, key, `seed ${String(seed)}: nobody asked for this lease in the moment of the crash`);
+          const again = await world.allocations.allocate(asked.get(key) ?? request(GPU), ROOT, forever());
+          assert.deepEqual(
+            again.ok && [again.value.id, again.value.granted],
+            [lease.id, lease.granted],
+            `seed ${String(seed)}: the key has another lease now`,
+          );
+          keep(lease);
+          seen.untold += 1;
         }
-        for (let turn = 0; turn < 4; turn += 1) await machine.clock.settle();
-        // A request that was there before and wants one of the same resources is served by now, too.
+      };
+      for (let step = 0; step < 80; step += 1) {
+        const what = pick(13);
+        if (what < 5) ask(`s${String(step)}`);
+        else if (what < 9) await release();
+        else if (what < 11) list();
+        else if (what === 11) await takeOver();
+        else await crash(`s${String(step)}`);
+        await settle();
+        seen.waited = Math.max(seen.waited, line.length);
+        // Whoever was there before and wants one of the same resources is served by now, too.
         const passed = given.flatMap(({ me, before }) =>
           before.filter((one) => line.includes(one) && one.wants.some((each) => me.wants.includes(each))),
         );
@@ -241,12 +371,15 @@ describe('the ledger over random lives', () => {
         const ids = leases.flatMap(({ granted }) => granted.flatMap(({ devices }) => devices.map(({ id }) => id)));
         assert.equal(new Set(ids).size, ids.length, `seed ${String(seed)}: a device is in two leases`);
         assert.deepEqual(
-          new Set(leases.map(({ id }) => id)),
-          new Set(known.keys()),
+          new Map(
+            leases.map(({ id, granted }) => [id, granted.flatMap(({ devices }) => devices.map((one) => one.id))]),
+          ),
+          known,
           `seed ${String(seed)} step ${String(step)}`,
         );
       }
     }
+    assert.ok(seen.waited >= 5 && seen.untold > 0, JSON.stringify(seen));
   });
 
   it('has no device in two leases and loses no lease, in any order of allocations, releases, lists, restarts and crashes', async () => {
