@@ -66,6 +66,7 @@ interface Open {
 
 /** A call that was taken; one that no handler asks about was answered by the library alone. */
 interface TakenCall {
+  readonly stream: ServerHttp2Stream;
   isHandled: boolean;
 }
 
@@ -174,7 +175,7 @@ export class GrpcDoor {
   /** Counts a call as refused that is answered and reaches no handler: no method of ours, no gRPC, compressed, too large. */
   #watch(interceptors: readonly object[], stream: ServerHttp2Stream, go: () => void): void {
     const connection = interceptors.map((one) => this.#labels.get(one)).find((found) => found !== undefined);
-    const call: TakenCall = { isHandled: false };
+    const call: TakenCall = { stream, isHandled: false };
     const judge = (): void => {
       if (call.isHandled || !stream.headersSent) return;
       call.isHandled = true;
@@ -192,6 +193,8 @@ export class GrpcDoor {
       const taken = this.#taking;
       unpackNothing(call);
       const over = this.#options.unread?.follow(call, open.connection);
+      // The library says "cancelled" of a call whose messages still wait, too, when its request is refused a second time.
+      if (over !== undefined) taken?.stream.once('close', over);
       let isUnderWay = false;
       const underWay = (is: boolean): void => {
         if (is !== isUnderWay) open.calls += is ? 1 : -1;
@@ -209,10 +212,7 @@ export class GrpcDoor {
               underWay(true);
               pass();
             },
-            onCancel: () => {
-              underWay(false);
-              over?.();
-            },
+            onCancel: () => underWay(false),
           }),
         sendStatus: (status, next) => {
           underWay(false);

@@ -3,7 +3,7 @@ import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:htt
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
+import { AttachRequest, LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
 import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
 import { framed } from '../../../src/platform/grpc/message-reader.js';
@@ -94,7 +94,8 @@ class Bed {
   }
 }
 
-function call(session: ClientHttp2Session, method: string, message: Buffer): ClientHttp2Stream {
+/** @param goesOn the request is not ended */
+function call(session: ClientHttp2Session, method: string, message: Buffer, goesOn = false): ClientHttp2Stream {
   const stream = session.request({
     ':method': 'POST',
     ':path': `/pluginbroker.v1.Allocator/${method}`,
@@ -102,7 +103,8 @@ function call(session: ClientHttp2Session, method: string, message: Buffer): Cli
     te: 'trailers',
   });
   stream.on('error', () => undefined);
-  stream.end(framed(message));
+  stream.write(framed(message));
+  if (!goesOn) stream.end();
   return stream;
 }
 
@@ -155,6 +157,27 @@ describe('answers that nobody reads', () => {
         await pingOf(session);
         assert.equal(bed.unread.held, one);
       }
+      session.destroy();
+      await eventually('nothing waits', () => bed.unread.held === 0);
+    } finally {
+      bed.close();
+    }
+  });
+
+  it('stay counted as long as they wait, also where the rest of the request is refused again and again', async () => {
+    const bed = await Bed.open(1);
+    try {
+      const session = bed.deaf();
+      const attach = call(session, 'Attach', AttachRequest.encode({ lease: { key: 'g0' } }), true);
+      await eventually('the lease waits', () => bed.unread.held > 60_000);
+      const held = bed.unread.held;
+      // A message that is longer than any that is taken: each further octet of it is a fault of its own.
+      attach.write(Buffer.from([0, 1, 0, 0, 0]));
+      await pingOf(session);
+      attach.write(Buffer.alloc(1));
+      await pingOf(session);
+      await nextTurn();
+      assert.equal(bed.unread.held, held);
       session.destroy();
       await eventually('nothing waits', () => bed.unread.held === 0);
     } finally {
