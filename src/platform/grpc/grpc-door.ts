@@ -10,7 +10,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
@@ -185,6 +185,7 @@ export class GrpcDoor {
     go();
     this.#taking = undefined;
     judge();
+    if (stream.headersSent) endRequest(stream);
     stream.once('close', judge);
   }
 
@@ -195,8 +196,9 @@ export class GrpcDoor {
       const over = this.#options.unread?.follow(call, open.connection);
       // The library says "cancelled" of a call whose messages still wait, too, when its request is refused a second time.
       if (over !== undefined) taken?.stream.once('close', over);
-      let isUnderWay = false;
+      let [isUnderWay, isOver] = [false, false];
       const underWay = (is: boolean): void => {
+        if (isOver) return;
         if (is !== isUnderWay) open.calls += is ? 1 : -1;
         isUnderWay = is;
       };
@@ -212,7 +214,11 @@ export class GrpcDoor {
               underWay(true);
               pass();
             },
-            onCancel: () => underWay(false),
+            onCancel: () => {
+              underWay(false);
+              isOver = true;
+              if (taken !== undefined) endRequest(taken.stream);
+            },
           }),
         sendStatus: (status, next) => {
           underWay(false);
@@ -226,4 +232,19 @@ export class GrpcDoor {
       });
     };
   }
+}
+
+/**
+ * Closes a call that is answered and whose request goes on, without an error (RFC 9113 8.1), as servers of other libraries do: its
+ * caller may never complete it. A request whose end came together with it is complete a turn later, and the trailers are sent then.
+ */
+function endRequest(stream: ServerHttp2Stream): void {
+  const goesOn = (): boolean => !stream.destroyed && stream.state.remoteClose === 0;
+  if (!goesOn()) return;
+  void nextTurn().then(() => {
+    const { sentHeaders, sentTrailers } = stream;
+    const isAnswered = sentTrailers !== undefined || (stream.headersSent && sentHeaders['grpc-status'] !== undefined);
+    // As long as messages of the answer wait, its trailers could not be sent any more.
+    if (isAnswered && goesOn()) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }

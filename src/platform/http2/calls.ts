@@ -10,8 +10,9 @@ export const HALF_REQUEST_BYTES = 256 * 1024;
 interface Call {
   readonly openedAt: number;
   isRequested: boolean;
-  isAnswered: boolean;
   isAnswering: boolean;
+  /** When its answer was complete. */
+  answeredAt: number | undefined;
   /** Octets of a request that is not complete, and that nobody has begun to answer. */
   halfBytes: number;
   /** Of the request. */
@@ -92,8 +93,8 @@ export class Calls {
     this.#calls.set(id, {
       openedAt: now,
       isRequested: false,
-      isAnswered: false,
       isAnswering: false,
+      answeredAt: undefined,
       halfBytes: 0,
       meter: new MessageMeter(),
       hasMessage: false,
@@ -145,15 +146,16 @@ export class Calls {
     if (call === undefined) return false;
     call.isRequested = true;
     this.#forgetHalf(call);
-    if (call.isAnswered) this.reset(id, now);
-    return call.isAnswered;
+    const isAnswered = call.answeredAt !== undefined;
+    if (isAnswered) this.reset(id, now);
+    return isAnswered;
   }
 
   /** The answer is complete. Returns whether that completed the call. */
   answered(id: number, now: number): boolean {
     const call = this.#calls.get(id);
     if (call === undefined) return false;
-    call.isAnswered = true;
+    call.answeredAt = now;
     if (call.isRequested) this.reset(id, now);
     return call.isRequested;
   }
@@ -216,19 +218,26 @@ export class Calls {
     }
   }
 
-  /** When the oldest call was opened whose request is not complete, and whose answer has not begun. */
+  /**
+   * Since when a call is half open whose request is not complete: as long as its answer has not begun, since it was opened, and
+   * again from the end of its answer on.
+   */
   halfOpenSince(): number | undefined {
-    for (const call of this.#calls.values()) if (!call.isRequested && !call.isAnswering) return call.openedAt;
-    return undefined;
+    let since: number | undefined;
+    for (const { openedAt, isRequested, isAnswering, answeredAt } of this.#calls.values()) {
+      const halfOpenSince = isAnswering ? answeredAt : openedAt;
+      if (!isRequested && halfOpenSince !== undefined) since = Math.min(since ?? halfOpenSince, halfOpenSince);
+    }
+    return since;
   }
 
   /** Since when an answer has no window to go through. */
   starvedSince(): number | undefined {
     let oldest: number | undefined;
     let since: number | undefined;
-    for (const { isAnswered, openedAt, starvedSince } of this.#calls.values()) {
+    for (const { answeredAt, openedAt, starvedSince } of this.#calls.values()) {
       oldest ??= openedAt;
-      if (!isAnswered && starvedSince !== undefined) since = Math.min(since ?? starvedSince, starvedSince);
+      if (answeredAt === undefined && starvedSince !== undefined) since = Math.min(since ?? starvedSince, starvedSince);
     }
     if (oldest === undefined || this.#starvedSince === undefined) return since;
     return Math.min(since ?? Infinity, Math.max(oldest, this.#starvedSince));

@@ -17,6 +17,8 @@ export interface Attack {
 
 const NONE: Buffer = Buffer.alloc(0);
 const WORST = 20_000;
+/** The beginning of a message that no server takes. */
+const TOO_LONG = Buffer.from([0, 255, 0, 0, 0]);
 
 /** Writes pieces as fast as they are taken, until the other side closes or the worst is done. */
 async function flood(peer: RawPeer, piece: (turn: number) => Buffer, turns = WORST): Promise<RawPeer> {
@@ -246,6 +248,16 @@ export const ATTACKS: readonly Attack[] = [
     run: async (path) => {
       const peer = await RawPeer.greeted(path);
       peer.write(request(1, requestBlock('localhost')).subarray(0, -1));
+      return peer;
+    },
+  },
+  {
+    name: 'requests that are answered before their end, and have none',
+    code: 'HALF_OPEN_CALL',
+    guard: { halfOpenMs: 200 },
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, TOO_LONG));
       return peer;
     },
   },

@@ -48,6 +48,25 @@ void describe('calls', () => {
     assert.equal(calls.halfOpenSince(), undefined);
   });
 
+  void it('are half open from their answer on, when that ends before the request does', () => {
+    const calls = new Calls(0);
+    for (const id of [1, 3, 5]) calls.open(id, 10);
+    calls.answering(1); // a stream in both directions
+    calls.answering(3);
+    calls.answered(3, 40);
+    calls.answering(5);
+    calls.answered(5, 30);
+    assert.equal(calls.halfOpenSince(), 30);
+    calls.requested(5, 50);
+    assert.equal(calls.halfOpenSince(), 40);
+    calls.open(7, 60);
+    assert.equal(calls.halfOpenSince(), 40);
+    calls.reset(3, 70);
+    assert.equal(calls.halfOpenSince(), 60);
+    calls.requested(7, 80);
+    assert.equal(calls.halfOpenSince(), undefined);
+  });
+
   void it('hold so many octets of requests that are not complete, and are a fault beyond that', () => {
     const calls = new Calls(0, 1_000);
     for (const id of [1, 3, 5, 7, 9]) calls.open(id, 0);
