@@ -13,7 +13,7 @@ interface Call {
   isAnswering: boolean;
   /** When its answer was complete. */
   answeredAt: number | undefined;
-  /** Octets of a request that is not complete, and that nobody has begun to answer. */
+  /** Octets of a request that is not complete, whether its answer has begun or not. */
   halfBytes: number;
   /** Of the request. */
   readonly meter: MessageMeter;
@@ -72,9 +72,10 @@ export class Calls {
     return id > this.#lastId && id % 2 === 1;
   }
 
-  /** Whether the call is open. */
-  has(id: number): boolean {
-    return this.#calls.has(id);
+  /** Whether a call is open whose request is not complete, and whose answer has not begun. */
+  isAsked(id: number): boolean {
+    const call = this.#calls.get(id);
+    return call !== undefined && !call.isRequested && !call.isAnswering;
   }
 
   /**
@@ -105,13 +106,13 @@ export class Calls {
   }
 
   /**
-   * A part of a request came.
+   * A part of a request came. Also while it is answered: what the server does not read any more it throws away, and asks for more.
    *
    * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
    */
   received(id: number, bytes: number): void {
     const call = this.#calls.get(id);
-    if (call === undefined || call.isRequested || call.isAnswering) return;
+    if (call === undefined || call.isRequested) return;
     call.halfBytes += bytes;
     this.#halfBytes += bytes;
     if (this.#halfBytes <= this.#mostHalfBytes) return;
@@ -163,9 +164,7 @@ export class Calls {
   /** The answer has begun. A request that is answered while it goes on is meant to stay open: it is not half open. */
   answering(id: number): void {
     const call = this.#calls.get(id);
-    if (call === undefined) return;
-    call.isAnswering = true;
-    this.#forgetHalf(call);
+    if (call !== undefined) call.isAnswering = true;
   }
 
   /** The call is over. */

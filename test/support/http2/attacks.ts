@@ -17,6 +17,8 @@ export interface Attack {
 
 const NONE: Buffer = Buffer.alloc(0);
 const WORST = 20_000;
+/** More than any request has. */
+const POURED_BYTES = 2_000_000;
 /** The beginning of a message that no server takes. */
 const TOO_LONG = Buffer.from([0, 255, 0, 0, 0]);
 
@@ -37,6 +39,20 @@ async function provoke(path: string, call: (stream: number) => Buffer): Promise<
   for (let stream = 1; stream < WORST && !peer.isClosed; stream += 2) {
     peer.write(call(stream));
     await eventually('a reset', () => peer.isClosed || peer.frames.some((frame) => frame.stream === stream));
+  }
+  return peer;
+}
+
+/** Sends full DATA frames of one call, as far as the windows of the server allow. */
+async function pour(peer: RawPeer, stream: number): Promise<RawPeer> {
+  const data = encodeFrame(FRAME.DATA, 0, stream, Buffer.alloc(16_384, 0xff));
+  const granted = (id: number): number =>
+    peer.frames
+      .filter((frame) => frame.type === FRAME.WINDOW_UPDATE && frame.stream === id)
+      .reduce((bytes, { payload }) => bytes + payload.readUInt32BE(0), 65_535);
+  for (let sent = 16_384; sent < POURED_BYTES && !peer.isClosed; sent += 16_384) {
+    await eventually('a window', () => peer.isClosed || sent <= Math.min(granted(0), granted(stream)));
+    peer.write(data);
   }
   return peer;
 }
@@ -146,6 +162,16 @@ export const ATTACKS: readonly Attack[] = [
       const peer = await RawPeer.greeted(path);
       peer.write(headers(1, 0));
       return flood(peer, () => encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_380)), 200);
+    },
+  },
+  {
+    name: 'a request that goes on without end after its answer',
+    code: 'CALL_FLOOD',
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, TOO_LONG));
+      await peer.waitFor('its answer', ({ type }) => type === FRAME.HEADERS);
+      return pour(peer, 1);
     },
   },
   {

@@ -76,14 +76,21 @@ void describe('calls', () => {
     calls.received(5, 600);
     calls.reset(3, 1);
     calls.received(7, 400);
-    calls.answering(7); // a request that is answered while it goes on: it may have any length
-    for (let part = 0; part < 10; part += 1) calls.received(7, 400);
-    calls.received(9, 400);
     calls.received(11, 5_000); // nobody's
+    calls.answering(7); // it goes on while it is answered
     assert.throws(
-      () => calls.received(9, 1),
+      () => calls.received(7, 1),
       (fault) => fault instanceof PeerFault && fault.code === 'CALL_FLOOD' && fault.message.includes('1001 bytes'),
     );
+  });
+
+  void it('are asked until their answer begins, or their request is complete', () => {
+    const calls = new Calls(0);
+    for (const id of [1, 3]) calls.open(id, 0);
+    assert.equal(calls.isAsked(1), true);
+    calls.answering(1);
+    calls.requested(3, 1);
+    assert.deepEqual([calls.isAsked(1), calls.isAsked(3), calls.isAsked(5)], [false, false, false]);
   });
 
   void it('starve while the window of their stream is less than a drop', () => {
