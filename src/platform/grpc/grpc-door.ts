@@ -112,6 +112,13 @@ export class GrpcDoor {
     return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
   }
 
+  /** Calls `closed` once, when nothing of a call waits here any more, whoever ended it; now, where that is so already. */
+  onceClosed(metadata: object, closed: () => void): void {
+    const stream = this.#calls.get(metadata)?.stream;
+    if (stream === undefined || stream.destroyed) closed();
+    else stream.once('close', closed);
+  }
+
   /**
    * Closes the connection a call came on, a moment after the call was answered: the answer is on its way for some turns
    * of the loop, and libraries forget one that arrives together with the end. Meanwhile no further call is taken.
