@@ -135,6 +135,12 @@ class AllocatorCalls {
     return leaseMessage(lease, this.#backend.allocations.cdiOf(lease.id));
   }
 
+  /** A list that nobody reads keeps ids, and no leases that have ended. */
+  #fieldsOfId(id: string): LeaseFields | undefined {
+    const lease = this.#backend.allocations.leaseOf(id);
+    return lease === undefined ? undefined : this.#fieldsOf(lease);
+  }
+
   #unary<Q, T>({ decode, work, encode }: Method<Q, T>): handleUnaryCall<Bytes, Bytes> {
     return (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
@@ -174,11 +180,13 @@ class AllocatorCalls {
       this.#lists.set(call, caller.uid);
       this.#door.onceClosed(call.metadata, () => this.#lists.delete(call));
       const ofPods = isTrusted(caller.uid, ownUid) ? pods(resource).map(podMessage) : [];
-      const leases = [...allocations.list(caller, resource), ...ofPods];
-      const pageOf = (one: Lease | LeaseFields): Bytes =>
-        LeasePage.encode({ leases: ['answer' in one ? this.#fieldsOf(one) : one] });
+      const listed = [...allocations.list(caller, resource).map(({ id }) => id), ...ofPods];
+      const pageOf = (one: string | LeaseFields): Bytes | undefined => {
+        const fields = typeof one === 'string' ? this.#fieldsOfId(one) : one;
+        return fields === undefined ? undefined : LeasePage.encode({ leases: [fields] });
+      };
       const inTurn = <R>(make: () => R): Promise<R> => shares.tellingPage(caller.uid, make);
-      sendPages(call, leases, pageOf, inTurn, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
+      sendPages(call, listed, pageOf, inTurn, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
     } catch (failure) {
       this.#door.connectionOf(call.metadata)?.answered(false);
       call.emit('error', statusOf(failureOf(failure, log)));

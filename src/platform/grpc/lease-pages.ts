@@ -18,14 +18,14 @@ interface PageSink {
 /**
  * Sends all items, and ends the stream.
  *
- * @param pageOf encodes a page with one item; concatenated pages are one page
+ * @param pageOf encodes a page with one item; concatenated pages are one page. Undefined: there is no such item any more
  * @param inTurn makes a page when the caller has its turn; windows of many lists may be opened at once
  * @param failed called when a page cannot be made; the stream is not ended then
  */
 export function sendPages<T>(
   sink: PageSink,
   all: readonly T[],
-  pageOf: (one: T) => Buffer,
+  pageOf: (one: T) => Buffer | undefined,
   inTurn: <R>(make: () => R) => Promise<R>,
   failed: (failure: unknown) => void,
 ): void {
@@ -33,22 +33,21 @@ export function sendPages<T>(
   const made = (): Buffer => {
     const parts: Buffer[] = [];
     let bytes = 0;
-    for (const one of all.slice(at, at + MOST_LEASES)) {
-      const part = pageOf(one);
+    for (; at < all.length && parts.length < MOST_LEASES && bytes < FULL_BYTES; at += 1) {
+      const part = pageOf(all[at] as T);
+      if (part === undefined) continue;
       parts.push(part);
-      at += 1;
       bytes += part.length;
-      if (bytes >= FULL_BYTES) break;
     }
     return Buffer.concat(parts);
   };
   const send = async (): Promise<void> => {
-    if (at >= all.length) {
+    const page = at < all.length ? await inTurn(() => (sink.cancelled ? undefined : made())) : Buffer.alloc(0);
+    if (page === undefined) return;
+    if (page.length === 0) {
       sink.end();
       return;
     }
-    const page = await inTurn(() => (sink.cancelled ? undefined : made()));
-    if (page === undefined) return;
     // The stream itself takes sixteen messages before it is full, however long they are.
     sink.write(page, (failure) => {
       if (!(failure instanceof Error) && !sink.cancelled) goOn();

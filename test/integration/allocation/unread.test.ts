@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { AttachRequest, LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
 import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
-import { framed } from '../../../src/platform/grpc/message-reader.js';
+import { framed, MessageReader } from '../../../src/platform/grpc/message-reader.js';
 import { UnreadAnswers } from '../../../src/platform/grpc/unread-answers.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -245,6 +245,28 @@ describe('answers that nobody reads', () => {
       await bed.advance(200);
       await eventually('another page is made', () => bed.made === lists.length * 2 + 4);
     } finally {
+      bed.close();
+    }
+  });
+
+  it('of lists keep no lease: the next page has none that ended meanwhile', async () => {
+    const bed = await Bed.open(8);
+    const client = new AllocClient(bed.socket);
+    try {
+      const session = bed.deaf();
+      const one = list(session);
+      await eventually('a page waits', () => bed.made === 2);
+      for (const key of ['g2', 'g4', 'g5', 'g6', 'g7']) await client.release({ key });
+      const [reader, keys]: [MessageReader, string[]] = [new MessageReader(MOST_BYTES), []];
+      one.on('data', (bytes: Buffer) => {
+        for (const page of reader.take(bytes)) keys.push(...LeasePage.decode(page).leases.map(({ key }) => key));
+      });
+      session.settings({ initialWindowSize: 1_000_000 });
+      await eventually('the list is complete', () => one.closed);
+      assert.equal(bed.made, 3);
+      assert.deepEqual(keys, ['g0', 'g1', 'g3']);
+    } finally {
+      client.close();
       bed.close();
     }
   });

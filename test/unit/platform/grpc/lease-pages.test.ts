@@ -75,6 +75,18 @@ describe('pages of leases', () => {
     assert.deepEqual([made, pages], [16, [16]]);
   });
 
+  it('leave out what is there no more, and where nothing else is left there is none', async () => {
+    const { pages, state, leave, stream, failed } = sink();
+    const gone = new Set<number>([3]);
+    const all = Array.from({ length: 30 }, (_, nth) => nth);
+    sendPages(stream, all, (nth) => (gone.has(nth) ? undefined : Buffer.alloc(1)), atOnce, failed);
+    await settled();
+    for (const nth of all) gone.add(nth);
+    leave();
+    await settled();
+    assert.deepEqual([pages, state], [[16], { isEnded: true, failure: undefined }]);
+  });
+
   it('are made no more when the stream fails, when the call was cancelled, or when one cannot be made, which ends no process', async () => {
     const broken = sink();
     sendPages(broken.stream, Array<number>(17).fill(1), (size) => Buffer.alloc(size), atOnce, broken.failed);
