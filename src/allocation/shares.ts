@@ -65,8 +65,8 @@ export class Shares {
   }
 
   /**
-   * Encodes a page of a list of leases as `telling` does: for an ordinary user one in each turn of the loop, when it has time left.
-   * A caller may have read the pages before of all its lists at once.
+   * Encodes a page of a list of leases as `telling` does: for an ordinary user one in a turn of the loop, when it has time left. The
+   * pages before may have left all its lists at once.
    *
    * @throws what `work` throws
    */
@@ -82,7 +82,7 @@ export class Shares {
     });
   }
 
-  /** Why a user may be sent no further list of leases now, beside those of `sending`: each takes the memory of a page and more. */
+  /** Why a user may be sent no further list of leases now, beside those of `sending`: each takes the memory of a page. */
   ofListing(uid: number, sending: readonly number[]): Refused | undefined {
     const each = sending.map((one) => [one, 1] as const);
     const unfair = this.#unfairShare(uid, each, MOST_LISTS);

@@ -242,8 +242,8 @@ export class GrpcDoor {
 }
 
 /**
- * Closes a call that is answered and whose request goes on, without an error (RFC 9113 8.1), as servers of other libraries do: its
- * caller may never complete it. A request whose end came together with it is complete a turn later, and the trailers are sent then.
+ * Closes a call that is answered and whose request goes on, without an error (RFC 9113 8.1), as servers of other libraries do:
+ * its caller may never complete it. A turn later the trailers are sent, and a request that came whole is known to be complete.
  */
 function endRequest(stream: ServerHttp2Stream): void {
   const goesOn = (): boolean => !stream.destroyed && stream.state.remoteClose === 0;

@@ -106,7 +106,7 @@ export class Calls {
   }
 
   /**
-   * A part of a request came. Also while it is answered: what the server does not read any more it throws away, and asks for more.
+   * A part of a request came, also while it is answered: what the server reads no more it throws away, and asks for more.
    *
    * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
    */
