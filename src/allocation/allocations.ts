@@ -119,6 +119,11 @@ export class Allocations implements LeaseSource {
     );
   }
 
+  /** A lease as it is now; undefined once it has ended. */
+  leaseOf(id: string): Lease | undefined {
+    return this.#ledger.get(id)?.lease;
+  }
+
   /** Gives devices back; never too often where there are any. Whether there was such a lease. */
   async release(ref: LeaseRef, caller: AllocationCaller): Promise<Result<boolean>> {
     const found = this.#ledger.find(ref, caller.uid);

@@ -1,5 +1,7 @@
 // One user's share of the room for leases: their number, requests in line, and bytes of the checkpoint, which is written whole at
 // each change and read whole at a start. Plugins of ordinary users decide how long ids and answers are.
+import { sleep } from '../kernel/clock.js';
+import { KeyedLane } from '../kernel/keyed-lane.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
@@ -10,6 +12,8 @@ import type { Refused } from './result.js';
 
 /** Requests that may wait. */
 const MOST_WAITING = 256;
+/** Lists of leases that may be sent at a time, as far as ordinary users have a share of them. */
+const MOST_LISTS = 256;
 /** As JSON. Half of the largest checkpoint that a start reads; a thousand leases of real plugins take a few hundred KiB. */
 const MOST_BYTES = 32 * 1024 * 1024;
 /**
@@ -25,7 +29,7 @@ const DEVICE_BYTES = 256;
 /** Devices of all lists that one request of such a user has looked through, unless it is one list: they are kept decoded together. */
 const MOST_LISTED = 65_536;
 
-type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers'>;
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf' | 'settings' | 'flood' | 'offers' | 'nextTurn'>;
 
 /** Counts by user. Root and the broker's own user may have all of the room. */
 export class Shares {
@@ -33,6 +37,8 @@ export class Shares {
   readonly #ledger: Ledger;
   /** The time that encoding leases takes, by user. */
   readonly #time: DecisionTime;
+  /** Pages of lists that wait to be encoded, by user. */
+  readonly #pages = new KeyedLane();
 
   constructor(ports: Needs, ledger: Ledger) {
     this.#ports = ports;
@@ -56,6 +62,33 @@ export class Shares {
    */
   telling<T>(uid: number, work: () => T): T {
     return this.#time.spend(strangerUser(uid, this.#ports), work);
+  }
+
+  /**
+   * Encodes a page of a list of leases as `telling` does: for an ordinary user one in a turn of the loop, when it has time left. The
+   * pages before may have left all its lists at once.
+   *
+   * @throws what `work` throws
+   */
+  async tellingPage<T>(uid: number, work: () => T): Promise<T> {
+    const payer = strangerUser(uid, this.#ports);
+    if (payer === undefined) return work();
+    return this.#pages.run(String(payer), async () => {
+      const { clock, nextTurn } = this.#ports;
+      const waitMs = this.#time.waitMs(payer);
+      if (waitMs > 0) await sleep(clock, Math.ceil(waitMs));
+      await nextTurn();
+      return this.#time.spend(payer, work);
+    });
+  }
+
+  /** Why a user may be sent no further list of leases now, beside those of `sending`: each takes the memory of a page. */
+  ofListing(uid: number, sending: readonly number[]): Refused | undefined {
+    const each = sending.map((one) => [one, 1] as const);
+    const unfair = this.#unfairShare(uid, each, MOST_LISTS);
+    if (unfair === undefined) return undefined;
+    const message = `${unfair} of the ${String(MOST_LISTS)} lists of leases that may be sent at a time`;
+    return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 } };
   }
 
   /** Why a request names too much to look through for a user. */

@@ -54,7 +54,7 @@ export const CONNECTION_ENDS = {
   ),
   SLOW_HEADERS: end('The peer began a header block and did not end it within guard.headers.', FLOOD),
   HALF_OPEN_CALL: end(
-    'A call whose request was not complete within guard.halfOpen.',
+    'A call whose request was not complete within guard.halfOpen, or that long after the end of its answer.',
     'Look whether the peer is stopped; the calls of this service send one message and end.',
   ),
   HALF_CLOSED: end(

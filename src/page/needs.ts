@@ -85,7 +85,12 @@ function problems({ head, place }: NeedFacts): Need[] {
   );
   if (checkpoint.reason !== '' && checkpoint.state !== 'ok') {
     const [remedy, command] = CHECKPOINT[checkpoint.state] ?? OTHER;
-    say('checkpoint', sentence(checkpoint.reason), remedy, command.replace('STATE', quoted(place.state)));
+    say(
+      'checkpoint',
+      sentence(checkpoint.reason),
+      remedy,
+      command.replace('STATE', () => quoted(place.state)),
+    );
   }
   if (policy.error !== '') {
     const what = `A newer policy is not in force, the one before it stays: ${policy.error}`;
@@ -196,7 +201,7 @@ function told({ kind, reason, subject, until, plugins }: Found, { why }: NeedFac
     kind,
     subject,
     what,
-    remedy: isNamed ? remedy.remedy : remedy.remedy.replaceAll(/\bNAME\b/g, given),
+    remedy: isNamed ? remedy.remedy : remedy.remedy.replaceAll(/\bNAME\b/g, () => given),
     command,
     until,
     more: 0,

@@ -248,7 +248,7 @@ export function inDirectory<T>(directory: string, work: (pinned: PinnedDirectory
 
 /** A message of the system about a name in a pinned directory, with the path that people know instead of the handle. */
 export function withPath(message: string, directory: string): string {
-  return message.replaceAll(/\/proc\/self\/fd\/\d+(?=\/)/g, directory);
+  return message.replaceAll(/\/proc\/self\/fd\/\d+(?=\/)/g, () => directory);
 }
 
 function identityOf(status: BigIntStats): string {

@@ -83,6 +83,8 @@ class AllocatorCalls {
   readonly #backend: AllocBackend;
   /** One function for each stream of a lease follower, which ends it. */
   readonly #streams = new Set<() => void>();
+  /** The calls to which leases are listed, with the uid of their caller. */
+  readonly #lists = new Map<object, number>();
   readonly #encodeNews = onceForAll(({ type, reason, message, lease }) =>
     LeaseEventMessage.encode({ type, reason, message, lease: this.#fieldsOf(lease) }),
   );
@@ -133,6 +135,12 @@ class AllocatorCalls {
     return leaseMessage(lease, this.#backend.allocations.cdiOf(lease.id));
   }
 
+  /** A list that nobody reads keeps ids, and no leases that have ended. */
+  #fieldsOfId(id: string): LeaseFields | undefined {
+    const lease = this.#backend.allocations.leaseOf(id);
+    return lease === undefined ? undefined : this.#fieldsOf(lease);
+  }
+
   #unary<Q, T>({ decode, work, encode }: Method<Q, T>): handleUnaryCall<Bytes, Bytes> {
     return (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
@@ -163,17 +171,22 @@ class AllocatorCalls {
     try {
       const { resource } = ListRequest.decode(call.request, MOST_FIELDS);
       const caller = this.#callerOf(call.metadata);
-      const tooOften = shares.tooOften(caller.uid, 'leases');
-      this.#door.connectionOf(call.metadata)?.answered(tooOften === undefined);
-      if (tooOften !== undefined) {
-        call.emit('error', statusOf(tooOften.refusal));
+      const refused = shares.tooOften(caller.uid, 'leases') ?? shares.ofListing(caller.uid, [...this.#lists.values()]);
+      this.#door.connectionOf(call.metadata)?.answered(refused === undefined);
+      if (refused !== undefined) {
+        call.emit('error', statusOf(refused.refusal));
         return;
       }
+      this.#lists.set(call, caller.uid);
+      this.#door.onceClosed(call.metadata, () => this.#lists.delete(call));
       const ofPods = isTrusted(caller.uid, ownUid) ? pods(resource).map(podMessage) : [];
-      const leases = [...allocations.list(caller, resource), ...ofPods];
-      const pageOf = (one: Lease | LeaseFields): Bytes =>
-        shares.telling(caller.uid, () => LeasePage.encode({ leases: ['answer' in one ? this.#fieldsOf(one) : one] }));
-      sendPages(call, leases, pageOf, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
+      const listed = [...allocations.list(caller, resource).map(({ id }) => id), ...ofPods];
+      const pageOf = (one: string | LeaseFields): Bytes | undefined => {
+        const fields = typeof one === 'string' ? this.#fieldsOfId(one) : one;
+        return fields === undefined ? undefined : LeasePage.encode({ leases: [fields] });
+      };
+      const inTurn = <R>(make: () => R): Promise<R> => shares.tellingPage(caller.uid, make);
+      sendPages(call, listed, pageOf, inTurn, (failure) => call.emit('error', statusOf(failureOf(failure, log))));
     } catch (failure) {
       this.#door.connectionOf(call.metadata)?.answered(false);
       call.emit('error', statusOf(failureOf(failure, log)));

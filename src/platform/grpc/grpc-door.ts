@@ -10,7 +10,7 @@ import {
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import type { ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { sleep, type Clock } from '../../kernel/clock.js';
@@ -56,6 +56,7 @@ interface Open {
 
 /** A call that was taken; one that no handler asks about was answered by the library alone. */
 interface TakenCall {
+  readonly stream: ServerHttp2Stream;
   isHandled: boolean;
 }
 
@@ -99,6 +100,13 @@ export class GrpcDoor {
     const call = this.#calls.get(metadata);
     if (call !== undefined) call.isHandled = true;
     return this.#open.get(Number(metadata.get(CONNECTION_KEY)[0]))?.connection;
+  }
+
+  /** Calls `closed` once, when nothing of a call waits here any more, whoever ended it; now, where that is so already. */
+  onceClosed(metadata: object, closed: () => void): void {
+    const stream = this.#calls.get(metadata)?.stream;
+    if (stream === undefined || stream.destroyed) closed();
+    else stream.once('close', closed);
   }
 
   /**
@@ -164,7 +172,7 @@ export class GrpcDoor {
   /** Counts a call as refused that is answered and reaches no handler: no method of ours, no gRPC, compressed, too large. */
   #watch(interceptors: readonly object[], stream: ServerHttp2Stream, go: () => void): void {
     const connection = interceptors.map((one) => this.#labels.get(one)).find((found) => found !== undefined);
-    const call: TakenCall = { isHandled: false };
+    const call: TakenCall = { stream, isHandled: false };
     const judge = (): void => {
       if (call.isHandled || !stream.headersSent) return;
       call.isHandled = true;
@@ -174,6 +182,7 @@ export class GrpcDoor {
     go();
     this.#taking = undefined;
     judge();
+    if (stream.headersSent) endRequest(stream);
     stream.once('close', judge);
   }
 
@@ -182,8 +191,11 @@ export class GrpcDoor {
       const taken = this.#taking;
       unpackNothing(call);
       const over = this.#options.unread?.follow(call, open.connection);
-      let isUnderWay = false;
+      // The library says "cancelled" of a call whose messages still wait, too, when its request is refused a second time.
+      if (over !== undefined) taken?.stream.once('close', over);
+      let [isUnderWay, isOver] = [false, false];
       const underWay = (is: boolean): void => {
+        if (isOver) return;
         if (is !== isUnderWay) open.calls += is ? 1 : -1;
         isUnderWay = is;
       };
@@ -201,7 +213,8 @@ export class GrpcDoor {
             },
             onCancel: () => {
               underWay(false);
-              over?.();
+              isOver = true;
+              if (taken !== undefined) endRequest(taken.stream);
             },
           }),
         sendStatus: (status, next) => {
@@ -216,4 +229,19 @@ export class GrpcDoor {
       });
     };
   }
+}
+
+/**
+ * Closes a call that is answered and whose request goes on, without an error (RFC 9113 8.1), as servers of other libraries do:
+ * its caller may never complete it. A turn later the trailers are sent, and a request that came whole is known to be complete.
+ */
+function endRequest(stream: ServerHttp2Stream): void {
+  const goesOn = (): boolean => !stream.destroyed && stream.state.remoteClose === 0;
+  if (!goesOn()) return;
+  void nextTurn().then(() => {
+    const { sentHeaders, sentTrailers } = stream;
+    const isAnswered = sentTrailers !== undefined || (stream.headersSent && sentHeaders['grpc-status'] !== undefined);
+    // As long as messages of the answer wait, its trailers could not be sent any more.
+    if (isAnswered && goesOn()) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }

@@ -1,5 +1,5 @@
-// A list of leases, page by page: the next page is made when the one before has left, so that a caller that does not read takes
-// the memory of one page, not of all leases, and other calls have their turn between two pages.
+// A list of leases, page by page: the next page is made when the one before has left and its caller has a turn, so that a caller
+// that does not read takes the memory of one page, not of all leases, and other calls have their turn between two pages.
 
 /** Leases of one page: each is a few hundred KiB at most, so a page is far below the message size that clients accept. */
 const MOST_LEASES = 16;
@@ -18,44 +18,41 @@ interface PageSink {
 /**
  * Sends all items, and ends the stream.
  *
- * @param pageOf encodes a page with one item; concatenated pages are one page
- * @param failed called when `pageOf` throws; the stream is not ended then
+ * @param pageOf encodes a page with one item; concatenated pages are one page. Undefined: there is no such item any more
+ * @param inTurn makes a page when the caller has its turn; windows of many lists may be opened at once
+ * @param failed called when a page cannot be made; the stream is not ended then
  */
 export function sendPages<T>(
   sink: PageSink,
   all: readonly T[],
-  pageOf: (one: T) => Buffer,
+  pageOf: (one: T) => Buffer | undefined,
+  inTurn: <R>(make: () => R) => Promise<R>,
   failed: (failure: unknown) => void,
 ): void {
   let at = 0;
   const made = (): Buffer => {
     const parts: Buffer[] = [];
     let bytes = 0;
-    for (const one of all.slice(at, at + MOST_LEASES)) {
-      const part = pageOf(one);
+    for (; at < all.length && parts.length < MOST_LEASES && bytes < FULL_BYTES; at += 1) {
+      const part = pageOf(all[at] as T);
+      if (part === undefined) continue;
       parts.push(part);
-      at += 1;
       bytes += part.length;
-      if (bytes >= FULL_BYTES) break;
     }
     return Buffer.concat(parts);
   };
-  const send = (): void => {
-    if (at >= all.length) {
+  const send = async (): Promise<void> => {
+    const page = at < all.length ? await inTurn(() => (sink.cancelled ? undefined : made())) : Buffer.alloc(0);
+    if (page === undefined) return;
+    if (page.length === 0) {
       sink.end();
-      return;
-    }
-    let page;
-    try {
-      page = made();
-    } catch (failure) {
-      failed(failure);
       return;
     }
     // The stream itself takes sixteen messages before it is full, however long they are.
     sink.write(page, (failure) => {
-      if (!(failure instanceof Error) && !sink.cancelled) send();
+      if (!(failure instanceof Error) && !sink.cancelled) goOn();
     });
   };
-  send();
+  const goOn = (): void => void send().catch(failed);
+  goOn();
 }

@@ -49,7 +49,7 @@ export class UnreadAnswers {
   /**
    * Counts the messages of a call from when they are to be sent until they have left.
    *
-   * @returns to be called when the call is over, either way
+   * @returns to be called when nothing of the call waits any more: its stream is closed
    */
   follow(call: Pick<ServerInterceptingCallInterface, 'sendMessage'>, connection: Answered): () => void {
     const user = connection.caller === undefined ? undefined : strangerUser(connection.caller.uid, this.#facts);

@@ -10,9 +10,10 @@ export const HALF_REQUEST_BYTES = 256 * 1024;
 interface Call {
   readonly openedAt: number;
   isRequested: boolean;
-  isAnswered: boolean;
   isAnswering: boolean;
-  /** Octets of a request that is not complete, and that nobody has begun to answer. */
+  /** When its answer was complete. */
+  answeredAt: number | undefined;
+  /** Octets of a request that is not complete, whether its answer has begun or not. */
   halfBytes: number;
   /** Of the request. */
   readonly meter: MessageMeter;
@@ -71,9 +72,10 @@ export class Calls {
     return id > this.#lastId && id % 2 === 1;
   }
 
-  /** Whether the call is open. */
-  has(id: number): boolean {
-    return this.#calls.has(id);
+  /** Whether a call is open whose request is not complete, and whose answer has not begun. */
+  isAsked(id: number): boolean {
+    const call = this.#calls.get(id);
+    return call !== undefined && !call.isRequested && !call.isAnswering;
   }
 
   /**
@@ -92,8 +94,8 @@ export class Calls {
     this.#calls.set(id, {
       openedAt: now,
       isRequested: false,
-      isAnswered: false,
       isAnswering: false,
+      answeredAt: undefined,
       halfBytes: 0,
       meter: new MessageMeter(),
       hasMessage: false,
@@ -104,13 +106,13 @@ export class Calls {
   }
 
   /**
-   * A part of a request came.
+   * A part of a request came, also while it is answered: what the server reads no more it throws away, and asks for more.
    *
    * @throws PeerFault CALL_FLOOD when the parts of all that are not complete are more than a server should hold
    */
   received(id: number, bytes: number): void {
     const call = this.#calls.get(id);
-    if (call === undefined || call.isRequested || call.isAnswering) return;
+    if (call === undefined || call.isRequested) return;
     call.halfBytes += bytes;
     this.#halfBytes += bytes;
     if (this.#halfBytes <= this.#mostHalfBytes) return;
@@ -145,15 +147,16 @@ export class Calls {
     if (call === undefined) return false;
     call.isRequested = true;
     this.#forgetHalf(call);
-    if (call.isAnswered) this.reset(id, now);
-    return call.isAnswered;
+    const isAnswered = call.answeredAt !== undefined;
+    if (isAnswered) this.reset(id, now);
+    return isAnswered;
   }
 
   /** The answer is complete. Returns whether that completed the call. */
   answered(id: number, now: number): boolean {
     const call = this.#calls.get(id);
     if (call === undefined) return false;
-    call.isAnswered = true;
+    call.answeredAt = now;
     if (call.isRequested) this.reset(id, now);
     return call.isRequested;
   }
@@ -161,9 +164,7 @@ export class Calls {
   /** The answer has begun. A request that is answered while it goes on is meant to stay open: it is not half open. */
   answering(id: number): void {
     const call = this.#calls.get(id);
-    if (call === undefined) return;
-    call.isAnswering = true;
-    this.#forgetHalf(call);
+    if (call !== undefined) call.isAnswering = true;
   }
 
   /** The call is over. */
@@ -216,19 +217,26 @@ export class Calls {
     }
   }
 
-  /** When the oldest call was opened whose request is not complete, and whose answer has not begun. */
+  /**
+   * Since when a call is half open whose request is not complete: as long as its answer has not begun, since it was opened, and
+   * again from the end of its answer on.
+   */
   halfOpenSince(): number | undefined {
-    for (const call of this.#calls.values()) if (!call.isRequested && !call.isAnswering) return call.openedAt;
-    return undefined;
+    let since: number | undefined;
+    for (const { openedAt, isRequested, isAnswering, answeredAt } of this.#calls.values()) {
+      const halfOpenSince = isAnswering ? answeredAt : openedAt;
+      if (!isRequested && halfOpenSince !== undefined) since = Math.min(since ?? halfOpenSince, halfOpenSince);
+    }
+    return since;
   }
 
   /** Since when an answer has no window to go through. */
   starvedSince(): number | undefined {
     let oldest: number | undefined;
     let since: number | undefined;
-    for (const { isAnswered, openedAt, starvedSince } of this.#calls.values()) {
+    for (const { answeredAt, openedAt, starvedSince } of this.#calls.values()) {
       oldest ??= openedAt;
-      if (!isAnswered && starvedSince !== undefined) since = Math.min(since ?? starvedSince, starvedSince);
+      if (answeredAt === undefined && starvedSince !== undefined) since = Math.min(since ?? starvedSince, starvedSince);
     }
     if (oldest === undefined || this.#starvedSince === undefined) return since;
     return Math.min(since ?? Infinity, Math.max(oldest, this.#starvedSince));

@@ -135,7 +135,7 @@ export class Guard {
     this.#now.calls++;
   }
 
-  /** The peer sent that much of an open call's request. */
+  /** The peer sent that much of a request that nobody has begun to answer. */
   dataReceived(bytes: number): void {
     this.#now.data += bytes / DATA_UNIT_BYTES;
   }

@@ -218,7 +218,7 @@ export class Inbound extends FrameCutter {
     this.#data = new PassingData(head, padding);
     const { contentBytes, endsStream } = this.#data;
     if (contentBytes <= 0 && !endsStream) this.#guard.count('emptyFrames');
-    if (contentBytes > 0 && this.#calls.has(head.stream)) this.#guard.dataReceived(contentBytes);
+    if (contentBytes > 0 && this.#calls.isAsked(head.stream)) this.#guard.dataReceived(contentBytes);
     if (!endsStream && contentBytes > 0) this.#calls.received(head.stream, contentBytes);
     if (head.length === 0) this.passed(NOTHING, 0, 0, true, now);
   }

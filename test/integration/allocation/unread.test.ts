@@ -3,15 +3,16 @@ import http2, { type ClientHttp2Session, type ClientHttp2Stream } from 'node:htt
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
+import { AttachRequest, LeasePage, LeaseRef } from '../../../src/generated/proto/pluginbroker/v1/allocator.js';
 import { serveAllocator } from '../../../src/platform/grpc/alloc-service.js';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
-import { framed } from '../../../src/platform/grpc/message-reader.js';
+import { framed, MessageReader } from '../../../src/platform/grpc/message-reader.js';
 import { UnreadAnswers } from '../../../src/platform/grpc/unread-answers.js';
 import { nextTurn } from '../../../src/platform/time/next-turn.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import type { FakeClock } from '../../support/fake-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { NO_ANSWER } from '../../support/leases.js';
 import { silentLog } from '../../support/silence.js';
@@ -27,6 +28,8 @@ class Bed {
   readonly unread = new UnreadAnswers({ ownUid: 0, userOf: (uid) => uid });
   readonly cutOff: string[] = [];
   readonly pass: (ms: number) => void;
+  /** The same, and what was to be done meanwhile is done. */
+  readonly advance: (ms: number) => Promise<void>;
   /** Leases of which a message was made. */
   made = 0;
   /** How long that takes. */
@@ -36,8 +39,9 @@ class Bed {
   readonly #server: Server;
   readonly #sessions: ClientHttp2Session[] = [];
 
-  private constructor(allocations: Parameters<typeof serveAllocator>[1]['allocations'], pass: (ms: number) => void) {
-    this.pass = pass;
+  private constructor(allocations: Parameters<typeof serveAllocator>[1]['allocations'], clock: FakeClock) {
+    this.pass = (ms) => clock.pass(ms);
+    this.advance = (ms) => clock.advance(ms);
     const caller = { uid: USER, gid: undefined, pid: undefined, startTime: undefined, source: 'peercred' } as const;
     this.#door = new GrpcDoor({
       clock: systemClock,
@@ -60,13 +64,13 @@ class Bed {
     const long = { ...NO_ANSWER, envs: new Map([['LONG', 'x'.repeat(bytes)]]) };
     const ids = Array.from({ length: leases }, (_, index) => `g${String(index)}`);
     machine.offer(GPU, ...ids).allocate = () => Promise.resolve(long);
-    const { allocations } = await allocationWorld(machine);
+    const { allocations } = await allocationWorld(machine, { nextTurn });
     for (const key of ids) {
       const asked = request(GPU, { key });
       const given = await allocations.allocate(asked, { uid: USER, process: undefined }, new AbortController().signal);
       assert.ok(given.ok);
     }
-    const bed = new Bed(allocations, (ms) => machine.clock.pass(ms));
+    const bed = new Bed(allocations, machine.clock);
     allocations.cdiOf = () => {
       bed.made += 1;
       machine.clock.pass(bed.makingMs);
@@ -94,7 +98,8 @@ class Bed {
   }
 }
 
-function call(session: ClientHttp2Session, method: string, message: Buffer): ClientHttp2Stream {
+/** @param goesOn the request is not ended */
+function call(session: ClientHttp2Session, method: string, message: Buffer, goesOn = false): ClientHttp2Stream {
   const stream = session.request({
     ':method': 'POST',
     ':path': `/pluginbroker.v1.Allocator/${method}`,
@@ -102,8 +107,13 @@ function call(session: ClientHttp2Session, method: string, message: Buffer): Cli
     te: 'trailers',
   });
   stream.on('error', () => undefined);
-  stream.end(framed(message));
+  stream.write(framed(message));
+  if (!goesOn) stream.end();
   return stream;
+}
+
+function list(session: ClientHttp2Session): ClientHttp2Stream {
+  return call(session, 'List', LeasePage.encode({ leases: [] }));
 }
 
 /** Waits until everything sent before has been handled on the other side. */
@@ -162,6 +172,27 @@ describe('answers that nobody reads', () => {
     }
   });
 
+  it('stay counted as long as they wait, also where the rest of the request is refused again and again', async () => {
+    const bed = await Bed.open(1);
+    try {
+      const session = bed.deaf();
+      const attach = call(session, 'Attach', AttachRequest.encode({ lease: { key: 'g0' } }), true);
+      await eventually('the lease waits', () => bed.unread.held > 60_000);
+      const held = bed.unread.held;
+      // A message that is longer than any that is taken: each further octet of it is a fault of its own.
+      attach.write(Buffer.from([0, 1, 0, 0, 0]));
+      await pingOf(session);
+      attach.write(Buffer.alloc(1));
+      await pingOf(session);
+      await nextTurn();
+      assert.equal(bed.unread.held, held);
+      session.destroy();
+      await eventually('nothing waits', () => bed.unread.held === 0);
+    } finally {
+      bed.close();
+    }
+  });
+
   it('are not those of somebody who reads, however many there are', async () => {
     const bed = await Bed.open(1);
     const client = new AllocClient(bed.socket);
@@ -185,11 +216,72 @@ describe('answers that nobody reads', () => {
       assert.equal((await client.list()).length, 40);
       bed.made = 0;
       const session = bed.deaf();
-      call(session, 'List', LeasePage.encode({ leases: [] }));
+      list(session);
       await eventually('a page waits', () => bed.unread.held > 0);
       await nextTurn();
       assert.equal(bed.made, 4, '64 KiB are a page');
       assert.ok(bed.unread.held < 17 * 21_000, String(bed.unread.held));
+    } finally {
+      client.close();
+      bed.close();
+    }
+  });
+
+  it('of lists are made one page of a user at a time, in a tenth of the time, when many of them leave together', async () => {
+    const bed = await Bed.open(4);
+    try {
+      const session = bed.deaf();
+      const lists = Array.from({ length: 10 }, () => list(session));
+      await eventually('a page of each waits', () => bed.made === lists.length * 2);
+      bed.makingMs = 300;
+      for (const one of lists) one.resume();
+      session.settings({ initialWindowSize: 1_000_000 });
+      session.setLocalWindowSize(100_000_000);
+      await eventually('a page is made', () => bed.made > lists.length * 2);
+      for (let times = 0; times < 10; times += 1) await pingOf(session);
+      assert.equal(bed.made, lists.length * 2 + 2, 'two leases are a page, and took 600 ms of the time');
+      await bed.advance(3_900);
+      assert.equal(bed.made, lists.length * 2 + 2);
+      await bed.advance(200);
+      await eventually('another page is made', () => bed.made === lists.length * 2 + 4);
+    } finally {
+      bed.close();
+    }
+  });
+
+  it('of lists keep no lease: the next page has none that ended meanwhile', async () => {
+    const bed = await Bed.open(8);
+    const client = new AllocClient(bed.socket);
+    try {
+      const session = bed.deaf();
+      const one = list(session);
+      await eventually('a page waits', () => bed.made === 2);
+      for (const key of ['g2', 'g4', 'g5', 'g6', 'g7']) await client.release({ key });
+      const [reader, keys]: [MessageReader, string[]] = [new MessageReader(MOST_BYTES), []];
+      one.on('data', (bytes: Buffer) => {
+        for (const page of reader.take(bytes)) keys.push(...LeasePage.decode(page).leases.map(({ key }) => key));
+      });
+      session.settings({ initialWindowSize: 1_000_000 });
+      await eventually('the list is complete', () => one.closed);
+      assert.equal(bed.made, 3);
+      assert.deepEqual(keys, ['g0', 'g1', 'g3']);
+    } finally {
+      client.close();
+      bed.close();
+    }
+  });
+
+  it('of lists are those of 64 lists of a user; a further one is refused until one has ended', async () => {
+    const bed = await Bed.open(1);
+    const client = new AllocClient(bed.socket);
+    try {
+      const session = bed.deaf();
+      const lists = Array.from({ length: 64 }, () => list(session));
+      await eventually('all wait', () => bed.made === lists.length);
+      assert.equal(await refusalOf(client.list()), 'FLOOD_ALLOCATE');
+      lists[0]?.close(http2.constants.NGHTTP2_CANCEL);
+      await pingOf(session);
+      assert.equal(await refusalOf(client.list()), 'given');
     } finally {
       client.close();
       bed.close();

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { after, describe, it } from 'node:test';
-import { inDirectory, PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
+import { inDirectory, PinnedDirectory, withPath } from '../../../src/platform/fs/pinned-directory.js';
 import { leftFolder, makePrivate } from '../../../src/platform/fs/private-folder.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -153,5 +153,9 @@ describe('a pinned directory', () => {
     linkSync(`${root}/full/a`, `${root}/b`);
     inDirectory(root, (pinned) => pinned.removeEmpty('full'));
     assert.deepEqual(readdirSync(root).sort(), ['b', 'full']);
+  });
+
+  it('is named in messages as people know it, whatever characters it has', () => {
+    assert.equal(withPath("EACCES: '/proc/self/fd/12/s'", '/r/$&$`'), "EACCES: '/r/$&$`/s'");
   });
 });

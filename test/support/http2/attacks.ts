@@ -17,6 +17,10 @@ export interface Attack {
 
 const NONE: Buffer = Buffer.alloc(0);
 const WORST = 20_000;
+/** More than any request has. */
+const POURED_BYTES = 2_000_000;
+/** The beginning of a message that no server takes. */
+const TOO_LONG = Buffer.from([0, 255, 0, 0, 0]);
 
 /** Writes pieces as fast as they are taken, until the other side closes or the worst is done. */
 async function flood(peer: RawPeer, piece: (turn: number) => Buffer, turns = WORST): Promise<RawPeer> {
@@ -35,6 +39,20 @@ async function provoke(path: string, call: (stream: number) => Buffer): Promise<
   for (let stream = 1; stream < WORST && !peer.isClosed; stream += 2) {
     peer.write(call(stream));
     await eventually('a reset', () => peer.isClosed || peer.frames.some((frame) => frame.stream === stream));
+  }
+  return peer;
+}
+
+/** Sends full DATA frames of one call, as far as the windows of the server allow. */
+async function pour(peer: RawPeer, stream: number): Promise<RawPeer> {
+  const data = encodeFrame(FRAME.DATA, 0, stream, Buffer.alloc(16_384, 0xff));
+  const granted = (id: number): number =>
+    peer.frames
+      .filter((frame) => frame.type === FRAME.WINDOW_UPDATE && frame.stream === id)
+      .reduce((bytes, { payload }) => bytes + payload.readUInt32BE(0), 65_535);
+  for (let sent = 16_384; sent < POURED_BYTES && !peer.isClosed; sent += 16_384) {
+    await eventually('a window', () => peer.isClosed || sent <= Math.min(granted(0), granted(stream)));
+    peer.write(data);
   }
   return peer;
 }
@@ -147,6 +165,16 @@ export const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: 'a request that goes on without end after its answer',
+    code: 'CALL_FLOOD',
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, TOO_LONG));
+      await peer.waitFor('its answer', ({ type }) => type === FRAME.HEADERS);
+      return pour(peer, 1);
+    },
+  },
+  {
     name: 'a slow reader',
     code: 'UNREAD_BYTES',
     guard: { unreadMs: 300 },
@@ -246,6 +274,16 @@ export const ATTACKS: readonly Attack[] = [
     run: async (path) => {
       const peer = await RawPeer.greeted(path);
       peer.write(request(1, requestBlock('localhost')).subarray(0, -1));
+      return peer;
+    },
+  },
+  {
+    name: 'requests that are answered before their end, and have none',
+    code: 'HALF_OPEN_CALL',
+    guard: { halfOpenMs: 200 },
+    run: async (path) => {
+      const peer = await RawPeer.greeted(path);
+      peer.write(headers(1, 0), encodeFrame(FRAME.DATA, 0, 1, TOO_LONG));
       return peer;
     },
   },

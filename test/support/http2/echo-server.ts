@@ -11,6 +11,7 @@ import net from 'node:net';
 import path from 'node:path';
 import type { GuardSettings } from '../../../src/model/settings.js';
 import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import { HALF_REQUEST_BYTES } from '../../../src/platform/http2/calls.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { tempDir } from '../temp-dir.js';
@@ -106,6 +107,7 @@ export class EchoServer {
     const border = createBorder(socket, {
       guard: { ...guardSettings, ...this.#options.guard },
       clock: systemClock,
+      halfRequestBytes: HALF_REQUEST_BYTES,
       onEnd: (end) => this.ends.push(end),
     });
     this.borders.add(border);

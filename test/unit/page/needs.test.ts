@@ -84,6 +84,23 @@ void describe('the needs of the page', () => {
     assert.match(needs[3]?.what ?? '', /has a space/);
   });
 
+  void it('names a plugin and a directory in commands as they are, whatever characters they have', () => {
+    const until = '2030-01-01T00:05:00.000Z';
+    const name = "$'a$&b$`c";
+    const limits = [limitView({ plugin: `DevicePlugin/${name}`, quarantinedUntil: until })];
+    const head = {
+      ...{ broker, policy, ledger, refused: none },
+      checkpoint: { ...checkpoint, state: 'not-writable' as const, reason: 'no space' },
+    };
+    const needs = needsOf(facts({ head, limits, place: { ...place, state: '/r/$&' } }));
+    const quoted = "'$'\\''a$&b$`c'";
+    assert.deepEqual(
+      needs.map(({ command }) => command),
+      ["df -h '/r/$&'", `plugin-broker pardon ${quoted}`],
+    );
+    assert.ok(needs[1]?.remedy.includes(`\`plugin-broker pardon ${quoted}\``), needs[1]?.remedy);
+  });
+
   void it('shows a few of many alike and counts the rest', () => {
     const plugins = Array.from({ length: 100 }, (_, nth) =>
       pluginView({ name: `example.com/p${String(nth)}`, state: 'held', reason: 'connection-lost' }),

@@ -48,6 +48,25 @@ void describe('calls', () => {
     assert.equal(calls.halfOpenSince(), undefined);
   });
 
+  void it('are half open from their answer on, when that ends before the request does', () => {
+    const calls = new Calls(0);
+    for (const id of [1, 3, 5]) calls.open(id, 10);
+    calls.answering(1); // a stream in both directions
+    calls.answering(3);
+    calls.answered(3, 40);
+    calls.answering(5);
+    calls.answered(5, 30);
+    assert.equal(calls.halfOpenSince(), 30);
+    calls.requested(5, 50);
+    assert.equal(calls.halfOpenSince(), 40);
+    calls.open(7, 60);
+    assert.equal(calls.halfOpenSince(), 40);
+    calls.reset(3, 70);
+    assert.equal(calls.halfOpenSince(), 60);
+    calls.requested(7, 80);
+    assert.equal(calls.halfOpenSince(), undefined);
+  });
+
   void it('hold so many octets of requests that are not complete, and are a fault beyond that', () => {
     const calls = new Calls(0, 1_000);
     for (const id of [1, 3, 5, 7, 9]) calls.open(id, 0);
@@ -57,14 +76,21 @@ void describe('calls', () => {
     calls.received(5, 600);
     calls.reset(3, 1);
     calls.received(7, 400);
-    calls.answering(7); // a request that is answered while it goes on: it may have any length
-    for (let part = 0; part < 10; part += 1) calls.received(7, 400);
-    calls.received(9, 400);
     calls.received(11, 5_000); // nobody's
+    calls.answering(7); // it goes on while it is answered
     assert.throws(
-      () => calls.received(9, 1),
+      () => calls.received(7, 1),
       (fault) => fault instanceof PeerFault && fault.code === 'CALL_FLOOD' && fault.message.includes('1001 bytes'),
     );
+  });
+
+  void it('are asked until their answer begins, or their request is complete', () => {
+    const calls = new Calls(0);
+    for (const id of [1, 3]) calls.open(id, 0);
+    assert.equal(calls.isAsked(1), true);
+    calls.answering(1);
+    calls.requested(3, 1);
+    assert.deepEqual([calls.isAsked(1), calls.isAsked(3), calls.isAsked(5)], [false, false, false]);
   });
 
   void it('starve while the window of their stream is less than a drop', () => {

@@ -188,6 +188,21 @@ void describe('the input from a client', () => {
     );
   });
 
+  void it('earns further frames with the content of requests, and with none that comes after their answer has begun', () => {
+    for (const isAnswering of [false, true]) {
+      const { inbound, outbound } = bed();
+      inbound.take(Buffer.concat([PREFACE, settings()]), 0);
+      inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 1, requestBlock('a')), 0);
+      if (isAnswering) outbound.see(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 1, Buffer.from([0x88])), 0);
+      inbound.take(encodeFrame(FRAME.DATA, 0, 1, Buffer.alloc(16_000, 0xff)), 0);
+      let pings = 0;
+      assert.throws(() => {
+        for (; pings < 1000; pings++) inbound.take(encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8)), 0);
+      }, PeerFault);
+      assert.equal(pings, guardSettings.pings + (isAnswering ? 0 : 15));
+    }
+  });
+
   void it('has its windows changed once by one SETTINGS frame, however often that says so', () => {
     const { inbound, calls } = bed();
     const changes: number[] = [];
