@@ -39,8 +39,8 @@ export interface PodResourcesBackend {
 
 /** A pod in a kubelet's answer of List. */
 export interface KubeletPod {
-  /** See podKey. */
-  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
   /** An answer of List with this pod alone; good for both versions, because the newer one only adds fields. */
   readonly bytes: Buffer;
 }

@@ -58,7 +58,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
     };
     const list = async (): Promise<KubeletPods> => {
       const pods = await kubelet.list(LIMIT_MS, signal);
-      return { pods, keys: new Set(pods.map(({ key }) => key)) };
+      return { pods, keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))) };
     };
     const mayList = (): boolean => owners?.isAllocating !== true;
     this.#pods = new Kept(clock, list, told('List'), mayList);

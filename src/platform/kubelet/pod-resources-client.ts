@@ -1,7 +1,6 @@
 // PodResources of the kubelet: for the front, which asks for the owners of devices, and as answers to our own clients.
 import type { PodHolding, PodResources } from '../../front/owners.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
-import { podKey } from '../../podresources/pods.js';
 import type { KubeletAnswers, KubeletPod } from '../../podresources/ports.js';
 import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
@@ -98,13 +97,14 @@ function podsIn(bytes: Buffer): KubeletPod[] {
     const tag = reader.tag(ANSWER);
     const inside = reader.pos;
     reader.skip(tag, ANSWER);
-    pods.push({ key: tag === POD ? keyOf(bytes, inside, reader.pos) : '', bytes: bytes.subarray(from, reader.pos) });
+    const named = tag === POD ? nameOf(bytes, inside, reader.pos) : { namespace: '', name: '' };
+    pods.push({ ...named, bytes: bytes.subarray(from, reader.pos) });
   }
   return pods;
 }
 
-/** The key of a pod, whose devices are not read. @param from where its length stands */
-function keyOf(bytes: Buffer, from: number, end: number): string {
+/** The name of a pod, whose devices are not read. @param from where its length stands */
+function nameOf(bytes: Buffer, from: number, end: number): { readonly namespace: string; readonly name: string } {
   const reader = new Reader(bytes, from, end);
   reader.lengthEnd(ANSWER);
   let [name, namespace] = ['', ''];
@@ -114,7 +114,7 @@ function keyOf(bytes: Buffer, from: number, end: number): string {
     else if (tag === NAMESPACE) namespace = reader.text(ANSWER);
     else reader.skip(tag, ANSWER);
   }
-  return podKey(namespace, name);
+  return { namespace, name };
 }
 
 function holdingsOf({ namespace, name: pod, containers }: Pod): PodHolding[] {

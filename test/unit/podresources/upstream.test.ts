@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Caller } from '../../../src/model/ids.js';
 import { LeaseAnswers, MAX_ANSWER_BYTES } from '../../../src/podresources/lease-answers.js';
-import { podKey } from '../../../src/podresources/pods.js';
 import { UpstreamAnswers } from '../../../src/podresources/upstream.js';
 import { podEncoder } from '../../../src/platform/wire/pod-encoder.js';
 import {
@@ -21,9 +20,9 @@ const pod = (name: string, ids: readonly string[] = ['d0']): Buffer =>
     containers: [{ name: 'c', devices: ids.map((id) => ({ resource: 'v/nic', id, numaNodes: [] })) }],
   });
 
-const keyOf = (bytes: Buffer): string => {
+const named = (bytes: Buffer): { namespace: string; name: string } => {
   const [found] = ListPodResourcesResponse.decode(bytes).podResources;
-  return podKey(found?.namespace ?? '', found?.name ?? '');
+  return { namespace: found?.namespace ?? '', name: found?.name ?? '' };
 };
 const caller = (uid: number): Caller => ({ uid, gid: uid, pid: uid, startTime: '1', source: 'peercred' });
 
@@ -51,7 +50,7 @@ function bed() {
       list: () => {
         state.asked++;
         if (state.failure !== undefined) return Promise.reject(state.failure);
-        return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ key: keyOf(bytes), bytes })));
+        return state.hangs ?? Promise.resolve(state.pods.map((bytes) => ({ ...named(bytes), bytes })));
       },
       allocatable: () => Promise.resolve(podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] })),
       get: (_, name) => {
