@@ -285,12 +285,11 @@ export class Allocations implements LeaseSource {
     const problem = await this.keeper.record(entry);
     if (problem !== undefined) return this.#undo(entry, problem);
     metrics.allocateSeconds('disk', (clock.mono() - recordedAt) / 1000);
-    if (request.key === undefined && both.aborted && !this.#halt.signal.aborted) {
-      // Its caller went away, and nobody else can ask for it.
-      await this.keeper.end(entry, 'by-request');
-      return { ok: false, refusal: GIVEN_UP };
-    }
-    return { ok: true, value: entry.lease };
+    // Its caller may have left, and without a key nobody else can ask for it.
+    const isNobodys = (): boolean => request.key === undefined && both.aborted && !this.#halt.signal.aborted;
+    if (!isNobodys()) return { ok: true, value: entry.lease };
+    await this.keeper.end(entry, 'by-request');
+    return { ok: false, refusal: GIVEN_UP };
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
