@@ -9,6 +9,7 @@ export class CdiNames {
   readonly #ports: Pick<AllocationPorts, 'cdi' | 'log'>;
   readonly #ledger: Ledger;
   readonly #impairments: Impairments;
+  #first = 0;
 
   constructor(ports: Pick<AllocationPorts, 'cdi' | 'log'>, ledger: Ledger, impairments: Impairments) {
     this.#ports = ports;
@@ -35,7 +36,7 @@ export class CdiNames {
     const cdi = await this.#ports.cdi.write(entry.lease, isRecorded);
     const { lease } = entry;
     // A device node that cannot be looked at now is as it was.
-    const isUnseen = reasonOf(before) === 'device-node-missing' && reasonOf(cdi) === 'later';
+    const isUnseen = reasonOf(before) === 'device-node-missing' && reasonOf(cdi) === 'unseen';
     entry.cdi = isUnseen ? before : cdi;
     if (this.#ledger.get(lease.id) !== entry) {
       await this.#ports.cdi.remove(lease.id);
@@ -63,20 +64,23 @@ export class CdiNames {
   }
 
   /**
-   * Writes the file of a lease that has none because a device node was not there (after a boot some come late), or because the
-   * file system did not let it be written. Never rejects.
-   *
-   * @param mayWrite false: the file system did not answer, or refused, a moment ago
-   * @returns false when that is so now
+   * Writes the files of leases that have none because a device node was not there (after a boot some come late) or could not be
+   * looked at, or because the directory refused it, which is tried once then. Never rejects.
    */
-  async again(entry: Entry, mayWrite: boolean): Promise<boolean> {
-    if (reasonOf(entry.cdi) === undefined || !mayWrite) return mayWrite;
-    if (!(await this.write(entry))) return true;
-    this.#impairments.look(entry);
-    return reasonOf(entry.cdi) !== 'later';
+  async again(): Promise<void> {
+    const nameless = [...this.#ledger.all()].filter(
+      ({ lease, cdi }) => lease.state !== 'asking' && reasonOf(cdi) !== undefined,
+    );
+    // A path that does not answer keeps the looks behind it from being tried: each time another lease is the first.
+    this.#first = nameless.length === 0 ? 0 : (this.#first + 1) % nameless.length;
+    for (const entry of [...nameless.slice(this.#first), ...nameless.slice(0, this.#first)]) {
+      if (this.#ledger.get(entry.lease.id) !== entry || !(await this.write(entry))) continue;
+      this.#impairments.look(entry);
+      if (reasonOf(entry.cdi) === 'later') return;
+    }
   }
 }
 
-function reasonOf(cdi: Entry['cdi']): 'device-node-missing' | 'later' | undefined {
+function reasonOf(cdi: Entry['cdi']): 'device-node-missing' | 'unseen' | 'later' | undefined {
   return cdi !== undefined && 'problem' in cdi ? cdi.reason : undefined;
 }

@@ -259,19 +259,18 @@ export class Keeper {
     void this.#lookAtAll();
   }
 
-  /** Owners and missing CDI names of all leases, some in each turn of the loop. */
+  /** Looks at the owners of all leases, some in each turn of the loop, and at CDI names that are missing. */
   async #lookAtAll(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
       let looked = 0;
-      let mayWrite = true;
       for (const entry of [...this.#ledger.all()]) {
         this.#endIfOver(entry);
-        if (this.#endings.isThere(entry)) mayWrite = await this.cdiNames.again(entry, mayWrite);
         looked += 1;
         if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
       }
+      await this.cdiNames.again();
     } finally {
       this.#isLooking = false;
     }

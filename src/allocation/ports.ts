@@ -19,10 +19,11 @@ export interface CdiClaim {
 
 /**
  * The CDI name of a lease, or why it has none; with a reason where the lease itself cannot be used because of it
- * (`device-node-missing`), or where it can be written as soon as the directory can (`later`).
+ * (`device-node-missing`), where a device node could not be looked at (`unseen`), or where the directory refuses it (`later`).
  */
 export type CdiResult =
-  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' | 'later' };
+  | { readonly name: string }
+  | { readonly problem: string; readonly reason?: 'device-node-missing' | 'unseen' | 'later' };
 
 /**
  * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no

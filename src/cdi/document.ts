@@ -34,7 +34,7 @@ interface CdiDocument {
 interface Unwritable {
   readonly ok: false;
   readonly problem: string;
-  readonly reason?: 'device-node-missing' | 'later';
+  readonly reason?: 'device-node-missing' | 'unseen';
 }
 
 /** The text of a file, or why there can be none. */

@@ -27,7 +27,8 @@ export interface LeaseFilePorts {
  * the file system did not let it be written now.
  */
 type WriteResult =
-  { readonly name: string } | { readonly problem: string; readonly reason?: 'device-node-missing' | 'later' };
+  | { readonly name: string }
+  | { readonly problem: string; readonly reason?: 'device-node-missing' | 'unseen' | 'later' };
 
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
@@ -61,7 +62,7 @@ export class LeaseFiles {
       }
       if ((await isRecorded) === false) {
         await this.#soon(() => directory.remove(draft));
-        return { problem: 'the lease was not made' };
+        return { problem: 'its record is not on the disk yet', reason: 'later' };
       }
       await this.#soon(() => directory.rename(draft, fileOf(lease.id)));
     } catch (failure) {
@@ -173,7 +174,7 @@ export class LeaseFiles {
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
       const problem = `its device nodes cannot be looked at: ${asError(failure).message}`;
-      return { ok: false, problem, reason: 'later' };
+      return { ok: false, problem, reason: 'unseen' };
     }
   }
 

@@ -31,7 +31,7 @@ export interface PodResourcesParts
   readonly guarding: Guarding;
   /** The front, and the owners of devices as the kubelet names them; undefined: there is no front. */
   readonly kubelet?:
-    { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'isAllocating'> } | undefined;
+    { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'mayList'> } | undefined;
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */

@@ -112,9 +112,13 @@ export class Owners implements FrontOwners {
     return podOwners(this.#byResource, resource);
   }
 
-  /** Whether the kubelet gives devices now: List is not to be asked then, by anybody. */
-  get isAllocating(): boolean {
-    return this.#calls > 0 || this.#quietInMs() > 0;
+  /**
+   * Whether the kubelet may be asked for all pods now: not while it gives devices.
+   *
+   * @param ageMs of the newest answer that the asker has; Infinity: it has none
+   */
+  mayList(ageMs: number): boolean {
+    return this.#calls === 0 && (ageMs >= OVERDUE_MS || this.#quietInMs() <= 0);
   }
 
   idsOf(resource: string): readonly string[] {

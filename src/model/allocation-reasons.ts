@@ -72,7 +72,7 @@ export const ALLOCATION_REFUSALS = {
   ),
   LEDGER_NOT_WRITABLE: refusal(
     'UNAVAILABLE',
-    'The allocation cannot be written to the disk, so it was not made.',
+    'The disk does not take the allocation, so it was not made, or the renewal of a lease, which goes on as it was.',
     'See `plugin-broker status`: free the disk, or let the broker write to its state directory.',
   ),
   LEDGER_UNKNOWN: refusal(

@@ -25,6 +25,9 @@ export interface PodEncoder {
   got(pod: Pod): Buffer;
 }
 
+/** An answer of Get. */
+type Got = Buffer | 'limited' | undefined;
+
 /**
  * The backend of the socket: encoded answers. A front that knows more, such as a real kubelet's answer, wraps the one that
  * answers with leases and appends its own bytes.
@@ -33,8 +36,8 @@ export interface PodResourcesBackend {
   /** @param without keys of pods (see podKey) whose names are not an owner's here */
   list(version: PodResourcesVersion, without?: ReadonlySet<string>): Buffer | Promise<Buffer>;
   allocatable(): Buffer | Promise<Buffer>;
-  /** Undefined when there is no such owner. */
-  get(namespace: string, name: string, caller?: Caller): Buffer | undefined | Promise<Buffer | undefined>;
+  /** Undefined when there is no such owner; `limited` when the caller asks too often. */
+  get(namespace: string, name: string, caller?: Caller): Got | Promise<Got>;
 }
 
 /** A pod in a kubelet's answer of List. */

@@ -23,8 +23,8 @@ const GETS_OF_USER = { burst: GETS.burst, intervalMs: GETS.intervalMs * 5 };
 export interface UpstreamPorts extends UserFacts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
-  /** The Allocates of that kubelet: Owners (front/owners). List is not asked meanwhile. Undefined where the broker has no front. */
-  readonly owners: { readonly isAllocating: boolean } | undefined;
+  /** Whether that kubelet gives devices now: Owners (front/owners). Undefined where the broker has no front. */
+  readonly owners: { mayList(ageMs: number): boolean } | undefined;
   /** Why the kubelet does not answer (one sentence); undefined: it does. */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
@@ -60,7 +60,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
       const pods = await kubelet.list(LIMIT_MS, signal);
       return { pods, keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))) };
     };
-    const mayList = (): boolean => owners?.isAllocating !== true;
+    const mayList = (ageMs: number): boolean => owners?.mayList(ageMs) ?? true;
     this.#pods = new Kept(clock, list, told('List'), mayList);
     this.#devices = new Kept(
       clock,
@@ -101,15 +101,19 @@ export class UpstreamAnswers implements PodResourcesBackend {
 
   /**
    * An owner of ours that is called as no pod, else a pod as the kubelet has it now. Owners choose their names: one that is called
-   * as a pod does not stand for it, whatever the kubelet answers. It has one limit for all its callers, and the front needs Get to
-   * confirm.
+   * as a pod does not stand for it, unless the kubelet was never heard or says nothing. It has one limit for all its callers, and
+   * the front needs Get to confirm.
    */
-  async get(namespace: string, name: string, caller?: Caller): Promise<Buffer | undefined> {
+  async get(namespace: string, name: string, caller?: Caller): Promise<Buffer | 'limited' | undefined> {
+    const { kubelet } = this.#ports;
+    const { signal } = this.#halt;
     const own = await this.#own.get(namespace, name);
-    if (own !== undefined && (await this.#pods.get(PATIENCE_MS))?.keys.has(podKey(namespace, name)) !== true)
-      return own;
-    if (!this.#mayGet(caller)) throw new Error('the kubelet is asked for single pods too often; ask for all');
-    return (await this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal)) ?? own;
+    const pods = own === undefined ? undefined : await this.#pods.get(PATIENCE_MS);
+    const isPod = own === undefined || pods?.keys.has(podKey(namespace, name)) === true;
+    if (!isPod && (this.#pods.ageMs <= EVERY_MS || this.#pods.isAsking)) return own;
+    if (!this.#mayGet(caller)) return 'limited';
+    if (isPod) return (await kubelet.get(namespace, name, LIMIT_MS, signal)) ?? own;
+    return (await kubelet.get(namespace, name, PATIENCE_MS, signal).catch(() => undefined)) ?? own;
   }
 
   #mayGet(caller: Caller | undefined): boolean {
@@ -135,18 +139,35 @@ class Kept<T> {
   readonly #clock: Clock;
   readonly #ask: () => Promise<T>;
   readonly #told: (failure: unknown) => void;
-  readonly #mayAsk: () => boolean;
+  readonly #mayAsk: (ageMs: number) => boolean;
   #value: T | undefined;
   #askedAt = -Infinity;
+  /** When that was asked for which is known now. */
+  #knownAt = -Infinity;
   #asking: Promise<void> | undefined;
   /** Nobody waits for the answer that is under way: it took too long already. */
   #isLate = false;
 
-  constructor(clock: Clock, ask: () => Promise<T>, told: (failure: unknown) => void, mayAsk: () => boolean) {
+  constructor(
+    clock: Clock,
+    ask: () => Promise<T>,
+    told: (failure: unknown) => void,
+    mayAsk: (ageMs: number) => boolean,
+  ) {
     this.#clock = clock;
     this.#ask = ask;
     this.#told = told;
     this.#mayAsk = mayAsk;
+  }
+
+  /** Whether an answer is under way: after `get` it has hung for longer than that waited. */
+  get isAsking(): boolean {
+    return this.#asking !== undefined;
+  }
+
+  /** How old the answer is, in milliseconds; Infinity while there is none. */
+  get ageMs(): number {
+    return this.#clock.mono() - this.#knownAt;
   }
 
   /**
@@ -155,7 +176,7 @@ class Kept<T> {
    * @param patienceMs how long a newer answer is waited for
    */
   async get(patienceMs = this.#value === undefined ? LIMIT_MS : PATIENCE_MS): Promise<T | undefined> {
-    const isDue = this.#clock.mono() - this.#askedAt >= EVERY_MS && this.#mayAsk();
+    const isDue = this.#clock.mono() - this.#askedAt >= EVERY_MS && this.#mayAsk(this.ageMs);
     if (this.#asking === undefined && isDue) {
       this.#askedAt = this.#clock.mono();
       this.#asking = this.#renew().finally(() => (this.#asking = undefined));
@@ -164,14 +185,18 @@ class Kept<T> {
     const asking = this.#asking;
     if (asking !== undefined && !this.#isLate) {
       const late = (): Error => new Error(`no answer within ${String(patienceMs)} ms`);
-      await withDeadline(this.#clock, patienceMs, late, () => asking).catch(() => (this.#isLate = true));
+      await withDeadline(this.#clock, patienceMs, late, () => asking).catch(() => {
+        if (this.#value !== undefined) this.#isLate = true;
+      });
     }
     return this.#value;
   }
 
   async #renew(): Promise<void> {
+    const askedAt = this.#askedAt;
     try {
       this.#value = await this.#ask();
+      this.#knownAt = askedAt;
       this.#told(undefined);
     } catch (failure) {
       this.#told(failure);

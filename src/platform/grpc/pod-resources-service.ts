@@ -39,6 +39,10 @@ class Refused extends Error {
   }
 }
 
+function limited(): Refused {
+  return new Refused(status.RESOURCE_EXHAUSTED, 'limited', 'rejected by rate limit');
+}
+
 type Method = Parameters<PodResourcesPorts['count']>[0];
 
 /** Serves both versions on a door. Statuses and their texts are the kubelet's, because clients compare them. */
@@ -48,9 +52,7 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log 
     async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
       const connection = door.connectionOf(call.metadata);
       try {
-        if (!mayAsk(connection?.caller)) {
-          throw new Refused(status.RESOURCE_EXHAUSTED, 'limited', 'rejected by rate limit');
-        }
+        if (!mayAsk(connection?.caller)) throw limited();
         const answer = await work(call.request, connection?.caller);
         connection?.answered(true);
         count(method, 'ok');
@@ -70,6 +72,7 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log 
   const get = async (request: Buffer, caller: Caller | undefined): Promise<Buffer> => {
     const { podName, podNamespace } = asked(request);
     const found = await backend.get(podNamespace, podName, caller);
+    if (found === 'limited') throw limited();
     if (found !== undefined) return found;
     throw new Refused(status.UNKNOWN, 'not-found', `pod ${podName} in namespace ${podNamespace} not found`);
   };

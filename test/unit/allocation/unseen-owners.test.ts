@@ -64,7 +64,7 @@ describe('owners', () => {
     }
     const reasons = (): unknown[] => allocations.leases().map(({ reason }) => reason);
     assert.deepEqual(reasons(), ['device-node-missing', 'device-node-missing']);
-    const unseen: CdiResult = { problem: '/dev/x cannot be looked at', reason: 'later' };
+    const unseen: CdiResult = { problem: '/dev/x cannot be looked at', reason: 'unseen' };
     write = () => new Promise((resolve) => void machine.clock.alarm(2000, () => resolve(unseen)));
     await machine.clock.advance(12_000);
     machine.processes.delete(42);
@@ -106,9 +106,11 @@ describe('owners', () => {
     next.allocations.changed();
     assert.equal(reasonOf(next), 'device-node-missing');
     assert.deepEqual(next.allocations.cdiOf(lease.value.id), result);
+    result = { problem: 'the directory is read-only', reason: 'later' };
+    await machine.clock.advance(10_000);
+    assert.equal(reasonOf(next), undefined, 'its node is there');
     result = { name: 'pb/lease=1' };
     await machine.clock.advance(10_000);
-    assert.equal(reasonOf(next), undefined);
     assert.deepEqual(next.allocations.cdiOf(lease.value.id), result);
   });
 
@@ -132,5 +134,23 @@ describe('owners', () => {
     assert.equal(written, 4);
     await machine.clock.advance(10_000);
     assert.equal(written, 4);
+  });
+
+  it('have leases behind one whose device node cannot be looked at, of which each is the first in its turn', async () => {
+    const machine = machineWith('g0', 'g1', 'g2');
+    const order: (string | undefined)[] = [];
+    const write: CdiFiles['write'] = ({ key }) => {
+      order.push(key);
+      return Promise.resolve({ problem: 'it cannot be looked at', reason: 'unseen' });
+    };
+    const { allocations } = await allocationWorld(machine, { cdi: { ...noCdi, write } });
+    for (const key of ['a', 'b', 'c']) {
+      assert.ok((await allocations.allocate(request(GPU, { key }), { uid: 0, process: undefined }, forever())).ok);
+    }
+    for (const expected of ['bca', 'cab', 'abc']) {
+      order.length = 0;
+      await machine.clock.advance(10_000);
+      assert.equal(order.join(''), expected);
+    }
   });
 });

@@ -78,7 +78,7 @@ describe('CDI files on a file system that hangs', () => {
     assert.deepEqual(await first, {
       problem:
         'the lease has no CDI name: its device nodes cannot be looked at: the file system did not answer within 2 s',
-      reason: 'later',
+      reason: 'unseen',
     });
     assert.equal(signal?.aborted, true);
     assert.deepEqual(told, [undefined]);
