@@ -125,8 +125,13 @@ export class DeviceLists {
     }
     for (const [sha256, bytesOf] of this.others) if (missing.has(sha256)) lost.set(sha256, bytesOf());
     for (const sha256 of missing) if (!lost.has(sha256)) this.#present.delete(sha256);
-    // Should this fail, they count as missing at the next commit, too.
-    if (lost.size > 0) await this.#files.write(lost);
+    try {
+      if (lost.size > 0) await this.#files.write(lost);
+    } catch (failure) {
+      // The lists count as missing at the next commit, too; the further ones stand in the checkpoint until they are files again.
+      for (const sha256 of this.others.keys()) if (missing.has(sha256)) this.#present.delete(sha256);
+      throw failure;
+    }
   }
 
   /**

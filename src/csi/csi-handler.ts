@@ -114,6 +114,8 @@ export class CsiHandler implements PluginHandler {
     instance.close();
     if (reason === 'replaced' && !this.#fallbacks.has(instance)) {
       this.#fallbacks.add(instance);
+      // It may have been asked once more, and published.
+      this.#settle(instance.driver);
       return Promise.resolve();
     }
     const wasCurrent = this.#current(instance.driver) === instance;

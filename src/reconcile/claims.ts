@@ -68,12 +68,17 @@ export class Claims implements NameClaims {
 }
 
 /**
- * Whether an instance that may come in takes its name from a connected one of another user that registered later. It counts as the
- * newest then.
+ * Whether an instance that may come in takes its name from one of another user that registered later and serves or may come back.
+ * It counts as the newest then. Those who may take the name themselves keep the order in which they called.
  *
  * @param siblings instances of its plugin
+ * @param ruleUids rules[].uids of the plugin, which may take its name as root may
  */
-export function takesNameOfNewer(instance: Instance, siblings: readonly Instance[]): boolean {
-  const newer = siblings.filter((one) => one.seq > instance.seq && isConnected(one));
-  return newer.some((one) => ownerUid(one) !== ownerUid(instance));
+export function takesNameOfNewer(
+  instance: Instance,
+  siblings: readonly Instance[],
+  ruleUids: readonly number[] | undefined,
+): boolean {
+  const mayStay = [0, ownerUid(instance), ...(ruleUids ?? [])];
+  return siblings.some((one) => one.seq > instance.seq && isLive(one) && !mayStay.includes(ownerUid(one)));
 }

@@ -66,6 +66,11 @@ export function isLost(instance: Instance): boolean {
   return instance.state === 'held' && !isReplaced(instance);
 }
 
+/** Whether only the session of an instance would tell that it is lost, or that it answers again: nobody comes back to it else. */
+export function isWatched(instance: Instance): boolean {
+  return isConnected(instance) || (instance.state === 'held' && instance.reason === 'not-answering');
+}
+
 /** The instances to let go when one took over: its predecessors, only now (make before break), or itself if it is late. */
 export function afterServing(
   instance: Instance,

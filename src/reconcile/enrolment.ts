@@ -19,7 +19,8 @@ import type {
 import { Refused, type Refusal } from '../model/reasons.js';
 import { type Instance, instanceId, isConnected, isReplaced } from '../model/instance.js';
 import { takesNameOfNewer } from './claims.js';
-import { hasVanished } from './pull.js';
+import { isWatched } from './consequences.js';
+import { hasVanished, lostReport } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
@@ -118,7 +119,7 @@ export class Enrolments implements Enroller {
     const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
     const { state } = instance;
     try {
-      await this.#handOver(instance, entering, signal);
+      await this.#handOver(instance, entering, wasFallback, signal);
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
@@ -143,8 +144,13 @@ export class Enrolments implements Enroller {
    *
    * @throws what the handler throws, and Refused when the instance ended or may not come in any more
    */
-  async #handOver(instance: Instance, { request, verdict, handler, id }: Entering, signal: AbortSignal): Promise<void> {
-    const { roster, store } = this.#ports;
+  async #handOver(
+    instance: Instance,
+    { request, verdict, handler, id }: Entering,
+    wasFallback: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { roster, store, reports } = this.#ports;
     const { state } = instance;
     const told: InstanceReport[] = [];
     const handle = this.#handle(id, (report) => void told.splice(0, 1, report));
@@ -155,13 +161,16 @@ export class Enrolments implements Enroller {
     const refusal = over === undefined ? verdict.recheck() : overRefusal(instance, over);
     if (refusal !== undefined) {
       // A newcomer leaves nothing behind; of a plugin that may come back the handler keeps what it keeps for that reason.
-      const reason = instance.state === 'connecting' ? 'deregistered' : instance.reason;
+      const asBefore = wasFallback ? 'replaced' : 'deregistered';
+      const reason = instance.state === 'connecting' ? asBefore : instance.reason;
       void handler.deregister(id, reason).catch(() => undefined);
+      // Its session has ended, too, which would have told of it.
+      if (isWatched(instance)) reports.report(id, lostReport(refusal.message));
       throw new Refused(refusal);
     }
     // Else the other user would keep the name by registering once more while its rightful owner is on the way.
-    if (!request.pulled && takesNameOfNewer(instance, roster.ofPlugin(request.type, request.name)))
-      instance.seq = roster.nextSeq();
+    const siblings = roster.ofPlugin(request.type, request.name);
+    if (!request.pulled && takesNameOfNewer(instance, siblings, verdict.policy.uids)) instance.seq = roster.nextSeq();
     instance.counters.registrations += request.pulled ? 0 : 1;
     const isKnown = request.pulled || request.door === 'watcher';
     const isBack = state === 'restored' ? isKnown : request.pulled && instance.registeredAt > 0;

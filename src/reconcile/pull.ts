@@ -88,7 +88,7 @@ export function isAsked(instance: Instance | undefined): instance is Instance {
 export function withoutAsking(instance: Instance | undefined): Pulled {
   // Its quarantine is over and there is no socket to ask: only discovery may find one. Its grace runs.
   const message = 'its quarantine is over, and its registration socket is not there';
-  const actions = instance?.state === 'quarantined' ? [{ do: 'report', report: held(message) } as const] : [];
+  const actions = instance?.state === 'quarantined' ? [{ do: 'report', report: lostReport(message) } as const] : [];
   return { attempt: { done: true }, actions };
 }
 
@@ -107,17 +107,18 @@ export function afterPull(instance: Instance, outcome: Outcome, facts: PullFacts
   const failed: Action[] = facts.isKnown ? [{ do: 'note-failed', failures: facts.failures + 1 }] : [];
   // Its quarantine is over and it does not come in: from now on its grace runs, as of any other that is lost.
   const isHeld = instance.state === 'quarantined' && !isTransient(refusal);
-  return { attempt, actions: isHeld ? [...failed, { do: 'report', report: held(refusal.message) }] : failed };
+  return { attempt, actions: isHeld ? [...failed, { do: 'report', report: lostReport(refusal.message) }] : failed };
 }
 
 /** A plugin that may not register again cannot be restarting itself, so it is not settling; one that has gone may be. */
 function afterFinal(instance: Instance, refusal: Refusal): Action {
   const { message } = refusal;
   if (isReplaced(instance)) return { do: 'close-replaced', message };
-  return { do: isVanished(refusal) ? 'report-loss' : 'report', report: held(message) };
+  return { do: isVanished(refusal) ? 'report-loss' : 'report', report: lostReport(message) };
 }
 
-function held(message: string): InstanceReport {
+/** The report about an instance that is lost: its grace runs, and it is pulled while it listens. */
+export function lostReport(message: string): InstanceReport {
   return { state: 'held', reason: 'connection-lost', message };
 }
 

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { entryKey } from '../../../src/checkpoint/document.js';
 import type { ReceivedList } from '../../../src/checkpoint/draft.js';
+import type { ListFiles } from '../../../src/checkpoint/ports.js';
+import type { StorePorts } from '../../../src/checkpoint/store.js';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
 import type { LeaseRecord, PluginAnswer } from '../../../src/model/lease.js';
+import { deviceListFiles } from '../../../src/platform/store/device-list-files.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk } from '../../support/fake-disk.js';
@@ -35,9 +38,9 @@ async function brokerDisk(): Promise<FakeDisk> {
 }
 
 /** A life of the store on a disk. @param held the newest list of every plugin */
-async function lifeOn(disk: FakeDisk, held?: ReceivedList) {
+async function lifeOn(disk: FakeDisk, held?: ReceivedList, more: Partial<StorePorts> = {}) {
   const clock = new FakeClock();
-  const { store } = checkpointRig(disk, STATE, clock, { inventory: { holding: () => held } });
+  const { store } = checkpointRig(disk, STATE, clock, { inventory: { holding: () => held }, ...more });
   const { ledger } = await store.open();
   const put = (record: LeaseRecord): Promise<string> => store.update((draft) => draft.putLease(record));
   const answerOf = (id: string): PluginAnswer | undefined => store.contents.leases.get(id)?.answer;
@@ -149,6 +152,35 @@ describe('the answer of a lease', () => {
     const { problems } = await inspectCheckpoint(disk, FILE);
     assert.deepEqual(problems, []);
   });
+
+  for (const room of [0, 1])
+    it(`stands in the checkpoint again when somebody removed the folder and the disk has room for ${String(room)} files`, async () => {
+      const disk = await brokerDisk();
+      const files = deviceListFiles(disk, DEVICES);
+      let left = Infinity;
+      const write: ListFiles['write'] = (given) => {
+        left -= 1;
+        return left < 0 ? Promise.reject(new Error('ENOSPC')) : files.write(given);
+      };
+      const { clock, put, quiet } = await lifeOn(disk, undefined, { lists: { ...files, write } });
+      await put(lease('a', 5000));
+      await quiet();
+      assert.ok(bytesOf(disk) < 3000);
+      await put(lease('b', 5000));
+      disk.removeFolder(DEVICES);
+      left = room;
+      void put(lease('c', 1));
+      await clock.settle();
+      const next = await lifeOn(disk);
+      assert.deepEqual([next.answerOf('a'), next.answerOf('b')], [answer(5000, 'a'), answer(5000, 'b')]);
+      // And is a file once there is room.
+      left = Infinity;
+      void put(lease('d', 1));
+      await clock.advance(5000);
+      await quiet();
+      assert.ok(bytesOf(disk) < 5000);
+      assert.deepEqual((await lifeOn(disk)).answerOf('a'), answer(5000, 'a'));
+    });
 
   it('stays in the checkpoint where no file can be made, and costs no lease', async () => {
     const disk = await brokerDisk();

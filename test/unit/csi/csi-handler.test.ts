@@ -130,6 +130,23 @@ describe('the CSI handler', () => {
     assert.equal(publishedId(), 'node-1');
   });
 
+  it('publishes the newer incarnation again when the fallback, asked once more, is let go of, which stays a fallback', async () => {
+    await register('old');
+    driver.result = answers('node-2');
+    await register('new');
+    await handler.deregister('old', 'replaced');
+    driver.result = answers('node-3');
+    await register('old');
+    assert.equal(publishedId(), 'node-3');
+    await clock.advance(5000); // rounds of the publisher have a pace
+    await handler.deregister('old', 'replaced');
+    await clock.settle();
+    assert.equal(publishedId(), 'node-2');
+    await handler.deregister('new', 'socket-removed');
+    await clock.advance(5000);
+    assert.equal(publishedId(), 'node-2', 'the fallback is asked now');
+  });
+
   it('stays published while a replaced incarnation is left to ask, also when that one fails once, and not once it went, too', async () => {
     for (const end of ['answers', 'fails', 'goes'] as const) {
       await clock.advance(5000); // rounds of the publisher have a pace

@@ -12,8 +12,16 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open };
 }
 
-/** A world whose admission asks who has the name, as the real one does. @param before what a socket waits for in admission */
-function worldWithOwners(before: ReadonlyMap<string, Promise<void>> = new Map()): ReconcileWorld {
+/**
+ * A world whose admission asks who has the name, as the real one does.
+ *
+ * @param before what a socket waits for in admission
+ * @param uids those that a rule names
+ */
+function worldWithOwners(
+  before: ReadonlyMap<string, Promise<void>> = new Map(),
+  uids?: readonly number[],
+): ReconcileWorld {
   const admit: Admitter['admit'] = async (request) => {
     await before.get(request.endpoint);
     const verdict = world.admit(request);
@@ -22,10 +30,10 @@ function worldWithOwners(before: ReadonlyMap<string, Promise<void>> = new Map())
     const { name, type, pulled } = request;
     const except = pulled ? world.sockets.keyAt(request.endpoint) : undefined;
     const { uid } = verdict.listener;
-    const recheck = () =>
-      checkOwner({ name, newcomer: uid, ruleUids: undefined, owner: claims.owner(type, name, except) });
+    const recheck = () => checkOwner({ name, newcomer: uid, ruleUids: uids, owner: claims.owner(type, name, except) });
     const refusal = recheck();
-    return refusal === undefined ? { ...verdict, recheck } : { admitted: false, refusal };
+    if (refusal !== undefined) return { admitted: false, refusal };
+    return { ...verdict, recheck, policy: { ...verdict.policy, uids } };
   };
   const world: ReconcileWorld = new ReconcileWorld({ admit, graceMs: 60_000 });
   return world;
@@ -71,7 +79,7 @@ describe('a name that root takes while a plugin of another user is being asked',
     assert.equal(world.stateOf(root), 'held connection-lost');
   });
 
-  it('leaves one that may come back as it was', async () => {
+  it('lets one that did not answer come back by a pull, because its session ended with its call', async () => {
     const world = worldWithOwners();
     const answer = gate();
     const thief = world.sockets.put('/d/thief', { uid: 4001 });
@@ -87,7 +95,56 @@ describe('a name that root takes while a plugin of another user is being asked',
     const outcome = await again;
     assert.equal(!outcome.ok && outcome.refusal.code, 'NAME_OWNED');
     assert.deepEqual(world.handler.deregistered, [[world.idOf(thief), 'not-answering']]);
-    assert.equal(world.stateOf(thief), 'held not-answering');
+    assert.equal(world.stateOf(thief), 'held connection-lost');
+    assert.equal(world.reconciler.has(world.idOf(thief), thief.key), true);
+  });
+
+  it('is not left with one that is ready and has no session', async () => {
+    const world = worldWithOwners();
+    const answer = gate();
+    const thief = world.sockets.put('/d/thief', { uid: 4001 });
+    await world.register(thief);
+    world.list(thief, 9);
+    world.handler.onRegister = async ({ socket }, handle) => {
+      if (socket.path !== thief.path) return;
+      await answer.opened;
+      handle.report({ state: 'ready', reason: 'list-unwatched', message: 'alive; its last list is kept' });
+      handle.serving();
+    };
+    world.lose(thief);
+    await world.clock.settle();
+    const root = world.sockets.put('/d/root');
+    assert.equal((await world.register(root)).ok, true);
+    answer.open();
+    await world.clock.settle();
+    assert.deepEqual([world.handler.sessions.size, world.stateOf(thief)], [1, 'held connection-lost']);
+    assert.equal(world.reconciler.has(world.idOf(thief), thief.key), true);
+    world.list(root, 4);
+    assert.deepEqual([world.stateOf(root), world.stateOf(thief)], ['ready registered', 'held replaced']);
+    assert.equal(world.resource()?.allocatable, 4);
+  });
+
+  it('leaves a fallback one, to be asked again', async () => {
+    const world = worldWithOwners();
+    const answer = gate();
+    const fallback = world.sockets.put('/d/fallback', { uid: 4001 });
+    await world.register(fallback);
+    world.list(fallback);
+    const root = world.sockets.put('/d/root');
+    await world.register(root);
+    world.list(root);
+    assert.equal(world.stateOf(fallback), 'held replaced');
+    world.handler.deregistered.length = 0;
+    world.handler.onRegister = ({ socket }) => (socket.path === fallback.path ? answer.opened : undefined);
+    world.kill(root);
+    world.reports.report(world.idOf(root), { state: 'gone', reason: 'deregistered', message: 'an operator' });
+    await world.clock.settle();
+    assert.equal(world.stateOf(fallback), 'connecting registering');
+    assert.equal((await world.register(world.sockets.put('/d/root-2'))).ok, true);
+    answer.open();
+    await world.clock.settle();
+    assert.equal(world.stateOf(fallback), 'held replaced');
+    assert.deepEqual(world.handler.deregistered.at(-1), [world.idOf(fallback), 'replaced']);
   });
 });
 
@@ -107,6 +164,51 @@ describe('root, which takes a name from another user', () => {
     assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['ready registered', 'held replaced']);
     assert.equal(world.resource()?.allocatable, 4);
   });
+
+  it('is the newest, although that one has lost its stream by then and is being asked', async () => {
+    const [entry, answer] = [gate(), gate()];
+    const world = worldWithOwners(new Map([['/d/root', entry.opened]]));
+    const root = world.sockets.put('/d/root');
+    const taken = world.register(root);
+    await world.clock.settle();
+    const squatter = world.sockets.put('/d/squatter', { uid: 4001 });
+    assert.equal((await world.register(squatter)).ok, true);
+    world.list(squatter, 9);
+    world.handler.onRegister = ({ socket }) => (socket.path === squatter.path ? answer.opened : undefined);
+    world.lose(squatter);
+    await world.clock.settle();
+    entry.open();
+    assert.equal((await taken).ok, true);
+    world.list(root, 4);
+    assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['ready registered', 'held replaced']);
+    world.kill(root);
+    answer.open();
+    await world.clock.advance(10_000);
+    assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['held connection-lost', 'held replaced']);
+  });
+});
+
+describe('users who may all take a name', () => {
+  for (const [old, next] of [
+    [1000, 2000],
+    [1000, 0],
+    [0, 2000],
+  ] as const)
+    it(`keep their order when uid ${String(old)} called first and uid ${String(next)} is in before it`, async () => {
+      const entry = gate();
+      const world = worldWithOwners(new Map([['/d/old', entry.opened]]), [1000, 2000]);
+      const first = world.sockets.put('/d/old', { uid: old });
+      const slow = world.register(first);
+      await world.clock.settle();
+      const second = world.sockets.put('/d/new', { uid: next });
+      assert.equal((await world.register(second)).ok, true);
+      world.list(second, 4);
+      entry.open();
+      assert.equal((await slow).ok, true);
+      world.list(first, 9);
+      assert.deepEqual([world.stateOf(second), world.stateOf(first)], ['ready registered', 'held replaced']);
+      assert.equal(world.resource()?.allocatable, 4);
+    });
 });
 
 describe('the line of registrations for one name', () => {
