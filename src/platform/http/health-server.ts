@@ -24,8 +24,8 @@ const MOST_HEADER_BYTES = 8192;
 const MOST_URL_CHARACTERS = 2048;
 /** An address that is taken is tried again after this. */
 const RETRY_MS = 1000;
-/** A probe on one connection: more would take everybody's time. */
-const PROBE_EVERY_MS = 100;
+/** An answer out of turn on one connection: more would take everybody's time. */
+const OUT_OF_TURN_EVERY_MS = 100;
 
 /** A running server, or one that waits for its address. */
 export interface HealthServer {
@@ -151,19 +151,17 @@ class PageServer implements HealthServer {
     else await sendAnswer(request, response, answer, this.#compressed);
   }
 
-  /** The answer, in its turn; a probe waits for those before it on its own connection. */
+  /** The answer, in its turn; one that needs none, as that to a probe, waits for those before it on its own connection. */
   async #answer(asked: Asked, url: string, socket: OneAtATime, response: ServerResponse): Promise<Answer | Streaming> {
-    if (url.length > MOST_URL_CHARACTERS) {
-      return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
-    }
-    if (this.#router.isProbe(asked.path)) {
-      // A probe comes once a second, most often on a connection of its own: it does not wait.
-      const waitMs = socket.probe(this.#clock.mono(), PROBE_EVERY_MS);
-      if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
-      return this.#router.answer(asked);
-    }
-    const leave = this.#slots.room(socket);
+    const isTooLong = url.length > MOST_URL_CHARACTERS;
+    const isProbe = !isTooLong && this.#router.isProbe(asked.path);
+    const leave = isTooLong || isProbe ? undefined : this.#slots.room(socket);
     if (leave === undefined) {
+      // A probe comes once a second, most often on a connection of its own: it does not wait.
+      const waitMs = socket.outOfTurn(this.#clock.mono(), OUT_OF_TURN_EVERY_MS);
+      if (waitMs > 0) await sleep(this.#clock, waitMs, asked.signal);
+      if (isTooLong) return plainText(414, `an address here has at most ${String(MOST_URL_CHARACTERS)} characters`);
+      if (isProbe) return this.#router.answer(asked);
       return plainText(503, 'too much is asked at once; come back in a moment', { 'retry-after': '5' });
     }
     // Before the next request of the same connection begins.

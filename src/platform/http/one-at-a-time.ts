@@ -14,7 +14,8 @@ export class OneAtATime extends Duplex {
   #isAnswering = false;
   /** The last octets were the end of a line: one that is empty ends the head of a request. */
   #isLineStart = false;
-  #probedAt = -Infinity;
+  /** When the last request without a turn is answered. */
+  #answeredAt = -Infinity;
 
   constructor(raw: Socket) {
     super({ allowHalfOpen: true });
@@ -41,14 +42,14 @@ export class OneAtATime extends Duplex {
   }
 
   /**
-   * A probe is asked for.
+   * A request is to be answered without a turn among those of its peer.
    *
-   * @param everyMs so often it is answered on one connection
+   * @param everyMs one such request is answered on one connection in so many milliseconds
    * @returns milliseconds until it is
    */
-  probe(now: number, everyMs: number): number {
-    this.#probedAt = Math.max(now, this.#probedAt + everyMs);
-    return this.#probedAt - now;
+  outOfTurn(now: number, everyMs: number): number {
+    this.#answeredAt = Math.max(now, this.#answeredAt + everyMs);
+    return this.#answeredAt - now;
   }
 
   /** As the one of a socket: `timeout` is emitted after so many milliseconds without activity. */

@@ -289,6 +289,28 @@ describe('the server', () => {
     socket.destroy();
   });
 
+  it('refuses what is too long, or too much at once, ten times a second on one connection', async () => {
+    const port = await serving(new Map([['/x', { make: () => plainText(200, 'ok') }]]));
+    for (const [code, path, connections] of [
+      ['414 URI Too Long', `/${'x'.repeat(2100)}`, 1],
+      ['503 Service Unavailable', '/x', 60],
+    ] as const) {
+      const begun = performance.now();
+      const all = Array.from({ length: connections }, () => {
+        const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+        const loud = { socket, got: '' };
+        socket.on('data', (chunk: Buffer) => (loud.got += chunk.toString()));
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(500));
+        return loud;
+      });
+      const refusals = (): number[] => all.map(({ got }) => got.split(`HTTP/1.1 ${code}`).length - 1);
+      await eventually('one is refused a few times', () => refusals().some((count) => count > 2));
+      const most = 1 + (performance.now() - begun) / 100;
+      assert.ok(Math.max(...refusals()) <= most, `${String(Math.max(...refusals()))} of ${String(most)}, ${code}`);
+      for (const { socket } of all) socket.destroy();
+    }
+  });
+
   it('answers the probe that comes while all slots are taken by endless probes', async () => {
     const port = await serving(new Map([['/healthz', { make: () => plainText(200, 'ok'), isProbe: true }]]));
     const all = Array.from({ length: 64 }, () => {
