@@ -18,7 +18,7 @@ const GETS_MS = 1000;
 const FIRST_MS = 1000;
 /** After the last Allocate nothing is asked for so long: that kubelet gives a pod its resources and containers one after another. */
 const QUIET_MS = 1000;
-/** However often it allocates, it is asked between two calls when the last answer is this old. */
+/** Where it has given devices without such a pause for so long, it is asked between two calls when the last answer is that old. */
 const OVERDUE_MS = 60_000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
@@ -74,8 +74,8 @@ export class Owners implements FrontOwners {
   #isAsking = false;
   #alarm: Alarm | undefined;
   #askedAt = -Infinity;
-  /** From then on it is asked between two calls, however soon the next one may come. */
-  #overdueAt = Infinity;
+  /** Since when there was no quiet second between two calls. */
+  #busySince = -Infinity;
 
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
@@ -118,7 +118,8 @@ export class Owners implements FrontOwners {
    * @param ageMs of the newest answer that the asker has; Infinity: it has none
    */
   mayList(ageMs: number): boolean {
-    return this.#calls === 0 && (ageMs >= OVERDUE_MS || this.#quietInMs() <= 0);
+    const now = this.#ports.clock.mono();
+    return this.#calls === 0 && now >= this.#quietFrom(now - ageMs);
   }
 
   idsOf(resource: string): readonly string[] {
@@ -135,8 +136,10 @@ export class Owners implements FrontOwners {
   }
 
   allocating(_resource: string, by: 1 | -1): void {
+    const now = this.#ports.clock.mono();
+    if (by === -1) this.#calledAt = now;
+    else if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) this.#busySince = now;
     this.#calls += by;
-    if (by === -1) this.#calledAt = this.#ports.clock.mono();
     if (this.#calls === 0) this.#askAgain();
   }
 
@@ -181,20 +184,19 @@ export class Owners implements FrontOwners {
     const { clock } = this.#ports;
     this.#alarm?.cancel();
     if (this.#halt.signal.aborted || this.#isAsking) return;
-    const waitMs = Math.max(0, this.#askedAt + EVERY_MS - clock.mono(), this.#quietInMs());
-    this.#alarm = clock.alarm(waitMs, () => void this.#ask());
+    const at = Math.max(this.#askedAt + EVERY_MS, this.#quietFrom(this.#askedAt));
+    this.#alarm = clock.alarm(Math.max(0, at - clock.mono()), () => void this.#ask());
   }
 
-  /** Milliseconds until the kubelet may be asked for all pods, no call being under way. */
-  #quietInMs(): number {
-    return Math.min(this.#calledAt + QUIET_MS, this.#overdueAt) - this.#ports.clock.mono();
+  /** From when on the kubelet may be asked for all pods, no call being under way, by somebody who asked last at `askedAt`. */
+  #quietFrom(askedAt: number): number {
+    return Math.min(this.#calledAt + QUIET_MS, Math.max(this.#busySince, askedAt) + OVERDUE_MS);
   }
 
   async #ask(): Promise<void> {
     if (this.#calls > 0) return; // the end of the last call asks again
     const { podResources, clock, asked } = this.#ports;
     this.#askedAt = clock.mono();
-    this.#overdueAt = this.#askedAt + OVERDUE_MS;
     this.#isAsking = true;
     try {
       this.#take(await podResources.list(LIST_MS, this.#halt.signal));

@@ -30,6 +30,7 @@ describe('a call that is answered', () => {
   let server: Server;
   /** The calls of Both that have not ended. */
   let open: ServerDuplexStream<Buffer, Buffer>[] = [];
+  let handled = 0;
 
   before(async () => {
     door = new GrpcDoor({
@@ -37,7 +38,10 @@ describe('a call that is answered', () => {
       accept: (stream) => ({ stream, caller: undefined, slowDown: () => undefined, answered: () => undefined }),
       ...{ streams: 8, maxRequestBytes: 65_536 },
     });
-    const unary: handleUnaryCall<Buffer, Buffer> = (call, done) => done(null, call.request);
+    const unary: handleUnaryCall<Buffer, Buffer> = (call, done) => {
+      handled += 1;
+      done(null, call.request);
+    };
     const both = (call: ServerDuplexStream<Buffer, Buffer>): void => {
       open.push(call);
       call.on('data', (bytes: Buffer) => call.write(bytes));
@@ -58,9 +62,14 @@ describe('a call that is answered', () => {
     ['of a method that is not there', [headers(1, requestBlock('localhost', '/nobody.Serves/This'))]],
     ['that is compressed', [headers(1, COMPRESSED)]],
     ['whose message is too large', [headers(1, requestBlock('localhost')), data(1, Buffer.from([0, 1, 0, 0, 0]))]],
-    ['whose time is over', [headers(1, SHORT)]],
+    ['whose time is over', [headers(1, SHORT), data(1, PING)]],
+    [
+      'with more than its message',
+      [headers(1, requestBlock('localhost')), data(1, PING), data(1, Buffer.from([0, 1, 0, 0, 0]))],
+    ],
   ] as const) {
     it(`before its request ends (${what}) is closed with that, without an error`, async (t) => {
+      handled = 0;
       const peer = await RawPeer.greeted(socket);
       t.after(() => peer.destroy());
       peer.write(...frames);
@@ -71,6 +80,7 @@ describe('a call that is answered', () => {
       // The rest of the request may be on its way.
       peer.write(encodeFrame(FRAME.DATA, FLAG.END_STREAM, 1, PING), request(3, requestBlock('localhost')));
       assert.equal(await peer.answer(3), 'ping');
+      assert.equal(handled, 1, 'the other one');
     });
   }
 

@@ -160,6 +160,7 @@ describe('the kubelet that waits for an Allocate', () => {
     owners.allocating(RESOURCE, -1);
     await clock.advance(999);
     assert.deepEqual([facts.lists, owners.mayList(0)], [1, false], 'the next container of the pod may come');
+    assert.equal(owners.mayList(Infinity), false);
     await clock.advance(1);
     assert.deepEqual([facts.lists, owners.mayList(0)], [2, true]);
     await clock.advance(9999);
@@ -260,10 +261,12 @@ describe('a kubelet that gives one device after another', () => {
       owners.allocating(RESOURCE, -1);
       await clock.advance(400);
     }
+    assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, false]);
     owners.allocating(RESOURCE, 1);
     await clock.advance(600);
     assert.equal(facts.lists, 1);
     owners.allocating(RESOURCE, -1);
+    assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, true]);
     await clock.advance(1);
     assert.equal(facts.lists, 2);
     owners.close();
