@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@grpc/grpc-js';
 import { Faults } from '../device/faults.js';
 import { PluginServer } from '../../device-plugin/plugin-server.js';
+import { withPath } from '../../platform/fs/pinned-directory.js';
 import { loadServices } from '../protos.js';
 import type { SimFacts } from '../sim-log.js';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.js';
@@ -160,7 +161,13 @@ export class KubeletSim {
   }
 
   #save(): void {
-    if (!this.#halt.signal.aborted) writeCheckpoint(this.#checkpoint, this.#devices);
+    if (this.#halt.signal.aborted) return;
+    try {
+      writeCheckpoint(this.#checkpoint, this.#devices);
+    } catch (failure) {
+      // A kubelet goes on, too.
+      this.#say('checkpoint-failed', { message: withPath((failure as Error).message, this.#options.dir) });
+    }
   }
 }
 

@@ -1,10 +1,12 @@
 // The other door of a kubelet: sockets in plugins_registry (kubernetes: pkg/kubelet/pluginmanager, pluginwatcher and reconciler).
 // It is looked at when the kubelet starts, before pods are admitted, and then once a second. An entry is known by its own file in
-// the directory: the target of a link may change without anybody noticing.
+// the directory: the target of a link may change without anybody noticing. What users make in directories of their own there, links
+// to themselves for example, or remove while it is looked at, is left out.
 import { lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@grpc/grpc-js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { GuardedClient } from '../../platform/grpc/guarded-client.js';
 import { systemClock } from '../../platform/time/system-clock.js';
 import { loadServices, type LoadedMethod } from '../protos.js';
@@ -60,7 +62,7 @@ export class Registry {
       let entry = this.#entries.get(file);
       if (entry === undefined) {
         // An entry that is no socket when it appears is not looked at again.
-        const isSocket = statSync(file, { throwIfNoEntry: false })?.isSocket() === true;
+        const isSocket = ifPossible(() => statSync(file))?.isSocket() === true;
         entry = { identity, isBusy: false, failures: 0, retryAt: isSocket ? 0 : Infinity };
         this.#entries.set(file, entry);
       }
@@ -69,12 +71,12 @@ export class Registry {
   }
 
   *#scan(directory = this.#directory): Iterable<[string, string]> {
-    for (const one of readdirSync(directory, { withFileTypes: true })) {
+    for (const one of ifPossible(() => readdirSync(directory, { withFileTypes: true })) ?? []) {
       if (one.name.startsWith('.')) continue;
       const file = path.join(directory, one.name);
       if (one.isDirectory()) yield* this.#scan(file);
       else {
-        const status = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+        const status = ifPossible(() => lstatSync(file, { bigint: true }));
         if (status !== undefined) yield [file, [status.dev, status.ino, status.ctimeNs].join(':')];
       }
     }
@@ -82,8 +84,9 @@ export class Registry {
 
   async #register(file: string, entry: Entry): Promise<void> {
     entry.isBusy = true;
-    const plugin = new RegistrationClient(file);
+    let plugin: RegistrationClient | undefined;
     try {
+      plugin = new RegistrationClient(file);
       const { type, name, endpoint, supportedVersions } = await plugin.info();
       if (type !== 'DevicePlugin') {
         entry.retryAt = Infinity;
@@ -100,10 +103,10 @@ export class Registry {
       entry.retryAt = Date.now() + Math.min(RETRY_MS.first * 2 ** (entry.failures - 1), RETRY_MS.max);
       const { message } = failure as Error;
       this.#say('registry-failed', { file, message });
-      await plugin.notify(message).catch(() => undefined);
+      await plugin?.notify(message).catch(() => undefined);
     } finally {
       entry.isBusy = false;
-      plugin.close();
+      plugin?.close();
     }
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it, mock } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { removeTree } from '../../../src/platform/fs/remove-tree.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -16,6 +17,11 @@ Atomics.store(told, 0, 1);
 while (Atomics.load(told, 0) === 1) {
   try { renameSync(one, spare); renameSync(other, one); renameSync(spare, other); } catch {}
 }`;
+
+afterEach(() => {
+  mock.restoreAll();
+  syncBuiltinESMExports();
+});
 
 describe('removing a directory with all that is in it', () => {
   it('removes what is there, links as links, and nothing elsewhere', () => {
@@ -70,6 +76,41 @@ describe('removing a directory with all that is in it', () => {
     assert.equal(statSync(registry).mode & 0o7777, 0o2775);
     assert.equal(statSync(path.join(registry, 'own')).mode & 0o777, 0o770);
     assert.equal(existsSync(path.join(registry, 'own', 'file')), false);
+    assert.deepEqual(readdirSync(root), ['plugins_registry']);
+  });
+
+  it('comes without the directories in it that their users remove or exchange while it goes', () => {
+    const root = tempDir();
+    const registry = path.join(root, 'plugins_registry');
+    for (const name of ['exchanged', 'kept', 'removed']) mkdirSync(path.join(registry, name), { recursive: true });
+    chmodSync(registry, 0o2775);
+    const { readdirSync: list } = fs;
+    mock.method(fs, 'readdirSync', ((directory: string, options: { withFileTypes: true }) => {
+      const entries = list(directory, options);
+      fs.rmdirSync(path.join(directory, 'removed'));
+      fs.rmdirSync(path.join(directory, 'exchanged'));
+      symlinkSync('/', path.join(directory, 'exchanged'));
+      return entries;
+    }) as typeof fs.readdirSync);
+    syncBuiltinESMExports();
+    replaceDirectory(registry);
+    assert.equal(statSync(registry).mode & 0o7777, 0o2775);
+    assert.deepEqual([list(registry), list(root)], [['kept'], ['plugins_registry']]);
+  });
+
+  it('is open to its users also where something in it cannot be made again', () => {
+    const root = tempDir();
+    const registry = path.join(root, 'plugins_registry');
+    mkdirSync(path.join(registry, 'own'), { recursive: true });
+    chmodSync(registry, 0o2775);
+    const { mkdirSync: make } = fs;
+    mock.method(fs, 'mkdirSync', ((directory: string, options: fs.MakeDirectoryOptions) => {
+      if (path.basename(directory) === 'own') throw new Error('ENOSPC');
+      return make(directory, options);
+    }) as typeof fs.mkdirSync);
+    syncBuiltinESMExports();
+    assert.throws(() => replaceDirectory(registry), /ENOSPC/);
+    assert.equal(statSync(registry).mode & 0o7777, 0o2775);
     assert.deepEqual(readdirSync(root), ['plugins_registry']);
   });
 });

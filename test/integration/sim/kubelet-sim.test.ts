@@ -1,7 +1,21 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
+import { removeTree } from '../../../src/platform/fs/remove-tree.js';
 import { loadPluginApi, PluginClient } from '../../../src/sim/kubelet/plugin-client.js';
 import { eventually } from '../../support/eventually.js';
 import { KubeletProcess } from '../../support/kubelet-process.js';
@@ -85,6 +99,52 @@ describe('a simulated kubelet', { timeout: 60_000 }, () => {
     await kubelet.saw('list', RESOURCE);
     rmSync(String(socket));
     assert.match(String((await kubelet.saw('disconnected', RESOURCE))['why']), /entry in the registry is gone/);
+  });
+
+  it('writes its checkpoint through no link, and reads nothing but a file, where others may write the directory', async () => {
+    const kubelet = newKubelet();
+    const checkpoint = path.join(kubelet.devicePlugins, 'kubelet_internal_checkpoint');
+    mkdirSync(kubelet.devicePlugins, { recursive: true });
+    execFileSync('mkfifo', [checkpoint]);
+    await kubelet.start();
+    const victim = path.join(kubelet.root, 'victim');
+    writeFileSync(victim, 'kept');
+    symlinkSync(victim, `${checkpoint}.new`);
+    newPlugin(kubelet);
+    await kubelet.saw('list', RESOURCE);
+    await eventually('there is a checkpoint', () => lstatSync(checkpoint).isFile());
+    assert.match(readFileSync(checkpoint, 'utf8'), /"RegisteredDevices":\{"example.com\/sim"/);
+    assert.equal(readFileSync(victim, 'utf8'), 'kept');
+  });
+
+  it('goes on where its checkpoint cannot be written', async () => {
+    const kubelet = newKubelet();
+    await kubelet.start();
+    const fresh = path.join(kubelet.devicePlugins, 'kubelet_internal_checkpoint.new');
+    mkdirSync(fresh);
+    newPlugin(kubelet);
+    const { message } = await kubelet.saw('checkpoint-failed');
+    assert.ok(String(message).includes(fresh), String(message));
+    kubelet.create('p', { [RESOURCE]: 1 });
+    await kubelet.saw('container-started', 'p');
+  });
+
+  it('goes on whatever users make in the registry', async () => {
+    const kubelet = newKubelet();
+    const own = path.join(kubelet.registry, 'own');
+    // A path that is too long for the system stands for a directory that cannot be listed.
+    const long = Array.from({ length: 10 }, () => 'a'.repeat(250)).join('/');
+    for (const half of ['one', 'other']) mkdirSync(path.join(own, half, long), { recursive: true });
+    renameSync(path.join(own, 'other'), path.join(own, 'one', long, 'other'));
+    open.push(async () => removeTree(own));
+    symlinkSync('loop', path.join(own, 'loop'));
+    const server = createServer().listen(path.join(own, 'two\nlines'));
+    open.push(async () => server.close());
+    await once(server, 'listening');
+    await kubelet.start();
+    await kubelet.saw('registry-failed');
+    newPlugin(kubelet, { door: 'watcher', watch: ['never'] });
+    await kubelet.saw('list', RESOURCE);
   });
 
   it('cuts off the newest client of a resource when an older stream ends', async () => {
