@@ -5,6 +5,7 @@ import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.
 import type { NodeInfo } from '../../csi/node-info.js';
 import { asError, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import { Patience } from '../../kernel/patience.js';
 import type { ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
@@ -35,6 +36,8 @@ const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 /** A driver that was refused is not tried again with the same facts for so long, in milliseconds. */
 const REFUSED_MS = 60_000;
+/** Nobody waits longer for the disk, in milliseconds. */
+const DISK_MS = 2000;
 
 /** The options of the target. */
 export interface ApiTargetOptions {
@@ -52,6 +55,7 @@ export class ApiTarget implements NodeFactsTarget {
   readonly #name: string;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #disk: Patience;
   /** Facts that the API server refused lately. */
   readonly #refused = new WeakMap<NodeInfo, { readonly message: string; readonly untilMs: number }>();
 
@@ -60,11 +64,19 @@ export class ApiTarget implements NodeFactsTarget {
     this.#ledger = ledger;
     this.#name = nodeName;
     this.#clock = clock;
+    this.#disk = new Patience(clock, DISK_MS);
     this.#log = log;
   }
 
+  /** None where they cannot be read: those that an earlier life published stay until a later one can. */
   async known(): Promise<readonly string[]> {
-    return [...(await this.#ledger.drivers())];
+    try {
+      return [...(await this.#disk.soon(() => this.#ledger.drivers()))];
+    } catch (failure) {
+      const why = asError(failure).message;
+      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back: ${why}`);
+      return [];
+    }
   }
 
   async apply(
@@ -84,10 +96,10 @@ export class ApiTarget implements NodeFactsTarget {
     }
   }
 
-  /** A disk that cannot be written must not keep a driver from being published. */
+  /** A disk that cannot be written, or does not answer, must not keep a driver from being published. */
   async #remember(added: Iterable<string>, removed: Iterable<string>): Promise<void> {
     try {
-      await this.#ledger.change(added, removed);
+      await this.#disk.soon(() => this.#ledger.change(added, removed));
     } catch (failure) {
       const why = asError(failure).message;
       this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down: ${why}`);
