@@ -5,7 +5,7 @@ import type { NodeInfo } from './node-info.js';
 export type ApplyOutcome =
   | {
       readonly ok: true;
-      /** Drivers that were left out because they contradict a publication, with a sentence each. */
+      /** Drivers that were left out because they contradict a publication or are refused, with a sentence each. */
       readonly conflicts: ReadonlyMap<string, string>;
     }
   | {

@@ -2,7 +2,7 @@
 import { ifPossible } from '../kernel/if-possible.js';
 import { Refused, type RefusalCode } from '../model/reasons.js';
 
-/** CSI specification: a node id has 256 bytes or less. */
+/** CSI specification: a node id has 256 bytes or less. Those of all drivers are JSON in one annotation, so that they count as written there. */
 const MAX_NODE_ID_BYTES = 256;
 /** Topology segments taken from one driver; the checkpoint keeps them. Real drivers have one to five. */
 const MAX_SEGMENTS = 32;
@@ -43,10 +43,10 @@ export function checkNodeInfo(driver: string, answer: NodeGetInfoAnswer): NodeIn
   const refuse = (code: RefusalCode, problem: string): Refused =>
     new Refused({ code, message: `CSI driver ${driver}: NodeGetInfo answered ${problem}` });
   const { nodeId, maxVolumesPerNode, segments } = answer;
-  const bytes = new TextEncoder().encode(nodeId).length;
+  const bytes = new TextEncoder().encode(JSON.stringify(nodeId)).length - '""'.length;
   if (nodeId === '') throw refuse('NODE_ID_EMPTY', 'an empty node id');
   if (bytes > MAX_NODE_ID_BYTES) {
-    throw refuse('NODE_ID_TOO_LONG', `a node id of ${bytes} bytes; ${MAX_NODE_ID_BYTES} are allowed`);
+    throw refuse('NODE_ID_TOO_LONG', `a node id of ${bytes} bytes in JSON; ${MAX_NODE_ID_BYTES} are allowed`);
   }
   if (segments.size > MAX_SEGMENTS) {
     throw refuse('NODE_INFO_INVALID', `${segments.size} topology segments; ${MAX_SEGMENTS} are taken`);

@@ -3,8 +3,9 @@
 // version does not know stay.
 import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.js';
 import type { NodeInfo } from '../../csi/node-info.js';
-import { asError } from '../../kernel/clock.js';
+import { asError, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
+import { Patience } from '../../kernel/patience.js';
 import type { ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
@@ -31,12 +32,19 @@ interface CsiNodeObject {
 }
 
 const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
+/** Answers that may be due to one driver: a label that is protected, or annotations that would become too large. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
+/** A driver that was refused is not tried again with the same facts for so long, in milliseconds. */
+const REFUSED_MS = 60_000;
+/** Nobody waits longer for the disk, in milliseconds. */
+const DISK_MS = 2000;
 
 /** The options of the target. */
 export interface ApiTargetOptions {
   readonly client: ApiClient;
   readonly ledger: Ledger;
   readonly nodeName: string;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -45,17 +53,30 @@ export class ApiTarget implements NodeFactsTarget {
   readonly #client: ApiClient;
   readonly #ledger: Ledger;
   readonly #name: string;
+  readonly #clock: Clock;
   readonly #log: Log;
+  readonly #disk: Patience;
+  /** Facts that the API server refused lately. */
+  readonly #refused = new WeakMap<NodeInfo, { readonly message: string; readonly untilMs: number }>();
 
-  constructor({ client, ledger, nodeName, log }: ApiTargetOptions) {
+  constructor({ client, ledger, nodeName, clock, log }: ApiTargetOptions) {
     this.#client = client;
     this.#ledger = ledger;
     this.#name = nodeName;
+    this.#clock = clock;
+    this.#disk = new Patience(clock, DISK_MS);
     this.#log = log;
   }
 
+  /** None where they cannot be read: those that an earlier life published stay until a later one can. */
   async known(): Promise<readonly string[]> {
-    return [...(await this.#ledger.drivers())];
+    try {
+      return [...(await this.#disk.soon(() => this.#ledger.drivers()))];
+    } catch (failure) {
+      const why = asError(failure).message;
+      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back: ${why}`);
+      return [];
+    }
   }
 
   async apply(
@@ -65,7 +86,7 @@ export class ApiTarget implements NodeFactsTarget {
   ): Promise<ApplyOutcome> {
     try {
       await this.#remember(wanted.keys(), []);
-      const conflicts = await this.#round(wanted, unwanted, signal);
+      const conflicts = await this.#publish(wanted, unwanted, signal);
       await this.#remember([], unwanted);
       return { ok: true, conflicts };
     } catch (failure) {
@@ -75,13 +96,68 @@ export class ApiTarget implements NodeFactsTarget {
     }
   }
 
-  /** A disk that cannot be written must not keep a driver from being published. */
+  /** A disk that cannot be written, or does not answer, must not keep a driver from being published. */
   async #remember(added: Iterable<string>, removed: Iterable<string>): Promise<void> {
     try {
-      await this.#ledger.change(added, removed);
+      await this.#disk.soon(() => this.#ledger.change(added, removed));
     } catch (failure) {
       const why = asError(failure).message;
       this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down: ${why}`);
+    }
+  }
+
+  /**
+   * A driver that the API server refuses keeps no other from being published; the kubelet writes for each driver alone. When all
+   * are refused, that is due to none of them: rights may be missing.
+   */
+  async #publish(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    unwanted: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    const nowMs = this.#clock.mono();
+    const conflicts = new Map<string, string>();
+    const tried = new Map<string, NodeInfo>();
+    for (const [driver, info] of wanted) {
+      const refusal = this.#refused.get(info);
+      if (refusal !== undefined && nowMs < refusal.untilMs) conflicts.set(driver, refusal.message);
+      else tried.set(driver, info);
+    }
+    try {
+      return new Map([...conflicts, ...(await this.#round(tried, unwanted, signal))]);
+    } catch (failure) {
+      if (!isRefusal(failure) || wanted.size < 2) throw failure;
+      await this.#round(new Map(), unwanted, signal);
+      const refusals = new Map<NodeInfo, string>();
+      for (const [driver, sentence] of await this.#inParts(tried, refusals, signal)) conflicts.set(driver, sentence);
+      if (refusals.size === wanted.size) throw failure;
+      for (const [info, why] of refusals) {
+        const message = `CSI driver ${info.driver} is not published: ${why}`;
+        conflicts.set(info.driver, message);
+        this.#refused.set(info, { message, untilMs: nowMs + REFUSED_MS });
+      }
+      return conflicts;
+    }
+  }
+
+  /** Halves what is refused until single drivers are left, which go to `refusals`. @returns contradictions, as a round does */
+  async #inParts(
+    wanted: ReadonlyMap<string, NodeInfo>,
+    refusals: Map<NodeInfo, string>,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> {
+    try {
+      return await this.#round(wanted, new Set(), signal);
+    } catch (failure) {
+      if (!isRefusal(failure)) throw failure;
+      const all = [...wanted];
+      const half = all.length >> 1;
+      if (half === 0) {
+        for (const info of wanted.values()) refusals.set(info, failure.message);
+        return new Map();
+      }
+      const first = await this.#inParts(new Map(all.slice(0, half)), refusals, signal);
+      return new Map([...first, ...(await this.#inParts(new Map(all.slice(half)), refusals, signal))]);
     }
   }
 
@@ -171,4 +247,8 @@ export class ApiTarget implements NodeFactsTarget {
   get #csiNodePath(): string {
     return `${CSI_NODES}/${encodeURIComponent(this.#name)}`;
   }
+}
+
+function isRefusal(failure: unknown): failure is ApiFailure {
+  return failure instanceof ApiFailure && REFUSALS.has(failure.status);
 }

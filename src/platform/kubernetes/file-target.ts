@@ -21,7 +21,7 @@ export interface FileTargetOptions {
 }
 
 /** A disk that does not answer within this fails the attempt, in milliseconds. */
-const WRITE_WITHIN_MS = 10_000;
+const ANSWER_WITHIN_MS = 10_000;
 
 /** The file's contents, as far as they are needed. */
 interface Published {
@@ -40,7 +40,7 @@ export class FileTarget implements NodeFactsTarget {
   }
 
   async known(): Promise<readonly string[]> {
-    return [...(await this.#read()).drivers.keys()];
+    return this.#alone('read', async () => [...(await this.#read()).drivers.keys()]);
   }
 
   async apply(
@@ -48,19 +48,24 @@ export class FileTarget implements NodeFactsTarget {
     unwanted: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<ApplyOutcome> {
-    const { file, clock } = this.#options;
-    const late = (): Error => new Error(`not written within ${WRITE_WITHIN_MS} ms`);
     try {
-      if (this.#running !== undefined) throw new Error('an earlier write still hangs');
-      const work = this.#update(wanted, unwanted);
-      this.#running = work;
-      const settle = (): void => void (this.#running = undefined);
-      work.then(settle, settle);
-      return { ok: true, conflicts: await withDeadline(clock, WRITE_WITHIN_MS, late, () => work, signal) };
+      return { ok: true, conflicts: await this.#alone('written', () => this.#update(wanted, unwanted), signal) };
     } catch (failure) {
       const why = asError(failure).message;
-      return { ok: false, message: `the node facts of CSI drivers cannot be written to ${file}: ${why}` };
+      return { ok: false, message: `the node facts of CSI drivers cannot be written to ${this.#options.file}: ${why}` };
     }
+  }
+
+  /** @throws Error when the work takes too long, or some before it still does */
+  async #alone<T>(what: 'read' | 'written', work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const { file, clock } = this.#options;
+    if (this.#running !== undefined) throw new Error('an earlier operation on the file still hangs');
+    const running = work();
+    this.#running = running;
+    const settle = (): void => void (this.#running = undefined);
+    running.then(settle, settle);
+    const late = (): Error => new Error(`${file} was not ${what} within ${ANSWER_WITHIN_MS} ms`);
+    return withDeadline(clock, ANSWER_WITHIN_MS, late, () => running, signal);
   }
 
   async #update(

@@ -17,6 +17,7 @@ export function nodeFactsTarget({ csi, paths }: Settings, clock: Clock, log: Log
     client: new ApiClient({ kubeconfig, clock }),
     ledger: new Ledger(path.join(paths.state, 'csi-published.json'), nodeName),
     nodeName,
+    clock,
     log,
   });
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import fs, { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, it } from 'node:test';
 import type { NodeInfo } from '../../../src/csi/node-info.js';
 import { FileTarget } from '../../../src/platform/kubernetes/file-target.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { eventually } from '../../support/eventually.js';
+import { FakeClock } from '../../support/fake-clock.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const never = new AbortController().signal;
@@ -138,5 +141,42 @@ describe('publishing to a file', () => {
     assert.deepEqual(await target.known(), ['a.csi']);
     await apply(wanted(info('b.csi')));
     assert.deepEqual(await target.known(), ['a.csi', 'b.csi']);
+  });
+
+  const things: Readonly<Record<string, (at: string) => void>> = {
+    FIFO: (at) => execFileSync('mkfifo', [at]),
+    directory: (at) => mkdirSync(path.join(at, 'full'), { recursive: true }),
+    'dangling link': (at) => symlinkSync('/nowhere/at/all', at),
+  };
+  for (const [kind, make] of Object.entries(things)) {
+    it(`reads nothing where a ${kind} has its names, and writes`, { timeout: 20_000 }, async () => {
+      make(file);
+      make(`${file}.new`);
+      assert.deepEqual(await target.known(), []);
+      assert.deepEqual(await apply(wanted(info('a.csi'))), { ok: true, conflicts: new Map() });
+      assert.deepEqual(await target.known(), ['a.csi']);
+    });
+  }
+
+  it('gives up reading a disk that does not answer, and reads it when it does', async (t) => {
+    const clock = new FakeClock();
+    target = new FileTarget({ file, nodeName: 'worker-1', clock });
+    const held: (() => void)[] = [];
+    const real = fs.open as (...args: unknown[]) => void;
+    const disk = t.mock.method(fs, 'open', (...args: unknown[]) => void held.push(() => real(...args)));
+    const late = assert.rejects(target.known(), /csinode\.json was not read within 10000 ms/);
+    await clock.advance(10_000);
+    await late;
+    await assert.rejects(target.known(), /an earlier operation on the file still hangs/);
+    const outcome = await apply(wanted(info('a.csi')));
+    assert.match(
+      outcome.ok ? '' : outcome.message,
+      /cannot be written to .*: an earlier operation on the file still hangs/,
+    );
+    assert.equal(held.length, 1);
+    disk.mock.restore();
+    for (const go of held) go();
+    await eventually('it answers', async () => (await apply(wanted(info('a.csi')))).ok);
+    assert.deepEqual(await target.known(), ['a.csi']);
   });
 });

@@ -62,6 +62,13 @@ describe('the answer to NodeGetInfo', () => {
     );
   });
 
+  it('is refused when the node id has more than 256 bytes in the JSON of the annotation', () => {
+    const verdict = (nodeId: string): string => codeOf(() => checkNodeInfo(driver, answer({ nodeId })));
+    assert.equal(verdict('\u0001'.repeat(42)), 'taken');
+    assert.equal(verdict('\u0001'.repeat(43)), 'NODE_ID_TOO_LONG');
+    assert.equal(verdict('ü'.repeat(128)), 'taken');
+  });
+
   const limits: [given: bigint, count: number | undefined][] = [
     [10n, 10],
     [2_147_483_647n, 2_147_483_647],
