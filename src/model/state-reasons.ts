@@ -52,8 +52,8 @@ export const STATE_REASONS = {
     'Wait; it is tried again. If it stays, the message names the obstacle.',
   ],
   'publish-refused': [
-    'The driver serves, but its node info contradicts the published one.',
-    'Correct the label or the topology that the message names.',
+    'The driver serves, but its node info contradicts the published one, or the API server refuses it.',
+    'Correct what the message names, such as a label or the topology.',
   ],
   replaced: ['A newer incarnation of the plugin took over; this one is kept as fallback.', 'Nothing to do.'],
   goodbye: ['The plugin sent an empty list and closed: it left on purpose.', 'Nothing to do.'],
