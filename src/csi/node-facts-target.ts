@@ -19,11 +19,12 @@ export type ApplyOutcome =
 /** Makes node facts public. */
 export interface NodeFactsTarget {
   /**
-   * Drivers whose facts this broker made public, in this life or an earlier one, and has not taken back.
+   * Drivers whose facts this broker made public, in this life or an earlier one, and has not taken back. Undefined: that cannot be
+   * read now, which keeps nothing else waiting.
    *
    * @throws Error when that cannot be read now
    */
-  known(): Promise<readonly string[]>;
+  known(): Promise<readonly string[] | undefined>;
   /**
    * Applies the wanted state: every wanted driver is public as given, every unwanted one is not, all others are as they were.
    * Idempotent: it may be called again after any failure, and finds out by itself which steps are left. Never throws; one attempt

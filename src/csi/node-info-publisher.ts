@@ -178,6 +178,10 @@ export class NodeInfoPublisher {
   async #sweep(): Promise<void> {
     const known = await this.#ports.target.known();
     this.#isSweepDue = false;
+    if (known === undefined) {
+      this.settle();
+      return;
+    }
     for (const driver of known) if (!this.#wanted.has(driver)) this.#unwanted.add(driver);
   }
 

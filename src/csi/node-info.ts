@@ -43,10 +43,15 @@ export function checkNodeInfo(driver: string, answer: NodeGetInfoAnswer): NodeIn
   const refuse = (code: RefusalCode, problem: string): Refused =>
     new Refused({ code, message: `CSI driver ${driver}: NodeGetInfo answered ${problem}` });
   const { nodeId, maxVolumesPerNode, segments } = answer;
-  const bytes = new TextEncoder().encode(JSON.stringify(nodeId)).length - '""'.length;
+  const bytes = new TextEncoder().encode(nodeId).length;
+  const written = new TextEncoder().encode(JSON.stringify(nodeId)).length;
   if (nodeId === '') throw refuse('NODE_ID_EMPTY', 'an empty node id');
   if (bytes > MAX_NODE_ID_BYTES) {
-    throw refuse('NODE_ID_TOO_LONG', `a node id of ${bytes} bytes in JSON; ${MAX_NODE_ID_BYTES} are allowed`);
+    throw refuse('NODE_ID_TOO_LONG', `a node id of ${bytes} bytes; ${MAX_NODE_ID_BYTES} are allowed`);
+  }
+  // It stands in an annotation of the Node with those of all drivers. One of quotes passes; a control character takes six bytes.
+  if (written > 2 * MAX_NODE_ID_BYTES + '""'.length) {
+    throw refuse('NODE_ID_TOO_LONG', `a node id of ${written} bytes in JSON; ${2 * MAX_NODE_ID_BYTES} are allowed`);
   }
   if (segments.size > MAX_SEGMENTS) {
     throw refuse('NODE_INFO_INVALID', `${segments.size} topology segments; ${MAX_SEGMENTS} are taken`);

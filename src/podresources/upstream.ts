@@ -111,7 +111,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
     const pods = own === undefined ? undefined : await this.#pods.get(PATIENCE_MS);
     const isPod = own === undefined || pods?.keys.has(podKey(namespace, name)) === true;
     if (!isPod && (this.#pods.ageMs <= EVERY_MS || this.#pods.isAsking)) return own;
-    if (!this.#mayGet(caller)) return 'limited';
+    if (!this.#mayGet(caller)) return !isPod && this.#pods.isFailing ? own : 'limited';
     if (isPod) return (await kubelet.get(namespace, name, LIMIT_MS, signal)) ?? own;
     return (await kubelet.get(namespace, name, PATIENCE_MS, signal).catch(() => undefined)) ?? own;
   }
@@ -147,6 +147,7 @@ class Kept<T> {
   #asking: Promise<void> | undefined;
   /** Nobody waits for the answer that is under way: it took too long already. */
   #isLate = false;
+  #isFailing = false;
 
   constructor(
     clock: Clock,
@@ -158,6 +159,11 @@ class Kept<T> {
     this.#ask = ask;
     this.#told = told;
     this.#mayAsk = mayAsk;
+  }
+
+  /** Whether the newest try failed. */
+  get isFailing(): boolean {
+    return this.#isFailing;
   }
 
   /** Whether an answer is under way: after `get` it has hung for longer than that waited. */
@@ -197,8 +203,10 @@ class Kept<T> {
     try {
       this.#value = await this.#ask();
       this.#knownAt = askedAt;
+      this.#isFailing = false;
       this.#told(undefined);
     } catch (failure) {
+      this.#isFailing = true;
       this.#told(failure);
     }
   }

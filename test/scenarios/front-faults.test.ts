@@ -152,11 +152,12 @@ describe('the front beside faults', { timeout: 180_000 }, () => {
     await world.pod('p');
     await world.pod('q');
     const caller = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources', 'kubelet.sock'));
-    assert.deepEqual((await caller.list()).podResources, []);
-    caller.close();
+    // The kubelet is not asked within a second after an Allocate.
     await eventually('it is said', async () => {
+      assert.deepEqual((await caller.list()).podResources, []);
       return (await world.broker.status()).broker.problems.some((problem) => problem.includes('PodResources'));
     });
+    caller.close();
   });
 
   it('a plugin that ends in the middle of PreStartContainer: the container starts when it is back', async () => {

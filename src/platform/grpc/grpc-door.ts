@@ -208,8 +208,6 @@ export class GrpcDoor {
               pass(metadata);
             },
             onReceiveHalfClose: (pass) => {
-              // A request that was refused before its end is not carried out when the end comes, or the reset of its stream.
-              if (isOver) return;
               underWay(true);
               pass();
             },

@@ -68,14 +68,13 @@ export class ApiTarget implements NodeFactsTarget {
     this.#log = log;
   }
 
-  /** None where they cannot be read: those that an earlier life published stay until a later one can. */
-  async known(): Promise<readonly string[]> {
+  async known(): Promise<readonly string[] | undefined> {
     try {
       return [...(await this.#disk.soon(() => this.#ledger.drivers()))];
     } catch (failure) {
       const why = asError(failure).message;
-      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back: ${why}`);
-      return [];
+      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back yet: ${why}`);
+      return undefined;
     }
   }
 

@@ -21,7 +21,7 @@ export class FakeTarget implements NodeFactsTarget {
   /** Set to hold a round until it resolves. */
   gate: Promise<void> | undefined;
 
-  known(): Promise<readonly string[]> {
+  known(): Promise<readonly string[] | undefined> {
     return Promise.resolve([...this.published.keys()]);
   }
 

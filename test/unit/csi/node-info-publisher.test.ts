@@ -172,6 +172,18 @@ describe('the publisher of node info', () => {
     assert.equal(publisher.problem, '');
   });
 
+  it('takes drivers of an earlier life back later where they cannot be read at first, and publishes meanwhile', async () => {
+    const { clock, target, publisher } = setup();
+    target.known = () => Promise.resolve(undefined);
+    publisher.settle(0);
+    publisher.publish(info('a'));
+    await clock.advance(1);
+    assert.deepEqual([...target.published.keys()], ['a']);
+    target.known = () => Promise.resolve(['a', 'old']);
+    await clock.advance(60_000);
+    assert.deepEqual(target.takenBack.at(-1), ['old']);
+  });
+
   it('does nothing after it was stopped', async () => {
     const { clock, target, publisher } = setup();
     target.failures.push({ ok: false, message: 'down' });

@@ -62,10 +62,11 @@ describe('the answer to NodeGetInfo', () => {
     );
   });
 
-  it('is refused when the node id has more than 256 bytes in the JSON of the annotation', () => {
+  it('is refused when the node id has more than 512 bytes in the JSON of the annotation, which no quotes make', () => {
     const verdict = (nodeId: string): string => codeOf(() => checkNodeInfo(driver, answer({ nodeId })));
-    assert.equal(verdict('\u0001'.repeat(42)), 'taken');
-    assert.equal(verdict('\u0001'.repeat(43)), 'NODE_ID_TOO_LONG');
+    assert.equal(verdict('\u0001'.repeat(85)), 'taken');
+    assert.equal(verdict('\u0001'.repeat(86)), 'NODE_ID_TOO_LONG');
+    assert.equal(verdict('"'.repeat(256)), 'taken');
     assert.equal(verdict('ü'.repeat(128)), 'taken');
   });
 

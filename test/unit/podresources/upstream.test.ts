@@ -182,6 +182,9 @@ describe('PodResources of a kubelet together with ours', () => {
     assert.equal(await ids('p'), 'pod', 'a pod of that name came while it may not be asked for all');
     state.failure = new Error('it is restarting');
     assert.deepEqual(await ids('p'), ['g0'], 'and says nothing now');
+    state.mayList = () => true;
+    await clock.advance(2000);
+    for (let nth = 0; nth < 20; nth += 1) assert.deepEqual(await ids('p'), ['g0'], 'nor to a question for all');
   });
 
   it('wait half a second for a kubelet that hangs, and no longer, once it has answered', async () => {
