@@ -1,7 +1,7 @@
 // The CDI names of leases: given with a lease, after a start, and later to those for which there could be none at first.
 import type { Lease } from '../model/lease.js';
 import type { Impairments } from './impairments.js';
-import type { Entry, Ledger } from './ledger.js';
+import { namelessReason, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts } from './ports.js';
 
 /** Keeps the CDI name of each lease, or why it has none. */
@@ -36,7 +36,7 @@ export class CdiNames {
     const cdi = await this.#ports.cdi.write(entry.lease, isRecorded);
     const { lease } = entry;
     // A device node that cannot be looked at now is as it was.
-    const isUnseen = reasonOf(before) === 'device-node-missing' && reasonOf(cdi) === 'unseen';
+    const isUnseen = namelessReason(before) === 'device-node-missing' && namelessReason(cdi) === 'unseen';
     entry.cdi = isUnseen ? before : cdi;
     if (this.#ledger.get(lease.id) !== entry) {
       await this.#ports.cdi.remove(lease.id);
@@ -69,18 +69,14 @@ export class CdiNames {
    */
   async again(): Promise<void> {
     const nameless = [...this.#ledger.all()].filter(
-      ({ lease, cdi }) => lease.state !== 'asking' && reasonOf(cdi) !== undefined,
+      ({ lease, cdi }) => lease.state !== 'asking' && namelessReason(cdi) !== undefined,
     );
     // A path that does not answer keeps the looks behind it from being tried: each time another lease is the first.
     this.#first = nameless.length === 0 ? 0 : (this.#first + 1) % nameless.length;
     for (const entry of [...nameless.slice(this.#first), ...nameless.slice(0, this.#first)]) {
       if (this.#ledger.get(entry.lease.id) !== entry || !(await this.write(entry))) continue;
       this.#impairments.look(entry);
-      if (reasonOf(entry.cdi) === 'later') return;
+      if (namelessReason(entry.cdi) === 'later') return;
     }
   }
-}
-
-function reasonOf(cdi: Entry['cdi']): 'device-node-missing' | 'unseen' | 'later' | undefined {
-  return cdi !== undefined && 'problem' in cdi ? cdi.reason : undefined;
 }

@@ -1,7 +1,6 @@
 // All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
 // which then hands out devices twice (kubernetes/kubernetes#137534).
-import type { CdiResult } from './ports.js';
-import type { Lease, LeaseRecord } from '../model/lease.js';
+import type { CdiResult, Lease, LeaseRecord, NamelessReason } from '../model/lease.js';
 import { refused, type LeaseRef, type Result } from './result.js';
 
 /** A lease in memory. */
@@ -15,6 +14,11 @@ export interface Entry {
   cdi: CdiResult | undefined;
   /** The bytes it takes of the room that leases share in the checkpoint, once computed; undefined again with another answer. */
   bytes: number | undefined;
+}
+
+/** Why a lease has no CDI name, where that may change. */
+export function namelessReason(cdi: Entry['cdi']): NamelessReason | undefined {
+  return cdi !== undefined && 'problem' in cdi ? cdi.reason : undefined;
 }
 
 /** The one structure. */

@@ -7,7 +7,15 @@ import type { Device } from '../model/device.js';
 import type { Counted, PreferredQuestion } from '../model/device-use.js';
 import type { UserFacts } from '../model/ids.js';
 import type { EventSink } from '../model/event.js';
-import type { CgroupLife, GrantedDevice, Lease, LedgerStore, PluginAnswer, ProcessLife } from '../model/lease.js';
+import type {
+  CdiResult,
+  CgroupLife,
+  GrantedDevice,
+  Lease,
+  LedgerStore,
+  PluginAnswer,
+  ProcessLife,
+} from '../model/lease.js';
 import type { AllocatePolicy, AllocatorSettings, Consumer, Timeouts } from '../model/settings.js';
 
 /** Devices that a CDI file of an earlier life of the broker names. */
@@ -16,14 +24,6 @@ export interface CdiClaim {
   readonly leaseId: string;
   readonly devices: ReadonlyMap<string, readonly GrantedDevice[]>;
 }
-
-/**
- * The CDI name of a lease, or why it has none; with a reason where the lease itself cannot be used because of it
- * (`device-node-missing`), where a device node could not be looked at (`unseen`), or where the directory refuses it (`later`).
- */
-export type CdiResult =
-  | { readonly name: string }
-  | { readonly problem: string; readonly reason?: 'device-node-missing' | 'unseen' | 'later' };
 
 /**
  * The CDI file of each lease. It is derived from the ledger and can always be written again; a failure of it refuses no

@@ -1,6 +1,13 @@
 // The CDI file of a lease, of version 0.5.0: the lowest that has `hostPath`, because readers refuse versions that are newer
 // than they are, and Debian 12 has one that knows no newer. Pure.
-import { DEVICES_ENV, devicesOfEnv, leaseEnvs, type AnsweredDevice, type Lease } from '../model/lease.js';
+import {
+  DEVICES_ENV,
+  devicesOfEnv,
+  leaseEnvs,
+  type AnsweredDevice,
+  type Lease,
+  type NamelessReason,
+} from '../model/lease.js';
 import { ORIGIN_ENV, originOf, originText, type Origin } from './names.js';
 import type { HostNode } from './ports.js';
 
@@ -34,7 +41,7 @@ interface CdiDocument {
 interface Unwritable {
   readonly ok: false;
   readonly problem: string;
-  readonly reason?: 'device-node-missing' | 'unseen';
+  readonly reason?: NamelessReason;
 }
 
 /** The text of a file, or why there can be none. */

@@ -2,7 +2,7 @@
 // that cannot be written costs the names, never a lease.
 import { asError, type Clock } from '../kernel/clock.js';
 import { Patience } from '../kernel/patience.js';
-import type { GrantedDevice, Lease } from '../model/lease.js';
+import type { CdiResult, GrantedDevice, Lease } from '../model/lease.js';
 import { cdiText, hostPathsOf, readCdiText } from './document.js';
 import { deviceName, fileOf, isWrittenBy, leaseOf, writtenAs, type Origin } from './names.js';
 import type { CdiDirectory, LookAtHost } from './ports.js';
@@ -21,14 +21,6 @@ export interface LeaseFilePorts {
   /** The directory cannot be used (one sentence), or can again. */
   readonly degraded: (why: string | undefined) => void;
 }
-
-/**
- * The CDI name of a lease, or why it has none; with a reason code where the lease itself cannot be used because of it, or where
- * the file system did not let it be written now.
- */
-type WriteResult =
-  | { readonly name: string }
-  | { readonly problem: string; readonly reason?: 'device-node-missing' | 'unseen' | 'later' };
 
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
@@ -50,7 +42,7 @@ export class LeaseFiles {
    *
    * @param isRecorded the file has its name, by which engines find it, only once this gives true; on false there is none
    */
-  async write(lease: Lease, isRecorded?: Promise<boolean>): Promise<WriteResult> {
+  async write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult> {
     const { directory, kind, origin } = this.#ports;
     const draft = writtenAs(lease.id, origin.root);
     try {
@@ -96,10 +88,10 @@ export class LeaseFiles {
    *
    * @returns the leases that have no CDI name now, and why
    */
-  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, WriteResult>> {
+  async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>> {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
-    const nameless = new Map<string, WriteResult>();
+    const nameless = new Map<string, CdiResult>();
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
@@ -153,7 +145,7 @@ export class LeaseFiles {
     return claims.sort((one, other) => (one.leaseId < other.leaseId ? -1 : 1));
   }
 
-  async #putRight(lease: Lease): Promise<WriteResult> {
+  async #putRight(lease: Lease): Promise<CdiResult> {
     try {
       const wanted = await this.#textOf(lease);
       const found = await this.#soon(() => this.#ports.directory.text(fileOf(lease.id)));

@@ -86,6 +86,15 @@ export interface PluginAnswer {
   readonly isLost?: true;
 }
 
+/**
+ * Why a lease has no CDI name, where that may change: a device node is not there, so that the lease itself cannot be used; it could
+ * not be looked at; the directory refuses the file now.
+ */
+export type NamelessReason = 'device-node-missing' | 'unseen' | 'later';
+
+/** The CDI name of a lease, or why it has none. */
+export type CdiResult = { readonly name: string } | { readonly problem: string; readonly reason?: NamelessReason };
+
 /** A lease. Immutable: a change of state is a new value. */
 export interface Lease {
   /** 26 of [0-9a-z], grows with time, never used again. */

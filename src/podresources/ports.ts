@@ -26,7 +26,7 @@ export interface PodEncoder {
 }
 
 /** An answer of Get. */
-type Got = Buffer | 'limited' | undefined;
+export type Got = Buffer | 'limited' | undefined;
 
 /**
  * The backend of the socket: encoded answers. A front that knows more, such as a real kubelet's answer, wraps the one that

@@ -6,7 +6,7 @@ import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { CallerRates, KUBELET_RATE } from './caller-rates.js';
 import { MAX_ANSWER_BYTES } from './lease-answers.js';
 import { podKey } from './pods.js';
-import type { KubeletAnswers, KubeletPod, PodResourcesBackend, PodResourcesVersion } from './ports.js';
+import type { Got, KubeletAnswers, KubeletPod, PodResourcesBackend, PodResourcesVersion } from './ports.js';
 
 /** The kubelet is asked for one answer at most this often. */
 const EVERY_MS = 1000;
@@ -104,7 +104,7 @@ export class UpstreamAnswers implements PodResourcesBackend {
    * as a pod does not stand for it, unless the kubelet was never heard or says nothing. It has one limit for all its callers, and
    * the front needs Get to confirm.
    */
-  async get(namespace: string, name: string, caller?: Caller): Promise<Buffer | 'limited' | undefined> {
+  async get(namespace: string, name: string, caller?: Caller): Promise<Got> {
     const { kubelet } = this.#ports;
     const { signal } = this.#halt;
     const own = await this.#own.get(namespace, name);

@@ -6,7 +6,8 @@ import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
-import { Reader, WIRE } from '../wire/reader.js';
+import { message } from '../wire/codec.js';
+import { Reader } from '../wire/reader.js';
 import {
   AllocatableResourcesResponse,
   GetPodResourcesRequest,
@@ -19,10 +20,10 @@ import {
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 const ANSWER = 'ListPodResourcesResponse';
-/** Field 1 of the answer is a pod; of a pod field 1 is its name, and field 2 its namespace. */
-const POD = (1 << 3) | WIRE.BYTES;
-const NAME = (1 << 3) | WIRE.BYTES;
-const NAMESPACE = (2 << 3) | WIRE.BYTES;
+/** The answer without what pods have: names are read once a second, and of many devices. */
+const NamedPods = message('v1.ListPodResourcesResponse', {
+  podResources: [1, 'repeated', message('v1.PodResources', { name: [1, 'string'], namespace: [2, 'string'] })],
+});
 
 type Pod = ReturnType<typeof ListPodResourcesResponse.decode>['podResources'][number];
 
@@ -94,27 +95,12 @@ function podsIn(bytes: Buffer): KubeletPod[] {
   const pods: KubeletPod[] = [];
   while (reader.pos < bytes.length) {
     const from = reader.pos;
-    const tag = reader.tag(ANSWER);
-    const inside = reader.pos;
-    reader.skip(tag, ANSWER);
-    const named = tag === POD ? nameOf(bytes, inside, reader.pos) : { namespace: '', name: '' };
-    pods.push({ ...named, bytes: bytes.subarray(from, reader.pos) });
+    reader.skip(reader.tag(ANSWER), ANSWER);
+    const field = bytes.subarray(from, reader.pos);
+    const [pod = { namespace: '', name: '' }] = NamedPods.decode(field).podResources;
+    pods.push({ namespace: pod.namespace, name: pod.name, bytes: field });
   }
   return pods;
-}
-
-/** The name of a pod, whose devices are not read. @param from where its length stands */
-function nameOf(bytes: Buffer, from: number, end: number): { readonly namespace: string; readonly name: string } {
-  const reader = new Reader(bytes, from, end);
-  reader.lengthEnd(ANSWER);
-  let [name, namespace] = ['', ''];
-  while (reader.pos < end) {
-    const tag = reader.tag(ANSWER);
-    if (tag === NAME) name = reader.text(ANSWER);
-    else if (tag === NAMESPACE) namespace = reader.text(ANSWER);
-    else reader.skip(tag, ANSWER);
-  }
-  return { namespace, name };
 }
 
 function holdingsOf({ namespace, name: pod, containers }: Pod): PodHolding[] {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
-import { noCdi, type CdiResult } from '../../../src/allocation/ports.js';
+import { noCdi } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
+import type { CdiResult } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
 

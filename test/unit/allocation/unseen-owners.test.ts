@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { noCdi, type AllocationPorts, type CdiFiles, type CdiResult } from '../../../src/allocation/ports.js';
+import { noCdi, type AllocationPorts, type CdiFiles } from '../../../src/allocation/ports.js';
 import type { RawRequest } from '../../../src/allocation/request.js';
+import type { CdiResult } from '../../../src/model/lease.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
 import { NO_ANSWER } from '../../support/leases.js';
 
