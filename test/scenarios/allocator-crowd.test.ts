@@ -4,7 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import { AllocClient } from '../support/alloc-client.js';
 import { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/eventually.js';
-import { FakePlugin, healthy } from '../support/fake-plugin.js';
+import { healthy, type FakePlugin } from '../support/fake-plugin.js';
+import { servedPlugin } from '../support/served-plugin.js';
 import { tempDir } from '../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
@@ -18,13 +19,7 @@ describe('200 clients and one device', { timeout: 120_000 }, () => {
 
   before(async () => {
     await broker.start();
-    plugin = await FakePlugin.start({
-      socket: path.join(broker.devicePlugins, 'gpu.sock'),
-      resource: GPU,
-      devices: healthy('only'),
-    });
-    await plugin.register(broker.kubeletSocket);
-    await broker.onDisk(GPU);
+    plugin = await servedPlugin(broker, { resource: GPU, devices: healthy('only') });
   });
   after(async () => {
     for (const client of clients) client.close();

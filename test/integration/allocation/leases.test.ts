@@ -9,6 +9,7 @@ import { BrokerProcess } from '../../support/broker-process.js';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { servedPlugin } from '../../support/served-plugin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
@@ -36,15 +37,12 @@ describe('leases of a running broker', () => {
   before(async () => {
     broker = new BrokerProcess(tempDir(), { cdi: { dir: 'off' }, allocator: { check: '1s' } });
     await broker.start();
-    plugin = await FakePlugin.start({
-      socket: path.join(broker.devicePlugins, 'gpu.sock'),
+    plugin = await servedPlugin(broker, {
       resource: GPU,
       devices: healthy('gpu-0', 'gpu-1', 'gpu-2', 'gpu-3'),
       allocate: (ids) => ({ envs: new Map([['GPU_IDS', ids.join(',')]]) }),
       hook: (method) => (method === 'Allocate' ? held : undefined),
     });
-    await plugin.register(broker.kubeletSocket);
-    await broker.onDisk(GPU);
     client = new AllocClient(path.join(broker.root, 'alloc.sock'));
   });
   afterEach(async () => {

@@ -6,9 +6,10 @@ import type { BrokerEvent } from '../../../src/model/event.js';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
-import { FakePlugin, healthy } from '../../support/fake-plugin.js';
+import { healthy, type FakePlugin } from '../../support/fake-plugin.js';
 import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
 import { scrape } from '../../support/scrape.js';
+import { servedPlugin } from '../../support/served-plugin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
@@ -22,13 +23,7 @@ describe('what operators are told of leases', () => {
 
   before(async () => {
     await broker.start();
-    plugin = await FakePlugin.start({
-      socket: path.join(broker.devicePlugins, 'gpu.sock'),
-      resource: GPU,
-      devices: healthy('a', 'b'),
-    });
-    await plugin.register(broker.kubeletSocket);
-    await eventually('it serves', async () => (await broker.allocatable(GPU)) === 2);
+    plugin = await servedPlugin(broker, { resource: GPU, devices: healthy('a', 'b') });
     client = new AllocClient(path.join(broker.root, 'alloc.sock'));
   });
   after(async () => {

@@ -6,8 +6,9 @@ import { after, before, describe, it } from 'node:test';
 import { AllocClient } from '../../support/alloc-client.js';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
-import { FakePlugin } from '../../support/fake-plugin.js';
+import type { FakePlugin } from '../../support/fake-plugin.js';
 import { httpOf } from '../../support/scrape.js';
+import { servedPlugin } from '../../support/served-plugin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const GPU = 'vendor.com/gpu';
@@ -27,13 +28,8 @@ describe('leases over HTTP', () => {
   before(async () => {
     await broker.start();
     url = await httpOf(broker);
-    plugin = await FakePlugin.start({
-      socket: path.join(broker.devicePlugins, 'gpu.sock'),
-      resource: GPU,
-      allocate: () => ({ envs: new Map([['TOKEN', 'secret-environment']]) }),
-    });
-    await plugin.register(broker.kubeletSocket);
-    await eventually('it serves', async () => (await broker.allocatable(GPU)) === 2);
+    const allocate = () => ({ envs: new Map([['TOKEN', 'secret-environment']]) });
+    plugin = await servedPlugin(broker, { resource: GPU, allocate });
     client = new AllocClient(path.join(broker.root, 'alloc.sock'));
   });
   after(async () => {

@@ -52,14 +52,20 @@ function world() {
   return { clock, facts, owners, changed };
 }
 
+/** The kubelet was asked once. */
+async function askedWorld(holdings: readonly PodHolding[] = []) {
+  const made = world();
+  made.facts.holdings = holdings;
+  made.owners.open();
+  await made.clock.advance(1);
+  return made;
+}
+
 describe('the check before devices are given a second time', () => {
   const never = new AbortController().signal;
 
   it('names the pod that has one of them', async () => {
-    const { clock, facts, owners } = world();
-    facts.holdings = pods(3);
-    owners.open();
-    await clock.advance(1);
+    const { facts, owners } = await askedWorld(pods(3));
     assert.match((await owners.takenBy(RESOURCE, ['d2'], never)) ?? '', /"d2" is in use by pod default\/p2/);
     facts.holdings = [];
     assert.equal(await owners.takenBy(RESOURCE, ['d0', 'd2'], never), undefined);
@@ -68,10 +74,7 @@ describe('the check before devices are given a second time', () => {
   });
 
   it('takes a second in all where the kubelet does not answer, however many pods there are', async () => {
-    const { clock, facts, owners } = world();
-    facts.holdings = pods(20);
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld(pods(20));
     facts.isMute = true;
     const ids = facts.holdings.flatMap((one) => one.ids);
     let answer: unknown = 'none';
@@ -84,9 +87,7 @@ describe('the check before devices are given a second time', () => {
 
 describe('devices that an Allocate was answered with', () => {
   it('are held until two answers of the kubelet have named them for nobody', async () => {
-    const { clock, owners, changed } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, owners, changed } = await askedWorld();
     owners.giving(RESOURCE, ['d0', 'd1']);
     assert.deepEqual([owners.idsOf(RESOURCE), owners.heldOf(RESOURCE)], [['d0', 'd1'], 2]);
     await clock.advance(10_000);
@@ -97,9 +98,7 @@ describe('devices that an Allocate was answered with', () => {
   });
 
   it('are of the pod that has them then, each counted once', async () => {
-    const { clock, facts, owners } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld();
     owners.giving(RESOURCE, ['d0']);
     facts.holdings = pods(2);
     await clock.advance(10_000);
@@ -149,9 +148,7 @@ describe('devices that an Allocate was answered with', () => {
 
 describe('the kubelet that waits for an Allocate', () => {
   it('is not asked for all pods until a second after that has ended, however long it takes, and is asked once then', async () => {
-    const { clock, facts, owners } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld();
     assert.deepEqual([facts.lists, owners.mayList(0)], [1, true]);
     owners.allocating(RESOURCE, 1);
     assert.equal(owners.mayList(Infinity), false);
@@ -171,9 +168,7 @@ describe('the kubelet that waits for an Allocate', () => {
   });
 
   it('is asked after the end of the last of several', async () => {
-    const { clock, facts, owners } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld();
     owners.allocating(RESOURCE, 1);
     owners.allocating('example.com/b', 1);
     await clock.advance(12_000);
@@ -187,9 +182,7 @@ describe('the kubelet that waits for an Allocate', () => {
   });
 
   it('is asked no earlier for one that ended before it was time', async () => {
-    const { clock, facts, owners } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld();
     owners.allocating(RESOURCE, 1);
     await clock.advance(3000);
     owners.allocating(RESOURCE, -1);
@@ -252,9 +245,7 @@ describe('devices of pods from before the start of the broker', () => {
 
 describe('a kubelet that gives one device after another', () => {
   it('is asked for all pods between two calls when the last answer is a minute old', async () => {
-    const { clock, facts, owners } = world();
-    owners.open();
-    await clock.advance(1);
+    const { clock, facts, owners } = await askedWorld();
     for (let calls = 0; calls < 119; calls += 1) {
       owners.allocating(RESOURCE, 1);
       await clock.advance(100);

@@ -148,38 +148,39 @@ describe('a name that root takes while a plugin of another user is being asked',
   });
 });
 
-describe('root, which takes a name from another user', () => {
-  it('is the newest, although that one registered once more while root was on the way', async () => {
-    const entry = gate();
-    const world = worldWithOwners(new Map([['/d/root', entry.opened]]));
-    const root = world.sockets.put('/d/root');
-    const taken = world.register(root);
-    await world.clock.settle();
-    const squatter = world.sockets.put('/d/squatter', { uid: 4001 });
-    assert.equal((await world.register(squatter)).ok, true);
-    world.list(squatter, 9);
+/** A plugin whose uid is `later` calls first, and is in admission until it enters; one of uid `sooner` is in before it, with a list. */
+async function overtaken({ later, sooner }: { later: number; sooner: number }, uids?: readonly number[]) {
+  const entry = gate();
+  const world = worldWithOwners(new Map([['/d/slow', entry.opened]]), uids);
+  const slow = world.sockets.put('/d/slow', { uid: later });
+  const taken = world.register(slow);
+  await world.clock.settle();
+  const quick = world.sockets.put('/d/quick', { uid: sooner });
+  assert.equal((await world.register(quick)).ok, true);
+  world.list(quick, 9);
+  const enter = async (): Promise<void> => {
     entry.open();
     assert.equal((await taken).ok, true);
-    world.list(root, 4);
+    world.list(slow, 4);
+  };
+  return { world, slow, quick, enter };
+}
+
+describe('root, which takes a name from another user', () => {
+  it('is the newest, although that one registered once more while root was on the way', async () => {
+    const { world, slow: root, quick: squatter, enter } = await overtaken({ later: 0, sooner: 4001 });
+    await enter();
     assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['ready registered', 'held replaced']);
     assert.equal(world.resource()?.allocatable, 4);
   });
 
   it('is the newest, although that one has lost its stream by then and is being asked', async () => {
-    const [entry, answer] = [gate(), gate()];
-    const world = worldWithOwners(new Map([['/d/root', entry.opened]]));
-    const root = world.sockets.put('/d/root');
-    const taken = world.register(root);
-    await world.clock.settle();
-    const squatter = world.sockets.put('/d/squatter', { uid: 4001 });
-    assert.equal((await world.register(squatter)).ok, true);
-    world.list(squatter, 9);
+    const { world, slow: root, quick: squatter, enter } = await overtaken({ later: 0, sooner: 4001 });
+    const answer = gate();
     world.handler.onRegister = ({ socket }) => (socket.path === squatter.path ? answer.opened : undefined);
     world.lose(squatter);
     await world.clock.settle();
-    entry.open();
-    assert.equal((await taken).ok, true);
-    world.list(root, 4);
+    await enter();
     assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['ready registered', 'held replaced']);
     world.kill(root);
     answer.open();
@@ -195,19 +196,10 @@ describe('users who may all take a name', () => {
     [0, 2000],
   ] as const)
     it(`keep their order when uid ${String(old)} called first and uid ${String(next)} is in before it`, async () => {
-      const entry = gate();
-      const world = worldWithOwners(new Map([['/d/old', entry.opened]]), [1000, 2000]);
-      const first = world.sockets.put('/d/old', { uid: old });
-      const slow = world.register(first);
-      await world.clock.settle();
-      const second = world.sockets.put('/d/new', { uid: next });
-      assert.equal((await world.register(second)).ok, true);
-      world.list(second, 4);
-      entry.open();
-      assert.equal((await slow).ok, true);
-      world.list(first, 9);
-      assert.deepEqual([world.stateOf(second), world.stateOf(first)], ['ready registered', 'held replaced']);
-      assert.equal(world.resource()?.allocatable, 4);
+      const { world, slow, quick, enter } = await overtaken({ later: old, sooner: next }, [1000, 2000]);
+      await enter();
+      assert.deepEqual([world.stateOf(quick), world.stateOf(slow)], ['ready registered', 'held replaced']);
+      assert.equal(world.resource()?.allocatable, 9);
     });
 });
 
