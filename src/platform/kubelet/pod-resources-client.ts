@@ -6,7 +6,6 @@ import { decoded } from '../grpc/plugin-calls.js';
 import type { Guarding } from '../grpc/owned-sockets.js';
 import { CallFailed, PluginChannel } from '../grpc/plugin-client.js';
 import { kubeletsOwn } from './kubelets-own.js';
-import { message } from '../wire/codec.js';
 import { Reader } from '../wire/reader.js';
 import {
   AllocatableResourcesResponse,
@@ -20,10 +19,6 @@ import {
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 const ANSWER = 'ListPodResourcesResponse';
-/** The answer without what pods have: names are read once a second, and of many devices. */
-const NamedPods = message('v1.ListPodResourcesResponse', {
-  podResources: [1, 'repeated', message('v1.PodResources', { name: [1, 'string'], namespace: [2, 'string'] })],
-});
 
 type Pod = ReturnType<typeof ListPodResourcesResponse.decode>['podResources'][number];
 
@@ -97,7 +92,7 @@ function podsIn(bytes: Buffer): KubeletPod[] {
     const from = reader.pos;
     reader.skip(reader.tag(ANSWER), ANSWER);
     const field = bytes.subarray(from, reader.pos);
-    const [pod = { namespace: '', name: '' }] = NamedPods.decode(field).podResources;
+    const [pod = { namespace: '', name: '' }] = ListPodResourcesResponse.decode(field).podResources;
     pods.push({ namespace: pod.namespace, name: pod.name, bytes: field });
   }
   return pods;
