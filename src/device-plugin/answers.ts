@@ -56,6 +56,8 @@ export function answersOf({ options, has, stopped, failed }: AnswersParts): Reco
       const containers = containerRequests.map(({ devicesIds }) => ({ deviceIds: devicesIds }));
       for (const { deviceIds } of containers) check(deviceIds);
       const answered = (await allocate?.({ containers }, call)) ?? { containers: containers.map(() => ({})) };
+      // Nothing checks the types of a plugin that is written in JavaScript.
+      if (!Array.isArray(answered.containers)) throw new Error('allocate answered without its list `containers`');
       if (answered.containers.length !== containers.length) {
         throw new Error(
           `allocate answered for ${answered.containers.length} containers and was asked for ${containers.length}`,

@@ -102,12 +102,13 @@ export class PluginServer {
     this.#place?.close();
   }
 
+  /** The library's word that it is done comes at once from Node 24 on (GrpcDoor.drain): connections are waited for. */
   async #drain(graceMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs);
-      this.#server.tryShutdown(() => resolve());
-    });
+    const left = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    this.#server.tryShutdown(() => undefined);
+    const over = new Promise((resolve) => (timer = setTimeout(resolve, graceMs)));
+    await Promise.race([Promise.all(left), over]);
     clearTimeout(timer);
     await answersLeave();
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../support/eventually.js';
-import { RegistrationCaller } from '../support/front-caller.js';
+import { AllocateCaller, frontSocket } from '../support/front-caller.js';
 import { frontWorlds, RESOURCE, type FrontWorld } from '../support/front-world.js';
 import type { KubeletLine } from '../support/kubelet-process.js';
 import { PodResourcesCaller } from '../support/pod-resources-caller.js';
@@ -39,7 +39,7 @@ async function provokeGet(world: FrontWorld, act: string): Promise<{ readonly gi
   await eventually('the owner is known', async () => {
     return (await world.broker.admin.resources('', true))[0]?.allocated === 1;
   });
-  const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
+  const caller = new AllocateCaller(frontSocket(world.kubelet.root, RESOURCE));
   const given = caller.allocate(['dev-0']).finally(() => caller.close());
   given.catch(() => undefined); // the test looks at it later
   await called(world, 'Get');

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { FakePlugin } from '../support/fake-plugin.js';
-import { RegistrationCaller } from '../support/front-caller.js';
+import { AllocateCaller, frontSocket } from '../support/front-caller.js';
 import { frontWorlds, RESOURCE, type FrontWorld } from '../support/front-world.js';
 import { PodResourcesCaller } from '../support/pod-resources-caller.js';
 import { RegisterCaller } from '../support/register-caller.js';
@@ -119,7 +119,7 @@ describe('a plugin behind the front', { timeout: 120_000, concurrency: 4 }, () =
     await misbehave(world, plugin.socket);
     const none = { devices: 2, healthy: 0 };
     await eventually('none is healthy', () => isDeepStrictEqual(world.kubelet.listed(RESOURCE), none));
-    const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
+    const caller = new AllocateCaller(frontSocket(world.kubelet.root, RESOURCE));
     await assert.rejects(
       caller.allocate(['dev-1']),
       /^Error: 9 FAILED_PRECONDITION: example.com\/sim: its plugin is quarantined \(quarantine\); see plugin-broker explain/,

@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { frontWorlds, RESOURCE } from '../../support/front-world.js';
 import { AllocClient, refusalOf } from '../../support/alloc-client.js';
 import { PodResourcesCaller } from '../../support/pod-resources-caller.js';
-import { RegistrationCaller } from '../../support/front-caller.js';
+import { AllocateCaller, frontSocket } from '../../support/front-caller.js';
 
 describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
   const newWorld = frontWorlds();
@@ -48,7 +48,7 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     const { why } = await world.broker.admin.explain(RESOURCE, '');
     assert.match(why, /Towards the kubelet it is fronted: .* default\/p\/c has dev-\d\./);
     // As a kubelet calls that forgot which devices it had given.
-    const caller = new RegistrationCaller(world.kubelet.root, RESOURCE);
+    const caller = new AllocateCaller(frontSocket(world.kubelet.root, RESOURCE));
     const given = Object.values(world.kubelet.of('container-started', 'p')[0]?.['devices'] as Record<string, string[]>);
     await assert.rejects(
       caller.allocate(given.flat()),

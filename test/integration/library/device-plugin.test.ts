@@ -4,6 +4,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { serveDevicePlugin } from '../../../src/device-plugin/serve-device-plugin.js';
 import type {
   Device,
@@ -14,6 +15,7 @@ import type {
 import { verifyPlugin } from '../../../src/verify/verify-plugin.js';
 import { eventually } from '../../support/eventually.js';
 import { exampleOf, projectWith } from '../../support/examples.js';
+import { AllocateCaller } from '../../support/front-caller.js';
 import { FrontWorld } from '../../support/front-world.js';
 import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -101,6 +103,46 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     await eventually('it has stopped', () => plugin.state === 'stopped');
     const lengths = told.flatMap((event) => (event.kind === 'list' ? [event.devices] : []));
     assert.deepEqual(lengths, [1, 2]);
+  });
+
+  it('answers the call that is under way when it stops', async () => {
+    let [isAsked, goOn] = [false, (): void => undefined];
+    const [plugin] = await serve({
+      resource: 'vendor.example/last',
+      directory: world.broker.devicePlugins,
+      allocate: () => {
+        isAsked = true;
+        return new Promise((resolve) => (goOn = () => resolve({ containers: [{ envs: { LAST: 'a' } }] })));
+      },
+    });
+    const caller = new AllocateCaller(plugin.socket);
+    const asking = caller.allocate(['a']);
+    asking.catch(() => undefined); // until it is awaited
+    await eventually('it is asked', () => isAsked);
+    const stopping = plugin.stop();
+    await eventually('its socket has gone', () => !existsSync(plugin.socket));
+    goOn();
+    assert.match(inspect(await asking, { depth: 4 }), /LAST/);
+    await stopping;
+    caller.close();
+  });
+
+  it('refuses an Allocate whose answer by its author is none, and says what is missing', async () => {
+    const answers = [{}, { containers: [] }];
+    const [plugin] = await serve({
+      resource: 'vendor.example/odd',
+      directory: world.broker.devicePlugins,
+      allocate: () => answers.shift() as never,
+    });
+    const caller = new AllocateCaller(plugin.socket);
+    await assert.rejects(caller.allocate(['a']), /without its list `containers`/);
+    await assert.rejects(caller.allocate(['a']), /answered for 0 containers and was asked for 1/);
+    assert.match(
+      inspect(await caller.allocate(['a']), { depth: 4 }),
+      /containerResponses/,
+      'no answer is an empty one',
+    );
+    caller.close();
   });
 
   it('serves without a registry, waits for its directory, and leaves nothing', async () => {
