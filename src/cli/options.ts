@@ -95,9 +95,18 @@ export function socketOf(options: AddressOptions, what: 'admin' | 'allocator', n
   throw new CliError(EXIT.usage, message);
 }
 
-/** The daemon that the options name. @throws CliError as socketOf */
-export function clientOf(options: AddressOptions, terminal: Terminal): AdminClient {
-  return new AdminClient(socketOf(options, 'admin', 'broker.sock'), systemClock, terminal.interruption());
+/**
+ * The daemon that the options name.
+ *
+ * @param signal gives its calls up
+ * @throws CliError as socketOf
+ */
+export function clientOf(
+  options: AddressOptions,
+  terminal: Terminal,
+  signal: AbortSignal = terminal.interruption(),
+): AdminClient {
+  return new AdminClient(socketOf(options, 'admin', 'broker.sock'), systemClock, signal);
 }
 
 /** A duration such as 250ms, 30s, 5m or 1h, in milliseconds. */

@@ -1,7 +1,11 @@
 // The terminal, or the pipe, that a command talks to.
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import { wantsColours } from '../kernel/colours.js';
 import { Interrupted } from './exit.js';
+
+/** The size of a terminal that does not know its own, in characters. */
+const [COLUMNS, ROWS] = [80, 24];
 
 /** The outside as commands see it. */
 export interface Terminal {
@@ -18,7 +22,8 @@ export interface Terminal {
   /** Milliseconds since the epoch. */
   now(): number;
   /**
-   * Aborts with Interrupted on the first SIGINT or SIGTERM; a second one ends the process as it would have without us.
+   * Aborts with Interrupted on the first SIGINT, SIGTERM or SIGHUP (its terminal was closed), and when nobody reads standard output
+   * any more; a second signal of a kind ends the process as it would have without us.
    * Commands that never call this are ended by the first.
    */
   interruption(): AbortSignal;
@@ -27,23 +32,33 @@ export interface Terminal {
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { stdout, stderr, env } = process;
-  // The reader of our output may leave: `plugin-broker events --follow | head -1`.
-  stdout.on('error', (failure: NodeJS.ErrnoException) => process.exit(failure.code === 'EPIPE' ? 0 : 1));
-  const isTerminal = isatty(stdout.fd);
-  const isSet = (value: string | undefined): boolean => value !== undefined && value !== '';
   const interrupted = new AbortController();
   let listening = false;
+  // The reader of our output may leave: `plugin-broker events --follow | head -1`. A command that can be interrupted cleans up.
+  stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') {
+      if (!listening) process.exit(0);
+      interrupted.abort(new Interrupted(128 + constants.signals.SIGPIPE));
+      return;
+    }
+    stderr.write(`plugin-broker: standard output cannot be written: ${message}\n`);
+    process.exit(1);
+  });
+  // A terminal that was closed must not end `run`, and its job with it.
+  stderr.on('error', () => undefined);
+  const isTerminal = isatty(stdout.fd);
   return {
     write: (text) => void stdout.write(text),
     complain: (line) => void stderr.write(`${line}\n`),
     isTerminal,
-    hasColours: isTerminal && !isSet(env['NO_COLOR']) && env['TERM'] !== 'dumb',
-    size: () => ({ columns: stdout.columns, rows: stdout.rows }),
+    hasColours: wantsColours(isTerminal, env),
+    // Some terminals, such as serial ones, say that they have no size.
+    size: () => ({ columns: stdout.columns || COLUMNS, rows: stdout.rows || ROWS }),
     now: () => Date.now(),
     interruption: () => {
       if (!listening) {
         listening = true;
-        for (const name of ['SIGINT', 'SIGTERM'] as const) {
+        for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
           process.once(name, () => interrupted.abort(new Interrupted(128 + constants.signals[name])));
         }
       }

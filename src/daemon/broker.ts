@@ -190,7 +190,7 @@ export class Broker {
     this.#isStopping = true;
     this.core.registerDoor.close({ code: 'STOPPING', message: 'the broker is stopping' });
     this.#reserve.close();
-    await Promise.all([this.#listeners.close(), this.#podResources?.close(callsMs()), this.#plugins.hush()]);
+    await Promise.all([this.#listeners.close(), this.#podResources?.close(callsMs), this.#plugins.hush()]);
     await this.#plugins.drain(callsMs());
   }
 

@@ -124,7 +124,7 @@ export class Leases {
     this.#isStopping = true;
     this.changes.stop();
     this.allocations.stop();
-    await this.#socket?.close(callsMs());
+    await this.#socket?.close(callsMs);
     this.allocations.close();
   }
 }

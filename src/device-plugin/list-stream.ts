@@ -47,12 +47,17 @@ export class ListStream {
     this.#pump();
   }
 
-  /** Sends a last list and ends the stream when it has left. */
-  async goodbye(list: Buffer): Promise<void> {
+  /** Sends a last list and ends the stream when it has left, or after `graceMs` where its reader does not read. */
+  async goodbye(list: Buffer, graceMs: number): Promise<void> {
     this.#next = undefined;
-    const left = new Promise<void>((resolve) => (this.#left = resolve));
+    let timer: NodeJS.Timeout | undefined;
+    const left = new Promise<void>((resolve) => {
+      this.#left = resolve;
+      timer = setTimeout(resolve, graceMs);
+    });
     this.offer(list);
     await left;
+    clearTimeout(timer);
     this.end();
   }
 

@@ -190,7 +190,7 @@ class Plugin implements DevicePluginServer {
   async #close(isGoodbye: boolean): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    await this.#lists.end(isGoodbye);
+    await this.#lists.end(isGoodbye, GRACE_MS);
     await server?.close({ graceMs: GRACE_MS });
   }
 

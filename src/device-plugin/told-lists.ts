@@ -60,11 +60,11 @@ export class ToldLists {
     this.#offer(stream);
   }
 
-  /** Ends all streams, with an empty list first where it is for good. */
-  async end(isGoodbye: boolean): Promise<void> {
+  /** Ends all streams, with an empty list first where it is for good; readers have `graceMs` to take it. */
+  async end(isGoodbye: boolean, graceMs: number): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (isGoodbye) await Promise.all([...this.#streams].map((stream) => stream.goodbye(Buffer.alloc(0))));
+    if (isGoodbye) await Promise.all([...this.#streams].map((stream) => stream.goodbye(Buffer.alloc(0), graceMs)));
     for (const stream of this.#streams) stream.end();
   }
 

@@ -32,6 +32,8 @@ export class Lives {
   #config: ConfigInput | string;
   #child: BrokerChild | undefined;
   #opened: (() => void) | undefined;
+  /** Resolves when the life that was ended last is over. */
+  #ending: Promise<void> = Promise.resolve();
   #line = '';
   #stopped: Promise<void> | undefined;
   #url: URL | undefined;
@@ -98,15 +100,17 @@ export class Lives {
     child.unref();
   }
 
-  /** Ends the present life. */
+  /** Ends the present life; one that is ending already is waited for. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
-    if (child === undefined) return;
+    if (child === undefined) return this.#ending;
     this.#child = undefined;
     this.#url = undefined;
     child.ref();
-    const isInTime = await child.stop(signal, STOP_MS);
-    if (!isInTime) throw new BrokerError('EXITED', `the broker did not end within ${STOP_MS / 1000} s of ${signal}`);
+    const stopped = child.stop(signal, STOP_MS);
+    this.#ending = stopped.then(() => undefined);
+    if (!(await stopped))
+      throw new BrokerError('EXITED', `the broker did not end within ${STOP_MS / 1000} s of ${signal}`);
   }
 
   /** Ends it for good and removes our files. */

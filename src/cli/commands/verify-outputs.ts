@@ -1,5 +1,5 @@
 // The files that `verify` and `report` write about runs. Loaded when there is a run.
-import { accessSync, appendFileSync, constants, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, appendFileSync, constants, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { visible } from '../../kernel/visible.js';
 import { baselineOf, compare, parseBaseline, type Baseline, type Comparison } from '../../verify/report/baseline.js';
@@ -34,10 +34,13 @@ export function checkOutputs(outputs: RunOutputs, name: string): CheckedOutputs 
   };
 }
 
-/** @throws the error of `wrong` when the folder of the file cannot be written */
+/** @throws the error of `wrong` when the file cannot be written, or the folder of one that is not there */
 export function checkWritable(file: string, wrong: (message: string) => never): void {
+  const target = path.resolve(file);
+  const status = statSync(target, { throwIfNoEntry: false });
+  if (status?.isDirectory() === true) wrong(`${file} is a directory`);
   try {
-    accessSync(path.dirname(path.resolve(file)), constants.W_OK);
+    accessSync(status === undefined ? path.dirname(target) : target, constants.W_OK);
   } catch {
     wrong(`${file} cannot be written`);
   }

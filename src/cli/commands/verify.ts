@@ -92,14 +92,15 @@ async function runCommand(
     write: record.write,
   });
   for (const result of results) record.ended(result, warns.has(result.name));
+  // The verdicts first: a disk that is full by now costs files, not them.
+  if (options.output === 'json') terminal.write(jsonText(results));
+  else terminal.write(resultsText(results, warns, painter(terminal.hasColours)));
   const artifacts = options.artifacts === undefined ? undefined : writeArtifacts(options.artifacts, record.story());
   if (options.junit !== undefined) {
     const what = command.length === 0 ? `plugin below ${attachedRoot ?? ''}` : command.join(' ');
     writeFileSync(options.junit, junit(results, { what, at, warns, artifacts }));
   }
   const comparison = outputs.writeOutputs([record.story()], checked);
-  if (options.output === 'json') terminal.write(jsonText(results));
-  else terminal.write(resultsText(results, warns, painter(terminal.hasColours)));
   if (comparison !== undefined && options.output !== 'json') terminal.write(outputs.comparisonText(comparison));
   if (problem !== undefined) throw problem;
   if (record.problem !== undefined) throw new CliError(EXIT.failed, record.problem);

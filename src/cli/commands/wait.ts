@@ -4,13 +4,16 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { PLUGIN_STATES } from '../../model/plugin.js';
 import type { StatusView } from '../../model/views.js';
 import type { AdminClient } from '../../platform/grpc/admin-client.js';
-import { AdminFailure, Unreachable } from '../../platform/grpc/admin-failure.js';
+import { AdminFailure, Unreachable, unreachableBecause } from '../../platform/grpc/admin-failure.js';
 import { CliError, EXIT } from '../exit.js';
-import { clientOf, durationOption, withAddress, type AddressOptions } from '../options.js';
+import { clientOf, durationOption, socketOf, withAddress, type AddressOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
 
 /** From one look to the next: a look costs the daemon well under a millisecond. */
 const LOOK_MS = 200;
+
+/** A look has so long, however short the time is; a daemon that hangs is not waited for longer. */
+const LEAST_MS = 1000;
 
 /** Phases that may be waited for; waiting for any other word would never end. */
 const PHASES: readonly StatusView['broker']['phase'][] = ['restoring', 'ready', 'degraded', 'stopping'];
@@ -41,14 +44,21 @@ export function addWait(program: Command, terminal: Terminal): void {
         .default(30_000, '30s'),
     )
     .action(async (options: WaitCommandOptions) => {
-      const client = clientOf(options, terminal);
       const signal = terminal.interruption();
       const until = performance.now() + options.timeout;
+      const limit = AbortSignal.timeout(Math.max(options.timeout, LEAST_MS));
+      const client = clientOf(options, terminal, AbortSignal.any([signal, limit]));
+      let missing: string | Unreachable | undefined = unreachableBecause(
+        socketOf(options, 'admin', 'broker.sock'),
+        'silent',
+      );
       for (;;) {
-        const missing = await firstMissing(client, options.for).catch((failure: unknown) => {
-          if (failure instanceof Unreachable && !failure.isForbidden) return failure;
-          throw failure;
-        });
+        try {
+          missing = await firstMissing(client, options.for);
+        } catch (failure) {
+          if (failure instanceof Unreachable && !failure.isForbidden) missing = failure;
+          else if (failure !== limit.reason) throw failure;
+        }
         if (missing === undefined) return;
         if (performance.now() >= until) throw late(missing, options.timeout);
         await pause(LOOK_MS, undefined, { signal }).catch(() => {

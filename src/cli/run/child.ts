@@ -21,6 +21,7 @@ export class Child {
    */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
+  readonly #exited: Promise<[number | null, NodeJS.Signals | null]>;
   readonly #passers = new Map<NodeJS.Signals, () => void>();
 
   /**
@@ -39,6 +40,7 @@ export class Child {
     } catch (failure) {
       throw cannotRun(file, failure); // of some reasons spawn says so at once, as of variables that are too long
     }
+    this.#exited = new Promise((resolve) => this.#process.once('exit', (code, signal) => resolve([code, signal])));
     this.ended = this.#untilEnded(file);
     const isInteractive = isatty(0) || isatty(1) || isatty(2);
     for (const signal of PASSED) this.#listen(signal, () => this.#process.kill(signal));
@@ -51,7 +53,10 @@ export class Child {
 
   async #untilEnded(file: string): Promise<number> {
     try {
-      const [code, signal] = (await once(this.#process, 'exit')) as [number | null, NodeJS.Signals | null];
+      await once(this.#process, 'spawn');
+      // A signal that may not be sent (the command is sudo) is an error here, and the command goes on with its devices.
+      this.#process.on('error', () => undefined);
+      const [code, signal] = await this.#exited;
       return signal === null ? (code ?? 0) : 128 + constants.signals[signal];
     } catch (failure) {
       throw cannotRun(file, failure);

@@ -179,6 +179,7 @@ export class AdminClient {
         { deadline: this.#clock.wall() + deadlineMs },
       );
       this.#signal.addEventListener('abort', cancel, { once: true });
+      if (this.#signal.aborted) cancel(); // while it connected
       for await (const reply of call) yield reply as Decoded<A>;
     } catch (thrown) {
       throw this.#failure(thrown);

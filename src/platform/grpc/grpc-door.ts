@@ -148,8 +148,10 @@ export class GrpcDoor {
   async hush(): Promise<void> {
     this.#isHushed = true;
     for (const { connection } of this.#open.values()) connection.slowDown();
+    // The answer of a call that ends meanwhile is on its way: its connection is left to `drain`.
+    const idle = [...this.#open.values()].filter(({ calls }) => calls === 0);
     await answersLeave();
-    for (const { calls, socket } of this.#open.values()) if (calls === 0) socket.destroy();
+    for (const { calls, socket } of idle) if (calls === 0) socket.destroy();
   }
 
   /**

@@ -82,11 +82,12 @@ export class AllocatorSocket {
     return this.#listener.open();
   }
 
-  /** Ends the streams of lease followers, stops listening and lets calls in flight end within `callsMs` milliseconds. */
-  async close(callsMs: number): Promise<void> {
+  /** Ends the streams of lease followers, stops listening and lets calls in flight end within the `callsMs` milliseconds that are left. */
+  async close(callsMs: () => number): Promise<void> {
     this.#endStreams();
     this.#listener.close();
-    await this.#door.drain(callsMs);
+    await this.#door.hush();
+    await this.#door.drain(callsMs());
   }
 }
 

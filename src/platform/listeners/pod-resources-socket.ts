@@ -70,10 +70,11 @@ export class PodResourcesSocket {
     return this.#listener.open();
   }
 
-  /** Stops listening, and ends all connections. @param callsMs milliseconds for calls under way */
-  async close(callsMs: number): Promise<void> {
+  /** Stops listening, and ends all connections. @param callsMs milliseconds that are left for calls under way */
+  async close(callsMs: () => number): Promise<void> {
     this.#closes?.();
     this.#listener.close();
-    await this.#door.drain(callsMs);
+    await this.#door.hush();
+    await this.#door.drain(callsMs());
   }
 }

@@ -2,6 +2,7 @@
 import type { Writable } from 'node:stream';
 import { pino, type Logger } from 'pino';
 import type { Clock } from '../../kernel/clock.js';
+import { wantsColours } from '../../kernel/colours.js';
 import type { Log, LogFields, LogValue } from '../../kernel/log.js';
 import type { LogSettings } from '../../model/settings.js';
 import { LONGEST_FIELD, LONGEST_MESSAGE, cleanText } from './clean-text.js';
@@ -35,7 +36,9 @@ export async function openLog(
   stream: LogStream = process.stderr,
 ): Promise<OpenLog> {
   const isPretty = settings.format === 'pretty' || (settings.format === 'auto' && stream.isTTY === true);
-  const render = isPretty ? await prettyLines(stream.isTTY === true) : (line: string) => line;
+  const render = isPretty
+    ? await prettyLines(wantsColours(stream.isTTY === true, process.env))
+    : (line: string) => line;
   const sink = new LineSink(stream, (count) =>
     render(
       `${JSON.stringify({

@@ -91,7 +91,7 @@ export class SimulatedPlugin {
 
   /** Stops serving, with a last empty list first when it says goodbye. */
   async stop(goodbye = false): Promise<void> {
-    if (goodbye) await Promise.all([...this.#streams].map((stream) => stream.goodbye(Buffer.alloc(0))));
+    if (goodbye) await Promise.all([...this.#streams].map((stream) => stream.goodbye(Buffer.alloc(0), GRACE_MS)));
     for (const stream of this.#streams) stream.end();
     const servers = this.#servers;
     this.#servers = [];

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { GrpcDoor } from '../../../src/platform/grpc/grpc-door.js';
 import { encodeFrame, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
+import { nextTurns } from '../../../src/platform/time/next-turn.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { echoService } from '../../support/http2/echo-server.js';
@@ -31,6 +32,8 @@ describe('a call that is answered', () => {
   /** The calls of Both that have not ended. */
   let open: ServerDuplexStream<Buffer, Buffer>[] = [];
   let handled = 0;
+  /** Answers the call that waits. */
+  let answer: (() => void) | undefined;
 
   before(async () => {
     door = new GrpcDoor({
@@ -40,7 +43,8 @@ describe('a call that is answered', () => {
     });
     const unary: handleUnaryCall<Buffer, Buffer> = (call, done) => {
       handled += 1;
-      done(null, call.request);
+      if (call.request.toString() !== 'wait') done(null, call.request);
+      else answer = () => done(null, call.request);
     };
     const both = (call: ServerDuplexStream<Buffer, Buffer>): void => {
       open.push(call);
@@ -124,12 +128,21 @@ describe('a call that is answered', () => {
     );
   });
 
-  it('before its request ends is not waited for when the door takes no more calls', async (t) => {
-    const peer = await RawPeer.greeted(socket);
-    t.after(() => peer.destroy());
+  it('before its request ends is not waited for when the door takes no more calls, and an answer that is given then leaves', async (t) => {
+    const [peer, waiting] = [await RawPeer.greeted(socket), await RawPeer.greeted(socket)];
+    t.after(() => [peer, waiting].forEach((one) => one.destroy()));
     peer.write(headers(1, SHORT));
     await eventually('it is closed', () => ofCall(peer, 1).some(({ type }) => type === FRAME.RST_STREAM));
-    await door.hush();
+    waiting.write(request(1, requestBlock('localhost'), Buffer.from('wait')));
+    await eventually('the other one waits', () => answer !== undefined);
+    const hushed = door.hush();
+    // Less than the turns in which the door waits for answers to leave, and more than one needs no more.
+    await nextTurns(9);
+    answer?.();
+    await hushed;
     await peer.closed();
+    const drained = door.drain(5000);
+    assert.equal(await waiting.answer(1), 'wait');
+    await drained;
   });
 });

@@ -1,6 +1,7 @@
 // The habits of people that know kubectl: forms of output, filters, globs, waiting, reloading.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parse } from 'yaml';
@@ -130,6 +131,13 @@ describe('the command line', () => {
     );
     const unknown = await runHere(['wait', '--for', 'resource/a.b/c=ready', '--timeout', '1ms', '--root', root]);
     assert.match(unknown.stderr, /resource a\.b\/c is not there, not ready/);
+    const hung = path.join(tempDir(), 's');
+    const accepted: Socket[] = [];
+    const listener = createServer((socket) => void accepted.push(socket)).listen(hung); // and says nothing
+    const silent = await runHere(['wait', '--for', 'phase=ready', '--timeout', '1ms', '--address', hung]);
+    listener.close();
+    accepted.forEach((socket) => socket.destroy());
+    assert.deepEqual([silent.code, /listens there but does not answer/.test(silent.stderr)], [69, true]);
     const empty = tempDir();
     const none = await runHere(['wait', '--for', 'phase=ready', '--timeout', '1ms', '--root', empty]);
     assert.equal(none.code, 69);

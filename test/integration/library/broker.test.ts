@@ -106,6 +106,9 @@ describe('a broker that a program started', () => {
     const one = await broker();
     await plugin(one);
     await one.waitForResource(RESOURCE);
+    for (const timeoutMs of [0, 1, 2]) {
+      assert.equal(await codeOf(one.waitForEvent({ type: 'quarantine' }, { timeoutMs })), 'TIMEOUT', String(timeoutMs));
+    }
     const vain = one.waitForResource(RESOURCE, { allocatable: 7 }, { timeoutMs: 50 });
     await assert.rejects(vain, (thrown: WaitError) => {
       assert.deepEqual([thrown.code, thrown.explain?.state], ['TIMEOUT', 'ready']);
@@ -146,6 +149,12 @@ describe('a broker that a program started', () => {
       await Promise.all([one.stop(), one.stop()]);
       await one.stop();
       assert.ok(!isAlive(pid));
+      const two = await startBroker(PATIENT);
+      const restarting = two.restart('clean');
+      const { pid: last = 0 } = two;
+      await two.stop(); // while the life before is ending
+      await assert.rejects(restarting, { code: 'NOT_RUNNING' });
+      assert.ok(!isAlive(last));
       assert.deepEqual(readdirSync(own), []);
     } finally {
       if (before === undefined) delete process.env['TMPDIR'];

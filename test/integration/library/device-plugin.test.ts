@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, describe, it } from 'node:test';
@@ -12,6 +15,7 @@ import type {
   DevicePluginOptions,
   DevicePluginServer,
 } from '../../../src/device-plugin/plugin-api.js';
+import { devicePluginService } from '../../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import { verifyPlugin } from '../../../src/verify/verify-plugin.js';
 import { eventually } from '../../support/eventually.js';
 import { exampleOf, projectWith } from '../../support/examples.js';
@@ -125,6 +129,26 @@ describe('a device plugin of the library', { timeout: 120_000 }, () => {
     assert.match(inspect(await asking, { depth: 4 }), /LAST/);
     await stopping;
     caller.close();
+  });
+
+  it('stops although a registry that is frozen does not read its goodbye', async (t) => {
+    const devices = Array.from({ length: 4000 }, (_, nth) => ({ id: `${'d'.repeat(50)}${nth}` }));
+    const [plugin] = await serve({ resource: 'vendor.example/many', directory: world.broker.devicePlugins, devices });
+    const session = connectHttp2('http://localhost', { createConnection: () => connect(plugin.socket) });
+    session.on('error', () => undefined);
+    t.after(() => session.destroy());
+    const { path: method } = devicePluginService.ListAndWatch;
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': method,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    stream.on('error', () => undefined);
+    stream.end(Buffer.alloc(5));
+    await once(stream, 'response'); // and nothing of the list is read
+    await plugin.stop();
+    assert.ok(!existsSync(plugin.socket));
   });
 
   it('refuses an Allocate whose answer by its author is none, and says what is missing', async () => {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { ChildProcess } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
+import { Child } from '../../../src/cli/run/child.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeAllocator } from '../../support/fake-allocator.js';
 import { run, start } from '../../support/program.js';
@@ -138,6 +141,37 @@ describe('run', () => {
     const { code, stdout } = await running.ended;
     assert.deepEqual([code, stdout], [3, 'up\ngot\n']);
     assert.equal(allocator.released.length, 1);
+  });
+
+  it('keeps the devices while a command runs that may not be sent signals, such as sudo', async (t) => {
+    const file = path.join(tempDir(), 'pid');
+    const child = new Child('sh', ['-c', `echo $$ > ${file}; exec sleep 600`], new Map());
+    const pid = await eventually('the command', () => existsSync(file) && Number(readFileSync(file, 'utf8')));
+    t.after(() => isAlive(pid) && process.kill(pid, 'SIGKILL'));
+    let isOver = false;
+    const ended = child.ended.finally(() => (isOver = true));
+    const kill = t.mock.method(ChildProcess.prototype, 'kill', function (this: ChildProcess) {
+      // As Node does where the system says EPERM.
+      this.emit('error', Object.assign(new Error('kill EPERM'), { code: 'EPERM', syscall: 'kill' }));
+      return false;
+    });
+    process.emit('SIGUSR2', 'SIGUSR2');
+    await pause(20); // the time in which it would have been over
+    assert.deepEqual([kill.mock.callCount(), isOver], [1, false]);
+    process.kill(pid, 'SIGTERM');
+    assert.equal(await ended, 143);
+  });
+
+  it('goes on when its terminal is closed', async () => {
+    const running = going(...GPU, '--', 'sh', '-c', 'echo up; read line; exit 5');
+    await eventually('the attach', () => allocator.attached.length === 1 && running.stdout().includes('up'));
+    running.child.stderr.destroy();
+    allocator.tell({ type: 'impaired', reason: 'device-unhealthy', message: 'g0 is not healthy any more' });
+    allocator.cut();
+    await allocator.start();
+    await eventually('the second attach', () => allocator.attached.length === 2);
+    running.child.stdin.end('on\n');
+    assert.equal((await running.ended).code, 5);
   });
 
   it('takes its command with it when it is killed, so that nothing uses devices which others are given', async () => {
