@@ -53,7 +53,10 @@ export function processTerminal(): Terminal {
     isTerminal,
     hasColours: wantsColours(isTerminal, env),
     // Some terminals, such as serial ones, say that they have no size.
-    size: () => ({ columns: stdout.columns || COLUMNS, rows: stdout.rows || ROWS }),
+    size: () => ({
+      columns: stdout.columns > 0 ? stdout.columns : COLUMNS,
+      rows: stdout.rows > 0 ? stdout.rows : ROWS,
+    }),
     now: () => Date.now(),
     interruption: () => {
       if (!listening) {

@@ -42,6 +42,16 @@ describe('exit codes with a daemon', () => {
     });
   }
 
+  it('is 2 for verify where a result could not be written, before anything is started', async () => {
+    for (const [file, says] of [
+      [root, /is a directory/],
+      [path.join(root, 'none', 'r.xml'), /cannot be written/],
+    ] as const) {
+      const ended = await runHere(['verify', '--junit', file, '--', 'true']);
+      assert.deepEqual([ended.code, says.test(ended.stderr)], [2, true], ended.stderr);
+    }
+  });
+
   for (const phase of ['degraded', 'restoring', 'stopping'] as const) {
     it(`is 3 for status while the broker is ${phase}, and the picture is shown`, async () => {
       port.phase = phase;
