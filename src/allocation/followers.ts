@@ -6,6 +6,7 @@ import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
+import type { Entry } from './ledger.js';
 import type { AllocationPorts, LeaseNews } from './ports.js';
 
 /** The followers of one lease at most: each is sent the whole lease. */
@@ -28,8 +29,9 @@ interface Followed {
   next: LeaseNews | undefined;
   /** When news were told last, on the monotonic scale. */
   toldAt: number;
-  /** The first message to newcomers, which is the same for one state of the lease. */
+  /** The first message to newcomers, which is the same for one state of the lease and its CDI name. */
   attached: LeaseNews | undefined;
+  cdi: Entry['cdi'];
 }
 
 /** Sends the news of leases to their followers. */
@@ -60,17 +62,20 @@ export class Followers {
   }
 
   /** Sends a lease, and its news from now on, until the returned function is called. @param uid the follower's */
-  follow(lease: Lease, uid: number, tell: Tell): () => void {
+  follow({ lease, cdi }: Pick<Entry, 'lease' | 'cdi'>, uid: number, tell: Tell): () => void {
     const { id } = lease;
     const followed = this.#followed.get(id) ?? {
       followers: new Map(),
       next: undefined,
       toldAt: -Infinity,
       attached: undefined,
+      cdi,
     };
     this.#followed.set(id, followed);
     followed.followers.set(tell, uid);
-    if (followed.attached?.lease !== lease) {
+    // A CDI name that came later is told to those who come then.
+    if (followed.attached?.lease !== lease || followed.cdi !== cdi) {
+      followed.cdi = cdi;
       followed.attached = { type: 'attached', reason: lease.reason ?? '', message: 'follows the lease', lease };
     }
     tell(followed.attached);

@@ -184,7 +184,7 @@ export class Keeper {
 
   /** Tells `uid` about a lease until `signal` aborts. */
   follow(entry: Entry, uid: number, tell: Tell, signal: AbortSignal): void {
-    const unfollow = this.followers.follow(entry.lease, uid, tell);
+    const unfollow = this.followers.follow(entry, uid, tell);
     const ended = (): void => {
       unfollow();
       this.#looks.soon(entry);

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Allocations } from '../../../src/allocation/allocations.js';
+import { Followers } from '../../../src/allocation/followers.js';
 import type { AllocationPorts, LeaseNews } from '../../../src/allocation/ports.js';
 import { onceForAll } from '../../../src/platform/grpc/lease-stream.js';
 import { allocationWorld, FakeMachine, request } from '../../support/allocation-world.js';
+import { FakeClock } from '../../support/fake-clock.js';
+import { lease } from '../../support/leases.js';
 
 const GPU = 'v/gpu';
 const STRANGER = 4001;
@@ -107,6 +110,24 @@ describe('news of a lease', () => {
     assert.equal(encodings, 2);
     await (await bed.allocations()).release({ id: '', key: 'k' }, { uid: 0, process: undefined });
     assert.equal(encodings, 3);
+  });
+
+  it('begin with the CDI name as it is, also where one who came before was told that there is none', () => {
+    const clock = new FakeClock();
+    const userOf = (uid: number): number => uid;
+    const followers = new Followers({ clock, ownUid: 0, userOf, nextTurn: () => Promise.resolve() });
+    const one = lease({ id: 'x' });
+    const told: LeaseNews[] = [];
+    const nameless = { problem: 'the directory is read-only', reason: 'later' } as const;
+    for (const cdi of [nameless, nameless, { name: 'plugin-broker.io/lease=x' }]) {
+      followers.follow({ lease: one, cdi }, 0, (news) => told.push(news));
+    }
+    assert.deepEqual(
+      told.map((news) => told.indexOf(news)),
+      [0, 0, 2],
+      'what is told is encoded once for each state',
+    );
+    followers.stop();
   });
 
   it('are told in turns with everything else', async () => {
