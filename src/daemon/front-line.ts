@@ -35,7 +35,13 @@ export function kubeletOwners(
   const { front } = live.settings;
   if (!front.enabled) return undefined;
   const podResources = podResourcesClient(kubeletPaths(front.kubeletDir).podResources, guarding);
-  return new Owners({ podResources, clock, asked: news.ownersAsked });
+  return new Owners({
+    podResources,
+    clock,
+    asked: news.ownersAsked,
+    confirmed: news.ownerConfirmed,
+    usedTwice: news.usedTwice,
+  });
 }
 
 /** The front and everything that it stands on. */

@@ -10,6 +10,7 @@ export class FrontNews {
   readonly #events: EventSink;
   readonly #log: Log;
   #isOwnersUnknown = false;
+  #isUnconfirmed = false;
 
   constructor(events: EventSink, log: Log) {
     this.#events = events;
@@ -42,5 +43,23 @@ export class FrontNews {
     this.#isOwnersUnknown = problem !== undefined;
     if (problem === undefined) this.#log.info('front.owners', 'the kubelet says which pods have which devices');
     else this.#log.warn('front.owners', `the kubelet does not say which pods have which devices: ${problem}`);
+  };
+
+  /** The kubelet was asked whether a pod still has a device. Only a change of whether it says so is reported. */
+  readonly ownerConfirmed = (problem: string | undefined): void => {
+    if ((problem !== undefined) === this.#isUnconfirmed) return;
+    this.#isUnconfirmed = problem !== undefined;
+    if (problem === undefined)
+      this.#log.info('front.owners', 'the kubelet says again whether a pod still has a device');
+    else {
+      const message = `a device that a pod may still have was given again, because the kubelet does not answer Get of PodResources: ${problem}`;
+      this.#log.warn('front.owners', message);
+    }
+  };
+
+  /** The kubelet gave one device to two pods. */
+  readonly usedTwice = (message: string): void => {
+    this.#events.record({ type: 'front', message });
+    this.#log.warn('front.used-twice', message);
   };
 }

@@ -5,6 +5,7 @@
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
+import { DoubleUse, podName } from './double-use.js';
 import { GivenDevices } from './given-devices.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners } from './ports.js';
@@ -12,8 +13,6 @@ import type { FrontOwners } from './ports.js';
 /** The kubelet is asked at most this often. */
 const EVERY_MS = 10_000;
 const LIST_MS = 10_000;
-/** An Allocate waits so long for all of them together. */
-const GETS_MS = 1000;
 /** Callers that need the first answer go on without it after so long: that kubelet hangs, or is busy starting. */
 const FIRST_MS = 1000;
 /** After the last Allocate nothing is asked for so long: that kubelet gives a pod its resources and containers one after another. */
@@ -55,6 +54,10 @@ export interface OwnersPorts {
   readonly clock: Clock;
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
+  /** The kubelet was asked for one pod before a device is given again: why it did not say, or nothing. */
+  readonly confirmed: (problem: string | undefined) => void;
+  /** One answer names two pods for a device: one sentence. */
+  readonly usedTwice: (message: string) => void;
 }
 
 /** Owners of the devices of a kubelet's node. In memory only: the kubelet keeps the truth. */
@@ -65,9 +68,12 @@ export class Owners implements FrontOwners {
   readonly #untilHalt = new Until(this.#halt.signal);
   readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
   readonly #given: GivenDevices;
+  readonly #doubleUse: DoubleUse;
   readonly #first: Promise<void>;
   /** The kubelet was asked once. */
   #isAsked: () => void = () => undefined;
+  /** The double uses of the last answer, each told once. */
+  #twice: ReadonlySet<string> = new Set();
   #calls = 0;
   /** When the last of them ended. */
   #calledAt = -Infinity;
@@ -80,6 +86,7 @@ export class Owners implements FrontOwners {
   constructor(ports: OwnersPorts) {
     this.#ports = ports;
     this.#given = new GivenDevices(ports.clock);
+    this.#doubleUse = new DoubleUse(ports, this.#untilHalt);
     this.#first = new Promise((resolve) => (this.#isAsked = resolve));
   }
 
@@ -143,24 +150,8 @@ export class Owners implements FrontOwners {
     if (this.#calls === 0) this.#askAgain();
   }
 
-  async takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
-    const known = this.of(resource);
-    const asked = new Set<string>();
-    const { clock } = this.#ports;
-    const until = clock.mono() + GETS_MS;
-    for (const id of ids) {
-      const owner = known.get(id);
-      if (owner === undefined || asked.has(keyOf(owner))) continue;
-      asked.add(keyOf(owner));
-      const leftMs = until - clock.mono();
-      if (leftMs <= 0) return undefined; // not confirmed: not refused
-      const holdings = await this.#confirmed(owner, leftMs, signal);
-      const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => ids.includes(each)));
-      if (held === undefined) continue;
-      const device = held.ids.find((each) => ids.includes(each)) ?? id;
-      return `device ${JSON.stringify(device)} is in use by pod ${owner.namespace}/${owner.pod}, and the kubelet asked for it again`;
-    }
-    return undefined;
+  takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+    return this.#doubleUse.of(resource, ids, this.of(resource), signal);
   }
 
   /** Ends it. */
@@ -168,16 +159,6 @@ export class Owners implements FrontOwners {
     this.#alarm?.cancel();
     this.#halt.abort();
     this.#isAsked();
-  }
-
-  async #confirmed(
-    { namespace, pod }: DeviceOwner,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<readonly PodHolding[] | undefined> {
-    return this.#untilHalt
-      .or(signal, (both) => this.#ports.podResources.get(namespace, pod, limitMs, both))
-      .catch(() => undefined); // not confirmed: not refused
   }
 
   #askAgain(): void {
@@ -224,14 +205,20 @@ export class Owners implements FrontOwners {
     const changed = new Set<string>();
     const now = this.#ports.clock.wall();
     const named = new Map<string, Set<string>>();
+    const twice = new Set<string>();
     for (const { namespace, pod, container, resource, ids } of holdings) {
       const known = this.#byResource.get(resource) ?? new Map<string, DeviceOwner>();
       this.#byResource.set(resource, known);
       const here = named.get(resource) ?? new Set();
       named.set(resource, here);
       for (const id of ids) {
-        here.add(id);
         const before = known.get(id);
+        if (here.has(id) && before !== undefined && podName(before) !== podName({ namespace, pod })) {
+          twice.add(
+            `device ${JSON.stringify(id)} of ${resource} is in use by pods ${podName(before)} and ${namespace}/${pod}, as the kubelet says; end one of them`,
+          );
+        }
+        here.add(id);
         const isSame = before?.pod === pod && before.namespace === namespace;
         if (!isSame) changed.add(resource);
         known.set(id, { namespace, pod, container, since: isSame ? before.since : now, absent: 0 });
@@ -248,13 +235,11 @@ export class Owners implements FrontOwners {
       if (known.size === 0) this.#byResource.delete(resource);
     }
     for (const resource of changed) this.#changed(resource);
+    for (const message of twice) if (!this.#twice.has(message)) this.#ports.usedTwice(message);
+    this.#twice = twice;
   }
 
   #changed(resource: string): void {
     this.listeners.tell((one) => one.ownersChanged?.(resource));
   }
-}
-
-function keyOf({ namespace, pod }: DeviceOwner): string {
-  return `${namespace}/${pod}`;
 }

@@ -112,8 +112,20 @@ export class UpstreamAnswers implements PodResourcesBackend {
     const isPod = own === undefined || pods?.keys.has(podKey(namespace, name)) === true;
     if (!isPod && (this.#pods.ageMs <= EVERY_MS || this.#pods.isAsking)) return own;
     if (!this.#mayGet(caller)) return !isPod && this.#pods.isFailing ? own : 'limited';
-    if (isPod) return (await kubelet.get(namespace, name, LIMIT_MS, signal)) ?? own;
+    if (isPod) return (await this.#pod(namespace, name)) ?? own;
     return (await kubelet.get(namespace, name, PATIENCE_MS, signal).catch(() => undefined)) ?? own;
+  }
+
+  /** A pod as the kubelet has it now, or, where it answers List and not Get (1.32 may have it switched off), as its List has it. */
+  async #pod(namespace: string, name: string): Promise<Buffer | undefined> {
+    try {
+      return await this.#ports.kubelet.get(namespace, name, LIMIT_MS, this.#halt.signal);
+    } catch (failure) {
+      const key = podKey(namespace, name);
+      const listed = (await this.#pods.get())?.pods.find((pod) => podKey(pod.namespace, pod.name) === key);
+      if (listed === undefined || this.#pods.isFailing) throw failure;
+      return listed.bytes;
+    }
   }
 
   #mayGet(caller: Caller | undefined): boolean {

@@ -1,9 +1,9 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { podResourcesListerService } from '../../src/generated/proto/podresources/v1/podresources.js';
 import type { WireMethod } from '../../src/platform/wire/method.js';
-import type { Decoded, Fields } from '../../src/platform/wire/table.js';
+import type { Decoded, Fields, Given } from '../../src/platform/wire/table.js';
 
-const { List, GetAllocatableResources } = podResourcesListerService;
+const { List, Get, GetAllocatableResources } = podResourcesListerService;
 
 /** Asks who has which devices. */
 export class PodResourcesCaller {
@@ -14,21 +14,25 @@ export class PodResourcesCaller {
   }
 
   list(): Promise<ReturnType<typeof List.responseDeserialize>> {
-    return this.#ask(List);
+    return this.#ask(List, {});
   }
 
   allocatable(): Promise<ReturnType<typeof GetAllocatableResources.responseDeserialize>> {
-    return this.#ask(GetAllocatableResources);
+    return this.#ask(GetAllocatableResources, {});
+  }
+
+  get(podNamespace: string, podName: string): Promise<ReturnType<typeof Get.responseDeserialize>> {
+    return this.#ask(Get, { podNamespace, podName });
   }
 
   close(): void {
     this.#client.close();
   }
 
-  #ask<A extends Fields>({ path, responseDeserialize }: WireMethod<Fields, A>): Promise<Decoded<A>> {
+  #ask<Q extends Fields, A extends Fields>(method: WireMethod<Q, A>, request: Given<Q>): Promise<Decoded<A>> {
+    const { path, requestSerialize, responseDeserialize } = method;
     return new Promise((resolve, reject) => {
-      const nothing = (): Buffer => Buffer.alloc(0);
-      this.#client.makeUnaryRequest(path, nothing, responseDeserialize, {}, (failure, answer) =>
+      this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (failure, answer) =>
         failure === null && answer !== undefined ? resolve(answer) : reject(failure as Error),
       );
     });

@@ -76,12 +76,21 @@ export function kubeletAnswers(socket: string, guarding: Guarding): KubeletAnswe
       try {
         return await call(podResourcesListerService.Get.path, request, limitMs, signal);
       } catch (failure) {
-        // The kubelet's word for a pod that it does not know.
-        if (failure instanceof CallFailed && failure.status === GRPC_STATUS.UNKNOWN) return undefined;
+        if (isUnknownPod(failure)) return undefined;
         throw failure;
       }
     },
   };
+}
+
+/**
+ * The kubelet's words for a pod that it does not know. It has the same status for everything else, such as a Get that is switched
+ * off (1.32: `PodResources API Get method disabled`).
+ */
+function isUnknownPod(failure: unknown): boolean {
+  return (
+    failure instanceof CallFailed && failure.status === GRPC_STATUS.UNKNOWN && failure.message.endsWith(' not found')
+  );
 }
 
 /** An answer of List cut into its pods, each of which is an answer of List again. @throws WireError */

@@ -59,6 +59,18 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     caller.close();
   });
 
+  it('pods are answered from List where the kubelet has Get switched off, as 1.32 may have', async () => {
+    const world = newWorld({ upstream: true });
+    await world.start({}, '--fault', 'Get=status:UNKNOWN:PodResources API Get method disabled');
+    await world.pod('p');
+    const merged = new PodResourcesCaller(path.join(world.broker.root, 'pod-resources/kubelet.sock'));
+    // Nobody asks the kubelet for all pods within a second after an Allocate.
+    const name = (): Promise<unknown> => merged.get('default', 'p').then((got) => got.podResources?.name, String);
+    await eventually('the pod', async () => (await name()) === 'p');
+    await assert.rejects(merged.get('default', 'nobody'), /Get method disabled/);
+    merged.close();
+  });
+
   it('a device that its plugin does not list any more stays, unhealthy, and its container waits until it is listed', async () => {
     const world = newWorld();
     const plugin = await world.start({ preStart: true }, '--start-retry', '50ms');

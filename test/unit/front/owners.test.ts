@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Owners, type PodHolding } from '../../../src/front/owners.js';
 import { sleep } from '../../../src/kernel/clock.js';
+import { GRPC_STATUS } from '../../../src/model/reasons.js';
+import { CallFailed } from '../../../src/platform/grpc/plugin-client.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const RESOURCE = 'example.com/a';
@@ -24,10 +26,13 @@ function world() {
     gets: 0,
     lists: 0,
     isMute: false,
+    /** Of the next Gets. */
+    failures: [] as Error[],
     hasList: true,
     list: undefined as (() => Promise<readonly PodHolding[]>) | undefined,
   };
   const changed: string[] = [];
+  const told: string[] = [];
   const owners = new Owners({
     clock,
     podResources: {
@@ -38,6 +43,8 @@ function world() {
       },
       get: async (_namespace, pod, limitMs, signal) => {
         facts.gets += 1;
+        const failure = facts.failures.shift();
+        if (failure !== undefined) throw failure;
         if (facts.isMute) {
           await sleep(clock, limitMs, signal);
           throw new Error('no answer in time');
@@ -47,9 +54,11 @@ function world() {
       usable: () => Promise.resolve(new Set([RESOURCE])),
     },
     asked: () => undefined,
+    confirmed: (problem) => void told.push(problem ?? 'confirmed'),
+    usedTwice: (message) => void told.push(message),
   });
   owners.listeners.follow({ ownersChanged: (resource) => void changed.push(resource) });
-  return { clock, facts, owners, changed };
+  return { clock, facts, owners, changed, told };
 }
 
 /** The kubelet was asked once. */
@@ -73,6 +82,36 @@ describe('the check before devices are given a second time', () => {
     owners.close();
   });
 
+  it('asks again where the kubelet has too many callers, as all of them share one limit', async () => {
+    const { clock, facts, owners, told } = await askedWorld(pods(3));
+    facts.failures = Array.from(
+      { length: 3 },
+      () => new CallFailed(GRPC_STATUS.RESOURCE_EXHAUSTED, 'rejected by rate limit'),
+    );
+    const taken = owners.takenBy(RESOURCE, ['d2'], never);
+    await clock.advance(150);
+    assert.match((await taken) ?? '', /"d2" is in use by pod default\/p2/);
+    assert.deepEqual([facts.gets, told], [4, ['confirmed']]);
+    facts.gets = 0;
+    facts.failures = Array.from(
+      { length: 30 },
+      () => new CallFailed(GRPC_STATUS.RESOURCE_EXHAUSTED, 'rejected by rate limit'),
+    );
+    const late = owners.takenBy(RESOURCE, ['d2'], never);
+    await clock.advance(1000);
+    assert.equal(await late, undefined, 'after a second what is not confirmed is not refused');
+    assert.deepEqual([facts.gets, told], [20, ['confirmed', 'rejected by rate limit']]);
+    owners.close();
+  });
+
+  it('refuses nothing where the kubelet does not answer it, and says so', async () => {
+    const { facts, owners, told } = await askedWorld(pods(3));
+    facts.failures = [new CallFailed(GRPC_STATUS.UNKNOWN, 'PodResources API Get method disabled')];
+    assert.equal(await owners.takenBy(RESOURCE, ['d2'], never), undefined);
+    assert.deepEqual([facts.gets, told], [1, ['PodResources API Get method disabled']]);
+    owners.close();
+  });
+
   it('takes a second in all where the kubelet does not answer, however many pods there are', async () => {
     const { clock, facts, owners } = await askedWorld(pods(20));
     facts.isMute = true;
@@ -81,6 +120,24 @@ describe('the check before devices are given a second time', () => {
     void owners.takenBy(RESOURCE, ids, never).then((taken) => (answer = taken));
     await clock.advance(1000);
     assert.equal(answer, undefined);
+    owners.close();
+  });
+});
+
+describe('a device that one answer names for two pods', () => {
+  it('is told once, until it is of one pod alone', async () => {
+    const twice = [...pods(2), ...pods(1).map((one) => ({ ...one, pod: 'q' }))];
+    const { clock, facts, owners, told } = await askedWorld(twice);
+    const sentence =
+      'device "d0" of example.com/a is in use by pods default/p0 and default/q, as the kubelet says; end one of them';
+    assert.deepEqual(told, [sentence]);
+    await clock.advance(10_000);
+    assert.equal(told.length, 1);
+    facts.holdings = pods(2);
+    await clock.advance(10_000);
+    facts.holdings = twice;
+    await clock.advance(10_000);
+    assert.deepEqual(told, [sentence, sentence]);
     owners.close();
   });
 });

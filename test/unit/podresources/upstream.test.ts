@@ -33,6 +33,7 @@ function bed() {
   const state = {
     pods: [pod('p')] as Buffer[],
     failure: undefined as Error | undefined,
+    refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
     mayList: (_ageMs: number): boolean => true,
     asked: 0,
@@ -55,6 +56,7 @@ function bed() {
       allocatable: () => Promise.resolve(podEncoder.allocatable({ resource: 'v/nic', id: 'd0', numaNodes: [] })),
       get: (_, name) => {
         state.gets++;
+        if (state.refusesGet !== undefined) return Promise.reject(state.refusesGet);
         if (state.failure !== undefined) return Promise.reject(state.failure);
         return Promise.resolve(name === 'p' ? Buffer.from('pod') : undefined);
       },
@@ -152,6 +154,15 @@ describe('PodResources of a kubelet together with ours', () => {
     await untilLimited(0);
     assert.equal(state.gets, 10, 'half of what the kubelet answers to all');
     assert.ok((await answers.get('user', 'u')) !== undefined, 'owners of leases cost it nothing');
+  });
+
+  it('have a pod as List has it where the kubelet does not answer Get', async () => {
+    const { state, answers } = bed();
+    state.refusesGet = new Error('PodResources API Get method disabled');
+    const got = await answers.get('default', 'p');
+    assert.ok(got instanceof Buffer);
+    assert.equal(GetPodResourcesResponse.decode(got).podResources?.name, 'p');
+    await assert.rejects(async () => answers.get('default', 'x'), /disabled/, 'that one may exist, or not');
   });
 
   it('say of a pod what the kubelet says and nothing else, whatever owners are called', async () => {

@@ -1,0 +1,85 @@
+// The question before a device that a pod may have is given again: does that pod still have it? The kubelet is asked with Get,
+// which changes nothing in it.
+import { asError, sleep, type Clock } from '../kernel/clock.js';
+import type { Until } from '../kernel/until.js';
+import type { FailedCall } from '../model/failed-call.js';
+import { GRPC_STATUS } from '../model/reasons.js';
+import type { OwnersPorts, PodHolding } from './owners.js';
+import type { DeviceOwner } from './pods.js';
+
+/** An Allocate waits so long for all pods together. */
+const GETS_MS = 1000;
+/** All callers of PodResources share one limit of the kubelet: one that is over it is asked again after so long. */
+const AGAIN_MS = 50;
+
+type Ports = Pick<OwnersPorts, 'podResources' | 'clock' | 'confirmed'>;
+
+/** Asks the kubelet. */
+export class DoubleUse {
+  readonly #ports: Ports;
+  readonly #untilHalt: Until;
+
+  /** @param untilHalt ends calls under way with the front */
+  constructor(ports: Ports, untilHalt: Until) {
+    this.#ports = ports;
+    this.#untilHalt = untilHalt;
+  }
+
+  /** See FrontOwners.takenBy. @param known the owners of the resource's devices by device id, as the kubelet named them last */
+  async of(
+    resource: string,
+    ids: readonly string[],
+    known: ReadonlyMap<string, DeviceOwner>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const asked = new Set<string>();
+    const { clock } = this.#ports;
+    const until = clock.mono() + GETS_MS;
+    for (const id of ids) {
+      const owner = known.get(id);
+      if (owner === undefined || asked.has(podName(owner))) continue;
+      asked.add(podName(owner));
+      if (clock.mono() >= until) return undefined; // not confirmed: not refused
+      const holdings = await this.#untilHalt.or(signal, (both) => this.#holdings(owner, until, both));
+      const held = holdings?.find((one) => one.resource === resource && one.ids.some((each) => ids.includes(each)));
+      if (held === undefined) continue;
+      const device = held.ids.find((each) => ids.includes(each)) ?? id;
+      return `device ${JSON.stringify(device)} is in use by pod ${podName(owner)}, and the kubelet asked for it again`;
+    }
+    return undefined;
+  }
+
+  /** Undefined where the pod is gone, and where the kubelet does not say: what is not confirmed is not refused. */
+  async #holdings(
+    { namespace, pod }: DeviceOwner,
+    until: number,
+    signal: AbortSignal,
+  ): Promise<readonly PodHolding[] | undefined> {
+    const { podResources, clock, confirmed } = this.#ports;
+    for (;;) {
+      try {
+        const holdings = await podResources.get(namespace, pod, until - clock.mono(), signal);
+        confirmed(undefined);
+        return holdings;
+      } catch (failure) {
+        const isBusy = (failure as FailedCall).status === GRPC_STATUS.RESOURCE_EXHAUSTED;
+        if (isBusy && clock.mono() + AGAIN_MS < until && (await slept(clock, AGAIN_MS, signal))) continue;
+        if (!signal.aborted) confirmed(asError(failure).message);
+        return undefined;
+      }
+    }
+  }
+}
+
+/** Resolves with true after `delayMs`; with false when the signal aborts before. */
+function slept(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(clock, delayMs, signal).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A pod as `kubectl` names it, which tells pods apart, too. */
+export function podName({ namespace, pod }: Pick<DeviceOwner, 'namespace' | 'pod'>): string {
+  return `${namespace}/${pod}`;
+}
