@@ -4,23 +4,29 @@ import { asError, sleep, type Clock } from '../kernel/clock.js';
 import type { Until } from '../kernel/until.js';
 import type { FailedCall } from '../model/failed-call.js';
 import { GRPC_STATUS } from '../model/reasons.js';
-import type { OwnersPorts, PodHolding } from './owners.js';
 import type { DeviceOwner } from './pods.js';
+import type { PodHolding, PodResources } from './ports.js';
 
 /** An Allocate waits so long for all pods together. */
 const GETS_MS = 1000;
 /** All callers of PodResources share one limit of the kubelet: one that is over it is asked again after so long. */
 const AGAIN_MS = 50;
 
-type Ports = Pick<OwnersPorts, 'podResources' | 'clock' | 'confirmed'>;
+/** The ports of these questions. */
+export interface DoubleUsePorts {
+  readonly podResources: Pick<PodResources, 'get'>;
+  readonly clock: Clock;
+  /** The kubelet was asked for one pod before a device is given again: why it did not say, or nothing. */
+  readonly confirmed: (problem: string | undefined) => void;
+}
 
 /** Asks the kubelet. */
 export class DoubleUse {
-  readonly #ports: Ports;
+  readonly #ports: DoubleUsePorts;
   readonly #untilHalt: Until;
 
   /** @param untilHalt ends calls under way with the front */
-  constructor(ports: Ports, untilHalt: Until) {
+  constructor(ports: DoubleUsePorts, untilHalt: Until) {
     this.#ports = ports;
     this.#untilHalt = untilHalt;
   }

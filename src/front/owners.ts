@@ -5,10 +5,10 @@
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
-import { DoubleUse, podName } from './double-use.js';
+import { DoubleUse, podName, type DoubleUsePorts } from './double-use.js';
 import { GivenDevices } from './given-devices.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
-import type { FrontOwners } from './ports.js';
+import type { FrontOwners, PodHolding, PodResources } from './ports.js';
 
 /** The kubelet is asked at most this often. */
 const EVERY_MS = 10_000;
@@ -22,24 +22,6 @@ const OVERDUE_MS = 60_000;
 /** A device of a pod that two answers did not name is free. */
 const ABSENT = 2;
 
-/** Devices of one resource that a container has. */
-export interface PodHolding {
-  readonly namespace: string;
-  readonly pod: string;
-  readonly container: string;
-  readonly resource: string;
-  readonly ids: readonly string[];
-}
-
-/** The kubelet's PodResources service. All reject with FailedCall. */
-export interface PodResources {
-  list(limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[]>;
-  /** Undefined when the kubelet knows no such pod. */
-  get(namespace: string, pod: string, limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[] | undefined>;
-  /** Resources of which the kubelet has healthy devices. */
-  usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
-}
-
 /** Hears of the kubelet's answers: Front (front/front) and Consumers (allocation/consumers). */
 export interface OwnersListener {
   /** The owners of a resource's devices changed. */
@@ -49,13 +31,10 @@ export interface OwnersListener {
 }
 
 /** The ports of the owners. */
-export interface OwnersPorts {
+export interface OwnersPorts extends DoubleUsePorts {
   readonly podResources: PodResources;
-  readonly clock: Clock;
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
-  /** The kubelet was asked for one pod before a device is given again: why it did not say, or nothing. */
-  readonly confirmed: (problem: string | undefined) => void;
   /** One answer names two pods for a device: one sentence. */
   readonly usedTwice: (message: string) => void;
 }

@@ -136,3 +136,21 @@ export class FrontFailure extends Error {
     this.isCutOff = isCutOff;
   }
 }
+
+/** Devices of one resource that a container has. */
+export interface PodHolding {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly resource: string;
+  readonly ids: readonly string[];
+}
+
+/** The kubelet's PodResources service. All reject with FailedCall. */
+export interface PodResources {
+  list(limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[]>;
+  /** Undefined when the kubelet knows no such pod. */
+  get(namespace: string, pod: string, limitMs: number, signal: AbortSignal): Promise<readonly PodHolding[] | undefined>;
+  /** Resources of which the kubelet has healthy devices. */
+  usable(limitMs: number, signal: AbortSignal): Promise<ReadonlySet<string>>;
+}

@@ -1,5 +1,5 @@
 // PodResources of the kubelet: for the front, which asks for the owners of devices, and as answers to our own clients.
-import type { PodHolding, PodResources } from '../../front/owners.js';
+import type { PodHolding, PodResources } from '../../front/ports.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { KubeletAnswers, KubeletPod } from '../../podresources/ports.js';
 import { decoded } from '../grpc/plugin-calls.js';

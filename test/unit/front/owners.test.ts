@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Owners, type PodHolding } from '../../../src/front/owners.js';
+import { Owners } from '../../../src/front/owners.js';
+import type { PodHolding } from '../../../src/front/ports.js';
 import { sleep } from '../../../src/kernel/clock.js';
 import { GRPC_STATUS } from '../../../src/model/reasons.js';
 import { CallFailed } from '../../../src/platform/grpc/plugin-client.js';
