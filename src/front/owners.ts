@@ -2,7 +2,7 @@
 // never while an Allocate is under way, because List makes the kubelet forget which ids it is about to give (its set of ids
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
-import { asError, type Alarm, type Clock } from '../kernel/clock.js';
+import { asError, type Alarm } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
 import { DoubleUse, podName, type DoubleUsePorts } from './double-use.js';
