@@ -1,17 +1,25 @@
 // The effect of HTTP/2 attacks on a bystander, and the memory that they leave: one of each kind that the border ends, repeated
 // by a process of its own that connects again as soon as it is cut off. The limits on connections are the usual ones; the
 // deadlines of the border are a second, so that the slow attacks are cut off within the few seconds that each is given.
-import { chownSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startAttacker } from '../support/bench/attacker-process.js';
 import { withBroker, type BrokerBed } from '../support/bench/broker-bed.js';
-import { deadSockets } from '../support/dead-sockets.js';
-import { ANSWER_FLOODS, startHostile, type AnswerFlood } from '../support/bench/hostile-process.js';
+import { makeDeadSockets } from '../support/dead-sockets.js';
 import { startCrowd } from '../support/bench/crowd.js';
+import {
+  ANSWER_FLOODS,
+  startHostile,
+  type AnswerFlood,
+  type HostileCalls,
+  type Outcome,
+} from '../support/bench/hostile-process.js';
 import { cpuMs, descriptors, residentMiB } from '../support/bench/process-cost.js';
 import { atMost, atMostTimes, now, quantile, say, spread, type Row } from '../support/bench/rows.js';
+import type { Worker } from '../support/bench/worker.js';
+import { eventually } from '../support/eventually.js';
 import { ATTACKS } from '../support/http2/attacks.js';
 
 const DEADLINE = '1s';
@@ -54,6 +62,14 @@ const isWanted = (name: string): boolean => name.includes(ONLY);
 /** A directory of the registry that is full of them. */
 const DEAD_SOCKETS = [1000, 9000] as const;
 const OTHER_UID = 4001;
+const isRoot = process.getuid?.() === 0;
+/** Newcomers at the watcher door that take turns, so that none is counted out, and the time between two of them. */
+const NEWCOMERS = 40;
+const NEWCOMER_EVERY = 50;
+const OVER: ReadonlySet<string> = new Set(['gone', 'rejected', 'quarantined']);
+const SERVED_ON = /served on 127\.0\.0\.1:(\d+)/;
+/** An attack that succeeded less often than once in half a second of a round did not take place, or stopped soon. */
+const FEWEST = ATTACKED / 500;
 
 /** Connections that are served, and more than are: some meet a refusal, which has a pace of its own. */
 const READERS = [20, 64] as const;
@@ -74,6 +90,19 @@ interface Attacked {
 async function bystand({ target }: BrokerBed, forMs: number): Promise<readonly number[]> {
   const { each, refused } = await crowd.ask('bystand', { ...target, everyMs: BYSTANDER_EVERY, forMs });
   if (refused > 0) throw new Error(`${String(refused)} registrations of bystanders were refused`);
+  return each;
+}
+
+/** Plugins of root that wait in the registry, one after the other. @returns milliseconds from each appearance to its Notify */
+async function appearing({ broker }: BrokerBed, forMs: number): Promise<readonly number[]> {
+  const each: number[] = [];
+  const until = now() + forMs;
+  for (let nth = 0; now() < until; nth++) {
+    const newcomer = { dir: broker.registry, name: `newcomer-${String(nth % NEWCOMERS)}`, count: 1 };
+    each.push(...(await crowd.ask('appear', newcomer)));
+    await crowd.ask('stop', newcomer);
+    await pause(NEWCOMER_EVERY);
+  }
   return each;
 }
 
@@ -136,87 +165,195 @@ function sayAttack(name: string, attacks: readonly Attacked[], unloaded: readonl
   row('descriptors it left behind', 'descriptors', ({ descriptors }) => descriptors, 0);
 }
 
-/** The effect of a hostile process or directory on a bystander, and the memory that is left when it is gone. */
-async function beside(bed: BrokerBed, name: string, begin: () => Promise<() => Promise<unknown>>): Promise<void> {
-  const each: (readonly number[])[] = [];
-  const unloaded: (readonly number[])[] = [];
-  const left: number[] = [];
-  const share: number[] = [];
+/** What is attacked in a round, and the attacker. */
+interface Hostility {
+  /** Looked at while nobody attacks, and beside the attack; times in milliseconds. */
+  readonly watch: () => Promise<readonly number[]>;
+  /** Starts to attack. Ends it, and throws where it did not take place. */
+  readonly begin: () => Promise<() => Promise<Partial<Outcome>>>;
+}
+
+/** In words, and how many times as long it may be beside the attack. */
+type Share = readonly [words: string, share: number, most?: number];
+const REGISTERED: readonly Share[] = [
+  ['p50', 0.5, 1.5],
+  ['p99', 0.99, 2],
+];
+/** Of a few dozen in a round. */
+const APPEARED: readonly Share[] = [
+  ['p50', 0.5],
+  ['the longest', 1],
+];
+
+/** What came of it, by round. */
+interface Besieged {
+  readonly each: readonly number[];
+  readonly unloaded: readonly number[];
+  /** CPU of the broker, in per cent of a core. */
+  readonly share: number;
+  /** Memory that is left, in MB. */
+  readonly left: number;
+  readonly outcome: Partial<Outcome>;
+}
+
+/** The effect of a hostile process or directory, and the memory that is left when it is gone. */
+async function besiege({ pid }: BrokerBed, { watch, begin }: Hostility): Promise<readonly Besieged[]> {
+  const rounds: Besieged[] = [];
   for (let round = 0; round < BESIDE_ROUNDS; round++) {
-    unloaded.push(await bystand(bed, ATTACKED));
-    const memory = residentMiB(bed.pid);
+    const unloaded = await watch();
+    const memory = residentMiB(pid);
     const end = await begin();
-    const [cpu, began] = [cpuMs(bed.pid), now()];
-    each.push(await bystand(bed, ATTACKED));
-    share.push((100 * (cpuMs(bed.pid) - cpu)) / (now() - began));
-    await end();
+    const [cpu, began] = [cpuMs(pid), now()];
+    const each = await watch();
+    const share = (100 * (cpuMs(pid) - cpu)) / (now() - began);
+    const outcome = await end();
     await pause(IDLE);
-    left.push(residentMiB(bed.pid) - memory);
+    rounds.push({ each, unloaded, share, left: residentMiB(pid) - memory, outcome });
   }
-  for (const [words, part, most] of [
-    ['p50', 0.5, 1.5],
-    ['p99', 0.99, 2],
-  ] as const) {
-    const value = spread(each.map((one) => quantile(one, part)));
-    const alone = spread(unloaded.map((one) => quantile(one, part)));
+  return rounds;
+}
+
+/** What was watched, by shares of it, beside the same without the attack. */
+function sayTimes(figure: string, rounds: readonly Besieged[], shares: readonly Share[]): void {
+  for (const [words, part, most] of shares) {
+    const value = spread(rounds.map(({ each }) => quantile(each, part)));
+    const alone = spread(rounds.map(({ unloaded }) => quantile(unloaded, part)));
     say({
-      figure: `${name}: a bystander's Register, ${words}`,
+      figure: `${figure}, ${words}`,
       unit: 'ms',
       broker: value,
       beside: [{ what: 'unloaded', value: alone }],
-      limit: atMostTimes(value, alone, most),
+      ...(most === undefined ? {} : { limit: atMostTimes(value, alone, most) }),
     });
   }
-  say({
-    figure: `${name}: CPU of the broker, bystander included`,
-    unit: '% of a core',
-    broker: spread(share),
-    beside: [],
+}
+
+/** The effect on a bystander; `outcomes` names what is to be said of the attack itself. */
+function sayRounds(
+  name: string,
+  rounds: readonly Besieged[],
+  outcomes: readonly (readonly [keyof Outcome, Row['unit'], string])[] = [],
+): void {
+  sayTimes(`${name}: a bystander's Register`, rounds, REGISTERED);
+  const row = (figure: string, unit: Row['unit'], of: (round: Besieged) => number, most?: number): void => {
+    const value = spread(rounds.map(of));
+    const limit = most === undefined ? {} : { limit: atMost(value, most) };
+    say({ figure: `${name}: ${figure}`, unit, broker: value, beside: [], ...limit });
+  };
+  row('CPU of the broker, bystander included', '% of a core', ({ share }) => share);
+  for (const [which, unit, figure] of outcomes) row(figure, unit, ({ outcome }) => outcome[which] ?? NaN);
+  row('memory it left behind', 'MB', ({ left }) => left, 20);
+}
+
+/** A hostile process, as an ordinary user where we may choose. */
+async function startOther(): Promise<Worker<HostileCalls>> {
+  const worker = startHostile();
+  if (isRoot) await worker.ask('become', OTHER_UID);
+  return worker;
+}
+
+/** Lists that are floods, from ever new plugins of another user, each at a socket of its own. */
+async function answers(how: AnswerFlood): Promise<void> {
+  const ours = { socket: { mode: '0777' }, grace: { device: '1s' } };
+  await withBroker(crowd, ours, async (bed) => {
+    const { broker, target } = bed;
+    const dir = path.join(target.dir, 'hostile');
+    mkdirSync(dir);
+    if (isRoot) chownSync(dir, OTHER_UID, OTHER_UID);
+    for (const above of [broker.root, target.dir]) chmodSync(above, 0o755);
+    const begin = async (): Promise<() => Promise<Outcome>> => {
+      const logged = broker.log.length;
+      const worker = await startOther();
+      await worker.ask('answer', { kubeletSocket: target.kubeletSocket, dir, how });
+      return async () => {
+        const outcome = await worker.ask('stop');
+        await worker.end();
+        for (const name of readdirSync(dir)) rmSync(path.join(dir, name));
+        if (outcome.done < FEWEST || !broker.log.slice(logged).includes(ANSWER_FLOODS[how].code)) {
+          throw new Error(`${how}: it took place ${String(outcome.done)} times in a round`);
+        }
+        await eventually('its plugins have left', async () =>
+          (await broker.plugins()).every(({ name, state }) => !name.includes('/hostile-') || OVER.has(state)),
+        );
+        return outcome;
+      };
+    };
+    await bystand(bed, WARM_UP);
+    const rounds = await besiege(bed, { watch: () => bystand(bed, ATTACKED), begin });
+    sayRounds(how, rounds, [
+      ['done', 'connections', 'connections cut off'],
+      ['refused', 'calls', 'registrations of it refused'],
+    ]);
   });
-  const kept = spread(left);
-  say({ figure: `${name}: memory it left behind`, unit: 'MB', broker: kept, beside: [], limit: atMost(kept, 20) });
+}
+
+/** Pages that are asked for without waiting. */
+async function readers(name: string, connections: number): Promise<void> {
+  await withBroker(crowd, { http: { listen: '127.0.0.1:0' } }, async (bed) => {
+    const port = await eventually('pages are served', () => SERVED_ON.exec(bed.broker.log)?.[1]);
+    const begin = async (): Promise<() => Promise<Outcome>> => {
+      const worker = await startOther();
+      await worker.ask('ask', { port: Number(port), connections });
+      return async () => {
+        const outcome = await worker.ask('stop');
+        await worker.end();
+        if (outcome.done < FEWEST) throw new Error(`${name}: ${String(outcome.done)} were answered in a round`);
+        return outcome;
+      };
+    };
+    await bystand(bed, WARM_UP);
+    const rounds = await besiege(bed, { watch: () => bystand(bed, ATTACKED), begin });
+    sayRounds(name, rounds, [
+      ['done', 'calls', 'pages served'],
+      ['refused', 'calls', 'calls refused'],
+    ]);
+  });
+}
+
+/** A directory of the registry that another user fills with dead sockets, while others register and while others appear. */
+async function dead(name: string, count: number): Promise<void> {
+  await withBroker(crowd, {}, async (bed) => {
+    const folder = path.join(bed.broker.registry, 'hostile');
+    let isMaking = false;
+    const begin = async (): Promise<() => Promise<Partial<Outcome>>> => {
+      mkdirSync(folder);
+      chownSync(folder, OTHER_UID, OTHER_UID);
+      isMaking = true;
+      const made = makeDeadSockets(folder, count, OTHER_UID).finally(() => (isMaking = false));
+      return async () => {
+        await made;
+        const there = readdirSync(folder).length;
+        await rm(folder, { recursive: true });
+        if (there !== count) throw new Error(`${name}: ${String(there)} were there at the end of a round`);
+        return {};
+      };
+    };
+    // A nice process may be late on a busy machine: no round is over before all are there.
+    const whole = (watch: (forMs: number) => Promise<readonly number[]>) => async (): Promise<readonly number[]> => {
+      const each: number[] = [];
+      do each.push(...(await watch(ATTACKED)));
+      while (isMaking);
+      return each;
+    };
+    await bystand(bed, WARM_UP);
+    const register = await besiege(bed, { watch: whole((forMs) => bystand(bed, forMs)), begin });
+    sayRounds(name, register);
+    const rounds = await besiege(bed, { watch: whole((forMs) => appearing(bed, forMs)), begin });
+    sayTimes(`${name}: a registration socket appears, to Notify`, rounds, APPEARED);
+  });
 }
 
 /** Plugins that answer with floods, readers of pages, and a directory of sockets on which nobody listens. */
 async function hostile(): Promise<void> {
-  const http = { listen: '127.0.0.1:0' };
-  for (const how of (Object.keys(ANSWER_FLOODS) as AnswerFlood[]).filter(isWanted)) {
-    await withBroker(crowd, {}, async (bed) => {
-      await bystand(bed, WARM_UP);
-      await beside(bed, how, async () => {
-        const worker = startHostile();
-        await worker.ask('answer', { ...bed.target, how });
-        return () => worker.end();
-      });
-    });
-  }
+  for (const how of (Object.keys(ANSWER_FLOODS) as AnswerFlood[]).filter(isWanted)) await answers(how);
   for (const connections of READERS) {
     const name = `GET /metrics from ${String(connections)} connections without waiting`;
-    if (!isWanted(name)) continue;
-    await withBroker(crowd, { http }, async (bed) => {
-      await bystand(bed, WARM_UP);
-      const port = Number(/served on 127\.0\.0\.1:(\d+)/.exec(bed.broker.log)?.[1]);
-      await beside(bed, name, async () => {
-        const worker = startHostile();
-        await worker.ask('ask', { port, connections });
-        return () => worker.end();
-      });
-    });
+    if (isWanted(name)) await readers(name, connections);
   }
   // Only root can give a directory away; sockets of the broker's own user are trusted with more.
-  for (const count of process.getuid?.() === 0 ? DEAD_SOCKETS : []) {
+  for (const count of isRoot ? DEAD_SOCKETS : []) {
     const name = `${String(count)} dead sockets of another user in the registry`;
-    if (!isWanted(name)) continue;
-    await withBroker(crowd, {}, async (bed) => {
-      await bystand(bed, WARM_UP);
-      const folder = path.join(bed.broker.registry, 'hostile');
-      await beside(bed, name, async () => {
-        mkdirSync(folder);
-        chownSync(folder, OTHER_UID, OTHER_UID);
-        deadSockets(folder, count, OTHER_UID);
-        return () => rm(folder, { recursive: true });
-      });
-    });
+    if (isWanted(name)) await dead(name, count);
   }
 }
 

@@ -1,9 +1,12 @@
-// A process that calls a plugin while it has no file descriptor left, and again when it has: it says on standard output what its
-// transport made of each. prlimit --nofile=64 node scarce-dialler.js SOCKET
+// A process that calls a plugin, and asks who listens there, while it has no file descriptor left, and again when it has: it says on
+// standard output what its transport and the kernel made of each. prlimit --nofile=64 node scarce-dialler.js SOCKET
 import { closeSync, openSync } from 'node:fs';
 import { classifyFailedCall, type FailedCall } from '../../src/model/failed-call.js';
 import { devicePluginService } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import type { PinnedSocket } from '../../src/model/plugin.js';
+import { pinSocket } from '../../src/platform/fs/socket-pin.js';
 import { PluginChannel } from '../../src/platform/grpc/plugin-client.js';
+import { Peers } from '../../src/platform/peer/peers.js';
 import { guarding } from './guarding.js';
 
 const socket = process.argv[2] ?? '';
@@ -35,9 +38,20 @@ function takeAll(): number[] {
   }
 }
 
-await call(); // a file that is opened once, is open
+const peers = new Peers();
+const pin = pinSocket(socket);
+if ('problem' in pin) throw new Error(pin.problem);
+
+/** Who listens on a socket: why nobody can say, or whether it is the process that started this one. */
+function listenerOf(pinned: PinnedSocket): string | boolean {
+  const found = peers.listenerOf(pinned);
+  return 'error' in found ? found.error : found.pid === process.ppid;
+}
+
+const asked = async (): Promise<unknown[]> => [await call(), listenerOf(pin)];
+await asked(); // a file that is opened once, and libc, are open
 const taken = takeAll();
-const without = await call();
+const without = await asked();
 for (const fd of taken) closeSync(fd);
-process.stdout.write(JSON.stringify([without, await call()]));
+process.stdout.write(JSON.stringify([without, await asked()]));
 clearInterval(alive);

@@ -1,107 +1,19 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { ConnectionEndCode } from '../../../src/model/connection-ends.js';
 import { CallFailed, PluginChannel } from '../../../src/platform/grpc/plugin-client.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
-import { encodeFrame, FLAG, FRAME } from '../../../src/platform/http2/frames.js';
+import { encodeFrame, FRAME } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
+import { ANSWER_ATTACKS } from '../../support/http2/answer-attacks.js';
 import { guardSettings } from '../../support/http2/guard-settings.js';
-import { answerHeaders, earlyHints, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
-import { message, number32, settings } from '../../support/http2/raw-peer.js';
+import { answerHeaders, HostilePlugin, type ServedConnection } from '../../support/http2/hostile-plugin.js';
+import { message, number32 } from '../../support/http2/raw-peer.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const MIB = 1024 * 1024;
 const NONE = Buffer.alloc(0);
 const never = new AbortController().signal;
-
-type Attack = (connection: ServedConnection, stream: number) => Promise<void>;
-
-/** Deeds of a plugin that does not answer, and the code with which its connection ends. */
-const ATTACKS: readonly { readonly what: string; readonly code: ConnectionEndCode; readonly run: Attack }[] = [
-  {
-    what: '103 header blocks without an end',
-    code: 'HEADERS_FLOOD',
-    run: (connection, stream) => connection.flood(earlyHints(stream), 20_000),
-  },
-  {
-    what: 'WINDOW_UPDATE frames without an end',
-    code: 'WINDOW_GAME',
-    run: (connection) => connection.flood(encodeFrame(FRAME.WINDOW_UPDATE, 0, 0, number32(1)), 20_000),
-  },
-  {
-    what: 'PUSH_PROMISE',
-    code: 'PROTOCOL',
-    run: (connection, stream) => {
-      const promise = Buffer.concat([number32(2), Buffer.from([0x82])]);
-      return connection.flood(encodeFrame(FRAME.PUSH_PROMISE, FLAG.END_HEADERS, stream, promise), 20_000);
-    },
-  },
-  {
-    what: 'SETTINGS without an end',
-    code: 'SETTINGS_FLOOD',
-    run: (connection) => connection.flood(settings(), 20_000),
-  },
-  {
-    what: 'PING without an end',
-    code: 'PING_FLOOD',
-    run: (connection) => connection.flood(encodeFrame(FRAME.PING, 0, 0, Buffer.alloc(8)), 20_000),
-  },
-  {
-    what: 'DATA frames without content',
-    code: 'EMPTY_FRAMES',
-    run: (connection, stream) => {
-      connection.write(answerHeaders(stream));
-      return connection.flood(encodeFrame(FRAME.DATA, 0, stream, NONE), 20_000);
-    },
-  },
-  {
-    what: 'padded DATA frames of one octet',
-    code: 'EMPTY_FRAMES',
-    run: (connection, stream) => {
-      connection.write(
-        answerHeaders(stream),
-        encodeFrame(FRAME.DATA, 0, stream, message(Buffer.alloc(MIB)).subarray(0, 5)),
-      );
-      return connection.flood(encodeFrame(FRAME.DATA, FLAG.PADDED, stream, Buffer.alloc(257, 255)), 200);
-    },
-  },
-  {
-    what: 'a message in DATA frames of one octet',
-    code: 'FRAME_FLOOD',
-    run: (connection, stream) => {
-      const begun = message(Buffer.alloc(MIB)).subarray(0, 5);
-      connection.write(answerHeaders(stream), encodeFrame(FRAME.DATA, 0, stream, begun));
-      return connection.flood(encodeFrame(FRAME.DATA, 0, stream, Buffer.alloc(1)), 30_000);
-    },
-  },
-  {
-    what: 'a header block in many parts',
-    code: 'CONTINUATION_FLOOD',
-    run: async (connection, stream) => {
-      connection.write(encodeFrame(FRAME.HEADERS, 0, stream, NONE));
-      await connection.flood(encodeFrame(FRAME.CONTINUATION, 0, stream, NONE), 200);
-    },
-  },
-  {
-    what: 'a header block that is too large',
-    code: 'CONTINUATION_FLOOD',
-    run: (connection, stream) => {
-      connection.write(encodeFrame(FRAME.HEADERS, 0, stream, Buffer.alloc(16_000)));
-      return connection.flood(encodeFrame(FRAME.CONTINUATION, 0, stream, Buffer.alloc(16_000)), 200);
-    },
-  },
-  {
-    what: 'frames of no known type',
-    code: 'FRAME_FLOOD',
-    run: (connection) => connection.flood(encodeFrame(0x77, 0, 0, NONE), 20_000),
-  },
-  {
-    what: 'resets of calls that nobody made',
-    code: 'RAPID_RESET',
-    run: (connection) => connection.flood(encodeFrame(FRAME.RST_STREAM, 0, 99, number32(8)), 20_000),
-  },
-];
 
 void describe('a connection that we open', () => {
   const directory = tempDir();
@@ -140,7 +52,7 @@ void describe('a connection that we open', () => {
     await bystander.stop();
   });
 
-  for (const { what, code, run } of ATTACKS) {
+  for (const { what, code, run } of ANSWER_ATTACKS) {
     void it(`ends with ${code} when it is answered with ${what}, and no other connection does`, async () => {
       await calling({ Unary: run }, async (channel) => {
         const failure = await channel.unary('/t/Unary', NONE, 20_000, never).catch((thrown: unknown) => thrown);

@@ -1,23 +1,82 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { AskingTurns } from '../../../src/registration/asking-turns.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
+const OWN_UID = 77;
+const LONGER_MS = 400;
+
 describe('turns of registration sockets', () => {
-  it('are those of one user for all uids of its range', async () => {
-    const turns = new AskingTurns(new FakeClock(), 0, (uid) => (uid >= 100_000 ? 4001 : uid));
-    const halt = new AbortController();
-    let taken = 0;
-    for (let nth = 0; nth < 40; nth += 1) {
-      turns.take({ uid: 100_000 + nth }, halt.signal).then(
-        () => (taken += 1),
+  let clock: FakeClock;
+  let halt: AbortController;
+  let turns: AskingTurns;
+  /** The turns that were got, in order. */
+  let taken: ((inVain: boolean) => void)[];
+  const ask = async (uid: number, count: number): Promise<void> => {
+    for (let nth = 0; nth < count; nth += 1) {
+      turns.take({ uid }, halt.signal).then(
+        (leave) => taken.push(leave),
         () => undefined,
       );
     }
     await new Promise(setImmediate);
-    assert.equal(taken, 16);
-    assert.ok(turns.isCrowded({ uid: 4001 }) && !turns.isCrowded({ uid: 4002 }));
-    await turns.take({ uid: 4002 }, halt.signal);
-    halt.abort(new Error('the test is over'));
+  };
+  beforeEach(() => {
+    clock = new FakeClock();
+    halt = new AbortController();
+    turns = new AskingTurns(clock, OWN_UID, (uid) => (uid >= 100_000 ? 4001 : uid));
+    taken = [];
   });
+  afterEach(() => halt.abort(new Error('the test is over')));
+
+  it('are those of one user for all uids of its range', async () => {
+    for (let nth = 0; nth < 40; nth += 1) await ask(100_000 + nth, 1);
+    assert.equal(taken.length, 16);
+    assert.ok(turns.isCrowded({ uid: 4001 }) && !turns.isCrowded({ uid: 4002 }));
+    await ask(4002, 1);
+    assert.equal(taken.length, 17);
+  });
+
+  it('are taken for 400 ms longer when they were in vain', async () => {
+    await ask(4001, 17);
+    assert.equal(taken.length, 16);
+    taken[0]?.(true);
+    await clock.advance(LONGER_MS - 1);
+    assert.equal(taken.length, 16);
+    await clock.advance(1);
+    assert.equal(taken.length, 17);
+    assert.equal(clock.pending, 0);
+  });
+
+  it('are free at once when they were not', async () => {
+    await ask(4001, 17);
+    taken[0]?.(false);
+    await new Promise(setImmediate);
+    assert.equal(taken.length, 17);
+  });
+
+  it('are 64 of all ordinary users together', async () => {
+    for (const uid of [4001, 4002, 4003, 4004, 4005]) await ask(uid, 16);
+    assert.equal(taken.length, 64);
+    assert.ok(turns.isCrowded({ uid: 4005 }));
+    taken[0]?.(false);
+    await new Promise(setImmediate);
+    assert.equal(taken.length, 65);
+  });
+
+  for (const [whose, uid] of [
+    ['root', 0],
+    ["the broker's user", OWN_UID],
+  ] as const) {
+    it(`are 256 of ${whose} beside those of others, and free at once even in vain`, async () => {
+      for (const other of [4001, 4002, 4003, 4004]) await ask(other, 16);
+      const others = taken.length;
+      await ask(uid, 257);
+      assert.equal(taken.length, others + 256);
+      taken[others]?.(true);
+      await new Promise(setImmediate);
+      assert.equal(taken.length, others + 257);
+      assert.equal(clock.pending, 0);
+    });
+  }
 });
