@@ -212,8 +212,8 @@ export class DeviceLists {
     const before = this.#namedBefore;
     this.#namedBefore = named;
     if (!this.#hasLooked) {
-      for (const { name } of await this.#files.entries()) {
-        if (!this.#present.has(name)) this.#present.set(name, 'found');
+      for (const { name: sha256 } of await this.#files.entries()) {
+        if (!this.#present.has(sha256)) this.#present.set(sha256, 'found');
       }
       this.#hasLooked = true;
     }
