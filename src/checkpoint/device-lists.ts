@@ -12,6 +12,16 @@ export interface NewestLists {
   holding(key: string): ReceivedList | undefined;
 }
 
+/** A further file that the newest generation names. */
+export interface OtherFile {
+  readonly bytes: number;
+  /** Makes its contents again. */
+  readonly make: () => Buffer;
+}
+
+/** Files whose size is looked at in one go: each takes about 30 µs of the disk. */
+const SIZES_AT_ONCE = 64;
+
 /** Files removed after one commit: more would make the next one wait. */
 const REMOVALS_PER_COMMIT = 64;
 
@@ -30,8 +40,12 @@ export class DeviceLists {
   /** The entries whose files were all there when it was looked last. */
   #whole: readonly PluginEntry[] | undefined;
   #namedBefore: ReadonlySet<string> = new Set<string>();
-  /** Further files that the newest generation names, by hash, and how their bytes are made again. */
-  others: ReadonlyMap<string, () => Buffer> = new Map();
+  /** Files that had another size than they were written with, until they are written again. */
+  readonly #changed = new Set<string>();
+  /** Where the next look at sizes begins. */
+  #sizesFrom = 0;
+  /** Further files that the newest generation names, by hash. */
+  others: ReadonlyMap<string, OtherFile> = new Map();
 
   /** @param inlineBytes lists up to this size stand in the checkpoint itself */
   constructor(files: ListFiles, inlineBytes: number) {
@@ -88,22 +102,48 @@ export class DeviceLists {
       // A folder that had to be made has none of the files that were in it: `putBack` looks which ones have to be there.
       if (!isOld) this.#whole = undefined;
     }
-    for (const sha256 of files.keys()) this.#present.set(sha256, 'whole');
+    for (const sha256 of files.keys()) {
+      this.#present.set(sha256, 'whole');
+      this.#changed.delete(sha256);
+    }
   }
 
-  /** The hashes of files that entries name, that were on the disk, and that somebody has removed since. */
+  /**
+   * Compares the sizes of some files that entries name with those that they were written with, of others at the next call:
+   * `missing` has the changed ones from then on. Rejects when the disk does not say.
+   *
+   * @param plugins the entries in memory
+   */
+  async lookAtSizes(plugins: ReadonlyMap<string, PluginEntry>): Promise<void> {
+    const sizes = new Map([...this.others].map(([sha256, { bytes }]) => [sha256, bytes]));
+    for (const list of filesOf(plugins.values())) sizes.set(list.sha256, list.bytes);
+    const known = [...sizes].filter(([sha256]) => this.isThere(sha256));
+    const from = this.#sizesFrom < known.length ? this.#sizesFrom : 0;
+    this.#sizesFrom = from + SIZES_AT_ONCE;
+    for (const [sha256, bytes] of known.slice(from, this.#sizesFrom)) {
+      const now = await this.#files.sizeOf(sha256);
+      // It may be unnamed, and removed by us, by now.
+      if (now !== bytes && this.isThere(sha256)) this.#changed.add(sha256);
+    }
+  }
+
+  /**
+   * The hashes of files that entries name, that were on the disk, and in whose place is none of ours by now: somebody removed,
+   * exchanged or changed them.
+   */
   async missing(plugins: ReadonlyMap<string, PluginEntry>): Promise<ReadonlySet<string>> {
     const named = [...filesNamedBy(plugins.values()), ...this.others.keys()];
-    const known = named.filter((sha256) => this.#present.get(sha256) === 'whole');
+    const known = named.filter((sha256) => this.isThere(sha256));
     if (known.length === 0) return new Set();
-    const there = new Set(await this.#files.hashes());
-    const missing = new Set(known.filter((sha256) => !there.has(sha256)));
+    const files = (await this.#files.entries()).filter(({ isFile }) => isFile);
+    const there = new Set(files.map(({ name }) => name));
+    const missing = new Set(known.filter((sha256) => !there.has(sha256) || this.#changed.has(sha256)));
     if (missing.size > 0) this.#whole = undefined;
     return missing;
   }
 
   /**
-   * Writes files again that entries name and that were removed from the disk since. A list that is not in memory any more is
+   * Writes files again that entries name and that are `missing`. A list that is not in memory any more is
    * unknown from now on. Looks only when the entries changed, `missing` found something, or the folder had to be made: a generation
    * in which only leases changed names the same lists.
    *
@@ -123,10 +163,11 @@ export class DeviceLists {
       const list = newest.holding(key);
       if (list !== undefined && missing.has(list.sha256)) lost.set(list.sha256, list.raw);
     }
-    for (const [sha256, bytesOf] of this.others) if (missing.has(sha256)) lost.set(sha256, bytesOf());
+    for (const [sha256, { make }] of this.others) if (missing.has(sha256)) lost.set(sha256, make());
     for (const sha256 of missing) if (!lost.has(sha256)) this.#present.delete(sha256);
     try {
       if (lost.size > 0) await this.#files.write(lost);
+      for (const sha256 of missing) this.#changed.delete(sha256);
     } catch (failure) {
       // The lists count as missing at the next commit, too; the further ones stand in the checkpoint until they are files again.
       for (const sha256 of this.others.keys()) if (missing.has(sha256)) this.#present.delete(sha256);
@@ -171,7 +212,7 @@ export class DeviceLists {
     const before = this.#namedBefore;
     this.#namedBefore = named;
     if (!this.#hasLooked) {
-      for (const sha256 of await this.#files.hashes()) {
+      for (const { name: sha256 } of await this.#files.entries()) {
         if (!this.#present.has(sha256)) this.#present.set(sha256, 'found');
       }
       this.#hasLooked = true;
@@ -181,6 +222,7 @@ export class DeviceLists {
       // Asked anew each time: the list may have come back while another file was being removed.
       if (filesNamedBy(plugins.values()).has(sha256)) continue;
       this.#present.delete(sha256);
+      this.#changed.delete(sha256);
       await this.#files.remove(sha256);
     }
   }
@@ -197,7 +239,9 @@ function filesNamedIn({ plugins, leases }: CheckpointDocument): Set<string> {
 }
 
 function filesNamedBy(plugins: Iterable<PluginEntry>): Set<string> {
-  const named = new Set<string>();
-  for (const { list } of plugins) if (list !== undefined && list.inline === undefined) named.add(list.sha256);
-  return named;
+  return new Set([...filesOf(plugins)].map(({ sha256 }) => sha256));
+}
+
+function* filesOf(plugins: Iterable<PluginEntry>): Generator<StoredList> {
+  for (const { list } of plugins) if (list !== undefined && list.inline === undefined) yield list;
 }

@@ -9,6 +9,13 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+/** A name in a directory. */
+export interface NamedEntry {
+  readonly name: string;
+  /** Whether it is a regular file: no link, directory, FIFO or device node. */
+  readonly isFile: boolean;
+}
+
 /**
  * Operations on files below `state/`: `nodeFiles` (platform/store/node-files), one at a time (platform/store/file-lane).
  * Rejections carry an errno name in `code` (ENOSPC, EROFS, EIO, EMFILE, …). Files are made with mode 0600, directories with 0700;
@@ -22,7 +29,9 @@ export interface FilePort {
   /** The last `maxBytes` of a file (all of a shorter one), or undefined when there is none. */
   readTail(path: string, maxBytes: number): Promise<Buffer | undefined>;
   /** Names in a directory, or none when there is no such directory. */
-  list(path: string): Promise<readonly string[]>;
+  list(path: string): Promise<readonly NamedEntry[]>;
+  /** The bytes of a regular file; undefined for anything else, a link too, and where there is nothing. */
+  sizeOf(path: string): Promise<number | undefined>;
   /** Opens a new file for writing; a file of that name is removed, and a directory is moved aside. */
   create(path: string): Promise<OpenFile>;
   /** Opens a file for writing at its end, making it where there is none. */

@@ -2,7 +2,7 @@
 // device lists. An answer stands in the checkpoint until its file is on the disk, so that no lease waits for a second file.
 import { createHash } from 'node:crypto';
 import type { PluginAnswer } from '../model/lease.js';
-import type { DeviceLists } from './device-lists.js';
+import type { DeviceLists, OtherFile } from './device-lists.js';
 import type { LeaseEntry, StoredAnswer } from './document.js';
 import { answerFrom, answerText } from './lease-entry.js';
 
@@ -74,7 +74,7 @@ export class LeaseAnswers {
 
   /** The leases as the next generation has them: a lease whose answer is a file names the file. */
   asWritten(leases: Iterable<LeaseEntry>): readonly LeaseEntry[] {
-    const named = new Map<string, () => Buffer>();
+    const named = new Map<string, OtherFile>();
     const written: LeaseEntry[] = [];
     this.#waiting.clear();
     for (const lease of leases) {
@@ -82,7 +82,8 @@ export class LeaseAnswers {
       const stored = lease.answerFile ?? this.#storedOf(answer);
       const isFile = stored !== undefined && (answer.isLost === true || this.#lists.isThere(stored.sha256));
       if (stored !== undefined && !isFile) this.#waiting.set(stored.sha256, answer);
-      if (isFile && answer.isLost !== true) named.set(stored.sha256, () => Buffer.from(answerText(answer)));
+      if (isFile && answer.isLost !== true)
+        named.set(stored.sha256, { bytes: stored.bytes, make: () => Buffer.from(answerText(answer)) });
       written.push(isFile ? this.#shortened(lease, stored) : lease);
     }
     this.#lists.others = named;

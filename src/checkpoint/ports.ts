@@ -2,6 +2,7 @@
 import type { LedgerState } from '../model/lease.js';
 import type { CheckpointView } from '../model/views.js';
 import type { Decoded } from './decode.js';
+import type { NamedEntry } from './file-port.js';
 
 /** Between documents and bytes: `checkpointCodec` (checkpoint/codec). */
 export interface Codec<T> {
@@ -29,7 +30,7 @@ export interface DocumentFile<T> {
   readonly bytes: number;
   /** The result of the last `read`. */
   readonly found: Found;
-  /** Whether the current generation is where it was written: somebody may have removed it. */
+  /** Whether a file as long as the current generation is where that was written: somebody may have removed or changed it. */
   isThere(): Promise<boolean>;
   /** Takes the newest generation that is whole into `data`, and moves damaged ones aside. */
   read(): Promise<void>;
@@ -45,8 +46,10 @@ export interface ListFiles {
   write(lists: ReadonlyMap<string, Buffer>): Promise<boolean>;
   /** The contents under a hash, not checked; undefined when there is no file or it cannot be read. */
   read(sha256: string, maxBytes: number): Promise<Buffer | undefined>;
-  /** The hashes of all files there are. */
-  hashes(): Promise<readonly string[]>;
+  /** All entries that have a hash for a name, whatever they are. */
+  entries(): Promise<readonly NamedEntry[]>;
+  /** The bytes of the file under a hash; undefined where there is none. */
+  sizeOf(sha256: string): Promise<number | undefined>;
   remove(sha256: string): Promise<void>;
 }
 

@@ -3,12 +3,15 @@ import { withDeadline, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
+import type { DeviceLists } from './device-lists.js';
+import type { Contents } from './draft.js';
 
 /** The files that are looked for, and how. */
 export interface PresencePorts {
   readonly file: { isThere(): Promise<boolean> };
-  /** Hashes of device lists that are named and were removed. */
-  readonly missing: () => Promise<ReadonlySet<string>>;
+  readonly lists: Pick<DeviceLists, 'missing' | 'lookAtSizes'>;
+  /** Names the lists. */
+  readonly contents: Pick<Contents, 'plugins'>;
   readonly clock: Clock;
   /** A look takes `writeDeadlineMs` at most. */
   readonly settings: Pick<CheckpointSettings, 'writeDeadlineMs'>;
@@ -31,17 +34,22 @@ export class Presence {
    * The result of a look that begins now or later; `unknown`: the disk does not say. Never rejects.
    *
    * @param isNews whether a removal is reported; not while missing files cannot be written anyway
+   * @param withSizes of some lists the size counts, too, not only that there is a file
    */
-  async look(isNews: boolean): Promise<'there' | 'removed' | 'unknown'> {
-    const { clock, settings, log, events } = this.#ports;
+  async look(isNews: boolean, withSizes: boolean): Promise<'there' | 'removed' | 'unknown'> {
+    const { clock, settings, log, events, lists, contents } = this.#ports;
     const late = (): Error => new Error('the disk did not say what is there');
+    const looking = async (): Promise<boolean> => {
+      if (withSizes) await lists.lookAtSizes(contents.plugins);
+      return this.#shared();
+    };
     try {
-      if (await withDeadline(clock, settings.writeDeadlineMs, late, () => this.#shared())) return 'there';
+      if (await withDeadline(clock, settings.writeDeadlineMs, late, looking)) return 'there';
     } catch {
       // A disk that fails is told by the next write.
       return 'unknown';
     }
-    const message = 'files of the checkpoint were removed; they are written again';
+    const message = 'files of the checkpoint were removed or changed; they are written again';
     if (isNews) log.warn('checkpoint.removed', message);
     if (isNews) events.record({ type: 'checkpoint', message });
     return 'removed';
@@ -58,7 +66,7 @@ export class Presence {
   }
 
   async #isWhole(): Promise<boolean> {
-    const { file, missing } = this.#ports;
-    return (await missing()).size === 0 && (await file.isThere());
+    const { file, lists, contents } = this.#ports;
+    return (await lists.missing(contents.plugins)).size === 0 && (await file.isThere());
   }
 }

@@ -5,8 +5,8 @@ import type { EventSink } from '../model/event.js';
 
 /** The subject of the looks. */
 export interface StateLookParts {
-  /** Writes missing files of the checkpoint again, and reports them. */
-  readonly store: { isKept(): Promise<boolean> };
+  /** Writes missing and changed files of the checkpoint again, and reports them. */
+  readonly store: { isKept(withSizes: boolean): Promise<boolean> };
   readonly log: Log;
   readonly events: EventSink;
 }
@@ -30,7 +30,7 @@ export class StateLook {
   async #once(): Promise<void> {
     const { store, log, events } = this.#parts;
     try {
-      await store.isKept();
+      await store.isKept(true);
       if ((await this.lock?.look()) !== true) return;
       const message = 'the lock of state/ was removed; it is taken again';
       log.warn('checkpoint.removed', message);

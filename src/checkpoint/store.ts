@@ -72,7 +72,7 @@ export class CheckpointStore {
     this.#answers = new LeaseAnswers(this.#lists, ports.settings.inlineListBytes);
     this.#draft = new Draft(ports.bootId, (key, list) => this.#lists.offer(key, list));
     this.#pacer = new Pacer(ports.clock, ports.settings.listIntervalMs);
-    this.#presence = new Presence({ ...ports, missing: () => this.#lists.missing(this.#draft.plugins) });
+    this.#presence = new Presence({ ...ports, lists: this.#lists, contents: this.#draft });
     this.#commit = new GroupCommit({
       clock: ports.clock,
       random: ports.random,
@@ -196,14 +196,14 @@ export class CheckpointStore {
   }
 
   /**
-   * Whether the durable state is still on the disk, for a caller that is told so again: removed files are written again
-   * first. False when that fails, or the disk does not say within `checkpoint.writeDeadline`. Never rejects.
+   * Whether the durable state is still on the disk, for a caller that is told so again: files removed or exchanged are written
+   * again first. False when that fails, or the disk does not say within `checkpoint.writeDeadline`. Never rejects.
+   * @param withSizes of some lists the size counts, too: for looks now and then, because each file takes one
    */
-  async isKept(): Promise<boolean> {
+  async isKept(withSizes = false): Promise<boolean> {
     if (!this.mayWrite || this.#durable.generation === 0) return true;
-    const found = await this.#presence.look(this.#failure === undefined);
-    if (found === 'removed') return (await this.update(() => undefined)) === 'durable';
-    return found === 'there';
+    const found = await this.#presence.look(this.#failure === undefined, withSizes);
+    return found === 'there' || (found === 'removed' && (await this.update(() => undefined)) === 'durable');
   }
 
   /** Ends all timers; changes are not written any more. Does not wait for a write that hangs: see isWriting. */

@@ -1,11 +1,10 @@
 // `startBroker`: a broker of its own for a program, as a child process, with controls for tests.
-import { rmSync } from 'node:fs';
 import type { BrokerEvent } from '../model/event.js';
 import type { Fault } from '../model/fault-port.js';
 import type { ExplainView, LimitView, PluginView, ResourceView, StatusView } from '../model/views.js';
 import { incarnationAt } from '../platform/fs/socket-pin.js';
 import { replaceDirectory } from '../verify/registry-faults.js';
-import { removePluginSockets } from '../verify/sockets.js';
+import { removePluginSockets, unlinkKubeletSocket } from '../verify/sockets.js';
 import { bounds, EVENTS_SHOWN, lastEvents, matches, wanted } from './asking.js';
 import {
   BrokerError,
@@ -205,7 +204,7 @@ class StartedBroker implements Broker {
 
   async recreateKubeletSocket(): Promise<void> {
     const before = incarnationAt(this.paths.kubeletSocket)?.birthNs;
-    rmSync(this.paths.kubeletSocket, { force: true });
+    unlinkKubeletSocket(this.paths);
     await this.#socketAfter(before);
   }
 

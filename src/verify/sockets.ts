@@ -90,9 +90,16 @@ function isThat(key: string, { dev, ino }: Pick<BigIntStats | Incarnation, 'dev'
   return key.startsWith(`${dev}:${ino}:`);
 }
 
-/** Removes kubelet.sock. Fine where there is none. @throws NodeJS.ErrnoException */
+/** Removes kubelet.sock. Fine where there is none, or a directory has its name. @throws NodeJS.ErrnoException */
 export function unlinkKubeletSocket({ devicePlugins, kubeletSocket }: Pick<Directories, Kubelets>): void {
-  inConfigured(devicePlugins, (pinned) => pinned.unlink(path.basename(kubeletSocket)));
+  inConfigured(devicePlugins, (pinned) => {
+    try {
+      pinned.unlink(path.basename(kubeletSocket));
+    } catch (failure) {
+      // Somebody put a directory there, so the socket is gone already: the broker moves it aside.
+      if ((failure as NodeJS.ErrnoException).code !== 'EISDIR') throw failure;
+    }
+  });
 }
 
 /**

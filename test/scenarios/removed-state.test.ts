@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { inspectCheckpoint } from '../../src/checkpoint/inspect.js';
@@ -17,6 +18,12 @@ after(async () => {
 });
 
 const DEVICES = 500;
+/** Things that nobody can read a file from. */
+const REPLACEMENTS: Readonly<Record<string, (file: string) => void>> = {
+  'a FIFO': (file) => execFileSync('mkfifo', [file]),
+  'a directory': (file) => mkdirSync(file),
+  'an empty file': (file) => writeFileSync(file, ''),
+};
 
 async function plugin(folder: string, name: string): Promise<FakePlugin> {
   const one = await FakePlugin.start({
@@ -97,6 +104,27 @@ void describe('files removed while the broker runs', () => {
     rmSync(path.join(lists, file));
     await eventually('it is there', () => readdirSync(lists).includes(file));
   });
+
+  for (const [what, replace] of Object.entries(REPLACEMENTS)) {
+    void it(`is written again where it is ${what} by now, a device list and checkpoint.json`, async () => {
+      const one = await withTwoPlugins();
+      const state = path.join(one.root, 'state');
+      const [list = ''] = readdirSync(path.join(state, 'devices'));
+      for (const file of [path.join(state, 'devices', list), path.join(state, 'checkpoint.json')]) {
+        rmSync(file);
+        replace(file);
+        await eventually('the file is there again', () => statSync(file).isFile() && statSync(file).size > 0);
+      }
+      await eventually('nothing is missing', async () => {
+        const { condition, problems } = await inspectCheckpoint(nodeFiles, path.join(state, 'checkpoint.json'));
+        return condition === 'whole' && problems.length === 0;
+      });
+      await one.end('SIGKILL');
+      await one.start({ settled: false });
+      const counts = await one.counts();
+      for (const name of ['large', 'other']) assert.equal(counts.get(`example.com/${name}`)?.capacity, DEVICES);
+    });
+  }
 
   void it('is made again where it was broker.sock', async () => {
     const one = await withTwoPlugins();

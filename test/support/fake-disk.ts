@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FilePort, OpenFile } from '../../src/checkpoint/file-port.js';
+import type { FilePort, NamedEntry, OpenFile } from '../../src/checkpoint/file-port.js';
 
 /** The fate of one operation that is not done. */
 export type Fault = 'ENOSPC' | 'EROFS' | 'EIO' | 'EMFILE' | 'EACCES' | 'hang';
@@ -142,8 +142,12 @@ export class FakeDisk implements FilePort {
     });
   }
 
-  list(folder: string): Promise<readonly string[]> {
-    return this.#operation(`list ${folder}`, () => this.names(folder));
+  list(folder: string): Promise<readonly NamedEntry[]> {
+    return this.#operation(`list ${folder}`, () => this.names(folder).map((name) => ({ name, isFile: true })));
+  }
+
+  sizeOf(file: string): Promise<number | undefined> {
+    return this.#operation(`sizeOf ${file}`, () => this.peek(file)?.length);
   }
 
   create(file: string): Promise<OpenFile> {

@@ -25,7 +25,8 @@ export function deviceListFiles(files: FilePort, folder: string): ListFiles {
       return isNew;
     },
     read: (sha256, maxBytes) => files.read(path.join(folder, sha256), maxBytes).catch(() => undefined),
-    hashes: async () => (await files.list(folder)).filter((name) => NAME.test(name)),
+    entries: async () => (await files.list(folder)).filter(({ name }) => NAME.test(name)),
+    sizeOf: (sha256) => files.sizeOf(path.join(folder, sha256)),
     remove: (sha256) => files.remove(path.join(folder, sha256)),
   };
 }

@@ -16,6 +16,7 @@ export function oneAtATime(files: FilePort): FilePort {
     read: (path, maxBytes) => run(() => files.read(path, maxBytes)),
     readTail: (path, maxBytes) => run(() => files.readTail(path, maxBytes)),
     list: (path) => run(() => files.list(path)),
+    sizeOf: (path) => run(() => files.sizeOf(path)),
     create: async (path) => opened(await run(() => files.create(path))),
     append: async (path) => opened(await run(() => files.append(path))),
     rename: (from, to) => run(() => files.rename(from, to)),

@@ -21,6 +21,8 @@ export class Generations {
   readonly #folder: string;
   #prepared: Prepared | undefined;
   #isReplacing = false;
+  /** The sizes that the current one may have: those before and after a `replace` that is under way. */
+  #sizes: readonly number[] = [];
   readonly current: string;
   readonly previous: string;
 
@@ -32,14 +34,17 @@ export class Generations {
     this.previous = `${file}.previous`;
   }
 
-  /** Whether there is a current one. */
+  /** Whether there is a current one, a regular file as long as the one that was read or written. */
   async isThere(): Promise<boolean> {
-    return (await this.#files.list(this.#folder)).includes(path.basename(this.current));
+    const size = await this.#files.sizeOf(this.current);
+    return size !== undefined && this.#sizes.includes(size);
   }
 
   /** The bytes of one of the two, or undefined when there is none. */
-  read(file: string, maxBytes: number): Promise<Buffer | undefined> {
-    return this.#files.read(file, maxBytes);
+  async read(file: string, maxBytes: number): Promise<Buffer | undefined> {
+    const bytes = await this.#files.read(file, maxBytes);
+    if (file === this.current) this.#sizes = bytes === undefined ? [] : [bytes.length];
+    return bytes;
   }
 
   /**
@@ -81,11 +86,17 @@ export class Generations {
 
   async #replace(bytes: Uint8Array, prepared: Prepared | undefined): Promise<void> {
     const file = (await prepared?.file) ?? (await this.#files.create(this.#fresh));
+    const before = this.#sizes;
     try {
       await file.write(bytes);
       await file.sync();
       await this.#keepPrevious((await prepared?.isLinked) === true);
-      await this.#files.rename(this.#fresh, this.current);
+      this.#sizes = [...before, bytes.length];
+      await this.#files.rename(this.#fresh, this.current).catch((failure: unknown) => {
+        this.#sizes = before;
+        throw failure;
+      });
+      this.#sizes = [bytes.length];
       await this.#files.syncDirectory(this.#folder);
     } catch (failure) {
       // The part that was written may be filling the disk.
@@ -129,7 +140,10 @@ export class Generations {
    */
   async moveAside(file: string, how: 'moved' | 'kept'): Promise<string> {
     const prefix = `${path.basename(this.current)}.corrupt-`;
-    const kept = (await this.#files.list(this.#folder)).filter((name) => name.startsWith(prefix)).sort();
+    const kept = (await this.#files.list(this.#folder))
+      .map((entry) => entry.name)
+      .filter((each) => each.startsWith(prefix))
+      .sort();
     const time = new Date(this.#clock.wall()).toISOString().replaceAll(':', '-');
     let name = prefix + time;
     for (let more = 2; kept.includes(name); more += 1) name = `${prefix}${time}-${more}`;

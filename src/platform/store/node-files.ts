@@ -44,7 +44,14 @@ export const nodeFiles: FilePort = {
       const size = await sizeOf(fd, path);
       return readAt(fd, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
     }),
-  list: async (path) => (await orMissing(call<string[]>((done) => fs.readdir(path, done)))) ?? [],
+  list: async (path) => {
+    const entries = await orMissing(call<fs.Dirent[]>((done) => fs.readdir(path, { withFileTypes: true }, done)));
+    return entries?.map((entry) => ({ name: entry.name, isFile: entry.isFile() })) ?? [];
+  },
+  sizeOf: async (path) => {
+    const status = await orMissing(call<fs.Stats>((done) => fs.lstat(path, done)));
+    return status?.isFile() === true ? status.size : undefined;
+  },
   create: async (path) => {
     try {
       return await open(path, O_WRONLY | O_CREAT | O_EXCL | WARY);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, linkSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, linkSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -12,6 +13,7 @@ import { run } from '../../support/program.js';
 import { serveAdmin } from '../../support/served-admin.js';
 import { tempDir } from '../../support/temp-dir.js';
 
+const hasPython = spawnSync('python3', ['--version']).status === 0;
 const SUBDIRECTORIES = ['device-plugins', 'plugins_registry', 'plugins', 'state', 'proc'];
 
 /** A machine made of files: a root as serve makes it, and a proc file system with nothing in it. */
@@ -111,7 +113,11 @@ describe('doctor', () => {
     chmodSync(socket, 0o755);
     assert.match((await found(scope, 'who may connect')).join(), /^ok: only root.*'0775'/);
     chmodSync(socket, 0o770);
-    assert.match((await found(scope, 'who may connect')).join(), /^ok: root, .*its group .* may connect .*0770/);
+    const withGroup = { ...scope, settings: { ...scope.settings, socket: { ...scope.settings.socket, mode: 0o770 } } };
+    assert.match(
+      (await found(withGroup, 'who may connect')).join(),
+      /^ok: root.* may connect .*0770.*, and its group \(.*\), unless it has an ACL: .*getfacl /,
+    );
     chmodSync(socket, 0o777);
     assert.match((await found(scope, 'who may connect')).join(), /^ok: every user who may enter/);
     if (process.getuid?.() !== 0) return; // only root can make a file of another user
@@ -123,6 +129,25 @@ describe('doctor', () => {
       (await found(scope, 'who may connect')).join(),
       /^warn: only root may connect .* sockets of uid 54321; set socket\.mode: '0775'/,
     );
+  });
+
+  it('does not take the mask of an ACL for the right of the group', { skip: !hasPython }, async () => {
+    const { root, scope } = await machine();
+    const socket = path.join(root, 'device-plugins', 'kubelet.sock');
+    await makeSocket(socket, true);
+    // user::rwx, user:54321:rwx, group::r-x, mask::rwx, other::r-x as the kernel keeps it (version 2, little endian).
+    const script = `
+import os, struct, sys
+none = 0xffffffff
+entries = [(1, 7, none), (2, 7, 54321), (4, 5, none), (16, 7, none), (32, 5, none)]
+acl = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', *entry) for entry in entries)
+os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
+    const set = spawnSync('python3', ['-c', script, socket]);
+    assert.equal(set.status, 0, set.stderr.toString());
+    assert.equal(statSync(socket).mode & 0o777, 0o775);
+    const [line = ''] = await found(scope, 'who may connect');
+    assert.match(line, /^ok: root.* may connect .*0775.*, and those whose entry in its ACL .*getfacl .*kubelet\.sock/);
+    assert.match(line, /socket\.mode \(0755\): it is the mask of an ACL, which says nothing of its group/);
   });
 
   it('accepts that a directory is not there yet', async () => {

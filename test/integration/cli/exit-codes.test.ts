@@ -162,6 +162,21 @@ describe('check-config', () => {
     assert.match(lines[1] ?? '', /broker\.yaml:2:1: foo: there is no such key/);
   });
 
+  it('ends with 78 and one sentence for a list that contains itself, as serve does', async () => {
+    const cyclic = path.join(tempDir(), 'cyclic.yaml');
+    writeFileSync(cyclic, 'rules: &r [*r]\n');
+    const [checked, served] = await Promise.all([
+      run(['check-config', cyclic]),
+      run(['serve', '--root', tempDir(), '--config', cyclic]),
+    ]);
+    for (const ended of [checked, served]) {
+      assert.deepEqual([ended.code, ended.signal, ended.stdout], [78, null, '']);
+      const [told = '', ...more] = ended.stderr.trimEnd().split('\n');
+      assert.match(told, /cyclic\.yaml: a value contains itself/);
+      assert.equal(more.length, ended === checked ? 1 : 0, ended.stderr);
+    }
+  });
+
   it('ends with 78 when there is no such file', async () => {
     assert.equal((await runHere(['check-config', path.join(folder, 'none.yaml')])).code, 78);
   });

@@ -2,12 +2,17 @@ import { after, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { followConfig, loadLive, type FollowedConfig } from '../../support/followed-config.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const open: FollowedConfig[] = [];
-after(() => Promise.all(open.map((followed) => followed.close())));
+const brokers: BrokerProcess[] = [];
+after(async () => {
+  await Promise.all(open.map((followed) => followed.close()));
+  await Promise.all(brokers.map((one) => one.close()));
+});
 
 async function follow(file?: string): Promise<FollowedConfig> {
   const followed = await followConfig(file);
@@ -46,6 +51,23 @@ describe('a followed file', () => {
     const loaded = await followConfig(file, () => writeFileSync(file, burst(17)));
     open.push(loaded);
     await inForce(loaded, 17);
+  });
+
+  it('counts when it changed while a broker that had read it was still starting', async () => {
+    const root = tempDir();
+    const policy = (permits: number): object => ({ flood: { register: { burst: permits } } });
+    const before = new BrokerProcess(root, policy(6));
+    const one = new BrokerProcess(root, policy(6));
+    brokers.push(before, one);
+    await before.start();
+    // It keeps the lock, and answers nobody: the next one waits for it.
+    process.kill(before.pid ?? 0, 'SIGSTOP');
+    const starting = one.start();
+    await eventually('it has read the file and waits', () => one.log.includes('it is waited for'));
+    one.configure(policy(17));
+    await before.end('SIGKILL');
+    await starting;
+    await eventually('it is in force', () => one.log.includes('flood.register.burst: 6 → 17'));
   });
 
   it('counts when its ConfigMap is swapped, again and again', async () => {

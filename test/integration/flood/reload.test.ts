@@ -63,6 +63,15 @@ describe('a policy file that changes', async () => {
     );
   });
 
+  it('whose rules contain themselves changes nothing either, and the broker lives on', async () => {
+    const { pid } = bed.broker;
+    bed.configure('rules: &r [*r]\n');
+    await eventually('it is refused', async () => /contains itself/.test((await bed.broker.status()).policy.error));
+    bed.configure(limited('607s'));
+    await eventually('the good one is read', async () => (await bed.broker.status()).policy.error === '');
+    assert.equal((await bed.broker.status()).broker.pid, pid);
+  });
+
   it('counts for present plugins: connections held, pace of lists, grace, caps', async () => {
     const plugin = await bed.plugin('living');
     await plugin.register(bed.broker.kubeletSocket);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../../../src/kernel/clock.js';
 import type { Log } from '../../../src/kernel/log.js';
 import { silentLog } from '../../support/silence.js';
 import { healthPages, type Phase } from '../../../src/platform/http/health-pages.js';
@@ -23,11 +24,12 @@ async function serving(
   port = 0,
   log: Log = silentLog,
   told: (why: string | undefined) => void = () => undefined,
+  clock: Clock = systemClock,
 ): Promise<number> {
   const server = startHealthServer(
     { listen: { host: '127.0.0.1', port }, page: 'off', allowedHosts: ['broker.example'] },
     pages,
-    systemClock,
+    clock,
     log,
     { told },
   );
@@ -54,8 +56,8 @@ async function get(port: number, path: string, method = 'GET'): Promise<Got> {
   return { status: response.statusCode, body, headers: response.headers };
 }
 
-function brokerPages(phase: () => Phase): Routes {
-  const snapshot = () => ({
+function brokerPages(phase: () => Phase, onSnapshot = (): void => undefined): Routes {
+  const facts = {
     version: '1.2.3',
     plugins: [],
     devices: [],
@@ -65,7 +67,11 @@ function brokerPages(phase: () => Phase): Routes {
     leases: [],
     allocateWaiting: 0,
     degraded: [],
-  });
+  };
+  const snapshot = (): typeof facts => {
+    onSnapshot();
+    return facts;
+  };
   return healthPages({ phase, metrics: new BrokerMetrics(), snapshot, process: processMetrics() });
 }
 
@@ -98,6 +104,25 @@ describe('the pages', () => {
       assert.match(body, /^process_resident_memory_bytes \d+/m);
       assert.match(body, /^nodejs_eventloop_lag_seconds /m);
     }
+  });
+});
+
+describe('/metrics', () => {
+  it('is rendered once within a second, however often it is asked for', async () => {
+    let now = 5_000;
+    let rendered = 0;
+    const pages = brokerPages(
+      () => ({ phase: 'ready', problems: [] }),
+      () => rendered++,
+    );
+    const port = await serving(pages, 0, silentLog, undefined, { ...systemClock, mono: () => now });
+    for (let turn = 0; turn < 5; turn++) assert.equal((await get(port, '/metrics')).status, 200);
+    now += 999;
+    await get(port, '/metrics');
+    assert.equal(rendered, 1);
+    now += 1;
+    await get(port, '/metrics');
+    assert.equal(rendered, 2);
   });
 });
 

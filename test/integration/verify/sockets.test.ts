@@ -14,7 +14,7 @@ import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { keyAt } from '../../../src/platform/fs/socket-pin.js';
 import { AttachedPlugin } from '../../../src/verify/attached.js';
-import { pinRegistered, removePluginSockets, unlinkSockets } from '../../../src/verify/sockets.js';
+import { pinRegistered, removePluginSockets, unlinkKubeletSocket, unlinkSockets } from '../../../src/verify/sockets.js';
 import { startCommand } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 
@@ -40,6 +40,20 @@ function kubelet() {
   const kubeletSocket = path.join(devicePlugins, 'kubelet.sock');
   return { etc: path.join(root, 'etc'), directories: { devicePlugins, registry, plugins, kubeletSocket } };
 }
+
+describe('kubelet.sock that is removed', () => {
+  it('is the socket alone: a directory that somebody put in its place stays, and is no failure', async () => {
+    const { directories } = kubelet();
+    const { kubeletSocket } = directories;
+    await listen(kubeletSocket);
+    unlinkKubeletSocket(directories);
+    assert.equal(existsSync(kubeletSocket), false);
+    unlinkKubeletSocket(directories); // there is none
+    mkdirSync(path.join(kubeletSocket, 'full'), { recursive: true });
+    unlinkKubeletSocket(directories);
+    assert.equal(existsSync(path.join(kubeletSocket, 'full')), true);
+  });
+});
 
 describe('sockets that a scenario removes', () => {
   it('are those that were registered, in each door and in directories below it', async () => {

@@ -8,28 +8,34 @@ import { facts, list } from '../../support/checkpoint-rig.js';
 const [gpu, nic] = [facts('a.b/gpu', 1), facts('a.b/nic', 2)];
 const document = emptyDocument('b');
 
-/** List files in memory; `removing` is called before each removal, `isNew` says whether a write has to make the folder. */
+/** List files in memory, and names that something else has (`foreign`); `removing` is called before each removal, `isNew` says whether a write has to make the folder. */
 function bench(
   removing: () => void = () => undefined,
   isNew = (): boolean => false,
 ): {
   readonly lists: DeviceLists;
   readonly files: Map<string, Buffer>;
+  readonly foreign: Set<string>;
 } {
   const files = new Map<string, Buffer>();
+  const foreign = new Set<string>();
   const port: ListFiles = {
     write: async (fresh) => {
-      for (const [sha256, bytes] of fresh) files.set(sha256, bytes);
+      for (const [sha256, bytes] of fresh) {
+        files.set(sha256, bytes);
+        foreign.delete(sha256);
+      }
       return isNew();
     },
     read: async (sha256) => files.get(sha256),
-    hashes: async () => [...files.keys()],
+    entries: async () => [...files.keys()].map((name) => ({ name, isFile: !foreign.has(name) })),
+    sizeOf: async (sha256) => files.get(sha256)?.length,
     remove: async (sha256) => {
       removing();
       files.delete(sha256);
     },
   };
-  return { lists: new DeviceLists(port, 10), files };
+  return { lists: new DeviceLists(port, 10), files, foreign };
 }
 
 function named(...items: readonly [typeof gpu, StoredList | undefined][]): Map<string, PluginEntry> {
@@ -100,6 +106,48 @@ describe('device lists', () => {
     await lists.putBack(named([gpu, stored.get(entryKey(gpu))]), { holding: () => undefined });
     assert.equal(lists.offer(entryKey(gpu), list(100, 1)), undefined);
     assert.equal(lists.areWaiting, true);
+  });
+
+  it('in whose place is something else are written again from memory', async () => {
+    const { lists, files, foreign } = bench();
+    const held = list(100, 1);
+    lists.offer(entryKey(gpu), held);
+    const plugins = named([gpu, (await lists.writeSome(9, named([gpu, undefined]))).get(entryKey(gpu))]);
+    const newest = { holding: () => held };
+    await lists.putBack(plugins, newest);
+    foreign.add(held.sha256); // a FIFO, say
+    assert.deepEqual([...(await lists.missing(plugins))], [held.sha256]);
+    await lists.putBack(plugins, newest);
+    assert.deepEqual([foreign.size, (await lists.missing(plugins)).size], [0, 0]);
+    assert.equal(files.get(held.sha256)?.equals(held.raw), true);
+  });
+
+  it('of another size than they were written with are written again, when it was looked at all of them in turns', async () => {
+    const { lists, files } = bench();
+    const many = Array.from({ length: 150 }, (_, at) => ({ plugin: facts(`a.b/r${at}`, at), held: list(100, at) }));
+    for (const { plugin, held } of many) lists.offer(entryKey(plugin), held);
+    const bare = named(...many.map(({ plugin }) => [plugin, undefined] as [typeof gpu, undefined]));
+    const stored = await lists.writeSome(999, bare);
+    const plugins = named(
+      ...many.map(({ plugin }) => [plugin, stored.get(entryKey(plugin))] as [typeof gpu, StoredList]),
+    );
+    const answer = Buffer.from('an answer');
+    await lists.write(new Map([['answer', answer]]));
+    lists.others = new Map([['answer', { bytes: answer.length, make: () => answer }]]);
+    const held = many[140]?.held ?? list(0, 0);
+    files.set(held.sha256, Buffer.alloc(0));
+    files.set('answer', Buffer.from('an'));
+    const newest = { holding: (key: string) => many.find(({ plugin }) => entryKey(plugin) === key)?.held };
+    assert.equal((await lists.missing(plugins)).size, 0);
+    for (let turn = 0; turn < 3; turn++) await lists.lookAtSizes(plugins);
+    assert.deepEqual([...(await lists.missing(plugins))].sort(), [held.sha256, 'answer'].sort());
+    await lists.putBack(plugins, newest);
+    assert.equal((await lists.missing(plugins)).size, 0);
+    assert.equal(files.get(held.sha256)?.equals(held.raw), true);
+    assert.equal(files.get('answer')?.equals(answer), true);
+    files.set(held.sha256, Buffer.alloc(0));
+    for (let turn = 0; turn < 3; turn++) await lists.lookAtSizes(plugins);
+    assert.deepEqual([...(await lists.missing(plugins))], [held.sha256]);
   });
 
   it('of a folder that had to be made for another file are missed, and written again from memory', async () => {
