@@ -1,6 +1,6 @@
-// Loaded into a broker with --import: file operations below HANG_BELOW never return once HANG_WHEN exists, all of them or
+// Loaded into a broker with --import: file operations below HANG_BELOW do not return once HANG_WHEN exists, all of them or
 // those that HANG_OPS names, separated by commas. They really hang, each in a thread of libuv's pool, because they open a FIFO
-// that nobody writes.
+// that nobody writes; when somebody opens it to write, they are done.
 import fs from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -12,18 +12,25 @@ const chosen = (process.env['HANG_OPS'] ?? '').split(',').filter((name) => name 
 
 type Call = (...args: unknown[]) => unknown;
 const open = fs.open as unknown as Call;
+const close = fs.close as unknown as Call;
+/** Hangs in a thread, and calls back when the disk answers again. */
+const hang = (then: () => unknown): unknown =>
+  open(fifo, 'r', (_failure: unknown, fd: unknown) => {
+    close(fd, () => undefined);
+    then();
+  });
 const isBelow = (file: unknown): boolean => below !== '' && typeof file === 'string' && file.startsWith(below);
 const hangs = (name: string): boolean => (chosen.length === 0 || chosen.includes(name)) && fs.existsSync(when);
 
 for (const name of ['open', 'mkdir', 'rename', 'unlink', 'lstat', 'readdir', 'link', 'chmod'] as const) {
   const real = fs[name] as unknown as Call;
   const instead = (...args: unknown[]): unknown =>
-    isBelow(args[0]) && hangs(name) ? open(fifo, 'r', () => undefined) : real.apply(fs, args);
+    isBelow(args[0]) && hangs(name) ? hang(() => real.apply(fs, args)) : real.apply(fs, args);
   Object.assign(fs, { [name]: instead });
   const later = promises[name] as unknown as Call;
   const insteadLater = (...args: unknown[]): unknown =>
     isBelow(args[0]) && hangs(name)
-      ? new Promise(() => void open(fifo, 'r', () => undefined))
+      ? new Promise((resolve) => void hang(() => resolve(later.apply(promises, args))))
       : later.apply(promises, args);
   Object.assign(promises, { [name]: insteadLater });
 }
@@ -44,7 +51,7 @@ for (const name of ['read', 'write', 'fdatasync', 'close'] as const) {
   const real = fs[name] as unknown as Call;
   const instead = (...args: unknown[]): unknown => {
     const isOurs = name === 'close' ? opened.delete(args[0]) : opened.has(args[0]);
-    return isOurs && hangs(name) ? open(fifo, 'r', () => undefined) : real.apply(fs, args);
+    return isOurs && hangs(name) ? hang(() => real.apply(fs, args)) : real.apply(fs, args);
   };
   Object.assign(fs, { [name]: instead });
 }

@@ -3,7 +3,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { createConnection } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { after, describe, it } from 'node:test';
@@ -31,7 +31,13 @@ void describe('a disk on which operations in state/ never return', () => {
   function setUp(
     ops: readonly string[] = [],
     settings: object = {},
-  ): { root: string; hang: () => void; start: (...args: string[]) => ChildProcess; admin: AdminClient } {
+  ): {
+    root: string;
+    hang: () => void;
+    answer: () => void;
+    start: (...args: string[]) => ChildProcess;
+    admin: AdminClient;
+  } {
     const root = tempDir();
     const [fifo, when] = [path.join(root, 'fifo'), path.join(root, 'now')];
     execFileSync('mkfifo', [fifo]);
@@ -43,6 +49,10 @@ void describe('a disk on which operations in state/ never return', () => {
     return {
       root,
       hang: () => writeFileSync(when, ''),
+      answer: () => {
+        rmSync(when);
+        closeSync(openSync(fifo, 'w'));
+      },
       start: (...args) => {
         const child = spawn(process.execPath, [...argv, ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] });
         children.push(child);
@@ -118,6 +128,27 @@ void describe('a disk on which operations in state/ never return', () => {
       });
     }
   });
+
+  for (const op of ['chmod', 'readdir']) {
+    void it(`has a lock that comes late given back, and the next look takes it: ${op} hangs`, async () => {
+      const { root, hang, answer, start, admin } = setUp([op], { discovery: { rescan: '100ms' } });
+      hang();
+      const child = start();
+      await serves(root, START_MS);
+      const isLocked = async (): Promise<boolean> => {
+        const { problems } = (await admin.status(true)).broker;
+        return !problems.some((problem) => problem.includes('there is no lock'));
+      };
+      assert.equal(await isLocked(), false);
+      answer();
+      await eventually('it has its lock', isLocked);
+      const second = start();
+      const [code] = (await once(second, 'exit')) as [number];
+      assert.equal(code, 1, 'another broker is refused');
+      await endsWithin(child, END_MS, () => child.kill('SIGTERM'));
+      assert.equal(existsSync(path.join(root, 'state', 'lock')), false);
+    });
+  }
 
   void it('keeps no broker from serving within restart.deadline, whatever other limits say', async () => {
     const settings = { restart: { deadline: '2s' }, checkpoint: { writeDeadline: '60s' } };
