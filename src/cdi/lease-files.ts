@@ -164,7 +164,8 @@ export class LeaseFiles {
     const { look, kind, origin } = this.#ports;
     try {
       const paths = hostPathsOf(lease);
-      const found = paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal), this.#leftMs);
+      const found =
+        paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal), this.#leftMs);
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
       const problem = `its device nodes cannot be looked at: ${asError(failure).message}`;

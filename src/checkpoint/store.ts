@@ -120,7 +120,10 @@ export class CheckpointStore {
     try {
       return await this.#inTime('it', () => this.#lists.read(list));
     } catch (failure) {
-      this.#ports.log.warn('checkpoint.list-unknown', `a device list of the checkpoint is unknown: ${asError(failure).message}`);
+      this.#ports.log.warn(
+        'checkpoint.list-unknown',
+        `a device list of the checkpoint is unknown: ${asError(failure).message}`,
+      );
       return undefined;
     }
   }

@@ -8,7 +8,10 @@ import { lookAtHost } from '../platform/fs/host-node.js';
 import { rootIdentity } from '../platform/fs/root-identity.js';
 
 /** The ports of CDI. */
-export type CdiParts = Pick<LeaseFilePorts, 'clock' | 'leftMs'> & { readonly settings: Settings; readonly bootId: string };
+export type CdiParts = Pick<LeaseFilePorts, 'clock' | 'leftMs'> & {
+  readonly settings: Settings;
+  readonly bootId: string;
+};
 
 /**
  * The files of leases; none where CDI is off.

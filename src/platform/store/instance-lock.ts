@@ -83,13 +83,7 @@ export async function acquireInstanceLock(
   // Nothing else does yet: a broker that waits for its predecessor has no other socket.
   const sleepNow = stayAwake();
   try {
-    return await withDeadline(
-      clock,
-      longestMs + STEPS_MS,
-      late,
-      (ending) => attempt.run(folder, ending),
-      signal,
-    );
+    return await withDeadline(clock, longestMs + STEPS_MS, late, (ending) => attempt.run(folder, ending), signal);
   } catch (failure) {
     if (signal?.aborted === true) throw asError(signal.reason);
     const reason = `there is no lock on ${folder}: ${problemOf(asError(failure))}`;
@@ -130,7 +124,7 @@ class Attempt {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await clearWay(this.#lock);
     });
-    for (;; this.#disk.renew()) {
+    for (; ; this.#disk.renew()) {
       signal.throwIfAborted();
       const reply = await this.#ask(signal);
       if (reply.kind === 'nobody' || reply.kind === 'dead') {

@@ -58,24 +58,28 @@ void describe('things in state/ that are no files of ours', () => {
 
   for (const [kind, make] of Object.entries(KINDS)) {
     const skip = skipped(kind);
-    void it(`do not keep the broker from starting, writing and ending: a ${kind} under each name`, { skip }, async () => {
-      const one = new BrokerProcess(tempDir());
-      brokers.push(one);
-      const state = path.join(one.root, 'state');
-      mkdirSync(state, { mode: 0o700 });
-      for (const name of NAMES) if (!(kind === 'directory' && name === 'devices')) make(path.join(state, name));
-      await one.start();
-      await registers(one);
-      await eventually('the list is on the disk', () => readdirSync(path.join(state, 'devices')).length === 1);
-      await eventually('the checkpoint names it', () =>
-        readFileSync(path.join(state, 'checkpoint.json'), 'utf8').includes(
-          readdirSync(path.join(state, 'devices'))[0]!,
-        ),
-      );
-      assert.equal(lstatSync(path.join(state, 'lock')).isSocket(), true);
-      assert.equal(await one.end('SIGTERM'), 0);
-      assert.match(readFileSync(path.join(state, 'events.jsonl'), 'utf8'), /example\.com\/a/);
-    });
+    void it(
+      `do not keep the broker from starting, writing and ending: a ${kind} under each name`,
+      { skip },
+      async () => {
+        const one = new BrokerProcess(tempDir());
+        brokers.push(one);
+        const state = path.join(one.root, 'state');
+        mkdirSync(state, { mode: 0o700 });
+        for (const name of NAMES) if (!(kind === 'directory' && name === 'devices')) make(path.join(state, name));
+        await one.start();
+        await registers(one);
+        await eventually('the list is on the disk', () => readdirSync(path.join(state, 'devices')).length === 1);
+        await eventually('the checkpoint names it', () =>
+          readFileSync(path.join(state, 'checkpoint.json'), 'utf8').includes(
+            readdirSync(path.join(state, 'devices'))[0]!,
+          ),
+        );
+        assert.equal(lstatSync(path.join(state, 'lock')).isSocket(), true);
+        assert.equal(await one.end('SIGTERM'), 0);
+        assert.match(readFileSync(path.join(state, 'events.jsonl'), 'utf8'), /example\.com\/a/);
+      },
+    );
 
     void it(`are replaced by the files of the next life: a ${kind} in the place of files`, { skip }, async () => {
       const one = new BrokerProcess(tempDir());
