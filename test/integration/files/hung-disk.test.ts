@@ -129,7 +129,7 @@ void describe('a disk on which operations in state/ never return', () => {
     }
   });
 
-  for (const op of ['chmod', 'readdir']) {
+  for (const op of ['open', 'chmod', 'readdir']) {
     void it(`has a lock that comes late given back, and the next look takes it: ${op} hangs`, async () => {
       const { root, hang, answer, start, admin } = setUp([op], { discovery: { rescan: '100ms' } });
       hang();
