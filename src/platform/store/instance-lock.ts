@@ -124,7 +124,7 @@ class Attempt {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await clearWay(this.#lock);
     });
-    for (; ; this.#disk.renew()) {
+    for (;;) {
       signal.throwIfAborted();
       const reply = await this.#ask(signal);
       if (reply.kind === 'nobody' || reply.kind === 'dead') {
@@ -132,10 +132,11 @@ class Attempt {
         if (lock === undefined) await sleep(this.#ports.clock, FASTER_PAUSE_MS, signal);
         else if (signal.aborted) await lock.release();
         else return { kind: 'held', lock, diskMs: this.#disk.tookMs };
-        continue;
+      } else {
+        const refusal = await this.#wait(reply, signal);
+        if (refusal !== undefined) return { kind: 'refused', message: refusal };
       }
-      const refusal = await this.#wait(reply, signal);
-      if (refusal !== undefined) return { kind: 'refused', message: refusal };
+      this.#disk.renew();
     }
   }
 

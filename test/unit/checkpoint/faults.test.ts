@@ -161,7 +161,8 @@ describe('a fault of the disk', () => {
         await drive(clock, store.open());
         await drive(clock, journal.open(0, budget.leftMs));
         const entries = [...store.contents.plugins.values()];
-        await drive(clock, Promise.all(entries.map(({ list }) => list && store.readList(list))));
+        const reading = entries.map(async ({ list }) => (list === undefined ? undefined : store.readList(list)));
+        await drive(clock, Promise.all(reading));
         await drive(
           clock,
           store.update((draft) => draft.put(facts('a.b/one', 7))),
