@@ -177,7 +177,7 @@ async function run(
       ? outcome.lock
       : new LateLock(settings.paths.state, lockPorts, outcome, (why) => daemon.conditions.set('lock', why)));
   try {
-    await daemon.start();
+    await daemon.start(outcome.diskMs);
   } catch (failure) {
     await lock.release();
     if (!(failure instanceof PathTaken)) throw failure;

@@ -18,6 +18,8 @@ export interface LeaseFilePorts {
   readonly kind: string;
   readonly origin: Origin;
   readonly clock: Clock;
+  /** What a step may take, of this limit, in milliseconds: StartBudget.leftMs (kernel/start-budget). Absent: all of it. */
+  readonly leftMs?: (atMost: number) => number;
   /** The directory cannot be used (one sentence), or can again. */
   readonly degraded: (why: string | undefined) => void;
 }
@@ -162,7 +164,8 @@ export class LeaseFiles {
     const { look, kind, origin } = this.#ports;
     try {
       const paths = hostPathsOf(lease);
-      const found = paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal));
+      const found =
+        paths.length === 0 ? new Map() : await this.#onHost.soon((signal) => look(paths, signal), this.#leftMs);
       return cdiText(lease, kind, origin, found);
     } catch (failure) {
       const problem = `its device nodes cannot be looked at: ${asError(failure).message}`;
@@ -172,7 +175,11 @@ export class LeaseFiles {
 
   /** One operation on the directory. @throws Error when it takes too long, or one before it still does */
   #soon<T>(work: () => Promise<T>): Promise<T> {
-    return this.#onDirectory.soon(work);
+    return this.#onDirectory.soon(work, this.#leftMs);
+  }
+
+  get #leftMs(): number {
+    return this.#ports.leftMs?.(WRITE_MS) ?? WRITE_MS;
   }
 
   #cannot(what: 'written' | 'removed' | 'read', failure: unknown): string {

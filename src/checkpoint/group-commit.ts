@@ -21,8 +21,8 @@ const COMPANY_MS = 20;
 export interface CommitPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Waiting callers are answered after this many milliseconds, whatever the disk does. */
-  readonly deadlineMs: number;
+  /** Callers that wait from now on are answered after this many milliseconds, whatever the disk does. */
+  readonly deadlineMs: () => number;
   /** Makes all changes up to now durable; so many wait for it. */
   readonly write: (waiters: number) => Promise<void>;
   /** Follows a successful write; the next one waits for it. Never rejects. */
@@ -78,7 +78,7 @@ export class GroupCommit {
       this.#owed = this.#changes;
       return Promise.resolve('not-durable');
     }
-    const group = (this.#next ??= this.#newGroup(this.#ports.deadlineMs));
+    const group = (this.#next ??= this.#newGroup(this.#ports.deadlineMs()));
     group.waiters += 1;
     this.#begin(true);
     return group.fate;
@@ -97,7 +97,7 @@ export class GroupCommit {
     if (this.#written === this.#changes && this.#running === undefined) return Promise.resolve('durable');
     this.#pause?.cancel();
     this.#pause = undefined;
-    const group = (this.#next ??= this.#newGroup(limitMs));
+    const group = (this.#next ??= this.#newGroup(limitMs, this.#ports.deadlineMs()));
     if (this.#running === undefined) void this.#run();
     return group.fate;
   }
@@ -134,9 +134,10 @@ export class GroupCommit {
     });
   }
 
-  #newGroup(limitMs: number): Group {
+  /** @param toldMs the limit that a failure names: a disk that goes on failing is told once */
+  #newGroup(limitMs: number, toldMs = limitMs): Group {
     const { promise, resolve } = withResolvers<Durability>();
-    const deadline = this.#ports.clock.alarm(limitMs, () => this.#late(group));
+    const deadline = this.#ports.clock.alarm(limitMs, () => this.#late(group, toldMs));
     const settle = (fate: Durability): void => {
       deadline.cancel();
       resolve(fate);
@@ -145,15 +146,15 @@ export class GroupCommit {
     return group;
   }
 
-  #late(group: Group): void {
+  #late(group: Group, toldMs: number): void {
     if (this.#next === group) this.#next = undefined;
-    this.#fail(this.#changes, `the disk did not take it within ${this.#ports.deadlineMs} ms`);
+    this.#fail(this.#changes, `the disk did not take it within ${toldMs} ms`);
     group.settle('not-durable');
   }
 
   async #run(): Promise<void> {
     const { clock, write, afterwards, onAttempt } = this.#ports;
-    const group = (this.#running = this.#next ?? this.#newGroup(this.#ports.deadlineMs));
+    const group = (this.#running = this.#next ?? this.#newGroup(this.#ports.deadlineMs()));
     this.#next = undefined;
     const changes = this.#changes;
     const startedAt = clock.mono();

@@ -1,43 +1,18 @@
 // The durable store as the rest of the broker sees it: contents in memory, changes that tell when they are on the disk,
 // and a state that says whether the disk can be trusted. Nothing that happens to the disk is fatal.
-import { asError, withDeadline, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
-import type { EventSink } from '../model/event.js';
-import type { CheckpointSettings } from '../model/settings.js';
+import { asError, withDeadline } from '../kernel/clock.js';
 import type { CheckpointView } from '../model/views.js';
-import { DeviceLists, type NewestLists } from './device-lists.js';
+import { DeviceLists } from './device-lists.js';
 import type { CheckpointDocument, PluginEntry, StoredAnswer, StoredList } from './document.js';
 import { Draft, type Contents } from './draft.js';
 import { judge, mayHaveLostLeases } from './findings.js';
 import { LeaseAnswers } from './lease-answers.js';
 import { GroupCommit, type Durability } from './group-commit.js';
 import { Pacer } from './pacer.js';
-import type { DocumentFile, Found, ListFiles, OpenedCheckpoint } from './ports.js';
+import type { Found, OpenedCheckpoint } from './ports.js';
 import { Presence } from './presence.js';
+import type { StorePorts } from './store-ports.js';
 import { writeFailure } from './write-failure.js';
-
-/** The ports of the store. */
-export interface StorePorts {
-  readonly file: DocumentFile<CheckpointDocument>;
-  readonly lists: ListFiles;
-  /** The state directory, where sentences name it. */
-  readonly folder: string;
-  /** Device lists in memory, for files that somebody removes while we run. */
-  readonly inventory: NewestLists;
-  readonly settings: CheckpointSettings;
-  readonly bootId: string;
-  /** Has the highest event number given out so far: Journal (journal/journal). */
-  readonly journal: { readonly seq: number };
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly events: EventSink;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Called after each change of state: `StoreState.is` (checkpoint/store-state). */
-  readonly onStateChange: (view: CheckpointView) => void;
-}
 
 /** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
 const LISTS_BESIDE_WAITERS = 4;
@@ -76,7 +51,7 @@ export class CheckpointStore {
     this.#commit = new GroupCommit({
       clock: ports.clock,
       random: ports.random,
-      deadlineMs: ports.settings.writeDeadlineMs,
+      deadlineMs: () => ports.leftMs(ports.settings.writeDeadlineMs),
       write: (waiters) => this.#write(waiters),
       afterwards: () => this.#afterwards(),
       onFailure: (failure) => this.#failed(failure === undefined ? undefined : `${failure}; it is tried again`),
@@ -109,13 +84,12 @@ export class CheckpointStore {
 
   /**
    * Reads the disk into memory. Never rejects: every problem is in the view, the log and the events. A disk that does not answer
-   * within the write deadline is not written to any more, because it may hold more than we know.
+   * within the write deadline, or the rest of the start's time, is not written to any more, because it may hold more than we know.
    */
   async open(): Promise<OpenedCheckpoint> {
-    const { file, clock, settings, bootId } = this.#ports;
-    const late = (): Error => new Error(`the disk did not give the checkpoint within ${settings.writeDeadlineMs} ms`);
+    const { file, bootId } = this.#ports;
     try {
-      await withDeadline(clock, settings.writeDeadlineMs, late, () => file.read());
+      await this.#inTime('the checkpoint', () => file.read());
     } catch (failure) {
       this.#frozen = 'not-writable';
       this.#failed(`${asError(failure).message}; it is not touched until the broker is restarted`);
@@ -143,12 +117,13 @@ export class CheckpointStore {
    */
   async readList(list: StoredList): Promise<Buffer | undefined> {
     if (list.inline !== undefined) return Buffer.from(list.inline, 'base64');
-    const { clock, settings, log } = this.#ports;
-    const late = (): Error => new Error(`the disk did not give it within ${settings.writeDeadlineMs} ms`);
     try {
-      return await withDeadline(clock, settings.writeDeadlineMs, late, () => this.#lists.read(list));
+      return await this.#inTime('it', () => this.#lists.read(list));
     } catch (failure) {
-      log.warn('checkpoint.list-unknown', `a device list of the checkpoint is unknown: ${asError(failure).message}`);
+      this.#ports.log.warn(
+        'checkpoint.list-unknown',
+        `a device list of the checkpoint is unknown: ${asError(failure).message}`,
+      );
       return undefined;
     }
   }
@@ -216,6 +191,12 @@ export class CheckpointStore {
   /** Whether a change can reach the disk now. */
   get mayWrite(): boolean {
     return this.#isRead && this.#frozen === undefined;
+  }
+
+  #inTime<T>(what: string, read: () => Promise<T>): Promise<T> {
+    const limitMs = this.#ports.leftMs(this.#ports.settings.writeDeadlineMs);
+    const late = (): Error => new Error(`the disk did not give ${what} within ${limitMs} ms`);
+    return withDeadline(this.#ports.clock, limitMs, late, read);
   }
 
   #take(found: Found): void {

@@ -8,14 +8,17 @@ import { lookAtHost } from '../platform/fs/host-node.js';
 import { rootIdentity } from '../platform/fs/root-identity.js';
 
 /** The ports of CDI. */
-export type CdiParts = Pick<LeaseFilePorts, 'clock'> & { readonly settings: Settings; readonly bootId: string };
+export type CdiParts = Pick<LeaseFilePorts, 'clock' | 'leftMs'> & {
+  readonly settings: Settings;
+  readonly bootId: string;
+};
 
 /**
  * The files of leases; none where CDI is off.
  *
  * @param degraded the directory cannot be used (one sentence), or can again
  */
-export function cdiFiles({ settings, bootId, clock }: CdiParts, degraded: LeaseFilePorts['degraded']): CdiFiles {
+export function cdiFiles({ settings, bootId, ...ports }: CdiParts, degraded: LeaseFilePorts['degraded']): CdiFiles {
   const { cdi, paths } = settings;
   if (cdi.dir === undefined) return noCdi;
   let origin: Origin | undefined;
@@ -23,7 +26,7 @@ export function cdiFiles({ settings, bootId, clock }: CdiParts, degraded: LeaseF
     directory: cdiDirectory(cdi.dir),
     look: lookAtHost,
     kind: cdi.kind,
-    clock,
+    ...ports,
     degraded,
     get origin() {
       // The root is there once something of it is served.

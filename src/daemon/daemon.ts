@@ -9,6 +9,7 @@ import type { RefusalSummary } from '../flood/refusal-summary.js';
 import { sleep } from '../kernel/clock.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import { OrderlyEnd } from '../kernel/orderly-end.js';
+import { StartBudget } from '../kernel/start-budget.js';
 import type { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
 import { ledgerView } from '../allocation/ledger-view.js';
@@ -90,6 +91,7 @@ export class Daemon implements RestartListener {
   readonly #refusals: RefusalSummary;
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
+  readonly #startBudget: StartBudget;
   #starting: Promise<void> | undefined;
 
   constructor(parts: DaemonParts) {
@@ -97,6 +99,8 @@ export class Daemon implements RestartListener {
     const { pid, uid: ownUid } = parts.self;
     const own = { ownUid, userOf: parts.users.of };
     this.#parts = parts;
+    this.#startBudget = new StartBudget(clock);
+    const { leftMs } = this.#startBudget;
     this.journal = journal;
     this.#news = new LifeNews({ log, journal, clock, version, pid });
     this.#refusals = parts.refusals;
@@ -114,7 +118,7 @@ export class Daemon implements RestartListener {
       lists: parts.lists,
       folder: live.current.settings.paths.state,
       settings: live.current.settings.checkpoint,
-      ...{ inventory, journal, bootId, clock, random, events: journal, log, metrics },
+      ...{ leftMs, inventory, journal, bootId, clock, random, events: journal, log, metrics },
       onStateChange: this.#storeState.is,
     });
     this.stateLook = new StateLook({ store: this.store, log, events: journal });
@@ -144,7 +148,7 @@ export class Daemon implements RestartListener {
       ...parts,
       ...{ ...own, store, flood },
       pods: owners ?? { pods: () => [], heldOf: () => 0 },
-      cdi: cdiFiles({ ...parts, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
+      cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,
       degraded: (why) => this.conditions.set('alloc.sock', why),
@@ -177,20 +181,23 @@ export class Daemon implements RestartListener {
   }
 
   /**
-   * Opens everything: the plugins of the checkpoint are served before any plugin is dialled.
+   * Opens everything: the plugins of the checkpoint are served before any plugin is dialled. A disk that hangs keeps kubelet.sock
+   * waiting for `restart.deadline` at most.
    *
+   * @param spentMs milliseconds of it that the disk took before, for the lock
    * @throws PathTaken when a path is not ours
    */
-  start(): Promise<void> {
-    this.#starting = this.#start();
+  start(spentMs = 0): Promise<void> {
+    this.#starting = this.#start(spentMs);
     return this.#starting;
   }
 
-  async #start(): Promise<void> {
+  async #start(spentMs: number): Promise<void> {
     const { live, clock, log, journal } = this.#parts;
     const { paths, restart } = live.current.settings;
+    this.#startBudget.begin(restart.deadlineMs, spentMs);
     const opened = await this.store.open();
-    await journal.open(opened.eventSeq);
+    await journal.open(opened.eventSeq, this.#startBudget.leftMs);
     const { core } = this.broker;
     await this.#persistence.restore(clock.wall());
     await this.leases.restore(opened);
@@ -206,6 +213,7 @@ export class Daemon implements RestartListener {
       wipePlugins(paths.devicePlugins, new Set([KUBELET_SOCKET]), log, journal);
     this.#storeState.is(this.store.view());
     await this.broker.publish();
+    this.#startBudget.end();
     await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
     await this.frontLine?.owners.asked(); // else devices of pods are given in leases
     await this.leases.open();

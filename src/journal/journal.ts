@@ -71,9 +71,10 @@ export class Journal implements EventSink {
    * Finds the number to go on with, and numbers the events recorded so far. Never rejects.
    *
    * @param eventSeq the highest number that the checkpoint knows
+   * @param leftMs the milliseconds that a step may take, which has this limit of its own: StartBudget.leftMs (kernel/start-budget)
    */
-  async open(eventSeq: number): Promise<void> {
-    const { seq, isClean } = await this.#lastNumber();
+  async open(eventSeq: number, leftMs = (atMost: number): number => atMost): Promise<void> {
+    const { seq, isClean } = await this.#lastNumber(leftMs(READ_MS));
     const highest = Math.max(seq, eventSeq);
     this.#before = highest === 0 ? 'first' : isClean ? 'clean' : 'killed';
     this.#seq = highest === 0 || (isClean && seq >= eventSeq) ? highest : highest + SAFE_GAP;
@@ -205,15 +206,15 @@ export class Journal implements EventSink {
   }
 
   /** A disk that hangs keeps nobody from being served; older events stay in its file. */
-  #inTime<T>(read: () => Promise<T>): Promise<T> {
-    const late = (): Error => new Error(`the disk did not give them within ${READ_MS} ms`);
-    return withDeadline(this.#ports.clock, READ_MS, late, read);
+  #inTime<T>(read: () => Promise<T>, limitMs = READ_MS): Promise<T> {
+    const late = (): Error => new Error(`the disk did not give them within ${limitMs} ms`);
+    return withDeadline(this.#ports.clock, limitMs, late, read);
   }
 
-  async #lastNumber(): Promise<{ readonly seq: number; readonly isClean: boolean }> {
+  async #lastNumber(limitMs: number): Promise<{ readonly seq: number; readonly isClean: boolean }> {
     const { file, log } = this.#ports;
     try {
-      const tail = await this.#inTime(() => file.readTail(TAIL_BYTES));
+      const tail = await this.#inTime(() => file.readTail(TAIL_BYTES), limitMs);
       if (tail === undefined) return { seq: 0, isClean: false };
       let last = { seq: 0, isClean: false };
       for (const text of tail.toString('utf8').split('\n')) {

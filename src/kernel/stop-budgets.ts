@@ -1,5 +1,6 @@
 // How long each step of a stop may take. All of them share 5 s: the steps end before that, so that the last answers and lines
 // have their time, and so that a machine which is late with everything is not late with the end.
+import { Budget } from './budget.js';
 import type { Clock } from './clock.js';
 
 /** After this the process ends in any case: 5 s less the delay of a busy machine. */
@@ -18,24 +19,6 @@ const FLUSH_MS = 2500;
 const LINGER_UNTIL_MS = 12_500;
 /** After that, the last answers and lines. */
 const AFTER_LINGER_MS = 1500;
-
-/**
- * So many milliseconds from now on, on the monotonic clock, for steps that share them: the time of one step is lost to the next.
- */
-export class Budget {
-  readonly #clock: Clock;
-  readonly #until: number;
-
-  constructor(clock: Clock, limitMs: number) {
-    this.#clock = clock;
-    this.#until = clock.mono() + limitMs;
-  }
-
-  /** The milliseconds left for the next step. @param atMost milliseconds that the step may take where more is left */
-  leftMs(atMost = Infinity): number {
-    return Math.min(atMost, Math.max(0, this.#until - this.#clock.mono()));
-  }
-}
 
 /** The budgets of one stop, from the moment it began. */
 export class StopBudgets {

@@ -4,7 +4,8 @@ import type { PluginFacts } from '../../src/checkpoint/document.js';
 import { emptyDocument } from '../../src/checkpoint/document.js';
 import type { ReceivedList } from '../../src/checkpoint/draft.js';
 import type { FilePort } from '../../src/checkpoint/file-port.js';
-import { CheckpointStore, type StorePorts } from '../../src/checkpoint/store.js';
+import { CheckpointStore } from '../../src/checkpoint/store.js';
+import type { StorePorts } from '../../src/checkpoint/store-ports.js';
 import type { Clock } from '../../src/kernel/clock.js';
 import { FakeDisk } from './fake-disk.js';
 import { noMetrics, silentLog } from './silence.js';
@@ -42,6 +43,7 @@ export function checkpointRig(files: FilePort, folder: string, clock: Clock, mor
     folder,
     inventory: { holding: () => undefined },
     settings: { writeDeadlineMs: 2000, listIntervalMs: 1000, inlineListBytes: 1024 },
+    leftMs: (atMost) => atMost,
     bootId,
     journal: { seq: 0 },
     clock,

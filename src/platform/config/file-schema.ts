@@ -243,7 +243,7 @@ const fileSchema = section({
     .prefault({})
     .describe('How a frozen plugin is found'),
   restart: section({
-    deadline: duration.default('5s').describe('How long readiness waits for the plugins of the checkpoint'),
+    deadline: duration.default('5s').describe('How long a start waits for the plugins and the disk of the checkpoint'),
     settle: durationOrZero
       .default('30s')
       .describe('How long a plugin that restarts itself when kubelet.sock is re-created stays served'),

@@ -2,7 +2,7 @@
 import { sleep, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { StopBudgets } from '../../kernel/stop-budgets.js';
-import type { InstanceLock } from '../store/instance-lock.js';
+import type { InstanceLock } from '../store/held-lock.js';
 import { endInTime } from './ending.js';
 
 /** Each release at the end is given this long, milliseconds: its disk may hang. */

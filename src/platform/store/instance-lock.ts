@@ -1,12 +1,14 @@
 // One broker per root: the lock is a unix socket in `state/` on which its holder listens, so that it is free the moment the
 // holder is dead, however it died, and can name its holder while it lives.
-import { mkdir, unlink } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
 import type { Random } from '../../kernel/random.js';
 import { stayAwake } from '../time/stay-awake.js';
+import { HeldLock, type Held, type InstanceLock } from './held-lock.js';
+import { LockDisk } from './lock-disk.js';
 import { clearWay, lockId, place, sweep, throughGate } from './lock-file.js';
 import { ANSWER_MS, answering, askHolder, type Holder, type Reply } from './lock-talk.js';
 
@@ -18,10 +20,8 @@ const FASTER_PAUSE_MS = 10;
 const ASK_AGAIN_MS = 250;
 /** A holder that said nothing is given longer to hear the next question: one that is overrun comes to it late. */
 const PATIENCE_MS = 5000;
-/** How long the disk may take for one step. */
-const DISK_MS = 1500;
-/** How long it may take in all, beyond the time that a holder is waited for. */
-const DISK_IN_ALL_MS = 3000;
+/** A turn of asking and taking ends before this, whatever the disk does; after it, and the waiting, the request ends in any case. */
+const STEPS_MS = 3000;
 
 /** How the lock is asked for. */
 export interface LockRequest {
@@ -31,7 +31,7 @@ export interface LockRequest {
   readonly takeover: boolean;
   /**
    * How long a holder is waited for in all that has answered us when we asked it to stop: it goes, and nobody would be
-   * left if we went, too. Absent: `waitMs`.
+   * left if we went, too. Absent, and without `takeover`: `waitMs`.
    */
   readonly askedMs?: number;
 }
@@ -48,26 +48,21 @@ export interface LockPorts {
   readonly onWait: (message: string) => void;
 }
 
-/** The result of asking for the lock. */
+/** The result of asking for the lock. `diskMs`: how long its disk took in the last turn, milliseconds, without waits for a holder. */
 export type LockOutcome =
-  | { readonly kind: 'held'; readonly lock: InstanceLock }
+  | { readonly kind: 'held'; readonly lock: InstanceLock; readonly diskMs: number }
   /** Somebody else has it: one sentence for the operator. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** There can be no lock (read-only disk, no permission), so there is no holder either. */
-  | { readonly kind: 'unavailable'; readonly reason: string };
-
-/** The lock while we hold it. */
-export interface InstanceLock {
   /**
-   * Takes its name again where somebody removed it, with its directory or without; another's is left alone.
-   *
-   * @returns whether the name was gone and is there again
-   * @throws Error of the disk
+   * There can be no lock (read-only disk, no permission), so there is no holder either. `hanging` resolves when the step ends
+   * that the disk did not answer; until then there is no use in asking again.
    */
-  look(): Promise<boolean>;
-  /** Gives it up; a waiting process gets it at once. Must not be called while a write hangs. Idempotent. */
-  release(): Promise<void>;
-}
+  | {
+      readonly kind: 'unavailable';
+      readonly reason: string;
+      readonly diskMs: number;
+      readonly hanging?: Promise<void> | undefined;
+    };
 
 /**
  * Takes the lock of a state folder, which is made where it is missing.
@@ -82,20 +77,17 @@ export async function acquireInstanceLock(
 ): Promise<LockOutcome> {
   const { clock } = ports;
   const late = (): Error => new Error('the disk does not answer');
-  const attempt = new Attempt(path.join(folder, 'lock'), request, ports);
+  const disk = new LockDisk(clock);
+  const attempt = new Attempt(path.join(folder, 'lock'), request, ports, disk);
+  const longestMs = Math.max(request.waitMs, request.takeover ? (request.askedMs ?? 0) : 0);
   // Nothing else does yet: a broker that waits for its predecessor has no other socket.
   const sleepNow = stayAwake();
   try {
-    return await withDeadline(
-      clock,
-      Math.max(request.waitMs, request.askedMs ?? 0) + DISK_IN_ALL_MS,
-      late,
-      (ending) => attempt.run(folder, ending),
-      signal,
-    );
+    return await withDeadline(clock, longestMs + STEPS_MS, late, (ending) => attempt.run(folder, ending), signal);
   } catch (failure) {
     if (signal?.aborted === true) throw asError(signal.reason);
-    return { kind: 'unavailable', reason: `there is no lock on ${folder}: ${problemOf(asError(failure))}` };
+    const reason = `there is no lock on ${folder}: ${problemOf(asError(failure))}`;
+    return { kind: 'unavailable', reason, diskMs: disk.tookMs, hanging: disk.hanging };
   } finally {
     sleepNow();
   }
@@ -111,14 +103,16 @@ class Attempt {
   readonly #lock: string;
   readonly #request: LockRequest;
   readonly #ports: LockPorts;
+  readonly #disk: LockDisk;
   readonly #begunAt: number;
   #waitMs: number;
   #answerMs: number | undefined;
   #saidMs: number | undefined;
   #gateUntil: number | undefined;
 
-  constructor(lock: string, request: LockRequest, ports: LockPorts) {
+  constructor(lock: string, request: LockRequest, ports: LockPorts, disk: LockDisk) {
     this.#lock = lock;
+    this.#disk = disk;
     this.#request = request;
     this.#ports = ports;
     this.#begunAt = ports.clock.mono();
@@ -126,7 +120,7 @@ class Attempt {
   }
 
   async run(folder: string, signal: AbortSignal): Promise<LockOutcome> {
-    await this.#onDisk(async () => {
+    await this.#disk.step(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await clearWay(this.#lock);
     });
@@ -137,29 +131,32 @@ class Attempt {
         const lock = await this.#tryTake();
         if (lock === undefined) await sleep(this.#ports.clock, FASTER_PAUSE_MS, signal);
         else if (signal.aborted) await lock.release();
-        else return { kind: 'held', lock };
-        continue;
+        else return { kind: 'held', lock, diskMs: this.#disk.tookMs };
+      } else {
+        const refusal = await this.#wait(reply, signal);
+        if (refusal !== undefined) return { kind: 'refused', message: refusal };
       }
-      const refusal = await this.#wait(reply, signal);
-      if (refusal !== undefined) return { kind: 'refused', message: refusal };
+      this.#disk.renew();
     }
   }
 
-  /** A disk that hangs is found out soon: the broker then serves from memory, without a lock. */
-  #onDisk<T>(work: () => Promise<T>): Promise<T> {
-    return withDeadline(this.#ports.clock, DISK_MS, () => new Error('the disk does not answer'), work);
-  }
-
-  /** Through the gate while somebody may be in it for our reason; after that somebody else sits on its name. */
+  /**
+   * Through the gate while somebody may be in it for our reason; after that somebody else sits on its name. A step that hangs
+   * stays in the gate, because its end may come in the middle of another's steps.
+   */
   #tryTake(): Promise<InstanceLock | undefined> {
     const { clock } = this.#ports;
     this.#gateUntil ??= clock.mono() + GATE_MS;
-    return clock.mono() < this.#gateUntil ? throughGate(this.#lock, () => this.#take()) : this.#take();
+    const isGated = clock.mono() < this.#gateUntil;
+    return this.#disk.step(
+      () => (isGated ? throughGate(this.#lock, () => this.#take()) : this.#take()),
+      (lock) => lock?.release(),
+    );
   }
 
   async #ask(signal: AbortSignal): Promise<Reply> {
     // Most starts find nothing there.
-    if ((await this.#onDisk(() => lockId(this.#lock))) === undefined) return { kind: 'nobody' };
+    if ((await this.#disk.step(() => lockId(this.#lock))) === undefined) return { kind: 'nobody' };
     const { takeover, askedMs = 0 } = this.#request;
     const reply = await askHolder(this.#lock, takeover ? 'stop' : 'ask', this.#ports.clock, this.#answerMs, signal);
     if (takeover && reply.kind === 'holder') this.#waitMs = Math.max(this.#waitMs, askedMs);
@@ -237,64 +234,4 @@ class Attempt {
     await sweep(this.#lock).catch(() => undefined);
     return { server, connections, own };
   }
-}
-
-/** A name that was taken, and its holder. */
-interface Held {
-  readonly server: net.Server;
-  readonly connections: ReadonlySet<net.Socket>;
-  /** By lockId. */
-  readonly own: string;
-}
-
-class HeldLock implements InstanceLock {
-  readonly #lock: string;
-  readonly #hold: () => Promise<Held | undefined>;
-  #held: Held;
-  #looking: Promise<boolean> | undefined;
-  #isReleased = false;
-
-  constructor(lock: string, held: Held, hold: () => Promise<Held | undefined>) {
-    this.#lock = lock;
-    this.#held = held;
-    this.#hold = hold;
-  }
-
-  look(): Promise<boolean> {
-    if (this.#isReleased) return Promise.resolve(false);
-    return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
-  }
-
-  async release(): Promise<void> {
-    this.#isReleased = true;
-    await this.#looking?.catch(() => undefined);
-    await release(this.#lock, this.#held);
-  }
-
-  async #look(): Promise<boolean> {
-    if ((await lockId(this.#lock)) !== undefined) return false;
-    await mkdir(path.dirname(this.#lock), { recursive: true, mode: 0o700 });
-    const held = await throughGate(this.#lock, this.#hold);
-    if (held === undefined) return false;
-    const before = this.#held;
-    this.#held = held;
-    stopAnswering(before);
-    return true;
-  }
-}
-
-/** The name goes first, while we still answer: nobody takes it for a dead one, and removes it when it is another's. */
-async function release(lock: string, held: Held): Promise<void> {
-  const { server, own } = held;
-  if (!server.listening) return;
-  try {
-    if ((await lockId(lock)) === own) await unlink(lock);
-  } finally {
-    stopAnswering(held);
-  }
-}
-
-function stopAnswering({ server, connections }: Held): void {
-  server.close();
-  for (const socket of connections) socket.destroy();
 }

@@ -1,7 +1,8 @@
 // The lock of a state folder that could not be taken at the start (a read-only disk, no permission): it is asked for
 // again at each look, so that a disk that is well again ends the trouble without a restart.
 import { asError } from '../../kernel/clock.js';
-import { acquireInstanceLock, type InstanceLock, type LockOutcome, type LockPorts } from './instance-lock.js';
+import type { InstanceLock } from './held-lock.js';
+import { acquireInstanceLock, type LockOutcome, type LockPorts } from './instance-lock.js';
 
 /** A lock that is not held yet, or is by now. */
 export class LateLock implements InstanceLock {
@@ -11,6 +12,8 @@ export class LateLock implements InstanceLock {
   readonly #released = new AbortController();
   #held: InstanceLock | undefined;
   #trying: Promise<boolean> | undefined;
+  /** The disk has not answered the last request yet: one more would hold one more thread of the pool. */
+  #isHanging = false;
 
   /**
    * @param outcome the result at the start
@@ -26,7 +29,7 @@ export class LateLock implements InstanceLock {
   /** Takes the lock where it can be had now, without waiting for anybody; from then on as a lock that is held. */
   look(): Promise<boolean> {
     if (this.#held !== undefined) return this.#held.look();
-    if (this.#released.signal.aborted) return Promise.resolve(false);
+    if (this.#isHanging || this.#released.signal.aborted) return Promise.resolve(false);
     return (this.#trying ??= this.#try().finally(() => (this.#trying = undefined)));
   }
 
@@ -49,6 +52,10 @@ export class LateLock implements InstanceLock {
 
   #take(outcome: LockOutcome): void {
     if (outcome.kind === 'held') this.#held = outcome.lock;
+    if (outcome.kind === 'unavailable' && outcome.hanging !== undefined) {
+      this.#isHanging = true;
+      void outcome.hanging.then(() => (this.#isHanging = false));
+    }
     if (this.#released.signal.aborted) return;
     const why =
       outcome.kind === 'unavailable' ? outcome.reason : outcome.kind === 'refused' ? outcome.message : undefined;

@@ -1,6 +1,6 @@
 // The lock's place in the file system: taken only when nobody has it, and given back only by its holder.
 import { randomBytes } from 'node:crypto';
-import { lstat, link, readdir, rename, unlink, chmod } from 'node:fs/promises';
+import { chmod, link, lstat, open, readdir, rename, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { Peers } from '../peer/peers.js';
@@ -48,6 +48,9 @@ export async function place(
 ): Promise<string | undefined> {
   const folder = path.dirname(lock);
   const own = path.join(folder, PRIVATE + name);
+  // A socket is bound on the main thread, which a disk that hangs would stop: whether it takes a new name is tried apart from it.
+  await (await open(own, 'wx', 0o600)).close();
+  await unlink(own);
   await listen(server, own);
   try {
     await chmod(own, 0o600);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -36,12 +37,12 @@ void describe('a device-plugin directory that others may write', () => {
     await Promise.all(brokers.map((one) => one.close()));
   });
 
-  function broker(): BrokerProcess {
+  function broker(mode = 0o777): BrokerProcess {
     const one = new BrokerProcess(tempDir(), { discovery: { rescan: '100ms' } });
     brokers.push(one);
     mkdirSync(one.devicePlugins);
     chmodSync(one.root, 0o755);
-    chmodSync(one.devicePlugins, 0o777);
+    chmodSync(one.devicePlugins, mode);
     return one;
   }
 
@@ -51,6 +52,11 @@ void describe('a device-plugin directory that others may write', () => {
     children.push(child);
     await once(child.stdout, 'data');
     return child;
+  }
+
+  /** Makes it another user's, where the tests run as root. */
+  function anothers(file: string): void {
+    if (isRoot) lchownSync(file, OTHER_UID, OTHER_UID);
   }
 
   async function servesAPlugin(one: BrokerProcess, name: string): Promise<void> {
@@ -81,15 +87,75 @@ void describe('a device-plugin directory that others may write', () => {
     await one.end('SIGTERM');
   });
 
-  void it('keeps no broker from starting by directories under the names of its private files', async () => {
-    const one = broker();
-    for (const name of ['.pb-kuX', '.pb-ku1', '.pb-listen-abcdef']) {
-      mkdirSync(path.join(one.devicePlugins, name, 'full'), { recursive: true });
+  void it(
+    'leaves kubelet.sock to the broker where it is sticky, and lets no mode of a file elsewhere be changed there either',
+    { skip: isRoot ? false : 'SKIPPED: only root can be another user' },
+    async () => {
+      const one = broker(0o1777);
+      const victim = path.join(one.root, 'victim');
+      writeFileSync(victim, 'secret', { mode: 0o600 });
+      await one.start();
+      const before = lstatSync(one.kubeletSocket, { bigint: true });
+      const attacker = await hostile('mode', one.devicePlugins, victim);
+      await servesAPlugin(one, 'beside');
+      await one.end('SIGTERM');
+      assert.equal(lstatSync(one.kubeletSocket, { bigint: true }).ino, before.ino);
+      await one.start();
+      attacker.kill('SIGKILL');
+      assert.equal((statSync(victim).mode & 0o777).toString(8), '600');
+      await servesAPlugin(one, 'after');
+      await one.end('SIGTERM');
+    },
+  );
+
+  for (const [directory, mode] of [
+    ['a directory', 0o777],
+    ['a sticky directory', 0o1777],
+  ] as const) {
+    void it(`keeps no broker from starting by directories under the names of its private files in ${directory}`, async () => {
+      const one = broker(mode);
+      for (const name of ['.pb-kuX', '.pb-ku1', '.pb-listen-abcdef']) {
+        mkdirSync(path.join(one.devicePlugins, name, 'full'), { recursive: true });
+        anothers(path.join(one.devicePlugins, name, 'full'));
+        anothers(path.join(one.devicePlugins, name));
+      }
+      writeFileSync(path.join(one.devicePlugins, '.pb-ku2'), '');
+      anothers(path.join(one.devicePlugins, '.pb-ku2'));
+      await one.start();
+      await servesAPlugin(one, 'started');
+      await one.end('SIGTERM');
+    });
+  }
+
+  void it('loses nothing hidden that another user left, in a sticky directory', async () => {
+    const one = broker(0o1777);
+    const theirs = ['.pb-listen-aaaaaa', '.pb-listen-bbbbbb', '.pb-kept-cccccc', '.pb-aside-dddddd'];
+    for (const name of theirs) mkdirSync(path.join(one.devicePlugins, name), { mode: 0o700 });
+    // As in folders of the broker: its mark, and a socket on which nobody listens any more.
+    const [marked = ''] = theirs.map((name) => path.join(one.devicePlugins, name));
+    writeFileSync(path.join(marked, '.pb-listen'), '');
+    const socket = path.join(marked, '.s0123456789ab');
+    const listens = `require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-e', listens, socket]);
+    assert.ok(lstatSync(socket).isSocket());
+    for (const file of ['.pb-listen', '.s0123456789ab']) anothers(path.join(marked, file));
+    for (const name of theirs) anothers(path.join(one.devicePlugins, name));
+    for (const life of ['first', 'second']) {
+      // Of the broker's own user, so that it is known when the leftovers were looked at.
+      if (isRoot) mkdirSync(path.join(one.devicePlugins, '.pb-listen-zzzzzz'), { mode: 0o700 });
+      for (const name of readdirSync(one.devicePlugins)) {
+        if (name.startsWith('.pb-')) utimesSync(path.join(one.devicePlugins, name), 0, 0); // a while ago
+      }
+      await one.start();
+      await servesAPlugin(one, life);
+      const ours = path.join(one.devicePlugins, '.pb-listen-zzzzzz');
+      await eventually('the leftover of the broker is removed', () => !existsSync(ours));
+      await one.end('SIGTERM');
+      if (!isRoot) continue; // they are its own then
+      for (const name of theirs)
+        assert.ok(existsSync(path.join(one.devicePlugins, name)), `${name} after the ${life} life`);
+      assert.deepEqual(readdirSync(marked).sort(), ['.pb-listen', '.s0123456789ab']);
     }
-    writeFileSync(path.join(one.devicePlugins, '.pb-ku2'), '');
-    await one.start();
-    await servesAPlugin(one, 'started');
-    await one.end('SIGTERM');
   });
 
   const inTheWay: Readonly<Record<string, (file: string) => void>> = {
@@ -105,6 +171,16 @@ void describe('a device-plugin directory that others may write', () => {
       const one = broker();
       make(one.kubeletSocket);
       await one.start();
+      await servesAPlugin(one, 'started');
+      await one.end('SIGTERM');
+    });
+
+    void it(`keeps no broker from starting by ${what} of another user called kubelet.sock where it is sticky`, async () => {
+      const one = broker(0o1777);
+      make(one.kubeletSocket);
+      anothers(one.kubeletSocket);
+      await one.start();
+      assert.ok(lstatSync(one.kubeletSocket).isSocket());
       await servesAPlugin(one, 'started');
       await one.end('SIGTERM');
     });

@@ -2,14 +2,16 @@ import { after, describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import type koffi from 'koffi';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { acquireInstanceLock, type InstanceLock, type LockOutcome } from '../../../src/platform/store/instance-lock.js';
+import type { InstanceLock } from '../../../src/platform/store/held-lock.js';
+import { acquireInstanceLock, type LockOutcome, type LockPorts } from '../../../src/platform/store/instance-lock.js';
+import { LateLock } from '../../../src/platform/store/late-lock.js';
 import { loadLibc } from '../../../src/platform/peer/libc.js';
 import { throughGate } from '../../../src/platform/store/lock-file.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -77,11 +79,14 @@ class Starter {
 
 const waits: string[] = [];
 
-async function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
+function portsOf(): LockPorts {
   const holder = (): { pid: number; phase: string } => ({ pid: process.pid, phase: 'ready' });
   const heard = { onTakeover: () => undefined, onWait: (message: string) => void waits.push(message) };
-  const ports = { clock: systemClock, random: { next: () => Math.random() }, holder, ...heard };
-  const outcome = await acquireInstanceLock(folder, { waitMs, takeover }, ports, signal);
+  return { clock: systemClock, random: { next: () => Math.random() }, holder, ...heard };
+}
+
+async function ask(folder: string, waitMs = 0, takeover = false, signal?: AbortSignal): Promise<LockOutcome> {
+  const outcome = await acquireInstanceLock(folder, { waitMs, takeover }, portsOf(), signal);
   if (outcome.kind === 'held') locks.add(outcome.lock);
   return outcome;
 }
@@ -352,6 +357,23 @@ describe('the lock of a state folder', () => {
     await first.hears('released');
     const { lock } = await held(folder);
     await lock.release();
+  });
+
+  it('is not asked for again while the disk has not answered the last time: each time would hold a thread', async () => {
+    const folder = `${tempDir()}/state`;
+    let answer = (): void => undefined;
+    const hanging = new Promise<void>((resolve) => (answer = resolve));
+    const told: (string | undefined)[] = [];
+    const outcome = { kind: 'unavailable', reason: 'it hangs', diskMs: 1500, hanging } as const;
+    const lock = new LateLock(folder, portsOf(), outcome, (why) => told.push(why));
+    locks.add(lock);
+    assert.equal(await lock.look(), false);
+    assert.equal(existsSync(folder), false, 'nothing was tried');
+    answer();
+    await hanging;
+    await lock.look();
+    assert.deepEqual(readdirSync(folder), ['lock']);
+    assert.equal(told.at(-1), undefined);
   });
 
   it('answers nonsense with silence, and stays', async () => {

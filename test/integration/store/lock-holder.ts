@@ -1,6 +1,7 @@
 // A process that asks for the lock and says on stdout what came of it: node lock-holder.js FOLDER WAIT_MS
 // takeover|polite ASKED_MS LATE_MS (how long it takes to go when it is asked to)
-import { acquireInstanceLock, type InstanceLock } from '../../../src/platform/store/instance-lock.js';
+import type { InstanceLock } from '../../../src/platform/store/held-lock.js';
+import { acquireInstanceLock } from '../../../src/platform/store/instance-lock.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 
 const [folder = '', waitMs = '0', manner = 'polite', askedMs = '0', lateMs = '100'] = process.argv.slice(2);

@@ -1,11 +1,16 @@
 import { describe, it } from 'node:test';
 import assert from 'node:assert/strict';
 import { entryKey } from '../../../src/checkpoint/document.js';
+import { Journal } from '../../../src/journal/journal.js';
+import { StartBudget } from '../../../src/kernel/start-budget.js';
+import { oneAtATime } from '../../../src/platform/store/file-lane.js';
+import { journalFile } from '../../../src/platform/store/journal-file.js';
 import { LowdbFile } from '../../../src/platform/store/lowdb-file.js';
 import { checkpointRig, facts, list } from '../../support/checkpoint-rig.js';
 import { drive, LISTS_AT_THE_END, listsOf, spell, STATE, tell } from '../../support/checkpoint-story.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeDisk, type Fault } from '../../support/fake-disk.js';
+import { silentLog as log } from '../../support/silence.js';
 
 const FAULTS: readonly Fault[] = ['ENOSPC', 'EROFS', 'EIO', 'EMFILE'];
 
@@ -136,6 +141,39 @@ describe('a fault of the disk', () => {
     await clock.settle();
     assert.equal(clock.pending, 0);
   });
+
+  // Each alarm of nothing takes a millisecond of the clock.
+  for (const [what, limitMs, spentMs, wholeMs] of [
+    ['restart.deadline', 5000, 1500, 3500],
+    ['restart.deadline, of less than two seconds two,', 1000, 1500, 500],
+  ] as const) {
+    it(`that hangs at start keeps nobody waiting longer than ${what} in all its steps, whatever limits they have`, async () => {
+      for (const steps of [0, 1, 2, 3]) {
+        const disk = await usedDisk();
+        const clock = new FakeClock();
+        const budget = new StartBudget(clock);
+        const settings = { writeDeadlineMs: 60_000, listIntervalMs: 1000, inlineListBytes: 1024 };
+        const { store } = checkpointRig(disk, STATE, clock, { settings, leftMs: budget.leftMs });
+        const journal = new Journal({ file: journalFile(oneAtATime(disk), `${STATE}/events.jsonl`), clock, log });
+        // The steps before it are answered.
+        for (let at = 1; at <= 8; at += 1) disk.failAt(disk.operations.length + steps + at, 'hang');
+        budget.begin(limitMs, spentMs);
+        await drive(clock, store.open());
+        await drive(clock, journal.open(0, budget.leftMs));
+        const entries = [...store.contents.plugins.values()];
+        const reading = entries.map(async ({ list }) => (list === undefined ? undefined : store.readList(list)));
+        await drive(clock, Promise.all(reading));
+        await drive(
+          clock,
+          store.update((draft) => draft.put(facts('a.b/one', 7))),
+        );
+        assert.ok(disk.hanging > 0 && clock.mono() <= wholeMs + 10, `${String(steps)}: ${String(clock.mono())} ms`);
+        budget.end();
+        assert.equal(budget.leftMs(60_000), 60_000, 'a step after the start has its own limit');
+        store.close();
+      }
+    });
+  }
 
   it('that hangs while device lists are read leaves them unknown after the deadline, all together', async () => {
     const disk = await usedDisk();

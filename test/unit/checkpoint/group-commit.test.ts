@@ -17,7 +17,7 @@ class Bench {
   readonly commit = new GroupCommit({
     clock: this.clock,
     random: seededRandom(1),
-    deadlineMs: 2000,
+    deadlineMs: () => 2000,
     write: () =>
       new Promise((resolve, reject) => {
         this.writes += 1;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { entryKey } from '../../../src/checkpoint/document.js';
 import type { ReceivedList } from '../../../src/checkpoint/draft.js';
 import type { ListFiles } from '../../../src/checkpoint/ports.js';
-import type { StorePorts } from '../../../src/checkpoint/store.js';
+import type { StorePorts } from '../../../src/checkpoint/store-ports.js';
 import { inspectCheckpoint } from '../../../src/checkpoint/inspect.js';
 import type { LeaseRecord, PluginAnswer } from '../../../src/model/lease.js';
 import { deviceListFiles } from '../../../src/platform/store/device-list-files.js';

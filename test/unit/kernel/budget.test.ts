@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Budget } from '../../../src/kernel/stop-budgets.js';
+import { Budget } from '../../../src/kernel/budget.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 describe('a budget that steps share', () => {
