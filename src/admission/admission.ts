@@ -2,12 +2,13 @@
 import { sleep, type Clock } from '../kernel/clock.js';
 import { fitsWritten } from '../kernel/written.js';
 import type { PinnedSocket, PluginHandler, RegistrationRequest } from '../model/plugin.js';
+import { mayNotConnect } from '../model/not-permitted.js';
 import type { Refusal } from '../model/reasons.js';
 import type { PluginPolicy } from '../model/settings.js';
 import { checkCaller, checkOwner } from './caller.js';
 import { checkCaps } from './caps.js';
 import { Duplicates, type Newcomer } from './duplicates.js';
-import { checkMeant, checkRoots, endpointPath, notPermitted, pinRefusal } from './endpoint.js';
+import { checkMeant, checkRoots, endpointPath, pinRefusal } from './endpoint.js';
 import type { AdmissionPolicy, SocketPort } from './ports.js';
 import type { RegistrationLimits, FloodSubject } from '../model/flood.js';
 import { type Listener, callerBehind, incarnationKey, isOwnShortage } from '../model/ids.js';
@@ -254,8 +255,10 @@ export class Admission implements Admitter {
     if (found.error === 'EAGAIN') {
       return { code: 'NO_ANSWER', message: `${name}: ${full} has a listener whose queue is full: it accepts nobody` };
     }
-    if (found.error === 'EACCES' || found.error === 'EPERM')
-      return notPermitted(name, full, found.error, { ownUid: self.uid, ownerUid: endpoint.uid });
+    if (found.error === 'EACCES' || found.error === 'EPERM') {
+      const barred = { path: full, uid: endpoint.uid };
+      return { code: 'NOT_PERMITTED', message: `${name}: ${mayNotConnect(barred, found.error, self.uid)}` };
+    }
     return { code: 'NO_LISTENER', message: `${name}: nobody listens on ${full} (${found.error})` };
   }
 

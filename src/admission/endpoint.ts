@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { fitsWritten } from '../kernel/written.js';
 import { CSI_PLUGIN, DRA_PLUGIN, isTrusted } from '../model/ids.js';
+import { mayNotConnect } from '../model/not-permitted.js';
 import { KUBELET_PLUGINS, type PinnedSocket, type PinProblem, type RegistrationRequest } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 import type { Paths } from '../model/settings.js';
@@ -130,24 +131,6 @@ function outside({ name, endpoint }: RegistrationRequest, file: string, roots: r
   };
 }
 
-/**
- * Says which process has to run as which user so that the broker may connect.
- *
- * @param uids of the broker, and of the owner of the socket file where that may be looked at
- */
-export function notPermitted(
-  name: string,
-  shownPath: string,
-  error: string,
-  { ownUid, ownerUid }: { readonly ownUid: number; readonly ownerUid?: number },
-): Refusal {
-  const whose =
-    ownerUid === undefined ? 'the user of the plugin' : `uid ${String(ownerUid)}, which the socket belongs to,`;
-  const remedy = `run the broker as root or as ${whose} or let the plugin open it to uid ${String(ownUid)}`;
-  const message = `${name}: the broker runs as uid ${String(ownUid)} and may not connect to ${shownPath} (${error}); ${remedy}`;
-  return { code: 'NOT_PERMITTED', message };
-}
-
 /** The refusal for a pin that failed; `ownUid` is the broker's. */
 export function pinRefusal(name: string, shownPath: string, problem: PinProblem, ownUid: number): Refusal {
   switch (problem.problem) {
@@ -161,7 +144,7 @@ export function pinRefusal(name: string, shownPath: string, problem: PinProblem,
       return problem.detail === 'EMFILE' || problem.detail === 'ENFILE'
         ? { code: 'BUSY', message: `${name}: the broker has no file descriptor left`, retryAfterMs: 1000 }
         : problem.detail === 'EACCES' || problem.detail === 'EPERM'
-          ? notPermitted(name, shownPath, problem.detail, { ownUid })
+          ? { code: 'NOT_PERMITTED', message: `${name}: ${mayNotConnect({ path: shownPath }, problem.detail, ownUid)}` }
           : { code: 'ENDPOINT_MISSING', message: `${name}: ${shownPath} cannot be opened (${problem.detail})` };
   }
 }

@@ -58,9 +58,7 @@ function failed(
   }
   if (status === GRPC_STATUS.UNIMPLEMENTED) return refuse('NOT_SERVED', `is not served on the endpoint: ${details}`);
   if (fault === 'no-listener') return refuse('NO_LISTENER', `failed: nobody listens on the endpoint${tries}`);
-  if (fault === 'not-permitted') {
-    return refuse('NOT_PERMITTED', `failed: the broker may not connect to the endpoint (${details})`);
-  }
+  if (fault === 'not-permitted') return refuse('NOT_PERMITTED', `failed: ${details}`);
   if (fault === 'busy')
     return refuse('BUSY', `could not be asked: the broker has nothing left to connect with (${details})`);
   if (status === GRPC_STATUS.DATA_LOSS)

@@ -133,7 +133,7 @@ export class Core {
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({
       ...{ enrolments, clock, timeouts },
-      turns: new AskingTurns(clock, self.uid, userOf),
+      turns: new AskingTurns(clock, self.uid),
       client: ports.registrationClient,
       recorder: this.recorder,
       notices: new Notices(roster, reports),

@@ -2,7 +2,7 @@
 import type { Alarm, Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
 import { incarnationKey } from '../model/ids.js';
-import type { PinnedSocket } from '../model/plugin.js';
+import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
 import { isTransient } from '../model/reasons.js';
 import type { RefusedSockets } from '../model/registration.js';
 import type { RegistryPort } from './ports.js';
@@ -10,7 +10,7 @@ import type { RegistryPort } from './ports.js';
 /** The listener of sockets: RegistrySockets (reconcile/registry-sockets). */
 export interface DiscoveryEvents {
   /** A socket is there. It belongs to the listener until `gone`. */
-  readonly appeared: (socket: PinnedSocket) => void;
+  readonly appeared: (found: FoundSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
   /** Told once of each socket that is there and cannot be used. */
@@ -40,17 +40,21 @@ export interface DiscoverySpace {
 /** Names that a start looks at in one go; the rest is looked at as a rescan does it. */
 const AT_ONCE = 1024;
 
+/** A socket and the owner that it is counted for. */
+interface Known extends FoundSocket {
+  owner: number;
+}
+
 /** Keeps the set of sockets below the registry directory. */
 export class Discovery {
   readonly #port: RegistryPort;
   readonly #events: DiscoveryEvents;
   readonly #clock: Clock;
   readonly #space: () => DiscoverySpace;
-  readonly #known = new Map<string, PinnedSocket>();
+  readonly #known = new Map<string, Known>();
   /** How many names an incarnation has: a link to a socket is that socket. */
   readonly #names = new Map<string, number>();
-  /** The owner of each known path, and how many paths each owner has. */
-  readonly #owners = new Map<string, number>();
+  /** How many known paths each owner has. */
   readonly #byOwner = new Map<number, number>();
   /** The owners for which there was no room in this look at everything, and those that were reported: `all`, or the uid. */
   readonly #crowded = new Map<string, string>();
@@ -116,29 +120,30 @@ export class Discovery {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
     if (isHint && key === undefined) this.#follow(path);
-    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.incarnation))) {
+    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.socket.incarnation))) {
       // A directory can be given away after its sockets were counted.
-      if (!isHint && known !== undefined) this.#countFor(path, this.#port.ownerOf(path));
+      if (!isHint && known !== undefined) this.#giveTo(known, this.#port.ownerOf(path));
       return;
     }
     this.#unusable.delete(path);
     const owner = key === undefined ? 0 : this.#port.ownerOf(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
-    const found = key === undefined || !hasRoom ? undefined : this.#pin(path, key, owner);
-    if (known !== undefined) this.#forget(path, known, found);
-    if (found === undefined) return;
+    const socket = key === undefined || !hasRoom ? undefined : this.#pin(path, key, owner);
+    if (known !== undefined) this.#forget(path, known, socket);
+    if (socket === undefined) return;
+    const found: Known = { socket, owner };
     this.#known.set(path, found);
-    this.#countFor(path, owner);
-    if (this.#countName(found, 1) === 1) this.#events.appeared(found);
+    this.#countOwner(owner, 1);
+    if (this.#countName(socket, 1) === 1) this.#events.appeared(found);
   }
 
-  #forget(path: string, known: PinnedSocket, successor?: PinnedSocket): void {
+  #forget(path: string, { socket, owner }: Known, successor?: PinnedSocket): void {
     this.#known.delete(path);
-    this.#countOwner(path);
+    this.#countOwner(owner, -1);
     // Only one that is told of succeeds it: another name of a socket that is known already is not asked again.
     const isNews = successor !== undefined && !this.#names.has(incarnationKey(successor.incarnation));
-    if (this.#countName(known, -1) === 0) this.#events.gone(known, isNews);
-    known.release();
+    if (this.#countName(socket, -1) === 0) this.#events.gone(socket, isNews);
+    socket.release();
   }
 
   #pin(path: string, key: string, owner: number): PinnedSocket | undefined {
@@ -181,8 +186,7 @@ export class Discovery {
   /** Lets go of the newest socket of an owner that has more than its share, which it got when they were another's. */
   #giveWay(share: number, isTrusted: (uid: number) => boolean): boolean {
     for (const [path, known] of [...this.#known].reverse()) {
-      const owner = this.#owners.get(path) ?? 0;
-      if (isTrusted(owner) || (this.#byOwner.get(owner) ?? 0) <= share) continue;
+      if (isTrusted(known.owner) || (this.#byOwner.get(known.owner) ?? 0) <= share) continue;
       this.#forget(path, known);
       return true;
     }
@@ -202,19 +206,16 @@ export class Discovery {
     this.#events.full(whose === undefined ? undefined : this.#crowded.get(whose));
   }
 
-  #countFor(path: string, owner: number): void {
-    this.#countOwner(path);
-    this.#owners.set(path, owner);
-    this.#byOwner.set(owner, (this.#byOwner.get(owner) ?? 0) + 1);
+  #giveTo(known: Known, owner: number): void {
+    this.#countOwner(known.owner, -1);
+    known.owner = owner;
+    this.#countOwner(owner, 1);
   }
 
-  #countOwner(path: string): void {
-    const owner = this.#owners.get(path);
-    if (owner === undefined) return;
-    this.#owners.delete(path);
-    const left = (this.#byOwner.get(owner) ?? 1) - 1;
-    if (left === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, left);
+  #countOwner(owner: number, by: 1 | -1): void {
+    const count = (this.#byOwner.get(owner) ?? 0) + by;
+    if (count === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, count);
   }
 
   #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
@@ -242,10 +243,9 @@ export class Discovery {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#looks.stop();
-    for (const socket of this.#known.values()) socket.release();
+    for (const { socket } of this.#known.values()) socket.release();
     this.#known.clear();
     this.#names.clear();
-    this.#owners.clear();
     this.#byOwner.clear();
   }
 

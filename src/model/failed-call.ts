@@ -11,7 +11,7 @@ const EMPTY_NOTE = /\.? Resolution note: $/;
  * The report of our own transport about a call that never got an answer: nobody listens on the socket · we may not connect to it
  * · we have no descriptor left · nothing came within the time given · the listener does not speak gRPC · the connection was cut
  * before an answer, which a plugin that crashes does, too · we gave the call up · a message is larger than we take · any other
- * obstacle to reaching the plugin.
+ * obstacle to reaching the plugin. With `not-permitted` the message is the sentence of `mayNotConnect` (model/not-permitted).
  */
 export type TransportFault =
   | 'no-listener'
@@ -59,7 +59,7 @@ export function classifyFailedCall(
     case 'no-listener':
       return say('NO_LISTENER', 'nobody listens on the endpoint');
     case 'not-permitted':
-      return say('NOT_PERMITTED', `the broker may not connect to the endpoint (${message})`);
+      return say('NOT_PERMITTED', message);
     case 'busy':
       return { ...say('BUSY', `the broker has nothing left to connect with (${message})`), retryAfterMs: BUSY_MS };
     case 'no-answer':

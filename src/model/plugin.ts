@@ -47,6 +47,16 @@ export interface PinnedSocket {
   retain(): PinnedSocket;
 }
 
+/** A socket of the registry directory. */
+export interface FoundSocket {
+  readonly socket: PinnedSocket;
+  /**
+   * The user in whose shares it counts: who can fill its directory, which need not be who made the file; -1: not to be seen. Read
+   * at each use, because a directory can be given away.
+   */
+  readonly owner: number;
+}
+
 /** A door's request to take a plugin in. Nothing of it is trusted yet. */
 export interface RegistrationRequest {
   readonly door: Door;

@@ -34,7 +34,7 @@ export interface Enroller {
 
 /** Hears of sockets that were refused before their plugin was known: EventRecorder (journal/event-recorder). */
 export interface RefusedSockets {
-  /** @param uid the owner of the socket, in whose share of the log and of `status` it counts */
+  /** @param uid the owner of the socket as discovery found it, in whose share of the log and of `status` it counts */
   refusedAt(socket: string, refusal: Refusal, uid: number): void;
 }
 

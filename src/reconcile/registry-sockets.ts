@@ -1,7 +1,7 @@
 // Interprets registration sockets that come and go: a socket that appears is a pending registration, one that goes a
 // de-registration.
 import { incarnationKey } from '../model/ids.js';
-import type { PinnedSocket } from '../model/plugin.js';
+import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
 import { type Change, type Instance, isConnected, type RosterListener } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
 import { isAskedAgain } from './consequences.js';
@@ -17,23 +17,24 @@ export interface RegistrySocketPorts {
   readonly reports: Reports;
   readonly endings: Endings;
   /** Asks the plugin behind a registration socket once. WatcherDoor (registration/watcher-door) is it. */
-  readonly door: { attempt(socket: PinnedSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
+  readonly door: { attempt(found: FoundSocket, signal: AbortSignal, failures: number): Promise<Attempt> };
 }
 
 /** Turns sockets of the registry directory into pending registrations, and their removal into de-registrations. */
 export class RegistrySockets implements RosterListener {
   readonly #ports: RegistrySocketPorts;
   /** Sockets that are there, by incarnation. */
-  readonly #present = new Map<string, PinnedSocket>();
+  readonly #present = new Map<string, FoundSocket>();
 
   constructor(ports: RegistrySocketPorts) {
     this.#ports = ports;
   }
 
   /** A registration socket appeared: it is a pending registration until its plugin is registered and told so. */
-  readonly appeared = (socket: PinnedSocket): void => {
-    this.#present.set(incarnationKey(socket.incarnation), socket.retain());
-    this.#want(socket);
+  readonly appeared = (found: FoundSocket): void => {
+    found.socket.retain();
+    this.#present.set(incarnationKey(found.socket.incarnation), found);
+    this.#want(found);
   };
 
   /** A registration socket went: its plugin is de-registered without dialling it; a successor gets its chance first. */
@@ -41,7 +42,7 @@ export class RegistrySockets implements RosterListener {
     const { roster, reconciler, reports } = this.#ports;
     const key = incarnationKey(socket.incarnation);
     reconciler.unwant(`socket:${socket.path}`, key);
-    this.#present.get(key)?.release();
+    this.#present.get(key)?.socket.release();
     this.#present.delete(key);
     for (const instance of [...roster.all()]) {
       if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
@@ -62,18 +63,19 @@ export class RegistrySockets implements RosterListener {
 
   /** Lets all sockets go. */
   dispose(): void {
-    for (const socket of this.#present.values()) socket.release();
+    for (const { socket } of this.#present.values()) socket.release();
     this.#present.clear();
   }
 
-  #want(socket: PinnedSocket): void {
+  #want(found: FoundSocket): void {
+    const { socket } = found;
     const held = socket.retain();
     const key = incarnationKey(socket.incarnation);
     this.#ports.reconciler.want({
       key: `socket:${socket.path}`,
       incarnation: key,
       attempt: async (signal, failures) => {
-        const attempt = await this.#ports.door.attempt(held, signal, failures);
+        const attempt = await this.#ports.door.attempt(found, signal, failures);
         this.#closeReplaced(socket.path, key);
         return attempt;
       },
@@ -83,8 +85,8 @@ export class RegistrySockets implements RosterListener {
 
   /** A plugin that was given up while its socket is there, because its process hangs, is asked again until it answers. */
   changed({ instance }: Change): void {
-    const socket = this.#present.get(instance.socketKey);
-    if (socket !== undefined && isAskedAgain(instance)) this.#want(socket);
+    const found = this.#present.get(instance.socketKey);
+    if (found !== undefined && isAskedAgain(instance)) this.#want(found);
   }
 
   /** Deregisters the predecessor at a path once the newcomer there was asked, or has gone. */

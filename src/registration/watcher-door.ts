@@ -4,7 +4,7 @@ import { sleep, type Clock } from '../kernel/clock.js';
 import { cut } from '../kernel/cut.js';
 import { pluginKey } from '../model/ids.js';
 import { classifyFailedCall, type FailedCall } from '../model/failed-call.js';
-import type { Outcome, PinnedSocket } from '../model/plugin.js';
+import type { FoundSocket, Outcome } from '../model/plugin.js';
 import { describeReason, isTransient, type Refusal } from '../model/reasons.js';
 import type { Timeouts } from '../model/settings.js';
 import type { PluginInfo, RegistrationClient, RegistrationTalk } from './ports.js';
@@ -51,13 +51,13 @@ export class WatcherDoor {
    *
    * @param failures attempts before this one, which were in vain
    */
-  async attempt(socket: PinnedSocket, signal: AbortSignal, failures = 0): Promise<Attempt> {
-    const leave = await this.#ports.turns.take(socket, signal);
-    const talk = this.#ports.client.open(socket, signal);
+  async attempt(found: FoundSocket, signal: AbortSignal, failures = 0): Promise<Attempt> {
+    const leave = await this.#ports.turns.take(found.owner, signal);
+    const talk = this.#ports.client.open(found.socket, signal);
     try {
       let asked;
       try {
-        asked = await this.#ask(socket, talk, failures === 0, signal);
+        asked = await this.#ask(found, talk, failures === 0, signal);
       } finally {
         // A socket that is refused at once has the pace of a silent one: else its user would set the pace by how fast it answers.
         leave(asked?.outcome.ok !== true);
@@ -70,14 +70,15 @@ export class WatcherDoor {
 
   /** Asks the socket for its name and takes the plugin in; undefined when nobody answered. */
   async #ask(
-    socket: PinnedSocket,
+    found: FoundSocket,
     talk: RegistrationTalk,
     isNew: boolean,
     signal: AbortSignal,
   ): Promise<{ info: PluginInfo; outcome: Outcome } | undefined> {
-    const info = await this.#getInfo(socket, talk, isNew, signal);
+    const { socket } = found;
+    const info = await this.#getInfo(found, talk, isNew, signal);
     if ('code' in info) {
-      this.#ports.recorder.refusedAt(socket.path, info, socket.uid);
+      this.#ports.recorder.refusedAt(socket.path, info, found.owner);
       return undefined;
     }
     const caller = talk.caller();
@@ -117,7 +118,7 @@ export class WatcherDoor {
   }
 
   async #getInfo(
-    socket: PinnedSocket,
+    found: FoundSocket,
     talk: RegistrationTalk,
     isNew: boolean,
     signal: AbortSignal,
@@ -128,9 +129,9 @@ export class WatcherDoor {
         return await talk.getInfo(limit);
       } catch (failure) {
         signal.throwIfAborted();
-        const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', socket.path, 'INFO_FAILED');
+        const refusal = classifyFailedCall(failure as FailedCall, 'GetInfo failed', found.socket.path, 'INFO_FAILED');
         // Where many wait it is tried again after them: most of them are dead.
-        const isSoon = isNew && tries < SOON_MS.length && !this.#ports.turns.isCrowded(socket);
+        const isSoon = isNew && tries < SOON_MS.length && !this.#ports.turns.isCrowded(found.owner);
         if (refusal.code !== 'NO_LISTENER' || !isSoon) return refusal;
       }
       await sleep(this.#ports.clock, SOON_MS[tries] ?? 0, signal);

@@ -17,6 +17,7 @@ import {
   type PreferredAllocationRequest,
   registrationService,
 } from '../../src/generated/proto/deviceplugin/v1beta1/deviceplugin.js';
+import { nodeService } from '../../src/generated/proto/csi/v1/csi.js';
 import { registrationService as pluginRegistrationService } from '../../src/generated/proto/pluginregistration/v1/pluginregistration.js';
 import type { GivenMessage, Message } from '../../src/platform/wire/table.js';
 import { PluginServer, type Speech } from '../../src/device-plugin/plugin-server.js';
@@ -25,7 +26,8 @@ import { PluginServer, type Speech } from '../../src/device-plugin/plugin-server
 export type FakeDevice = NonNullable<GivenMessage<typeof ListAndWatchResponse>['devices']>[number];
 
 /** Calls of a plugin that can be counted and hooked. */
-export type FakeMethod = keyof typeof devicePluginService | keyof typeof pluginRegistrationService;
+export type FakeMethod =
+  keyof typeof devicePluginService | keyof typeof pluginRegistrationService | keyof typeof nodeService;
 
 /** An error that a hook throws to end a call with a status. */
 export class FakeStatus extends Error {
@@ -52,6 +54,10 @@ export interface FakePluginOptions {
     readonly endpoint?: string;
     readonly supportedVersions?: readonly string[];
   };
+  /** Also serves csi.v1.Node: the id that NodeGetInfo answers. */
+  readonly nodeId?: string;
+  /** Hears of each NotifyRegistrationStatus: its error, an empty one means registered. */
+  readonly told?: (error: string) => void;
   readonly options?: { readonly preStartRequired?: boolean; readonly getPreferredAllocationAvailable?: boolean };
   /** Runs before a call is answered: waits to delay it, throws FakeStatus to fail it, never settles to hang it. */
   readonly hook?: (method: FakeMethod) => Promise<void> | void;
@@ -210,7 +216,14 @@ export class FakePlugin {
       Allocate: this.#unary('Allocate', (request) => this.#allocate(request as Allocated)),
       PreStartContainer: this.#unary('PreStartContainer', () => ({})),
     });
-    if (this.#options.door !== 'watcher') return;
+    const { door, nodeId } = this.#options;
+    if (nodeId !== undefined) {
+      server.addService(nodeService, {
+        NodeGetInfo: this.#unary('NodeGetInfo', () => ({ nodeId })),
+        NodeGetCapabilities: this.#unary('NodeGetCapabilities', () => ({})),
+      });
+    }
+    if (door !== 'watcher') return;
     const info = {
       type: 'DevicePlugin',
       name: this.resource,
@@ -220,7 +233,9 @@ export class FakePlugin {
     server.addService(pluginRegistrationService, {
       GetInfo: this.#unary('GetInfo', () => ({ ...info, ...this.#options.info })),
       NotifyRegistrationStatus: this.#unary('NotifyRegistrationStatus', ({ pluginRegistered, error }) => {
-        this.notified.push(pluginRegistered === true ? '' : String(error));
+        const why = pluginRegistered === true ? '' : String(error);
+        this.notified.push(why);
+        this.#options.told?.(why);
         return {};
       }),
     });

@@ -1,7 +1,7 @@
 // Somebody who may write a directory of the broker and means no good: node name-exchanger.js UID WORK …
 //   mode DIRECTORY VICTIM   removes kubelet.sock again and again, and puts links to VICTIM in the place of what the broker
 //                           is about to give that name
-//   parent DIRECTORY OTHER  exchanges DIRECTORY for a link to OTHER and back, as fast as it can
+//   parent DIRECTORY OTHER  exchanges DIRECTORY for a link to OTHER and back, as fast as it can, after odd moments
 //   take NAME               makes directories called NAME, as fast as it can
 //   listen SOCKET           listens on SOCKET
 // It becomes that user only after its code is loaded, which that user may not be allowed to read.
@@ -23,6 +23,9 @@ function attempt(deed: () => void): void {
     // the broker was faster
   }
 }
+
+/** How long it leaves a directory in its place at most: about as long as the broker works in it. */
+const LONGEST_DWELL_MS = 0.2;
 
 const isThere = (file: string) => lstatSync(file, { throwIfNoEntry: false });
 /** Names of the broker's that were seen; some it uses again. */
@@ -48,6 +51,12 @@ function exchangeNames(): void {
   for (let turn = 0; turn < 1000; turn += 1) for (const file of [...seen].slice(-2)) exchange(file);
 }
 
+/** An odd moment: what comes next falls anywhere in the broker's work. */
+function dwell(): void {
+  const until = performance.now() + Math.random() * LONGEST_DWELL_MS;
+  while (performance.now() < until);
+}
+
 if (work === 'listen') createServer().listen(place, () => process.stdout.write('listening\n'));
 else {
   process.stdout.write('begun\n');
@@ -59,6 +68,7 @@ else {
       attempt(() => symlinkSync(other, place));
       attempt(() => unlinkSync(place));
       attempt(() => renameSync(`${place}-aside`, place));
+      dwell();
     }
   }
 }

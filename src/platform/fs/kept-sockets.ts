@@ -80,8 +80,10 @@ export class KeptSockets {
     const { directory, folder } = pair;
     pair.kept += 1;
     if (!directory.linkInto(name, incarnation, folder.inside, keptName)) {
+      // Asked before the directory is let go: it has no names afterwards.
+      const isThere = directory.has(name, incarnation);
       this.#letGo(pair);
-      return directory.has(name, incarnation)
+      return isThere
         ? 'no second name can be made for it (see fs.protected_hardlinks)'
         : 'another socket is at its path';
     }

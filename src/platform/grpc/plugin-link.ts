@@ -11,6 +11,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import { createClientBorder } from '../http2/client-border.js';
+import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
 /** Node would reset calls where large lists come in many pieces: windows and the border bound the data that may arrive. */
@@ -53,7 +54,8 @@ export class PluginLink {
     this.#socket.once('connect', () => this.#connected());
     this.#socket.on('error', (failure: NodeJS.ErrnoException) => {
       // Later failures are reported by the border and the end of the session.
-      if (this.#session === undefined) this.#error = new Error(`connect ${failure.code ?? failure.message} ${target}`);
+      if (this.#session !== undefined) return;
+      this.#error = new Error(connectFailure(failure.code ?? failure.message, target, uid));
     });
     this.#socket.once('close', () => this.#ended());
   }

@@ -10,6 +10,7 @@ import {
   registrationService,
   RegistrationStatus,
 } from '../../generated/proto/pluginregistration/v1/pluginregistration.js';
+import { connectFailure } from './connect-failure.js';
 import type { Guarding } from './owned-sockets.js';
 import { decoded } from './plugin-calls.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
@@ -76,7 +77,9 @@ class Talk implements RegistrationTalk {
     const listener = (this.#listener = this.#shared.listenerOf(this.#pin));
     if ('error' in listener && listener.error !== 'EAGAIN') {
       const status = GRPC_STATUS.UNAVAILABLE;
-      throw new CallFailed(status, `connect ${listener.error}`, transportFault(status, listener.error));
+      const { path, uid } = this.#pin;
+      const details = connectFailure(listener.error, path, uid);
+      throw new CallFailed(status, details, transportFault(status, listener.error));
     }
     const channel = this.#dial();
     let info: PluginInfo | undefined;

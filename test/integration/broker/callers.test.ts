@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, symlinkSync, unlinkSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, symlinkSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import { after, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
 import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
+import { startCommand, type Running } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const OTHER_UID = 54321;
@@ -41,6 +42,14 @@ void describe('the callers of Register', () => {
     children.push(child);
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     return line.toString();
+  }
+
+  /** A plugin of another user that waits in the registry. */
+  function inRegistry(socket: string, resource: string): Running {
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-plugin.js');
+    const program = startCommand(process.execPath, [file, String(OTHER_UID), socket, '-', resource]);
+    children.push(program.child);
+    return program;
   }
 
   void it('takes a plugin of another user, and names the user', { skip }, async () => {
@@ -87,6 +96,38 @@ void describe('the callers of Register', () => {
       await owner.stop();
       await eventually('it is held', async () => (await one.plugins()).some(({ state }) => state === 'held'));
       assert.match(await asOther(one, 'heir', 'owned'), /NAME_OWNED: .*inside its grace/);
+    },
+  );
+
+  void it(
+    'leaves a name to the uid that has it at the watcher door, too, and lets others wait while it is held',
+    { skip },
+    async () => {
+      const one = await broker({ grace: { device: '10m' } });
+      chmodSync(one.registry, 0o755);
+      const theirs = path.join(one.registry, 'theirs');
+      mkdirSync(theirs);
+      chownSync(theirs, OTHER_UID, OTHER_UID);
+      const resource = 'vendor.example/gpu';
+      const owner = await FakePlugin.start({ socket: path.join(one.registry, 'gpu.sock'), resource, door: 'watcher' });
+      plugins.push(owner);
+      await eventually('it serves', async () => (await one.allocatable(resource)) === 2);
+      const thief = inRegistry(path.join(theirs, 'gpu.sock'), resource);
+      await eventually('it is told', () => thief.stdout().includes('told: '));
+      assert.match(thief.stdout(), /told: NAME_OWNED: .*belongs to uid 0.*uid 54321 may not take it/);
+      assert.deepEqual([await one.allocatable(resource), owner.streams, owner.notified], [2, 1, ['']]);
+      thief.child.kill('SIGKILL');
+      await owner.stop();
+      await eventually('it is held', async () => (await one.plugins()).some(({ state }) => state === 'held'));
+      const heir = inRegistry(path.join(theirs, 'heir.sock'), resource);
+      await eventually('it waits', async () => {
+        const { events } = await one.admin.explain(resource, '');
+        return events.some(({ message }) => /uid 54321 may not take it while it is inside its grace/.test(message));
+      });
+      // What the heir was told would have come before.
+      const other = inRegistry(path.join(theirs, 'other.sock'), 'nonsense');
+      await eventually('another one is told', () => other.stdout().includes('told: NAME_INVALID'));
+      assert.equal(heir.stdout(), 'waiting\n');
     },
   );
 

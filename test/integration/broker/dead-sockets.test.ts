@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { BrokerProcess } from '../../support/broker-process.js';
@@ -7,6 +8,7 @@ import { eventually } from '../../support/eventually.js';
 import { FakePlugin } from '../../support/fake-plugin.js';
 import { deadSockets } from '../../support/dead-sockets.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { startTestBroker } from '../../support/test-broker.js';
 
 const OTHER_UID = 54321;
 const skip = process.getuid?.() === 0 ? false : 'SKIPPED: only root can give a directory away';
@@ -76,5 +78,46 @@ void describe('a directory full of sockets on which nobody listens', () => {
     const plugin = await FakePlugin.start({ socket, resource: 'example.com/late', door: 'watcher' });
     await eventually('it is in', async () => (await broker.allocatable('example.com/late')) === 2);
     await plugin.stop();
+  });
+});
+
+void describe("root's sockets in the directory of another user, who has renamed them into it", () => {
+  /** Connections on which a call has begun, and the most of them at one time. */
+  const asked = { now: 0, most: 0, sockets: new Set<string>() };
+
+  /** Accepts, and never answers. */
+  function silent(file: string): Promise<Server> {
+    const server = createServer((connection) => {
+      connection.on('error', () => undefined);
+      connection.once('data', () => {
+        asked.sockets.add(file);
+        asked.now += 1;
+        asked.most = Math.max(asked.most, asked.now);
+        connection.resume().once('close', () => (asked.now -= 1));
+      });
+    });
+    return new Promise((resolve) => server.listen(file, () => resolve(server)));
+  }
+
+  void it('are asked in the turns of that user', { skip }, async () => {
+    const root = tempDir();
+    const [made, theirs] = [path.join(root, 'made'), path.join(root, 'plugins_registry', 'theirs')];
+    mkdirSync(made);
+    mkdirSync(theirs, { recursive: true });
+    chownSync(theirs, OTHER_UID, OTHER_UID);
+    const files = Array.from({ length: 40 }, (_, at) => `${String(at)}.sock`);
+    const servers = await Promise.all(files.map((name) => silent(path.join(made, name))));
+    for (const name of files) renameSync(path.join(made, name), path.join(theirs, name));
+    const broker = await startTestBroker(root, (settings) => ({
+      ...settings,
+      timeouts: { ...settings.timeouts, getInfoMs: 200 },
+    }));
+    try {
+      await eventually('each was asked', () => asked.sockets.size === files.length);
+      assert.ok(asked.most <= 16, `${String(asked.most)} at once`);
+    } finally {
+      await broker.stop();
+      for (const server of servers) server.close();
+    }
   });
 });

@@ -194,10 +194,11 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
     await isPublishedAs('second');
   });
 
-  it(
-    'keep a driver published for the user that has it, also when another one names its endpoint and leaves',
-    { skip },
-    async () => {
+  for (const [how, isOwn, code] of [
+    ['another one names its endpoint and leaves', false, 'CALLER_NOT_LISTENER'],
+    ['another one serves the driver itself and leaves', true, 'NAME_OWNED'],
+  ] as const) {
+    it(`keep a driver published for the user that has it, also when ${how}`, { skip }, async () => {
       const daemon = await broker();
       await toldItself(await driver('--node-id=first', '--register'));
       await isPublishedAs('first');
@@ -207,10 +208,13 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
       for (const folder of [root, path.dirname(theirs)]) chmodSync(folder, 0o755);
       const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-plugin.js');
       const service = path.join(root, 'plugins', DRIVER, 'csi.sock');
-      const argv = [file, String(OTHER_UID), path.join(theirs, 'reg.sock'), '-', DRIVER, service];
+      const argv = [file, String(OTHER_UID), path.join(theirs, 'reg.sock'), '-', DRIVER, isOwn ? 'own' : service];
       const thief = startCommand(process.execPath, argv, {});
       running.push(thief);
-      await eventually('it is refused', () => /"code":"CALLER_NOT_LISTENER"/.test(daemon.stderr()));
+      await eventually('it is told', () => thief.stdout().includes('told: '));
+      assert.match(thief.stdout(), new RegExp(`told: ${code}: `));
+      assert.match(daemon.stderr(), new RegExp(`"code":"${code}"`));
+      assert.deepEqual(published(), ['first']);
       thief.child.stdin.end();
       await thief.ended;
       rmSync(path.join(theirs, 'reg.sock'), { force: true });
@@ -219,8 +223,8 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
       await isPublishedAs('first', 'later');
       assert.equal((await view())?.state, 'ready');
       assert.ok((await view())?.socket.startsWith(path.join(root, 'plugins_registry', DRIVER)));
-    },
-  );
+    });
+  }
 
   it('say why a driver is refused, in explain', async () => {
     await broker();

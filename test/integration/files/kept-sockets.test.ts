@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict';
-import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
@@ -10,6 +21,17 @@ import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+const OTHER_UID = 54321;
+const PROTECTED = '/proc/sys/fs/protected_hardlinks';
+
+/** Why the system cannot be seen to refuse a second name. */
+function whyNoRule(): string | false {
+  if (process.getuid?.() !== 0) return 'SKIPPED: only root can be another user';
+  const isOn = existsSync(PROTECTED) && readFileSync(PROTECTED, 'utf8').trim() === '1';
+  return isOn ? false : 'SKIPPED: fs.protected_hardlinks is off';
+}
+const noRule = whyNoRule();
 
 describe('a socket that is removed so that its plugin registers afresh', () => {
   const servers: Server[] = [];
@@ -126,6 +148,17 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
     writeFileSync(path.join(directory, '.pb-aside-17'), 'no socket');
     await open().adopt(directory, { isAwaited: () => false });
     assert.deepEqual(readdirSync(directory), ['.pb-aside-17']);
+  });
+
+  it('is not removed where the system makes no second name for it', { skip: noRule }, async () => {
+    const directory = tempDir();
+    chownSync(directory, OTHER_UID, OTHER_UID);
+    const pin = await listen(path.join(directory, 'a.sock'));
+    const file = path.join(import.meta.dirname, '..', '..', 'support', 'other-uid-recycler.js');
+    const other = spawnSync(process.execPath, [file, String(OTHER_UID), pin.path]);
+    assert.equal(other.stdout.toString(), 'no second name can be made for it (see fs.protected_hardlinks)');
+    assert.deepEqual(readdirSync(directory), ['a.sock']);
+    assert.equal(open().remove(pin), undefined, "root's broker makes one");
   });
 
   it('is not removed where no private folder can be made', async () => {

@@ -186,4 +186,12 @@ describe('why a path could not be opened', () => {
       assert.match(refusal.message, /^example\.com\/x: /);
     });
   }
+
+  it('EACCES: with who would have to run as whom', () => {
+    const problem = { problem: 'error', detail: 'EACCES' } as const;
+    assert.match(
+      pinRefusal('example.com/x', '/r/x', problem, 1000).message,
+      /x: the broker runs as uid 1000 and may not connect to \/r\/x \(EACCES\); run the broker as root or as the user/,
+    );
+  });
 });

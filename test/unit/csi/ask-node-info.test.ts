@@ -75,6 +75,12 @@ describe('asking a driver for its node info', () => {
     );
   });
 
+  it('says who would have to run as whom where permissions kept the broker out', async () => {
+    const sentence = 'the broker runs as uid 7 and may not connect to /csi.sock (EACCES); run the broker as root';
+    const { outcome } = await ask((it) => (it.result = failsWith(GRPC_STATUS.UNAVAILABLE, sentence, 'not-permitted')));
+    assert.equal(outcome, `NOT_PERMITTED CSI driver d: NodeGetInfo failed: ${sentence}`);
+  });
+
   it('believes its own transport, not the words of the driver', async () => {
     const { outcome } = await ask((it) => (it.result = failsWith(GRPC_STATUS.UNKNOWN, 'ENOENT: nghttp2')));
     assert.match(said(outcome), /^NODE_INFO_FAILED /);

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Discovery } from '../../../src/discovery/discovery.js';
 import type { BelowDirectory, Unusable } from '../../../src/discovery/ports.js';
+import type { FoundSocket } from '../../../src/model/plugin.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakeSockets } from '../../support/fake-sockets.js';
 
@@ -10,6 +11,7 @@ class Bed {
   readonly clock = new FakeClock();
   readonly sockets = new FakeSockets();
   readonly told: string[] = [];
+  readonly found: FoundSocket[] = [];
   looked = 0;
   maxSockets = 8192;
   owner = (_path: string): number => 0;
@@ -42,7 +44,11 @@ class Bed {
         topOf: (path) => path.split('/')[2] ?? path,
       },
       {
-        appeared: ({ path, incarnation }) => void told.push(`+${path}#${incarnation.ino}`),
+        appeared: (found) => {
+          const { path, incarnation } = found.socket;
+          this.found.push(found);
+          told.push(`+${path}#${incarnation.ino}`);
+        },
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
         recorder: { refusedAt: (path, { code }, uid) => void told.push(`!${path} ${code} of ${String(uid)}`) },
         full: (why) => void this.full.push(why),
@@ -331,8 +337,11 @@ describe('discovery', () => {
     for (let at = 0; at < 40; at++) bed.sockets.put(`/r/given/${at}.sock`);
     bed.discovery.start();
     assert.equal(bed.discovery.size, 16);
+    const owners = (): number[] => [...new Set(bed.found.map((one) => one.owner))];
+    assert.deepEqual(owners(), [0]);
     owner = 7;
     bed.discovery.rescan();
+    assert.deepEqual(owners(), [7], 'its listener shares by it from now on');
     assert.match(bed.full.at(-1) ?? '', /uid 7/);
     bed.news();
     bed.sockets.put('/r/root.sock');

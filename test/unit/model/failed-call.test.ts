@@ -20,6 +20,11 @@ describe('a call that failed', () => {
     [S.INTERNAL, 'Received RST_STREAM with code 1 (nghttp2)', 'NOT_GRPC'],
     [S.UNAVAILABLE, 'Last error: Failed to connect (2030-01-01T00:00:00Z). Resolution note: ', 'NOT_GRPC'],
     [S.UNAVAILABLE, 'connect EAGAIN', 'OPTIONS_FAILED'],
+    [
+      S.UNAVAILABLE,
+      'the broker runs as uid 7 and may not connect to /x.sock (EACCES); run it as root',
+      'NOT_PERMITTED',
+    ],
     [S.CANCELLED, 'given up', 'OPTIONS_FAILED'],
   ] as const) {
     it(`by our own transport with ${String(status)} ${message}: ${code}`, () => {
@@ -45,6 +50,8 @@ describe('a call that failed', () => {
 function codeOf(failure: FakeFailure): string {
   const refusal = classifyFailedCall(failure, 'it failed', 'x at x.sock', 'OPTIONS_FAILED');
   assert.match(refusal.message, /^x at x\.sock: it failed: /);
+  if (refusal.code === 'NOT_PERMITTED')
+    assert.ok(refusal.message.endsWith(`: ${failure.message}`), 'the sentence is whole');
   assert.doesNotMatch(refusal.message, /Resolution note/);
   return refusal.code;
 }

@@ -14,7 +14,7 @@ describe('turns of registration sockets', () => {
   let taken: ((inVain: boolean) => void)[];
   const ask = async (uid: number, count: number): Promise<void> => {
     for (let nth = 0; nth < count; nth += 1) {
-      turns.take({ uid }, halt.signal).then(
+      turns.take(uid, halt.signal).then(
         (leave) => taken.push(leave),
         () => undefined,
       );
@@ -32,7 +32,7 @@ describe('turns of registration sockets', () => {
   it('are those of one user for all uids of its range', async () => {
     for (let nth = 0; nth < 40; nth += 1) await ask(100_000 + nth, 1);
     assert.equal(taken.length, 16);
-    assert.ok(turns.isCrowded({ uid: 4001 }) && !turns.isCrowded({ uid: 4002 }));
+    assert.ok(turns.isCrowded(4001) && !turns.isCrowded(4002));
     await ask(4002, 1);
     assert.equal(taken.length, 17);
   });
@@ -58,7 +58,7 @@ describe('turns of registration sockets', () => {
   it('are 64 of all ordinary users together', async () => {
     for (const uid of [4001, 4002, 4003, 4004, 4005]) await ask(uid, 16);
     assert.equal(taken.length, 64);
-    assert.ok(turns.isCrowded({ uid: 4005 }));
+    assert.ok(turns.isCrowded(4005));
     taken[0]?.(false);
     await new Promise(setImmediate);
     assert.equal(taken.length, 65);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Outcome, PinnedSocket, RegistrationRequest } from '../../../src/model/plugin.js';
+import type { FoundSocket, Outcome, PinnedSocket, RegistrationRequest } from '../../../src/model/plugin.js';
 import { GRPC_STATUS, REFUSALS, type RefusalCode } from '../../../src/model/reasons.js';
 import type { PluginInfo } from '../../../src/registration/ports.js';
 import { WatcherDoor } from '../../../src/registration/watcher-door.js';
@@ -29,6 +29,8 @@ class Bed {
   isCrowded = false;
   /** Of each turn whether it was in vain. */
   readonly inVain: boolean[] = [];
+  /** The owners whose turns were taken, or looked at. */
+  readonly turnsOf = new Set<number>();
   info: () => Promise<PluginInfo> = () => Promise.resolve(INFO);
   outcome: () => Outcome = () => OK;
   notify: () => Promise<void> = () => Promise.resolve();
@@ -36,7 +38,7 @@ class Bed {
 
   constructor() {
     const sockets = new FakeSockets();
-    sockets.put('/r/plugins_registry/x', { uid: 4001 });
+    sockets.put('/r/plugins_registry/x');
     const pin = sockets.open('/r/plugins_registry/x');
     if (pin === undefined) throw new Error('there is no socket');
     this.socket = pin;
@@ -65,8 +67,14 @@ class Bed {
         },
       },
       turns: {
-        take: () => Promise.resolve((inVain) => void this.inVain.push(inVain)),
-        isCrowded: () => this.isCrowded,
+        take: (owner) => {
+          this.turnsOf.add(owner);
+          return Promise.resolve((inVain) => void this.inVain.push(inVain));
+        },
+        isCrowded: (owner) => {
+          this.turnsOf.add(owner);
+          return this.isCrowded;
+        },
       },
       clock: this.clock,
       timeouts: loadDefaults('/r').settings.timeouts,
@@ -79,7 +87,9 @@ class Bed {
   }
 
   attempt(): ReturnType<WatcherDoor['attempt']> {
-    return this.door.attempt(this.socket, this.halt.signal);
+    // Root made the file, in a directory that another user can fill.
+    const found: FoundSocket = { socket: this.socket, owner: 4001 };
+    return this.door.attempt(found, this.halt.signal);
   }
 }
 
@@ -142,6 +152,7 @@ describe('an attempt at the watcher door', () => {
     bed.info = () => Promise.reject(REFUSED_CONNECT);
     assert.deepEqual(await bed.attempt(), { done: false });
     assert.deepEqual([bed.asked, bed.failed, bed.open], [1, ['NO_LISTENER of 4001'], 0]);
+    assert.deepEqual([...bed.turnsOf], [4001]);
   });
 
   for (const [status, message, fault, code] of [
