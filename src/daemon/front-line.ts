@@ -32,9 +32,10 @@ export function kubeletOwners(
   { live, clock, guarding }: Pick<FrontLineParts, 'live' | 'clock' | 'guarding'>,
   news: FrontNews,
 ): Owners | undefined {
-  const { front } = live.settings;
+  const { front, podResources: answered } = live.settings;
   if (!front.enabled) return undefined;
-  const podResources = podResourcesClient(kubeletPaths(front.kubeletDir).podResources, guarding);
+  const socket = kubeletPaths(front.kubeletDir, answered.upstream).podResources;
+  const podResources = podResourcesClient(socket, guarding);
   return new Owners({ podResources, clock, asked: news.ownersAsked });
 }
 
