@@ -544,6 +544,13 @@ export const MUTANTS = [
     replace: '',
     test: 'unit/allocation/consumers',
   },
+  {
+    title: 'a resource that pods may have some of is for no lease',
+    file: 'src/allocation/consumers.ts',
+    search: "return this.#unsure(resource) === undefined ? 'local' : 'kubelet';",
+    replace: "return 'local';",
+    test: 'unit/allocation/consumers',
+  },
   // The end of the process.
   {
     title: 'an unclean end is no success',
