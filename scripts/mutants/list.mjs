@@ -575,8 +575,8 @@ export const MUTANTS = [
   {
     title: 'the kubelet is not asked for its pods during an Allocate',
     file: 'src/front/owners.ts',
-    search: 'this.#isDue = this.#calls > 0;',
-    replace: 'this.#isDue = false;',
+    search: 'if (this.#calls > 0) return; // the end',
+    replace: '// the end',
     test: 'unit/front/owners',
   },
   {
@@ -591,6 +591,13 @@ export const MUTANTS = [
     file: 'src/allocation/consumers.ts',
     search: 'this.listeners.tell((one) => one.consumerMoved(resource));',
     replace: '',
+    test: 'unit/allocation/consumers',
+  },
+  {
+    title: 'a resource that pods may have some of is for no lease',
+    file: 'src/allocation/consumers.ts',
+    search: "return this.#unsure(resource) === undefined ? 'local' : 'kubelet';",
+    replace: "return 'local';",
     test: 'unit/allocation/consumers',
   },
   // The end of the process.

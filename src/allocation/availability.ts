@@ -112,6 +112,8 @@ function away({ state }: Offer, { resource }: Want): string {
 function deniedBy({ resource, count }: Want, { caller, ledger, ports }: Situation): Chosen | undefined {
   const { uid } = caller;
   if (ports.consumers.of(resource) === 'kubelet') {
+    const unsure = ports.consumers.unsure(resource);
+    if (unsure !== undefined) return later('CONSUMER_IS_KUBELET', `${resource} is for no lease until ${unsure}`);
     return never('CONSUMER_IS_KUBELET', `the devices of ${resource} are for the pods of the kubelet`);
   }
   const { uids, max } = ports.rules.allocateOf(resource);

@@ -135,7 +135,11 @@ export interface AllocationPorts extends UserFacts {
   /** The configuration of resources: ResourceRules (allocation/resource-rules). */
   readonly rules: { allocateOf(resource: string): AllocatePolicy };
   /** The consumer of each resource: Consumers (allocation/consumers). */
-  readonly consumers: { of(resource: string): Consumer };
+  readonly consumers: {
+    of(resource: string): Consumer;
+    /** What is waited for until it is known that pods have no devices of it: the end of a sentence; undefined: nothing. */
+    unsure(resource: string): string | undefined;
+  };
   readonly settings: AllocatorSettings;
   readonly timeouts: Pick<Timeouts, 'allocateMs' | 'preferredMs'>;
   /** How often users may ask: AllocateLimit (flood/allocate-limit). */

@@ -29,6 +29,7 @@ import type { CheckpointDocument } from '../checkpoint/document.js';
 import type { OpenLimiter } from '../flood/limiter.js';
 import type { RestartListener, RestartOutcome } from '../reconcile/restart.js';
 import { wipePlugins } from '../platform/fs/plugin-sockets.js';
+import { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { KUBELET_SOCKET } from '../platform/listeners/socket-listeners.js';
 import { countHealthy, decodeList, partsOf } from '../platform/wire/list-decoder.js';
 import { Roster } from '../reconcile/roster.js';
@@ -92,6 +93,8 @@ export class Daemon implements RestartListener {
   readonly #refusedAgain: RefusedAgain;
   readonly #news: LifeNews;
   readonly #startBudget: StartBudget;
+  /** The resources that pods were offered before this life. */
+  readonly #before: FrontedBefore;
   #starting: Promise<void> | undefined;
 
   constructor(parts: DaemonParts) {
@@ -140,14 +143,16 @@ export class Daemon implements RestartListener {
       rescanned: () => {
         this.stateLook.look();
         parts.users.look();
+        if (this.#before.look()) this.leases.consumers.reloaded();
       },
     });
     const news = new FrontNews(journal, log);
-    const owners = kubeletOwners(parts, news);
+    this.#before = new FrontedBefore(live.current.settings.front.kubeletDir);
+    const owners = kubeletOwners(parts, news, this.#before);
     this.leases = new Leases({
       ...parts,
       ...{ ...own, store, flood },
-      pods: owners ?? { pods: () => [], heldOf: () => 0 },
+      pods: owners ?? { pods: () => [], heldOf: () => 0, unsure: (resource) => this.#before.unsure(resource) },
       cdi: cdiFiles({ ...parts, leftMs, settings: live.current.settings }, (why) => this.conditions.set('cdi', why)),
       events: journal,
       broker: this.broker,
@@ -194,10 +199,11 @@ export class Daemon implements RestartListener {
 
   async #start(spentMs: number): Promise<void> {
     const { live, clock, log, journal } = this.#parts;
-    const { paths, restart } = live.current.settings;
+    const { paths, restart, front } = live.current.settings;
     this.#startBudget.begin(restart.deadlineMs, spentMs);
     const opened = await this.store.open();
     await journal.open(opened.eventSeq, this.#startBudget.leftMs);
+    await this.#before.read(front.enabled ? undefined : clock); // while no socket of this life is among them
     const { core } = this.broker;
     await this.#persistence.restore(clock.wall());
     await this.leases.restore(opened);
@@ -215,7 +221,7 @@ export class Daemon implements RestartListener {
     await this.broker.publish();
     this.#startBudget.end();
     await Promise.all([this.broker.servePodResources(this.leases.allocations, this.frontLine), this.broker.open()]);
-    await this.frontLine?.owners.asked(); // else devices of pods are given in leases
+    await this.frontLine?.owners.asked(); // else devices are given in leases that pods have from a plugin itself
     await this.leases.open();
     for (const quarantine of over) core.quarantineResponse.quarantineEnded(quarantine);
     this.#news.started(paths.root, opened.rebooted, core.restart.restored);

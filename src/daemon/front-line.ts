@@ -5,6 +5,7 @@ import type { FrontNews } from '../front/front-news.js';
 import { KubeletResources } from '../front/kubelet-resources.js';
 import { Owners } from '../front/owners.js';
 import type { Surroundings } from '../kernel/surroundings.js';
+import type { FrontedBefore } from '../platform/kubelet/fronted-before.js';
 import { FrontDoor } from '../platform/kubelet/front-door.js';
 import { kubeletPaths } from '../platform/kubelet/front-paths.js';
 import { KubeletSockets } from '../platform/kubelet/front-sockets.js';
@@ -22,7 +23,7 @@ export interface FrontLineParts extends Surroundings {
   readonly news: FrontNews;
   /** Which pods have which devices. */
   readonly owners: Owners;
-  readonly leases: Pick<Leases, 'consumers' | 'allocations' | 'changes'>;
+  readonly leases: Pick<Leases, 'consumers' | 'allocations'>;
   /** The guards of connections that the broker opens. */
   readonly guarding: Guarding;
 }
@@ -31,13 +32,16 @@ export interface FrontLineParts extends Surroundings {
 export function kubeletOwners(
   { live, clock, guarding }: Pick<FrontLineParts, 'live' | 'clock' | 'guarding'>,
   news: FrontNews,
+  before: FrontedBefore,
 ): Owners | undefined {
-  const { front } = live.settings;
+  const { front, podResources: answered } = live.settings;
   if (!front.enabled) return undefined;
-  const podResources = podResourcesClient(kubeletPaths(front.kubeletDir).podResources, guarding);
+  const socket = kubeletPaths(front.kubeletDir, answered.upstream).podResources;
+  const podResources = podResourcesClient(socket, guarding);
   return new Owners({
     podResources,
     clock,
+    before,
     asked: news.ownersAsked,
     confirmed: news.ownerConfirmed,
     usedTwice: news.usedTwice,
@@ -103,8 +107,8 @@ export class FrontLine {
     this.owners.open();
     this.front.open();
     const { live, leases } = this.#parts;
-    const { consumers, allocations, changes } = leases;
-    consumers.listeners.follow(this.front, changes);
+    const { consumers, allocations } = leases;
+    consumers.listeners.follow(this.front);
     live.onChange(consumers.reloaded);
     allocations.onChange(consumers.leaseChanged);
   }

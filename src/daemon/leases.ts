@@ -35,7 +35,7 @@ export interface LeaseParts extends Surroundings {
   readonly events: EventSink;
   readonly metrics: Surroundings['metrics'] & AllocationMetrics;
   /** Pods of a kubelet that have devices. */
-  readonly pods: Pick<Owners, 'pods' | 'heldOf'>;
+  readonly pods: Pick<Owners, 'pods' | 'heldOf' | 'unsure'>;
   /** Has the doors and their guard. */
   readonly broker: Pick<Broker, 'core' | 'newGate' | 'acceptFailed'>;
   /** Whether the kernel identifies callers. */
@@ -84,6 +84,7 @@ export class Leases {
     };
     this.allocations = new Allocations(ports, ledger);
     this.changes = new Changes(clock, nextTurn, (resources) => this.allocations.changed(resources));
+    this.consumers.listeners.follow(this.changes);
   }
 
   /** Puts the leases of the checkpoint back, before anything is served. */

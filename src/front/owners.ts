@@ -19,13 +19,15 @@ const FIRST_MS = 1000;
 const QUIET_MS = 1000;
 /** Where it has given devices without such a pause for so long, it is asked between two calls when the last answer is that old. */
 const OVERDUE_MS = 60_000;
-/** A device of a pod that two answers did not name is free. */
+/** A device of a pod that two answers did not name is free. So are all that pods of an earlier life had, if two named none. */
 const ABSENT = 2;
 
 /** Hears of the kubelet's answers: Front (front/front) and Consumers (allocation/consumers). */
 export interface OwnersListener {
   /** The owners of a resource's devices changed. */
   ownersChanged?(resource: string): void;
+  /** The kubelet has said often enough which devices pods have: none has one that is not known. Told once. */
+  ownersKnown?(): void;
   /** The kubelet has healthy devices of these resources, and of no others. */
   kubeletHas?(resources: ReadonlySet<string>): void;
 }
@@ -33,6 +35,8 @@ export interface OwnersListener {
 /** The ports of the owners. */
 export interface OwnersPorts extends DoubleUsePorts {
   readonly podResources: PodResources;
+  /** Resources that pods were offered before this life: FrontedBefore (platform/kubelet/fronted-before). */
+  readonly before: { has(resource: string): boolean };
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
   /** One answer names two pods for a device: one sentence. */
@@ -53,6 +57,10 @@ export class Owners implements FrontOwners {
   #isAsked: () => void = () => undefined;
   /** The double uses of the last answer, each told once. */
   #twice: ReadonlySet<string> = new Set();
+  /** Answers to List, up to as many as tell all. */
+  #answers = 0;
+  /** Resources of which pods were given devices before that. */
+  readonly #gave = new Set<string>();
   #calls = 0;
   /** When the last of them ended. */
   #calledAt = -Infinity;
@@ -117,7 +125,14 @@ export class Owners implements FrontOwners {
     return this.idsOf(resource).length;
   }
 
+  /** Pods may have devices of a resource that nobody has named: until when. Undefined: all that they have are known. */
+  unsure(resource: string): string | undefined {
+    if (this.#answers >= ABSENT || !(this.#gave.has(resource) || this.#ports.before.has(resource))) return undefined;
+    return 'that has said twice (PodResources) which pods have devices';
+  }
+
   giving(resource: string, ids: readonly string[]): void {
+    if (this.#answers < ABSENT) this.#gave.add(resource);
     this.#given.add(resource, ids, this.#isAsking);
   }
 
@@ -178,6 +193,11 @@ export class Owners implements FrontOwners {
   #wasAsked(isAnswered: boolean): void {
     this.#isAsked();
     for (const resource of this.#given.asked(isAnswered)) this.#changed(resource);
+    if (!isAnswered || this.#answers >= ABSENT) return;
+    this.#answers += 1;
+    if (this.#answers < ABSENT) return;
+    this.#gave.clear();
+    this.listeners.tell((one) => one.ownersKnown?.());
   }
 
   #take(holdings: readonly PodHolding[]): void {

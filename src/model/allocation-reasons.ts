@@ -112,8 +112,8 @@ export const ALLOCATION_REFUSALS = {
   ),
   CONSUMER_IS_KUBELET: refusal(
     'FAILED_PRECONDITION',
-    'The devices of this resource are for the pods of the kubelet.',
-    'Set allocate: {consumer: local} in a rule for it, or ask for another resource.',
+    'The devices of this resource are for the pods of the kubelet, or pods may still have some of them.',
+    'Set allocate: {consumer: local} in a rule for it, or ask for another resource; `plugin-broker explain` says what is waited for.',
   ),
   FLOOD_ALLOCATE: refusal(
     'RESOURCE_EXHAUSTED',

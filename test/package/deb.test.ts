@@ -95,6 +95,7 @@ describe('the Debian package', { skip }, () => {
       assert.equal(await must('systemd-analyze', ['verify', copy]), '');
     }
     assert.match(read('usr', 'lib', 'tmpfiles.d', 'plugin-broker.conf'), /^d \/run\/cdi /m);
+    assert.match(read('usr', 'lib', 'tmpfiles.d', 'plugin-broker.conf'), /^d \/var\/lib\/kubelet - /m);
     assert.doesNotMatch(unit, /^RuntimeDirectory=/m);
   });
 

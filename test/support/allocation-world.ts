@@ -75,7 +75,7 @@ export async function allocationWorld(
       prepare,
     },
     rules: { allocateOf: () => ({ uids: undefined, max: undefined, consumer: undefined, env: new Map() }) },
-    consumers: { of: () => 'local' },
+    consumers: { of: () => 'local', unsure: () => undefined },
     settings: { enabled: true, group: '', checkMs: 10_000, joinEnv: [], maxLeases: 1024 },
     timeouts: { allocateMs: 10_000, preferredMs: 1000 },
     flood: { ask: () => undefined },

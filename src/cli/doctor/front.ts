@@ -14,9 +14,9 @@ const MOST_NAMED = 5;
 
 /** Nothing where the broker stands before no kubelet. */
 export async function checkFront(scope: Scope): Promise<readonly Finding[]> {
-  const { front } = scope.settings;
+  const { front, podResources } = scope.settings;
   if (!front.enabled) return [];
-  const paths = kubeletPaths(front.kubeletDir);
+  const paths = kubeletPaths(front.kubeletDir, podResources.upstream);
   const directories = [paths.devicePlugins, paths.plugins, ...(front.doors === 'both' ? [paths.registry] : [])];
   return [
     ...directories.flatMap((directory) => checkPlace(directory, scope)),
@@ -52,9 +52,11 @@ async function checkKubelet({ socket, podResources }: KubeletPaths): Promise<Fin
       `nobody answers on ${socket} (${liveness}): start the kubelet, or correct front.kubeletDir`,
     );
   }
-  if ((await probe(podResources)) === 'listening') return finding(name, 'ok', `${socket} and ${podResources} answer`);
+  const owners = await probe(podResources);
+  if (owners === 'listening') return finding(name, 'ok', `${socket} and ${podResources} answer`);
   const lost = 'which pods have which devices is not known, and a device given twice is not noticed';
-  return finding(name, 'warn', `nobody answers on ${podResources}: ${lost}; look at --root-dir of the kubelet`);
+  const remedy = `mount ${path.dirname(podResources)} into the container of the broker, if it has one, or name the socket as podResources.upstream where --root-dir of the kubelet is another one`;
+  return finding(name, 'warn', `nobody answers on ${podResources} (${owners}): ${lost}; ${remedy}`);
 }
 
 function checkResources({ daemon }: Scope): readonly Finding[] {

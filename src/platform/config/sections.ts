@@ -96,7 +96,9 @@ export const allocationSections = {
     enabled: flag.default(true).describe('Whether leases are shown there'),
     upstream: text
       .default('off')
-      .describe("The PodResources socket of a kubelet, whose answer is given together with the broker's; or off"),
+      .describe(
+        "The PodResources socket of a kubelet, whose answer is given together with the broker's; the front asks it, too; or off",
+      ),
   })
     .prefault({})
     .describe('The PodResources service, as the kubelet has it'),

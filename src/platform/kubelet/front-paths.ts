@@ -20,15 +20,19 @@ export interface KubeletPaths {
   readonly podResources: string;
 }
 
-/** The paths below a kubelet's directory, such as /var/lib/kubelet. */
-export function kubeletPaths(kubeletDir: string): KubeletPaths {
+/**
+ * The paths below a kubelet's directory, such as /var/lib/kubelet.
+ *
+ * @param podResources its PodResources socket where that is elsewhere: `--root-dir` of a kubelet moves all but device-plugins/
+ */
+export function kubeletPaths(kubeletDir: string, podResources?: string): KubeletPaths {
   const below = (...parts: readonly string[]): string => path.join(kubeletDir, ...parts);
   return {
     devicePlugins: below('device-plugins'),
     registry: below('plugins_registry'),
     plugins: below('plugins'),
     socket: below('device-plugins', 'kubelet.sock'),
-    podResources: below('pod-resources', 'kubelet.sock'),
+    podResources: podResources ?? below('pod-resources', 'kubelet.sock'),
   };
 }
 

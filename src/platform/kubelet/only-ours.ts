@@ -1,5 +1,5 @@
 // Whether ordinary users may replace files in a directory of the kubelet's.
-import { lstatSync, realpathSync, statSync, type Stats } from 'node:fs';
+import { lstatSync, mkdirSync, realpathSync, statSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { ifPossible } from '../../kernel/if-possible.js';
 import { isOursOrRoots } from '../process/own-uid.js';
@@ -8,6 +8,7 @@ import { isOursOrRoots } from '../process/own-uid.js';
 const OTHERS_MAY_WRITE = 0o022;
 const ALL_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
+const MADE_MODE = 0o755;
 
 /**
  * Makes sure that nobody but root and our own user may write a directory, or one above it up to the root, as it is spelled and as
@@ -17,19 +18,41 @@ const STICKY = 0o1000;
  * @throws Error with a sentence when ordinary users may
  */
 export function needOnlyOurs(directory: string): void {
+  check(directory, isEntryOurs);
+}
+
+/**
+ * The same for a directory that is made if it is missing, and so are those above it.
+ *
+ * @throws Error as needOnlyOurs, before anything was made; NodeJS.ErrnoException
+ */
+export function makeOnlyOurs(directory: string): void {
+  const missing: string[] = [];
+  for (let at = path.resolve(directory); ifPossible(() => lstatSync(at)) === undefined; at = path.dirname(at)) {
+    missing.unshift(at);
+  }
+  const [first = ''] = missing;
+  if (first !== '') check(first, (entry) => entry === first || isEntryOurs(entry));
+  // Follows no link that somebody puts under the name by now.
+  for (const each of missing) mkdirSync(each, { mode: MADE_MODE });
+  needOnlyOurs(directory);
+}
+
+/** @param isOurs whether an entry of a sticky directory is ours */
+function check(directory: string, isOurs: (entry: string) => boolean): void {
   const spelled = path.resolve(directory);
   const real = ifPossible(() => realpathSync(spelled));
   for (const way of new Set([spelled, real ?? spelled])) {
-    for (let [at, entry] = [way, '']; at !== entry; [at, entry] = [path.dirname(at), at]) checkOne(at, entry);
+    for (let [at, entry] = [way, '']; at !== entry; [at, entry] = [path.dirname(at), at]) checkOne(at, entry, isOurs);
   }
 }
 
 /** @param entry the next name of the path in it; empty: the last directory */
-function checkOne(directory: string, entry: string): void {
+function checkOne(directory: string, entry: string, isOurs: (entry: string) => boolean): void {
   const status = ifPossible(() => statSync(directory));
   if (status === undefined) return;
   const who = whoElse(status);
-  if (who === undefined || (isOursOrRoots(status.uid) && (status.mode & STICKY) !== 0 && isEntryOurs(entry))) return;
+  if (who === undefined || (isOursOrRoots(status.uid) && (status.mode & STICKY) !== 0 && isOurs(entry))) return;
   throw new Error(
     `${directory} ${who}, who could stand in for the kubelet and for its plugins: make it root's (chown root:root, chmod go-w)`,
   );

@@ -1,23 +1,8 @@
 // The kubelet's checkpoint of devices (kubernetes: pkg/kubelet/cm/devicemanager/checkpoint/checkpoint.go): the same members, so
 // that tools which read the file work with it. Its checksum is one of our own, of the text: a real kubelet would not take it.
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  writeFileSync,
-} from 'node:fs';
-import path from 'node:path';
-import { inDirectory } from '../../platform/fs/pinned-directory.js';
 import type { DeviceManager, PodDevices } from './device-manager.js';
-
-/** Users that may put sockets into the directory may put links and FIFOs there, too, under the names of the checkpoint. */
-const FRESH = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-const WARY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+import { textOf, writeAnew } from './wary-files.js';
 
 interface Data {
   readonly PodDeviceEntries: readonly {
@@ -48,19 +33,7 @@ export function writeCheckpoint(file: string, devices: DeviceManager): void {
     })),
     RegisteredDevices: Object.fromEntries(registered),
   };
-  const name = path.basename(file);
-  const fresh = `${name}.new`;
-  inDirectory(realpathSync(path.dirname(file)), (directory) => {
-    directory.unlink(fresh);
-    const descriptor = openSync(directory.at(fresh), FRESH, 0o600);
-    try {
-      writeFileSync(descriptor, JSON.stringify({ Data: data, Checksum: checksum(data) }));
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    directory.rename(fresh, directory, name);
-  });
+  writeAnew(file, JSON.stringify({ Data: data, Checksum: checksum(data) }), true);
 }
 
 /** Reads it back; a file that is missing or damaged, and anything else than a file, counts as none, as in the kubelet. */
@@ -79,19 +52,6 @@ export function readCheckpoint(file: string): { given: PodDevices[]; resources: 
   } catch {
     return { given: [], resources: [] };
   }
-}
-
-/** The text of a regular file. @throws NodeJS.ErrnoException; Error for anything else of that name */
-function textOf(file: string): string {
-  return inDirectory(realpathSync(path.dirname(file)), (directory) => {
-    const descriptor = openSync(directory.at(path.basename(file)), WARY);
-    try {
-      if (!fstatSync(descriptor).isFile()) throw new Error(`${file} is no file`);
-      return readFileSync(descriptor, 'utf8');
-    } finally {
-      closeSync(descriptor);
-    }
-  });
 }
 
 function checksum(data: Data): number {

@@ -6,6 +6,8 @@ import { status, type sendUnaryData, type Server, type ServerUnaryCall } from '@
 import { Faults } from '../device/faults.js';
 import { PluginServer } from '../../device-plugin/plugin-server.js';
 import { withPath } from '../../platform/fs/pinned-directory.js';
+import { makeOnlyOurs } from '../../platform/kubelet/only-ours.js';
+import { ownUid } from '../../platform/process/own-uid.js';
 import { loadServices } from '../protos.js';
 import type { SimFacts } from '../sim-log.js';
 import { readCheckpoint, writeCheckpoint } from './checkpoint.js';
@@ -29,6 +31,7 @@ export class KubeletSim {
   readonly #devices = new DeviceManager();
   readonly #clients: PluginClients;
   readonly #pods: NodePods;
+  readonly #node: string;
   readonly #checkpoint: string;
   readonly #halt = new AbortController();
   #loop: PodLoop | undefined;
@@ -41,11 +44,8 @@ export class KubeletSim {
     this.#say = say;
     this.#faults = new Faults(options.fault);
     this.#checkpoint = path.join(options.dir, KUBELET_CHECKPOINT);
-    const node = options.node ?? path.join(path.dirname(options.dir), 'node.json');
-    mkdirSync(path.dirname(node), { recursive: true });
-    // A kubelet makes it at its start, before anybody needs it.
-    mkdirSync(path.join(path.dirname(options.dir), 'plugins'), { recursive: true, mode: 0o750 });
-    this.#pods = new NodePods(node, options.reboot);
+    this.#node = options.node ?? path.join(path.dirname(options.dir), 'node.json');
+    this.#pods = new NodePods(this.#node);
     this.#clients = new PluginClients({
       devices: this.#devices,
       now: Date.now,
@@ -54,17 +54,28 @@ export class KubeletSim {
     });
   }
 
-  /** Wipes, reads its checkpoint, listens, looks into the registry, and admits the pods it knows a moment later. */
+  /**
+   * Wipes, reads its checkpoint, listens, looks into the registry, and admits the pods it knows a moment later.
+   *
+   * @throws Error with a sentence, before anything was touched, when it is root and another user may exchange its directories
+   */
   async start(): Promise<void> {
-    const { dir, registry, admitAfter, startRetry } = this.#options;
+    const { dir, registry, podResources, admitAfter, startRetry, reboot } = this.#options;
     const { signal } = this.#halt;
+    makeDirectory(path.dirname(this.#node));
+    // A kubelet makes `plugins` at its start, before anybody needs it.
+    for (const each of [dir, registry, podResources, path.join(path.dirname(dir), 'plugins')]) {
+      makeDirectory(path.dirname(each));
+      mkdirSync(each, { recursive: true, mode: 0o750 });
+    }
+    this.#pods.restore(reboot);
     const { given, resources } = readCheckpoint(this.#checkpoint);
     this.#devices.restore(resources, given, Date.now());
     const removed = wipe(dir);
     if (removed.length > 0) this.#say('wiped', { removed });
     this.#server = await PluginServer.listen(path.join(dir, 'kubelet.sock'), (server) => this.#attach(server));
     this.#podResources = await servePodResources({
-      directory: this.#options.podResources,
+      directory: podResources,
       devices: this.#devices,
       pods: this.#pods,
       faults: this.#faults,
@@ -169,6 +180,12 @@ export class KubeletSim {
       this.#say('checkpoint-failed', { message: withPath((failure as Error).message, this.#options.dir) });
     }
   }
+}
+
+/** As root it empties directories and writes files: where others may put links in its way, these would be somebody else's. */
+function makeDirectory(directory: string): void {
+  if (ownUid() === 0) makeOnlyOurs(directory);
+  else mkdirSync(directory, { recursive: true });
 }
 
 /** A v1beta1.RegisterRequest. */

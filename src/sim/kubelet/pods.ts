@@ -4,9 +4,8 @@
 //   {"restart": "default/p/c"}   the container ended and is started again
 // The pods are kept in a file, which stands for the API server and the container runtime.
 import { randomUUID } from 'node:crypto';
-// eslint-disable-next-line house/names-in-directories -- a simulated kubelet in a directory of its user's own
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { ifPossible } from '../../kernel/if-possible.js';
+import { textOf, writeAnew } from './wary-files.js';
 
 /** One container: its requests, and whether it runs. */
 export interface Container {
@@ -69,14 +68,17 @@ function podOf(given: object): Pod {
 /** The pods of this node by namespace/name, kept in a file. */
 export class NodePods {
   readonly #file: string;
-  readonly #pods: Map<string, Pod>;
+  readonly #pods = new Map<string, Pod>();
 
-  /** @param reboot containers of the file have ended */
-  constructor(file: string, reboot: boolean) {
+  constructor(file: string) {
     this.#file = file;
-    this.#pods = new Map(read(file).map((pod) => [nameOf(pod), pod]));
-    if (!reboot) return;
-    for (const pod of this.#pods.values()) {
+  }
+
+  /** Reads the file. @param reboot its containers have ended */
+  restore(reboot: boolean): void {
+    for (const pod of read(this.#file)) {
+      this.#pods.set(nameOf(pod), pod);
+      if (!reboot) continue;
       if (pod.phase === 'Running') pod.phase = 'Pending';
       for (const container of pod.containers) container.state = 'waiting';
     }
@@ -111,11 +113,10 @@ export class NodePods {
 
   /** Writes the changes of a pod. */
   save(): void {
-    writeFileSync(`${this.#file}.new`, JSON.stringify({ pods: this.all() }));
-    renameSync(`${this.#file}.new`, this.#file);
+    writeAnew(this.#file, JSON.stringify({ pods: this.all() }), false);
   }
 }
 
 function read(file: string): Pod[] {
-  return ifPossible(() => (JSON.parse(readFileSync(file, 'utf8')) as { pods: Pod[] }).pods) ?? [];
+  return ifPossible(() => (JSON.parse(textOf(file)) as { pods: Pod[] }).pods) ?? [];
 }

@@ -248,7 +248,16 @@ os.setxattr(sys.argv[1], 'system.posix_acl_access', acl)`;
     for (const name of ['device-plugins/kubelet.sock', 'device-plugins/plugin-broker/ours.sock']) {
       await makeSocket(path.join(kubeletDir, name), true);
     }
-    assert.match((await found(before, 'the kubelet')).join(), /a device given twice is not noticed/);
+    assert.match(
+      (await found(before, 'the kubelet')).join(),
+      /a device given twice is not noticed; mount .*\/k\/pod-resources into the container .* podResources.upstream/,
+    );
+    const moved = path.join(root, 'elsewhere.sock');
+    await makeSocket(moved, true);
+    const podResources = { ...scope.settings.podResources, upstream: moved };
+    assert.deepEqual(await found({ ...before, settings: { ...before.settings, podResources } }, 'the kubelet'), [
+      `ok: ${path.join(kubeletDir, 'device-plugins/kubelet.sock')} and ${moved} answer`,
+    ]);
     await makeSocket(path.join(kubeletDir, 'pod-resources/kubelet.sock'), true);
     assert.match((await found(before, 'the kubelet')).join(), /^ok: /);
     assert.deepEqual(await found(before, 'resources of the kubelet'), [

@@ -64,5 +64,13 @@ describe('the shipped files for a broker in front of a kubelet', () => {
       directories.map((directory) => `-${directory ?? ''}`),
     );
     assert.deepEqual(words('plugin-broker.service', 'ProtectSystem'), ['strict']);
+    // What is there at the start: a kubelet makes its directory later, or makes it anew.
+    const kubeletDir = settings?.front.kubeletDir ?? '';
+    assert.deepEqual(words('plugin-broker-front.conf', 'ReadWritePaths'), [path.dirname(kubeletDir)]);
+    const service =
+      readFileSync(shippedFile('systemd', 'plugin-broker-front.conf'), 'utf8').split('[Service]')[1] ?? '';
+    assert.match(service, /^ReadWritePaths=/m);
+    const made = readFileSync(shippedFile('systemd', 'plugin-broker.tmpfiles.conf'), 'utf8').split('\n');
+    assert.ok(made.includes(`d ${kubeletDir} - root root -`), 'one that is there keeps its mode');
   });
 });

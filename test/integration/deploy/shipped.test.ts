@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { defaultRoot } from '../../../src/model/root.js';
+import { kubeletPaths } from '../../../src/platform/kubelet/front-paths.js';
 import { parseGoFlags } from '../../../src/registrar/go-flags.js';
 import { REGISTRAR_FLAGS, registrarOptions } from '../../../src/registrar/options.js';
 import { CSI_SIM_OPTIONS } from '../../../src/sim/csi/options.js';
@@ -63,7 +64,9 @@ describe('the shipped manifests', () => {
         assert.equal(mounts.get(name), hostPath.path);
         assert.equal(hostPath.type, 'DirectoryOrCreate');
       }
-      assert.ok([...mounts.values()].includes('/var/lib/kubelet/plugins'));
+      const { socket, podResources, ...directories } = kubeletPaths('/var/lib/kubelet');
+      for (const directory of [...Object.values(directories), path.dirname(socket), path.dirname(podResources)])
+        assert.ok([...mounts.values()].includes(directory), directory);
     }
   });
 

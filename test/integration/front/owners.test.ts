@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, it } from 'node:test';
@@ -69,6 +69,23 @@ describe('owners of devices in front of a kubelet', { timeout: 90_000 }, () => {
     await eventually('the pod', async () => (await name()) === 'p');
     await assert.rejects(merged.get('default', 'nobody'), /Get method disabled/);
     merged.close();
+  });
+
+  it('are asked for where podResources.upstream says that the kubelet answers', async () => {
+    const world = newWorld({ podResources: { upstream: '../k/elsewhere/kubelet.sock' } });
+    await world.kubelet.start();
+    renameSync(path.join(world.kubelet.root, 'pod-resources'), path.join(world.kubelet.root, 'elsewhere'));
+    await world.broker.start();
+    world.plugin();
+    await world.listed(2);
+    await world.pod('p');
+    await eventually(
+      'the owner is known',
+      async () => /default\/p/.test((await world.broker.admin.explain(RESOURCE, '')).why),
+      {
+        withinMs: 25_000,
+      },
+    );
   });
 
   it('a device that its plugin does not list any more stays, unhealthy, and its container waits until it is listed', async () => {

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -19,6 +22,7 @@ import { removeTree } from '../../../src/platform/fs/remove-tree.js';
 import { loadPluginApi, PluginClient } from '../../../src/sim/kubelet/plugin-client.js';
 import { eventually } from '../../support/eventually.js';
 import { KubeletProcess } from '../../support/kubelet-process.js';
+import { run } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { RunningSim } from '../../support/running-sim.js';
 
@@ -115,6 +119,46 @@ describe('a simulated kubelet', { timeout: 60_000 }, () => {
     await eventually('there is a checkpoint', () => lstatSync(checkpoint).isFile());
     assert.match(readFileSync(checkpoint, 'utf8'), /"RegisteredDevices":\{"example.com\/sim"/);
     assert.equal(readFileSync(victim, 'utf8'), 'kept');
+  });
+
+  const asRoot = process.getuid?.() === 0 ? false : 'SKIPPED: only root has files that others may not touch';
+
+  it('touches nothing as root where another user may lead it elsewhere', { skip: asRoot }, async () => {
+    const other = tempDir();
+    writeFileSync(path.join(other, 'kept'), '');
+    mkdirSync(path.join(other, 'device-plugins'));
+    const theirs = tempDir();
+    symlinkSync(other, path.join(theirs, 'device-plugins'));
+    const sticky = tempDir();
+    symlinkSync(other, path.join(sticky, 'link'));
+    lchownSync(path.join(sticky, 'link'), 54_321, 54_321);
+    chownSync(theirs, 54_321, 54_321);
+    chmodSync(sticky, 0o1777);
+    for (const root of [theirs, path.join(theirs, 'new'), path.join(sticky, 'link')]) {
+      const { code, stdout } = await run(['sim', 'kubelet', '--root', root]);
+      assert.match(stdout, /"failed","message":".* who could stand in for the kubelet and for its plugins/);
+      assert.equal(code, 1);
+    }
+    assert.deepEqual(
+      [readdirSync(other).sort(), readdirSync(theirs)],
+      [['device-plugins', 'kept'], ['device-plugins']],
+    );
+    const own = newKubelet(path.join(sticky, 'new', 'k'));
+    await own.start();
+  });
+
+  it('writes its pods through no link', async () => {
+    const kubelet = newKubelet();
+    const victim = path.join(tempDir(), 'victim');
+    writeFileSync(victim, 'kept');
+    symlinkSync(victim, path.join(kubelet.root, 'node.json.new'));
+    await kubelet.start();
+    newPlugin(kubelet);
+    await kubelet.saw('list', RESOURCE);
+    kubelet.create('p', { [RESOURCE]: 1 });
+    await kubelet.saw('container-started', 'p');
+    assert.equal(readFileSync(victim, 'utf8'), 'kept');
+    assert.match(readFileSync(path.join(kubelet.root, 'node.json'), 'utf8'), /"name":"p"/);
   });
 
   it('goes on where its checkpoint cannot be written', async () => {

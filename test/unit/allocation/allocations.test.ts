@@ -55,7 +55,10 @@ describe('a request for devices', () => {
     assert.equal(await codeOf({ key: '' }), 'OWNER_NOT_SEEN');
     assert.equal(await codeOf({}, { ledger: 'unknown' }), 'LEDGER_UNKNOWN');
     assert.equal(await codeOf({}, { ports: { flood: { ask: () => 50 } } }), 'FLOOD_ALLOCATE');
-    assert.equal(await codeOf({}, { ports: { consumers: { of: () => 'kubelet' } } }), 'CONSUMER_IS_KUBELET');
+    assert.equal(
+      await codeOf({}, { ports: { consumers: { of: () => 'kubelet', unsure: () => undefined } } }),
+      'CONSUMER_IS_KUBELET',
+    );
     assert.equal(
       await codeOf({}, { ports: { rules: { allocateOf: () => ({ ...policy, uids: [8] }) } } }),
       'UID_NOT_ALLOWED',

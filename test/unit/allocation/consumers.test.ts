@@ -5,12 +5,18 @@ import type { Consumer } from '../../../src/model/settings.js';
 import { lease } from '../../support/leases.js';
 
 describe('the consumer of a resource', () => {
-  const state = { wanted: 'local' as Consumer, leases: false, pods: 0, stranger: undefined as number | undefined };
+  const state = {
+    wanted: 'local' as Consumer,
+    leases: false,
+    pods: 0,
+    unsure: undefined as string | undefined,
+    stranger: undefined as number | undefined,
+  };
   const consumers = new Consumers({
     rules: { consumerOf: () => state.wanted },
     offers: { strangerOf: () => state.stranger },
     ledger: { hasSome: () => state.leases },
-    pods: { heldOf: () => state.pods },
+    pods: { heldOf: () => state.pods, unsure: () => state.unsure },
     resources: { names: () => [] },
   });
 
@@ -37,6 +43,21 @@ describe('the consumer of a resource', () => {
     assert.equal(consumers.of('r'), 'local');
   });
 
+  it('is not for leases, and no further pod is offered it, while pods may have some that nobody has named', () => {
+    Object.assign(state, { wanted: 'local', pods: 0, unsure: 'that has said so' });
+    assert.deepEqual([consumers.of('r'), consumers.isForPods('r')], ['kubelet', false]);
+    assert.equal(consumers.unsure('r'), 'that has said so');
+    assert.equal(consumers.why('r'), 'it stays with the kubelet until that has said so, and is for leases then');
+    state.leases = true;
+    assert.deepEqual([consumers.of('r'), consumers.why('r')], ['local', ''], 'it was theirs already');
+    Object.assign(state, { leases: false, pods: 1 });
+    assert.deepEqual([consumers.isForPods('r'), consumers.unsure('r')], [true, undefined]);
+    Object.assign(state, { wanted: 'kubelet', pods: 0 });
+    assert.deepEqual([consumers.isForPods('r'), consumers.unsure('r'), consumers.why('r')], [true, undefined, '']);
+    Object.assign(state, { wanted: 'local', unsure: undefined });
+    assert.equal(consumers.of('r'), 'local');
+  });
+
   it('is nobody where it is for pods and its plugin runs as a user whom no rule names', () => {
     Object.assign(state, { wanted: 'kubelet', stranger: 4001 });
     assert.deepEqual([consumers.of('r'), consumers.isForPods('r')], ['kubelet', false]);
@@ -60,7 +81,7 @@ describe('the consumer of a resource', () => {
       },
       offers: { strangerOf: () => undefined },
       ledger: { hasSome: () => false },
-      pods: { heldOf: () => 0 },
+      pods: { heldOf: () => 0, unsure: () => undefined },
       resources: { names: () => wanted.keys() },
     });
     looked.listeners.follow({ consumerMoved: (resource) => void told.push(resource) });
@@ -84,7 +105,7 @@ describe('the consumer of a resource', () => {
       rules: { consumerOf: () => 'local' },
       offers: { strangerOf: () => undefined },
       ledger: { hasSome: () => false },
-      pods: { heldOf: () => 0 },
+      pods: { heldOf: () => 0, unsure: () => undefined },
       resources: { names: () => [] },
     });
     looked.listeners.follow({ consumerMoved: (resource) => void told.push(resource) });

@@ -22,7 +22,7 @@ describe('a request that comes to nothing', () => {
       rules: { consumerOf: () => wanted },
       offers: { strangerOf: () => undefined },
       ledger: { hasSome: (resource) => allocations.allocatedOf(resource).size > 0 },
-      pods: { heldOf: () => 0 },
+      pods: { heldOf: () => 0, unsure: () => undefined },
       resources: { names: () => [GPU] },
     });
     const moved: string[] = [];

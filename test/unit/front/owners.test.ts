@@ -8,6 +8,8 @@ import { CallFailed } from '../../../src/platform/grpc/plugin-client.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 const RESOURCE = 'example.com/a';
+/** Pods were offered it before. */
+const BEFORE = 'example.com/before';
 
 /** A device of each of so many pods. */
 const pods = (count: number): PodHolding[] =>
@@ -54,6 +56,7 @@ function world() {
       },
       usable: () => Promise.resolve(new Set([RESOURCE])),
     },
+    before: { has: (resource) => resource === BEFORE },
     asked: () => undefined,
     confirmed: (problem) => void told.push(problem ?? 'confirmed'),
     usedTwice: (message) => void told.push(message),
@@ -200,6 +203,32 @@ describe('devices that an Allocate was answered with', () => {
     owners.giving(RESOURCE, ['d0']);
     await clock.advance(600_000);
     assert.equal(owners.heldOf(RESOURCE), 1);
+    owners.close();
+  });
+});
+
+describe('what pods have had since before this life, or were given while the kubelet says nothing', () => {
+  it('is known when the kubelet has answered twice, and not by attempts that fail', async () => {
+    const { clock, facts, owners } = world();
+    let known = 0;
+    owners.listeners.follow({ ownersKnown: () => void (known += 1) });
+    facts.hasList = false;
+    owners.open();
+    await clock.advance(60_000);
+    assert.match(owners.unsure(BEFORE) ?? '', /^that has said twice/);
+    assert.equal(owners.unsure(RESOURCE), undefined, 'no pod was ever offered it');
+    owners.giving(RESOURCE, ['d0']);
+    await clock.advance(120_000);
+    assert.equal(owners.heldOf(RESOURCE), 0);
+    assert.notEqual(owners.unsure(RESOURCE), undefined, 'it was given, and nobody has said that it is free');
+    facts.hasList = true;
+    await clock.advance(10_000);
+    assert.notEqual(owners.unsure(BEFORE), undefined, 'pods of this moment may be missing in one answer');
+    assert.equal(known, 0);
+    await clock.advance(10_000);
+    assert.deepEqual([owners.unsure(BEFORE), owners.unsure(RESOURCE), known], [undefined, undefined, 1]);
+    await clock.advance(30_000);
+    assert.equal(known, 1);
     owners.close();
   });
 });
