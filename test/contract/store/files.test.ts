@@ -125,7 +125,13 @@ for (const { name, make } of SUBJECTS) {
       assert.equal(await errnoFrom(files.create(`${folder}/x/y`)), 'ENOENT');
       await put(files, `${folder}/d/a`, '');
       await put(files, `${folder}/d/b`, '');
-      assert.deepEqual([...(await files.list(`${folder}/d`))].sort(), ['a', 'b']);
+      await files.makeDirectory(`${folder}/d/sub`);
+      const listed = await files.list(`${folder}/d`);
+      assert.deepEqual(listed.map(({ name, isFile }) => `${name} ${String(isFile)}`).sort(), [
+        'a true',
+        'b true',
+        'sub false',
+      ]);
       await files.syncDirectory(`${folder}/d`);
       assert.equal(await errnoFrom(files.syncDirectory(`${folder}/x`)), 'ENOENT');
     });
