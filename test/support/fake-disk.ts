@@ -143,7 +143,12 @@ export class FakeDisk implements FilePort {
   }
 
   list(folder: string): Promise<readonly NamedEntry[]> {
-    return this.#operation(`list ${folder}`, () => this.names(folder).map((name) => ({ name, isFile: true })));
+    const folders = (): string[] =>
+      [...this.#folders.keys()].filter((one) => one !== '/' && path.dirname(one) === folder);
+    return this.#operation(`list ${folder}`, () => [
+      ...this.names(folder).map((name) => ({ name, isFile: true })),
+      ...folders().map((one) => ({ name: path.basename(one), isFile: false })),
+    ]);
   }
 
   sizeOf(file: string): Promise<number | undefined> {

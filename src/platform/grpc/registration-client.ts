@@ -60,7 +60,7 @@ class Talk implements RegistrationTalk {
   readonly #pin: PinnedSocket;
   readonly #signal: AbortSignal;
   #kept: Kept | undefined;
-  /** As it was before GetInfo. */
+  /** Known once GetInfo was answered. */
   #listener: Listener | undefined;
   #isClosed = false;
 
@@ -74,18 +74,17 @@ class Talk implements RegistrationTalk {
 
   async getInfo(limitMs: number): Promise<PluginInfo> {
     // Microseconds where a channel costs a millisecond: a directory may be full of sockets on which nobody listens.
-    const listener = (this.#listener = this.#shared.listenerOf(this.#pin));
-    if ('error' in listener && listener.error !== 'EAGAIN') {
-      const status = GRPC_STATUS.UNAVAILABLE;
-      const { path, uid } = this.#pin;
-      const details = connectFailure(listener.error, path, uid);
-      throw new CallFailed(status, details, transportFault(status, listener.error));
-    }
+    this.#listener = this.#shared.listenerOf(this.#pin);
+    if ('error' in this.#listener && this.#listener.error !== 'EAGAIN') throw this.#unheard(this.#listener.error);
     const channel = this.#dial();
     let info: PluginInfo | undefined;
     try {
       const answer = await channel.unary(GetInfo.path, InfoRequest.encode({}), limitMs, this.#signal);
-      info = decoded(() => PluginInfoMessage.decode(answer, MOST_FIELDS));
+      const decodedInfo = decoded(() => PluginInfoMessage.decode(answer, MOST_FIELDS));
+      // Its queue was full before. Nobody is let in whose user is not known: a plugin could choose when that is so.
+      if ('error' in this.#listener) this.#listener = this.#shared.listenerOf(this.#pin);
+      if ('error' in this.#listener) throw this.#unheard(this.#listener.error);
+      info = decodedInfo;
       return info;
     } finally {
       if (info === undefined) channel.close();
@@ -117,9 +116,13 @@ class Talk implements RegistrationTalk {
 
   caller(): Caller | undefined {
     // The kernel remembers the listener on a socket from the moment of listen(2).
-    const listener =
-      this.#listener === undefined || 'error' in this.#listener ? this.#shared.listenerOf(this.#pin) : this.#listener;
-    return 'error' in listener ? undefined : callerBehind(listener);
+    return this.#listener === undefined || 'error' in this.#listener ? undefined : callerBehind(this.#listener);
+  }
+
+  #unheard(error: string): CallFailed {
+    const status = GRPC_STATUS.UNAVAILABLE;
+    const { path, uid } = this.#pin;
+    return new CallFailed(status, connectFailure(error, path, uid), transportFault(status, error));
   }
 
   readonly close = (): void => {
