@@ -67,6 +67,11 @@ export class GroupCommit {
     return this.#running !== undefined;
   }
 
+  /** Whether somebody waits for the write after the present one. */
+  get isAwaited(): boolean {
+    return this.#next !== undefined;
+  }
+
   /**
    * Counts one change that was just made. Resolves when it is on the disk, or with `not-durable` when the write that
    * holds it failed or took too long; while writes fail, at once. Never rejects.

@@ -14,9 +14,10 @@ import { Presence } from './presence.js';
 import type { StorePorts } from './store-ports.js';
 import { writeFailure } from './write-failure.js';
 
-/** Files of device lists written before a generation: with somebody waiting for it, and with nobody. */
-const LISTS_BESIDE_WAITERS = 4;
-const LISTS_ALONE = 64;
+/** Files of device lists that are written at a time: somebody who comes meanwhile waits for these. */
+const LISTS_AT_ONCE = 4;
+/** Before a generation as many times, as long as nobody waits for it. */
+const TIMES_ALONE = 16;
 
 /** A checkpoint that is only read, because of its format or because the disk hung at start. */
 type Frozen = 'newer-format' | 'not-writable';
@@ -212,7 +213,7 @@ export class CheckpointStore {
   async #write(waiters: number): Promise<void> {
     let failure: Error | undefined;
     try {
-      await this.#writeLists(waiters > 0 ? LISTS_BESIDE_WAITERS : LISTS_ALONE);
+      await this.#writeLists(waiters > 0);
     } catch (thrown) {
       // A list that cannot be written keeps no registration off the disk; it is told, and tried again.
       failure = asError(thrown);
@@ -235,10 +236,16 @@ export class CheckpointStore {
     return this.#answers.read(this.#draft.leases.values(), read, (id, answer) => this.#draft.putAnswer(id, answer));
   }
 
-  async #writeLists(atMost: number): Promise<void> {
+  /** One user's lists must not stand before what others wait for: beside waiters one file goes with each generation. */
+  async #writeLists(isAwaited: boolean): Promise<void> {
     await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
-    await this.#answers.writeSome(atMost);
-    for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins)) this.#draft.nameList(key, list);
+    const atMost = isAwaited ? 1 : LISTS_AT_ONCE;
+    for (let times = isAwaited ? 1 : TIMES_ALONE; times > 0; times -= 1) {
+      await this.#answers.writeSome(LISTS_AT_ONCE);
+      for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins))
+        this.#draft.nameList(key, list);
+      if (this.#commit.isAwaited || !this.#lists.areWaiting) break;
+    }
     if (!this.#lists.areKept) await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     if (this.#lists.areWaiting) this.#commit.touch();
   }

@@ -254,6 +254,45 @@ describe('a fault of the disk', () => {
     store.close();
   });
 
+  it('that has many device lists to take has only the few that it has begun with before what somebody waits for', async () => {
+    const disk = await usedDisk();
+    const clock = new FakeClock();
+    const { store } = checkpointRig(disk, STATE, clock);
+    await store.open();
+    const many = Array.from({ length: 40 }, (_, nth) => facts(`a.b/n${nth}`, 10 + nth));
+    await drive(
+      clock,
+      store.update((draft) => many.forEach((one) => draft.put(one))),
+    );
+    const from = disk.operations.length;
+    const listsWritten = (): number =>
+      disk.operations.slice(from).filter((name) => name.startsWith(`create ${STATE}/devices/`)).length;
+    many.forEach((one, nth) =>
+      store.updateSoon(entryKey(one), (draft) => draft.setList(entryKey(one), list(9000, nth))),
+    );
+    let isDurable = false;
+    let before = 0;
+    const create = disk.create.bind(disk);
+    disk.create = async (file) => {
+      if (listsWritten() === 1 && before === 0) {
+        before = listsWritten();
+        void store
+          .update((draft) => draft.put(facts('a.b/late', 8)))
+          .then(() => {
+            isDurable = true;
+            before = listsWritten();
+          });
+      }
+      return create(file);
+    };
+    await clock.advance(2000);
+    assert.equal(isDurable, true);
+    assert.ok(before <= 5, `${before} lists were written before it`);
+    await clock.advance(4000);
+    assert.equal(listsWritten(), 40);
+    store.close();
+  });
+
   it('that keeps large device lists off the disk keeps no registration off it', async () => {
     const disk = await usedDisk();
     const clock = new FakeClock();
