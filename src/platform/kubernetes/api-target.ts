@@ -9,7 +9,14 @@ import { Patience } from '../../kernel/patience.js';
 import type { ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
-import { NODE_ID_ANNOTATION, planDrivers, planNode, topologyConflicts, type CsiNodeDriver } from './node-objects.js';
+import {
+  MAX_LABELS,
+  NODE_ID_ANNOTATION,
+  planDrivers,
+  planNode,
+  topologyConflicts,
+  type CsiNodeDriver,
+} from './node-objects.js';
 
 /** The part of a Node that matters here. */
 interface NodeObject {
@@ -168,7 +175,7 @@ export class ApiTarget implements NodeFactsTarget {
   ): Promise<ReadonlyMap<string, string>> {
     if (wanted.size + unwanted.size === 0) return new Map();
     const node = await this.#findNode(signal);
-    const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted);
+    const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted, MAX_LABELS);
     const agreed = new Map([...wanted].filter(([driver]) => !conflicts.has(driver)));
     let csiNode = await this.#findCsiNode(node, signal);
     const change = planDrivers(csiNode?.spec.drivers ?? [], agreed, unwanted);

@@ -25,6 +25,7 @@ const info = (driver: string, given: Partial<NodeInfo> = {}): NodeInfo => ({
   ...given,
 });
 const zone = (value: string): NodeInfo['topology'] => [{ key: 'example.com/zone', value }];
+const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 const isWrite = ({ method }: SeenRequest): boolean => method !== 'GET';
 
 describe('publishing to the API server', () => {
@@ -192,6 +193,23 @@ describe('publishing to the API server', () => {
     assert.equal(server.node(NODE)?.metadata.labels?.['example.com/zone'], 'z1');
   });
 
+  it('lets no driver fill the node with labels that nobody takes away', async () => {
+    server.addNode(NODE);
+    const { target } = open();
+    const segments = (round: number): NodeInfo['topology'] =>
+      Array.from({ length: 32 }, (_, at) => ({ key: `r${String(round)}-${String(at)}-`.padEnd(60, 'x'), value: 'a' }));
+    for (let round = 0; round < 40; round += 1) {
+      const outcome = await target.apply(
+        byName(info('a.csi', { topology: segments(round) }), info('b.csi', { topology: zone('z1') })),
+        new Set(),
+        never,
+      );
+      assert.deepEqual(outcome.ok ? [...outcome.conflicts.keys()] : outcome.message, round < 33 ? [] : ['a.csi']);
+    }
+    assert.ok(JSON.stringify(server.node(NODE)?.metadata.labels).length < 80_000);
+    assert.equal(server.node(NODE)?.metadata.labels?.['example.com/zone'], 'z1');
+  });
+
   it('says what is wrong with an annotation it cannot read, and leaves it alone', async () => {
     for (const text of ['not json', '["a"]', '{"a":1}', 'null']) {
       server.addNode(NODE, { annotations: { [ANNOTATION]: text } });
@@ -311,8 +329,6 @@ describe('publishing to the API server', () => {
     await done(publisher);
     assert.equal(publisher.problem, '');
   });
-
-  const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 
   it('publishes the others when annotations would become too large, also one whose entry changes', async () => {
     server.addNode(NODE);

@@ -114,4 +114,21 @@ describe('the labels of the node', () => {
     assert.deepEqual([...topologyConflicts(new Map(), disagreeing).keys()], ['e']);
     assert.deepEqual([...topologyConflicts(new Map([['zone', 'z2']]), disagreeing).keys()], ['d']);
   });
+
+  it('have no room for those of more and more drivers: the first that does not fit is left out, not those that add nothing', () => {
+    const driver = (name: string, key: string): NodeInfo => info({ driver: name, topology: [{ key, value: 'abc' }] });
+    const drivers = wanted(driver('d', 'there'), driver('e', 'first'), driver('f', 'second'), driver('g', '2nd'));
+    const present = new Map([['there', 'abc']]);
+    assert.deepEqual(
+      [...topologyConflicts(present, drivers, 22)],
+      [
+        [
+          'f',
+          'CSI driver f: the labels of the node would have 25 characters with its topology, 22 are allowed; remove labels of drivers that are gone',
+        ],
+      ],
+    );
+    assert.deepEqual([...topologyConflicts(present, drivers, 0).keys()], ['e', 'f', 'g']);
+    assert.deepEqual([...topologyConflicts(present, drivers).keys()], []);
+  });
 });
