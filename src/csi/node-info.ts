@@ -82,6 +82,11 @@ export function sameNodeInfo(a: NodeInfo, b: NodeInfo): boolean {
   );
 }
 
+/** Node info as facts for the checkpoint. */
+export function factsFrom({ nodeId, count, topology }: NodeInfo): Readonly<Record<string, unknown>> {
+  return { nodeId, count, topology };
+}
+
 /** The facts of the checkpoint back as node info; undefined when they are not (an older or damaged file). */
 export function nodeInfoFrom(driver: string, facts: Readonly<Record<string, unknown>>): NodeInfo | undefined {
   const { nodeId, count, topology } = facts;
