@@ -6,7 +6,7 @@ import type { NodeInfo } from '../../csi/node-info.js';
 import { asError, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import { Patience } from '../../kernel/patience.js';
-import type { ApiClient } from './api-client.js';
+import type { ApiCall, ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
 import {
@@ -17,6 +17,10 @@ import {
   topologyConflicts,
   type CsiNodeDriver,
 } from './node-objects.js';
+import { RefusedDrivers, RefusedWrite, type Drivers } from './refused-drivers.js';
+
+/** Sentences about drivers, by name. */
+type Sentences = ReadonlyMap<string, string>;
 
 /** The part of a Node that matters here. */
 interface NodeObject {
@@ -39,10 +43,8 @@ interface CsiNodeObject {
 }
 
 const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
-/** Answers that may be due to one driver: a label that is protected, or annotations that would become too large. */
+/** Answers to a write that may be due to one driver. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
-/** A driver that was refused is not tried again with the same facts for so long, in milliseconds. */
-const REFUSED_MS = 60_000;
 /** Nobody waits longer for the disk, in milliseconds. */
 const DISK_MS = 2000;
 
@@ -63,8 +65,7 @@ export class ApiTarget implements NodeFactsTarget {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #disk: Patience;
-  /** Facts that the API server refused lately. */
-  readonly #refused = new WeakMap<NodeInfo, { readonly message: string; readonly untilMs: number }>();
+  readonly #refused = new RefusedDrivers();
 
   constructor({ client, ledger, nodeName, clock, log }: ApiTargetOptions) {
     this.#client = client;
@@ -113,81 +114,42 @@ export class ApiTarget implements NodeFactsTarget {
   }
 
   /**
-   * A driver that the API server refuses keeps no other from being published; the kubelet writes for each driver alone. When all
-   * are refused, that is due to none of them: rights may be missing.
+   * A driver that the API server refuses keeps no other from being published, nor from being taken back. When all are refused, that
+   * is due to none of them: rights may be missing.
    */
-  async #publish(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    unwanted: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
+  async #publish(wanted: Drivers, unwanted: ReadonlySet<string>, signal: AbortSignal): Promise<Sentences> {
     const nowMs = this.#clock.mono();
-    const conflicts = new Map<string, string>();
-    const tried = new Map<string, NodeInfo>();
-    for (const [driver, info] of wanted) {
-      const refusal = this.#refused.get(info);
-      if (refusal !== undefined && nowMs < refusal.untilMs) conflicts.set(driver, refusal.message);
-      else tried.set(driver, info);
-    }
+    const refused = this.#refused;
+    const tried = refused.toTry(wanted, nowMs);
     try {
-      return new Map([...conflicts, ...(await this.#round(tried, unwanted, signal))]);
+      const conflicts = await this.#round(tried, unwanted, signal);
+      refused.taken(tried);
+      return new Map([...refused.sentences, ...conflicts]);
     } catch (failure) {
-      if (!isRefusal(failure) || wanted.size < 2) throw failure;
+      if (!(failure instanceof RefusedWrite) || wanted.size === 0) throw failure;
       await this.#round(new Map(), unwanted, signal);
-      const refusals = new Map<NodeInfo, string>();
-      for (const [driver, sentence] of await this.#inParts(tried, refusals, signal)) conflicts.set(driver, sentence);
-      if (refusals.size === wanted.size) throw failure;
-      for (const [info, why] of refusals) {
-        const message = `CSI driver ${info.driver} is not published: ${why}`;
-        conflicts.set(info.driver, message);
-        this.#refused.set(info, { message, untilMs: nowMs + REFUSED_MS });
-      }
-      return conflicts;
-    }
-  }
-
-  /** Halves what is refused until single drivers are left, which go to `refusals`. @returns contradictions, as a round does */
-  async #inParts(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    refusals: Map<NodeInfo, string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
-    try {
-      return await this.#round(wanted, new Set(), signal);
-    } catch (failure) {
-      if (!isRefusal(failure)) throw failure;
-      const all = [...wanted];
-      const half = all.length >> 1;
-      if (half === 0) {
-        for (const info of wanted.values()) refusals.set(info, failure.message);
-        return new Map();
-      }
-      const first = await this.#inParts(new Map(all.slice(0, half)), refusals, signal);
-      return new Map([...first, ...(await this.#inParts(new Map(all.slice(half)), refusals, signal))]);
+      const round = (part: Drivers): Promise<Sentences> => this.#round(part, new Set(), signal);
+      const conflicts = await refused.search({ wanted, tried, refusal: failure, nowMs }, round);
+      return new Map([...refused.sentences, ...conflicts]);
     }
   }
 
   /** In the kubelet's order: a driver that goes leaves CSINode first and the Node last, one that comes the other way round. */
-  async #round(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    unwanted: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
+  async #round(wanted: Drivers, unwanted: ReadonlySet<string>, signal: AbortSignal): Promise<Sentences> {
     if (wanted.size + unwanted.size === 0) return new Map();
     const node = await this.#findNode(signal);
     const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted, MAX_LABELS);
     const agreed = new Map([...wanted].filter(([driver]) => !conflicts.has(driver)));
     let csiNode = await this.#findCsiNode(node, signal);
     const change = planDrivers(csiNode?.spec.drivers ?? [], agreed, unwanted);
-    if (csiNode !== undefined && change.remove.length > 0) {
-      const gone = change.remove.map((driver) => ({ $patch: 'delete', name: driver }));
-      csiNode = await this.#patchCsiNode(csiNode, gone, signal);
-    }
+    csiNode = await this.#removeDrivers(csiNode, change.remove, signal);
     if (node === undefined) {
       if (wanted.size === 0) return conflicts;
       throw new ApiFailure(404, `there is no node ${this.#name} yet; csi.nodeName must be the name of this node`);
     }
     await this.#patchNode(node, agreed, unwanted, signal);
+    // The old entry of a driver that changed works until its new facts are taken.
+    csiNode = await this.#removeDrivers(csiNode, change.replace, signal);
     if (change.add.length > 0) {
       if (csiNode === undefined) await this.#createCsiNode(node, change.add, signal);
       else await this.#patchCsiNode(csiNode, change.add, signal);
@@ -224,13 +186,26 @@ export class ApiTarget implements NodeFactsTarget {
     if (change === undefined) return;
     const annotation = change.nodeIds === undefined ? {} : { annotations: { [NODE_ID_ANNOTATION]: change.nodeIds } };
     const body = { metadata: { resourceVersion, labels: change.labels, ...annotation } };
-    await this.#client.call({ what: `patch node ${this.#name}`, method: 'PATCH', path: this.#nodePath, body }, signal);
+    await this.#write({ what: `patch node ${this.#name}`, method: 'PATCH', path: this.#nodePath, body }, signal);
+  }
+
+  async #removeDrivers(
+    csiNode: CsiNodeObject | undefined,
+    drivers: readonly string[],
+    signal: AbortSignal,
+  ): Promise<CsiNodeObject | undefined> {
+    if (csiNode === undefined || drivers.length === 0) return csiNode;
+    return this.#patchCsiNode(
+      csiNode,
+      drivers.map((driver) => ({ $patch: 'delete', name: driver })),
+      signal,
+    );
   }
 
   async #patchCsiNode(csiNode: CsiNodeObject, drivers: readonly object[], signal: AbortSignal): Promise<CsiNodeObject> {
     const body = { metadata: { resourceVersion: csiNode.metadata.resourceVersion }, spec: { drivers } };
     const what = `patch csinode ${this.#name}`;
-    const patched = await this.#client.call({ what, method: 'PATCH', path: this.#csiNodePath, body }, signal);
+    const patched = await this.#write({ what, method: 'PATCH', path: this.#csiNodePath, body }, signal);
     return patched as CsiNodeObject;
   }
 
@@ -243,7 +218,16 @@ export class ApiTarget implements NodeFactsTarget {
       metadata: { name, ownerReferences: [owner] },
       spec: { drivers },
     };
-    await this.#client.call({ what: `create csinode ${name}`, method: 'POST', path: CSI_NODES, body }, signal);
+    await this.#write({ what: `create csinode ${name}`, method: 'POST', path: CSI_NODES, body }, signal);
+  }
+
+  async #write(call: ApiCall, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#client.call(call, signal);
+    } catch (failure) {
+      if (!(failure instanceof ApiFailure) || !REFUSALS.has(failure.status)) throw failure;
+      throw new RefusedWrite(failure.status, failure.message, failure.retryAfterMs);
+    }
   }
 
   get #nodePath(): string {
@@ -253,8 +237,4 @@ export class ApiTarget implements NodeFactsTarget {
   get #csiNodePath(): string {
     return `${CSI_NODES}/${encodeURIComponent(this.#name)}`;
   }
-}
-
-function isRefusal(failure: unknown): failure is ApiFailure {
-  return failure instanceof ApiFailure && REFUSALS.has(failure.status);
 }

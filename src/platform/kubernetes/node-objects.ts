@@ -29,8 +29,10 @@ export interface NodeChange {
 
 /** How the drivers of a CSINode have to change. */
 export interface DriversChange {
-  /** Names to remove: unwanted ones, and changed ones, because the API server lets no entry be altered. */
+  /** Names that are not wanted. */
   readonly remove: readonly string[];
+  /** Names of changed entries, to be removed before they are added: the API server lets no entry be altered. */
+  readonly replace: readonly string[];
   readonly add: readonly CsiNodeDriver[];
 }
 
@@ -151,17 +153,18 @@ export function planDrivers(
   unwanted: ReadonlySet<string>,
 ): DriversChange {
   const remove: string[] = [];
+  const replace: string[] = [];
   const asWanted = new Set<string>();
   for (const entry of present) {
     const info = wanted.get(entry.name);
     if (unwanted.has(entry.name)) remove.push(entry.name);
     else if (info !== undefined) {
       if (sameEntry(entry, driverEntry(info))) asWanted.add(entry.name);
-      else remove.push(entry.name);
+      else replace.push(entry.name);
     }
   }
   const add = [...wanted.values()].filter(({ driver }) => !asWanted.has(driver)).map(driverEntry);
-  return { remove, add };
+  return { remove, replace, add };
 }
 
 function sameEntry(a: CsiNodeDriver, b: CsiNodeDriver): boolean {

@@ -59,7 +59,10 @@ describe('the entry of a driver in CSINode', () => {
   for (const [what, entry, given, isChange] of present) {
     it(`is ${isChange ? 'removed and added again' : 'left alone'} for ${what}`, () => {
       const change = planDrivers([entry, { name: 'other', nodeID: 'o' }], wanted(given), none);
-      assert.deepEqual(change, isChange ? { remove: ['d'], add: [driverEntry(given)] } : { remove: [], add: [] });
+      assert.deepEqual(change, {
+        remove: [],
+        ...(isChange ? { replace: ['d'], add: [driverEntry(given)] } : { replace: [], add: [] }),
+      });
     });
   }
 
@@ -68,7 +71,11 @@ describe('the entry of a driver in CSINode', () => {
       { name: 'd', nodeID: 'n' },
       { name: 'other', nodeID: 'o' },
     ];
-    assert.deepEqual(planDrivers(entries, wanted(), new Set(['d', 'missing'])), { remove: ['d'], add: [] });
+    assert.deepEqual(planDrivers(entries, wanted(), new Set(['d', 'missing'])), {
+      remove: ['d'],
+      replace: [],
+      add: [],
+    });
   });
 });
 
