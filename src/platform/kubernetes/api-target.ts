@@ -5,7 +5,6 @@ import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.
 import type { NodeInfo } from '../../csi/node-info.js';
 import { asError, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import { Patience } from '../../kernel/patience.js';
 import type { ApiCall, ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
@@ -17,6 +16,7 @@ import {
   topologyConflicts,
   type CsiNodeDriver,
 } from './node-objects.js';
+import { PatientLedger } from './patient-ledger.js';
 import { RefusedDrivers, RefusedWrite, type Drivers } from './refused-drivers.js';
 
 /** Sentences about drivers, by name. */
@@ -45,8 +45,8 @@ interface CsiNodeObject {
 const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
 /** Answers to a write that may be due to one driver. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
-/** Nobody waits longer for the disk, in milliseconds. */
-const DISK_MS = 2000;
+/** A ledger that could not be written is tried again after so long, in milliseconds. */
+const UNWRITTEN_MS = 60_000;
 
 /** The options of the target. */
 export interface ApiTargetOptions {
@@ -60,30 +60,20 @@ export interface ApiTargetOptions {
 /** Publishes to the API server. */
 export class ApiTarget implements NodeFactsTarget {
   readonly #client: ApiClient;
-  readonly #ledger: Ledger;
+  readonly #ledger: PatientLedger;
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #disk: Patience;
   readonly #refused = new RefusedDrivers();
 
   constructor({ client, ledger, nodeName, clock, log }: ApiTargetOptions) {
     this.#client = client;
-    this.#ledger = ledger;
+    this.#ledger = new PatientLedger({ ledger, clock, log });
     this.#name = nodeName;
     this.#clock = clock;
-    this.#disk = new Patience(clock, DISK_MS);
-    this.#log = log;
   }
 
-  async known(): Promise<readonly string[] | undefined> {
-    try {
-      return [...(await this.#disk.soon(() => this.#ledger.drivers()))];
-    } catch (failure) {
-      const why = asError(failure).message;
-      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back yet: ${why}`);
-      return undefined;
-    }
+  known(): Promise<readonly string[] | undefined> {
+    return this.#ledger.drivers();
   }
 
   async apply(
@@ -92,24 +82,14 @@ export class ApiTarget implements NodeFactsTarget {
     signal: AbortSignal,
   ): Promise<ApplyOutcome> {
     try {
-      await this.#remember(wanted.keys(), []);
+      await this.#ledger.change(wanted.keys(), []);
       const conflicts = await this.#publish(wanted, unwanted, signal);
-      await this.#remember([], unwanted);
-      return { ok: true, conflicts };
+      const isWritten = await this.#ledger.change([], unwanted);
+      return { ok: true, conflicts, ...(isWritten ? {} : { againAfterMs: UNWRITTEN_MS }) };
     } catch (failure) {
       const retryAfterMs = failure instanceof ApiFailure ? failure.retryAfterMs : undefined;
       const message = `the node facts of CSI drivers are not published: ${asError(failure).message}`;
       return { ok: false, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-    }
-  }
-
-  /** A disk that cannot be written, or does not answer, must not keep a driver from being published. */
-  async #remember(added: Iterable<string>, removed: Iterable<string>): Promise<void> {
-    try {
-      await this.#disk.soon(() => this.#ledger.change(added, removed));
-    } catch (failure) {
-      const why = asError(failure).message;
-      this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down: ${why}`);
     }
   }
 
