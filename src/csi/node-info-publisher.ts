@@ -181,8 +181,7 @@ export class NodeInfoPublisher {
   /** A failure needs no such alarm: its next attempt comes. */
   #applyAgain(afterMs: number | undefined): void {
     this.#applyingAgain?.cancel();
-    this.#applyingAgain =
-      afterMs === undefined ? undefined : this.#ports.clock.alarm(afterMs, () => this.#change());
+    this.#applyingAgain = afterMs === undefined ? undefined : this.#ports.clock.alarm(afterMs, () => this.#change());
   }
 
   async #sweep(): Promise<void> {
