@@ -47,7 +47,7 @@ export function checkCaller({
   };
 }
 
-/** A name whose owner is inside its grace may be free soon, at an unknown time. */
+/** A name whose owner does not serve may be free soon, at an unknown time. */
 const ASK_AGAIN_MS = 5000;
 
 /** The facts that the decision about a name rests on. */
@@ -67,6 +67,6 @@ export function checkOwner({ name, newcomer, ruleUids, owner }: NameFacts): Refu
   }
   const message = `${name}: the name belongs to uid ${String(owner.uid)}, which has it at ${owner.endpointPath}; uid ${String(newcomer)} may not take it`;
   if (!owner.isHeld) return { code: 'NAME_OWNED', message };
-  const soon = `${message} while it is inside its grace`;
+  const soon = `${message} while it is inside its grace or may come back otherwise`;
   return { code: 'NAME_OWNED', message: soon, isPassing: true, retryAfterMs: ASK_AGAIN_MS };
 }

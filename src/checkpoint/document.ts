@@ -101,7 +101,7 @@ export interface CheckpointDocument {
   readonly limits: readonly unknown[];
   /** Oldest first. */
   readonly tombstones: readonly Tombstone[];
-  /** Node facts of CSI drivers, by driver. */
+  /** Nothing: the facts of a CSI driver stand in its entry. A file of another program may have some. */
   readonly csi: ReadonlyMap<string, unknown>;
   /** The trust in `leases`. */
   readonly ledger: LedgerState;

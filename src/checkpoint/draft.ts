@@ -25,7 +25,6 @@ export interface Contents {
   readonly limits: readonly unknown[];
   /** By entryKey, oldest first. */
   readonly tombstones: ReadonlyMap<string, Tombstone>;
-  readonly csi: ReadonlyMap<string, unknown>;
   readonly ledger: LedgerState;
   /** By id, oldest first. */
   readonly leases: ReadonlyMap<string, LeaseEntry>;
@@ -37,7 +36,6 @@ export class Draft implements Contents {
   readonly #offer: OfferList;
   readonly #plugins = new Map<string, PluginEntry>();
   readonly #tombstones = new Map<string, Tombstone>();
-  readonly #csi = new Map<string, unknown>();
   readonly #leases = new Map<string, LeaseEntry>();
   #limits: () => readonly unknown[] = () => [];
   #ledger: LedgerState = 'ok';
@@ -58,10 +56,6 @@ export class Draft implements Contents {
 
   get tombstones(): ReadonlyMap<string, Tombstone> {
     return this.#tombstones;
-  }
-
-  get csi(): ReadonlyMap<string, unknown> {
-    return this.#csi;
   }
 
   get ledger(): LedgerState {
@@ -158,18 +152,11 @@ export class Draft implements Contents {
     this.#limits = limits;
   }
 
-  /** Node facts of a CSI driver as JSON; undefined forgets them. */
-  setCsi(driver: string, facts: unknown): void {
-    if (facts === undefined) this.#csi.delete(driver);
-    else this.#csi.set(driver, facts);
-  }
-
   /** Takes over the contents of a document. `asHints`: its entries count only once they were probed. */
   load(document: CheckpointDocument, asHints: boolean): void {
     for (const entry of document.plugins)
       this.#plugins.set(entryKey(entry), asHints ? { ...entry, bootId: '' } : entry);
     for (const tombstone of document.tombstones) this.addTombstone(tombstone);
-    for (const [driver, facts] of document.csi) this.#csi.set(driver, facts);
     this.#limits = () => document.limits;
     for (const lease of document.leases) this.#leases.set(lease.id, lease);
     this.#ledger = document.ledger === 'ok' && asHints ? 'stale' : document.ledger;

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { decodeCheckpoint, decodeDocument } from './decode.js';
 import type { CheckpointDocument, PluginEntry, StoredAnswer } from './document.js';
+import { CSI_PLUGIN } from '../model/ids.js';
 import type { FilePort } from './file-port.js';
 import { unseal } from './envelope.js';
 
@@ -47,6 +48,7 @@ export interface CheckpointInspection {
   readonly plugins: readonly InspectedPlugin[];
   readonly tombstones: number;
   readonly limits: number;
+  /** Those that are known, each once. */
   readonly csiDrivers: readonly string[];
   /** The state of the ledger: ok, stale or unknown; empty where it cannot be read. */
   readonly ledger: string;
@@ -135,7 +137,7 @@ async function contentsOf(files: FilePort, file: string, document: CheckpointDoc
     plugins,
     tombstones: document.tombstones.length,
     limits: document.limits.length,
-    csiDrivers: [...document.csi.keys()],
+    csiDrivers: [...new Set(document.plugins.filter(({ type }) => type === CSI_PLUGIN).map(({ name }) => name))],
     ledger: document.ledger,
     leases: document.leases.length,
     problems,

@@ -113,7 +113,10 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
   changed({ instance }: Change): void {
     if (isReplaced(instance)) this.#replaced(instance);
     else if (!isLive(instance)) this.removed(instance);
-    else this.#sentAway(instance);
+    else {
+      this.#sentAway(instance);
+      this.#factsChanged(instance);
+    }
   }
 
   /** An instance was dropped. */
@@ -176,6 +179,13 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined || (entry.sentAway === true) === isAway) return;
     this.#store.note((draft) => draft.change(id, { sentAway: isAway }));
+  }
+
+  /** Other facts of a driver, which may come again and again. */
+  #factsChanged({ id, facts }: Instance): void {
+    const entry = this.#store.contents.plugins.get(id);
+    if (entry === undefined || entry.facts === facts || JSON.stringify(entry.facts) === JSON.stringify(facts)) return;
+    this.#store.updateSoon(`facts of ${id}`, (draft) => draft.change(id, { facts }));
   }
 
   /** Its successor serves: from now on, and not before, it is a fallback. */

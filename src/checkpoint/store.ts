@@ -279,7 +279,7 @@ export class CheckpointStore {
       plugins: [...this.#draft.plugins.values()],
       limits: this.#draft.limits,
       tombstones: [...this.#draft.tombstones.values()],
-      csi: new Map(this.#draft.csi),
+      csi: new Map(),
       ledger: this.#draft.ledger,
       leases: this.#answers.asWritten(this.#draft.leases.values()),
       extra: file.data.extra,

@@ -7,7 +7,7 @@ import type { Instance } from '../model/instance.js';
 import type { Accepted, Enrolment, InstanceHandle, InstanceReports, PluginHandler } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { CsiInstance, type CsiInstancePorts } from './csi-instance.js';
-import { nodeInfoFrom } from './node-info.js';
+import { factsFrom, nodeInfoFrom } from './node-info.js';
 import type { NodeInfoPublisher } from './node-info-publisher.js';
 import { chooseVersion } from './version-rule.js';
 
@@ -66,10 +66,10 @@ export class CsiHandler implements PluginHandler {
     const version = chooseVersion(enrolment.versions) ?? '';
     const instance = new CsiInstance(enrolment.name, handle, this.#instancePorts);
     try {
-      const { nodeId, count, topology } = await instance.open(enrolment.endpoint, signal);
+      const info = await instance.open(enrolment.endpoint, signal);
       this.#enter(instance);
       instance.commit();
-      return { version, facts: { nodeId, count, topology } };
+      return { version, facts: factsFrom(info) };
     } catch (failure) {
       // A fallback that was asked in vain stays one: it is asked again, or let go of when nobody listens for it any more.
       instance.close();

@@ -7,7 +7,7 @@ import type { InstanceHandle, InstanceReport, PinnedSocket } from '../model/plug
 import { Refused } from '../model/reasons.js';
 import { askNodeInfo } from './ask-node-info.js';
 import type { CsiNodeClient, OpenCsiNodeClient } from './csi-node-client.js';
-import type { NodeInfo } from './node-info.js';
+import { factsFrom, sameNodeInfo, type NodeInfo } from './node-info.js';
 import type { PublishCondition } from './node-info-publisher.js';
 
 /** The ports of an instance. */
@@ -37,6 +37,8 @@ export class CsiInstance {
   #info: NodeInfo | undefined;
   #client: CsiNodeClient | undefined;
   #isUp = false;
+  /** Other facts than the checkpoint may have. */
+  #newFacts: InstanceReport['facts'];
   /** Set once registration succeeded: reports are made from then on. */
   #isCommitted = false;
   /** Why it is held; undefined when it serves. */
@@ -120,6 +122,7 @@ export class CsiInstance {
       state: 'ready',
       reason,
       message,
+      ...(this.#newFacts === undefined ? {} : { facts: this.#newFacts }),
     });
     if (condition?.state === 'delayed') {
       return say(
@@ -160,7 +163,10 @@ export class CsiInstance {
     if (client === undefined || this.#isAsking) return;
     this.#isAsking = true;
     try {
-      this.#info = await this.#ask(client, this.#halt.signal);
+      const before = this.#info;
+      const info = await this.#ask(client, this.#halt.signal);
+      this.#info = info;
+      if (before === undefined || !sameNodeInfo(before, info)) this.#newFacts = factsFrom(info);
     } catch (failure) {
       if (this.#isUp && !this.isClosed) this.#refused(failure);
       return;

@@ -7,6 +7,8 @@ export type ApplyOutcome =
       readonly ok: true;
       /** Drivers that were left out because they contradict a publication or are refused, with a sentence each. */
       readonly conflicts: ReadonlyMap<string, string>;
+      /** Something is left that nobody waits for, such as a note on a full disk: apply again after so many milliseconds. */
+      readonly againAfterMs?: number;
     }
   | {
       readonly ok: false;

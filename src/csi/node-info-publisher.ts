@@ -54,6 +54,7 @@ export class NodeInfoPublisher {
   #problem = '';
   #sweeping: Alarm | undefined;
   #isSweepDue = false;
+  #applyingAgain: Alarm | undefined;
 
   constructor(ports: PublisherPorts) {
     this.#ports = ports;
@@ -122,6 +123,7 @@ export class NodeInfoPublisher {
   async stop(): Promise<void> {
     this.#halt.abort(new Error('the publisher is stopped'));
     this.#sweeping?.cancel();
+    this.#applyingAgain?.cancel();
     this.#alarm?.cancel();
     this.#alarm = undefined;
     await this.#round;
@@ -172,7 +174,14 @@ export class NodeInfoPublisher {
       outcome = { ok: false, message: asError(failure).message };
     }
     if (this.#halt.signal.aborted) return undefined;
+    this.#applyAgain(outcome.ok ? outcome.againAfterMs : undefined);
     return outcome.ok ? this.#succeeded(wanted, unwanted, outcome.conflicts) : this.#failed(outcome);
+  }
+
+  /** A failure needs no such alarm: its next attempt comes. */
+  #applyAgain(afterMs: number | undefined): void {
+    this.#applyingAgain?.cancel();
+    this.#applyingAgain = afterMs === undefined ? undefined : this.#ports.clock.alarm(afterMs, () => this.#change());
   }
 
   async #sweep(): Promise<void> {

@@ -101,6 +101,8 @@ export interface InstanceReport {
   readonly reason: Reason;
   /** One sentence for events and logs. */
   readonly message: string;
+  /** Its facts as they are now, where it registered with others: `Accepted.facts` from here on. */
+  readonly facts?: Accepted['facts'];
 }
 
 /**

@@ -207,7 +207,7 @@ export const REFUSALS = {
   ),
   NODE_ID_TOO_LONG: refusal(
     S.FAILED_PRECONDITION,
-    'The node id of the CSI driver exceeds the 256 bytes that the CSI specification allows, or 512 bytes as JSON.',
+    'The node id of the CSI driver exceeds the 256 bytes that the CSI specification allows, written as JSON.',
     'Configure a shorter node id.',
   ),
   NODE_INFO_INVALID: refusal(

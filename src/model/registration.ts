@@ -87,7 +87,7 @@ export interface Incumbent {
 export interface NameOwner {
   readonly uid: number;
   readonly endpointPath: string;
-  /** It is lost and inside its grace: its name may be free soon. */
+  /** It does not serve (held, from the checkpoint, in quarantine, being asked, its path taken): its name may be free soon. */
   readonly isHeld: boolean;
 }
 

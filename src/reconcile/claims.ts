@@ -32,7 +32,7 @@ export class Claims implements NameClaims {
     const owner = having.find(isConnected) ?? having.find(({ state }) => state !== 'connecting') ?? having[0];
     const uid = owner === undefined ? undefined : ownerUid(owner);
     if (owner === undefined || uid === undefined || owner.socketKey === except) return undefined;
-    return { uid, endpointPath: owner.endpointPath, isHeld: owner.state === 'held' };
+    return { uid, endpointPath: owner.endpointPath, isHeld: !hasForGood(owner) };
   }
 
   /** Only a pull minds a plugin that is presumed at the endpoint under another name: a caller knows its own name. */
@@ -65,6 +65,11 @@ export class Claims implements NameClaims {
   isKnown(type: string, name: string): boolean {
     return this.#roster.ofPlugin(type, name).some(isLive);
   }
+}
+
+/** Whether the end of an instance is not to be awaited. One that lost its path at the watcher door ends once the newcomer was asked. */
+function hasForGood({ state, door }: Instance): boolean {
+  return state === 'ready' || (state === 'orphaned' && door === 'register');
 }
 
 /**

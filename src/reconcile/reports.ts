@@ -35,6 +35,8 @@ export class Reports implements InstanceReports {
     const instance = roster.get(id);
     if (instance === undefined || this.#stopped) return;
     const { state: before } = instance;
+    // The listeners of the change that follows find them there.
+    instance.facts = report.facts ?? instance.facts;
     const loss = report.state === 'held' ? settling.lossOf(instance, report) : undefined;
     roster.report(id, loss ?? this.#looked(instance, report));
     if (mayHaveLostPath(instance, before)) this.checkPath(instance);

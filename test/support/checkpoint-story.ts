@@ -19,7 +19,7 @@ const STORY: readonly (readonly ((draft: Draft) => void)[])[] = [
   [(draft) => draft.setList(entryKey(nic), list(6000, 3))],
   [
     (draft) => draft.setLimits(() => [{ plugin: gpu.name, strikes: 3 }]),
-    (draft) => draft.setCsi('csi.a.b', { nodeID: 'n' }),
+    (draft) => draft.change(entryKey(gpu), { facts: { nodeId: 'n' } }),
   ],
   [(draft) => draft.setList(entryKey(nic), list(5000, 2)), (draft) => draft.setList(entryKey(fpga), list(7000, 4))],
   [(draft) => draft.remove(entryKey(fpga))],
@@ -51,12 +51,10 @@ export function spell(contents: Contents): string {
   const plugins = [...contents.plugins.values()].map(({ list: last, ...entry }) =>
     last?.inline === undefined ? entry : { ...entry, list: last },
   );
-  return JSON.stringify(
-    [plugins, contents.limits, [...contents.tombstones.values()], [...contents.csi]],
-    (_, value: unknown) =>
-      typeof value === 'object' && value !== null && !Array.isArray(value)
-        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : value,
+  return JSON.stringify([plugins, contents.limits, [...contents.tombstones.values()]], (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
   );
 }
 

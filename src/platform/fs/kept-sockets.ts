@@ -96,16 +96,17 @@ export class KeptSockets {
   }
 
   /**
-   * Gives a socket its name back where the name is free and somebody listens, and lets go of it in any case.
+   * Gives a socket its name back where the name is free and somebody listens, and lets go of it. Where the system does not let us (no
+   * descriptor, no room on the disk), it is kept: it would be a plugin that listens on a socket without a name.
    *
    * @returns whether it has its name again
    */
   putBack(key: string): boolean {
     const kept = this.#kept.get(key);
     if (kept === undefined) return false;
-    const isBack = this.#putBack(kept);
-    this.discard(key);
-    return isBack;
+    const outcome = this.#putBack(kept);
+    if (outcome !== 'failed') this.discard(key);
+    return outcome === 'back';
   }
 
   /** Drops a kept socket. Unknown keys are ignored; a name that cannot be removed is left to the next start. */
@@ -190,13 +191,15 @@ export class KeptSockets {
     else if (!settling.isAwaited(key)) this.putBack(key);
   }
 
-  #putBack({ pair, keptName, name }: Kept): boolean {
+  #putBack({ pair, keptName, name }: Kept): 'back' | 'over' | 'failed' {
     const { directory, folder } = pair;
     const pinned = pinSocket(folder.inside.at(keptName));
-    if ('problem' in pinned) return false;
+    if ('problem' in pinned) return pinned.problem === 'error' || pinned.problem === 'too-long' ? 'failed' : 'over';
     const listens = this.#ports.isListening(pinned);
     pinned.release();
-    return listens && directory.putBack(folder.inside, keptName, name);
+    if (!listens) return 'over';
+    const outcome = directory.putBack(folder.inside, keptName, name);
+    return outcome === 'taken' ? 'over' : outcome;
   }
 
   /** The pair at a path; another one where the directory was replaced. @throws NodeJS.ErrnoException */

@@ -173,12 +173,16 @@ export class PinnedDirectory {
   /**
    * Gives the socket that a private folder keeps its name here back, if that name is free, and then removes the kept one.
    *
-   * @returns whether it has its name back; false leaves the kept name in place
+   * @returns whether it has its name `back`; otherwise the kept name stays: the name is `taken`, or it `failed`, as on a full disk
    */
-  putBack(folder: PinnedDirectory, kept: string, name: string): boolean {
-    if (!isDone(() => linkSync(folder.at(kept), this.at(name)))) return false; // EEXIST: somebody came meanwhile
+  putBack(folder: PinnedDirectory, kept: string, name: string): 'back' | 'taken' | 'failed' {
+    try {
+      linkSync(folder.at(kept), this.at(name));
+    } catch (failure) {
+      return (failure as NodeJS.ErrnoException).code === 'EEXIST' ? 'taken' : 'failed'; // EEXIST: somebody came meanwhile
+    }
     isDone(() => folder.unlink(kept));
-    return true;
+    return 'back';
   }
 
   /** Makes a symbolic link under a name that nothing has. @throws NodeJS.ErrnoException EEXIST, EACCES */

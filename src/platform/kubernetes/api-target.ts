@@ -5,11 +5,22 @@ import type { ApplyOutcome, NodeFactsTarget } from '../../csi/node-facts-target.
 import type { NodeInfo } from '../../csi/node-info.js';
 import { asError, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
-import { Patience } from '../../kernel/patience.js';
-import type { ApiClient } from './api-client.js';
+import type { ApiCall, ApiClient } from './api-client.js';
 import { ApiFailure } from './api-failure.js';
 import type { Ledger } from './ledger.js';
-import { NODE_ID_ANNOTATION, planDrivers, planNode, topologyConflicts, type CsiNodeDriver } from './node-objects.js';
+import {
+  MAX_LABELS,
+  NODE_ID_ANNOTATION,
+  planDrivers,
+  planNode,
+  topologyConflicts,
+  type CsiNodeDriver,
+} from './node-objects.js';
+import { PatientLedger } from './patient-ledger.js';
+import { RefusedDrivers, RefusedWrite, type Drivers } from './refused-drivers.js';
+
+/** Sentences about drivers, by name. */
+type Sentences = ReadonlyMap<string, string>;
 
 /** The part of a Node that matters here. */
 interface NodeObject {
@@ -32,12 +43,10 @@ interface CsiNodeObject {
 }
 
 const CSI_NODES = '/apis/storage.k8s.io/v1/csinodes';
-/** Answers that may be due to one driver: a label that is protected, or annotations that would become too large. */
+/** Answers to a write that may be due to one driver. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
-/** A driver that was refused is not tried again with the same facts for so long, in milliseconds. */
-const REFUSED_MS = 60_000;
-/** Nobody waits longer for the disk, in milliseconds. */
-const DISK_MS = 2000;
+/** A ledger that could not be written is tried again after so long, in milliseconds. */
+const UNWRITTEN_MS = 60_000;
 
 /** The options of the target. */
 export interface ApiTargetOptions {
@@ -51,31 +60,20 @@ export interface ApiTargetOptions {
 /** Publishes to the API server. */
 export class ApiTarget implements NodeFactsTarget {
   readonly #client: ApiClient;
-  readonly #ledger: Ledger;
+  readonly #ledger: PatientLedger;
   readonly #name: string;
   readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #disk: Patience;
-  /** Facts that the API server refused lately. */
-  readonly #refused = new WeakMap<NodeInfo, { readonly message: string; readonly untilMs: number }>();
+  readonly #refused = new RefusedDrivers();
 
   constructor({ client, ledger, nodeName, clock, log }: ApiTargetOptions) {
     this.#client = client;
-    this.#ledger = ledger;
+    this.#ledger = new PatientLedger({ ledger, clock, log });
     this.#name = nodeName;
     this.#clock = clock;
-    this.#disk = new Patience(clock, DISK_MS);
-    this.#log = log;
   }
 
-  async known(): Promise<readonly string[] | undefined> {
-    try {
-      return [...(await this.#disk.soon(() => this.#ledger.drivers()))];
-    } catch (failure) {
-      const why = asError(failure).message;
-      this.#log.warn('csi.ledger-not-read', `CSI drivers published before the start are not taken back yet: ${why}`);
-      return undefined;
-    }
+  known(): Promise<readonly string[] | undefined> {
+    return this.#ledger.drivers();
   }
 
   async apply(
@@ -84,10 +82,10 @@ export class ApiTarget implements NodeFactsTarget {
     signal: AbortSignal,
   ): Promise<ApplyOutcome> {
     try {
-      await this.#remember(wanted.keys(), []);
+      await this.#ledger.change(wanted.keys(), []);
       const conflicts = await this.#publish(wanted, unwanted, signal);
-      await this.#remember([], unwanted);
-      return { ok: true, conflicts };
+      const isWritten = await this.#ledger.change([], unwanted);
+      return { ok: true, conflicts, ...(isWritten ? {} : { againAfterMs: UNWRITTEN_MS }) };
     } catch (failure) {
       const retryAfterMs = failure instanceof ApiFailure ? failure.retryAfterMs : undefined;
       const message = `the node facts of CSI drivers are not published: ${asError(failure).message}`;
@@ -95,92 +93,43 @@ export class ApiTarget implements NodeFactsTarget {
     }
   }
 
-  /** A disk that cannot be written, or does not answer, must not keep a driver from being published. */
-  async #remember(added: Iterable<string>, removed: Iterable<string>): Promise<void> {
-    try {
-      await this.#disk.soon(() => this.#ledger.change(added, removed));
-    } catch (failure) {
-      const why = asError(failure).message;
-      this.#log.warn('csi.ledger-not-written', `which CSI drivers are published cannot be written down: ${why}`);
-    }
-  }
-
   /**
-   * A driver that the API server refuses keeps no other from being published; the kubelet writes for each driver alone. When all
-   * are refused, that is due to none of them: rights may be missing.
+   * A driver that the API server refuses keeps no other from being published, nor from being taken back. When all are refused, that
+   * is due to none of them: rights may be missing.
    */
-  async #publish(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    unwanted: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
+  async #publish(wanted: Drivers, unwanted: ReadonlySet<string>, signal: AbortSignal): Promise<Sentences> {
     const nowMs = this.#clock.mono();
-    const conflicts = new Map<string, string>();
-    const tried = new Map<string, NodeInfo>();
-    for (const [driver, info] of wanted) {
-      const refusal = this.#refused.get(info);
-      if (refusal !== undefined && nowMs < refusal.untilMs) conflicts.set(driver, refusal.message);
-      else tried.set(driver, info);
-    }
+    const refused = this.#refused;
+    const tried = refused.toTry(wanted, nowMs);
     try {
-      return new Map([...conflicts, ...(await this.#round(tried, unwanted, signal))]);
+      const conflicts = await this.#round(tried, unwanted, signal);
+      refused.taken(tried);
+      return new Map([...refused.sentences, ...conflicts]);
     } catch (failure) {
-      if (!isRefusal(failure) || wanted.size < 2) throw failure;
+      if (!(failure instanceof RefusedWrite) || wanted.size === 0) throw failure;
       await this.#round(new Map(), unwanted, signal);
-      const refusals = new Map<NodeInfo, string>();
-      for (const [driver, sentence] of await this.#inParts(tried, refusals, signal)) conflicts.set(driver, sentence);
-      if (refusals.size === wanted.size) throw failure;
-      for (const [info, why] of refusals) {
-        const message = `CSI driver ${info.driver} is not published: ${why}`;
-        conflicts.set(info.driver, message);
-        this.#refused.set(info, { message, untilMs: nowMs + REFUSED_MS });
-      }
-      return conflicts;
-    }
-  }
-
-  /** Halves what is refused until single drivers are left, which go to `refusals`. @returns contradictions, as a round does */
-  async #inParts(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    refusals: Map<NodeInfo, string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
-    try {
-      return await this.#round(wanted, new Set(), signal);
-    } catch (failure) {
-      if (!isRefusal(failure)) throw failure;
-      const all = [...wanted];
-      const half = all.length >> 1;
-      if (half === 0) {
-        for (const info of wanted.values()) refusals.set(info, failure.message);
-        return new Map();
-      }
-      const first = await this.#inParts(new Map(all.slice(0, half)), refusals, signal);
-      return new Map([...first, ...(await this.#inParts(new Map(all.slice(half)), refusals, signal))]);
+      const round = (part: Drivers): Promise<Sentences> => this.#round(part, new Set(), signal);
+      const conflicts = await refused.search({ wanted, tried, refusal: failure, nowMs }, round);
+      return new Map([...refused.sentences, ...conflicts]);
     }
   }
 
   /** In the kubelet's order: a driver that goes leaves CSINode first and the Node last, one that comes the other way round. */
-  async #round(
-    wanted: ReadonlyMap<string, NodeInfo>,
-    unwanted: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string>> {
+  async #round(wanted: Drivers, unwanted: ReadonlySet<string>, signal: AbortSignal): Promise<Sentences> {
     if (wanted.size + unwanted.size === 0) return new Map();
     const node = await this.#findNode(signal);
-    const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted);
+    const conflicts = topologyConflicts(new Map(Object.entries(node?.metadata.labels ?? {})), wanted, MAX_LABELS);
     const agreed = new Map([...wanted].filter(([driver]) => !conflicts.has(driver)));
     let csiNode = await this.#findCsiNode(node, signal);
     const change = planDrivers(csiNode?.spec.drivers ?? [], agreed, unwanted);
-    if (csiNode !== undefined && change.remove.length > 0) {
-      const gone = change.remove.map((driver) => ({ $patch: 'delete', name: driver }));
-      csiNode = await this.#patchCsiNode(csiNode, gone, signal);
-    }
+    csiNode = await this.#removeDrivers(csiNode, change.remove, signal);
     if (node === undefined) {
       if (wanted.size === 0) return conflicts;
       throw new ApiFailure(404, `there is no node ${this.#name} yet; csi.nodeName must be the name of this node`);
     }
     await this.#patchNode(node, agreed, unwanted, signal);
+    // The old entry of a driver that changed works until its new facts are taken.
+    csiNode = await this.#removeDrivers(csiNode, change.replace, signal);
     if (change.add.length > 0) {
       if (csiNode === undefined) await this.#createCsiNode(node, change.add, signal);
       else await this.#patchCsiNode(csiNode, change.add, signal);
@@ -217,13 +166,26 @@ export class ApiTarget implements NodeFactsTarget {
     if (change === undefined) return;
     const annotation = change.nodeIds === undefined ? {} : { annotations: { [NODE_ID_ANNOTATION]: change.nodeIds } };
     const body = { metadata: { resourceVersion, labels: change.labels, ...annotation } };
-    await this.#client.call({ what: `patch node ${this.#name}`, method: 'PATCH', path: this.#nodePath, body }, signal);
+    await this.#write({ what: `patch node ${this.#name}`, method: 'PATCH', path: this.#nodePath, body }, signal);
+  }
+
+  async #removeDrivers(
+    csiNode: CsiNodeObject | undefined,
+    drivers: readonly string[],
+    signal: AbortSignal,
+  ): Promise<CsiNodeObject | undefined> {
+    if (csiNode === undefined || drivers.length === 0) return csiNode;
+    return this.#patchCsiNode(
+      csiNode,
+      drivers.map((driver) => ({ $patch: 'delete', name: driver })),
+      signal,
+    );
   }
 
   async #patchCsiNode(csiNode: CsiNodeObject, drivers: readonly object[], signal: AbortSignal): Promise<CsiNodeObject> {
     const body = { metadata: { resourceVersion: csiNode.metadata.resourceVersion }, spec: { drivers } };
     const what = `patch csinode ${this.#name}`;
-    const patched = await this.#client.call({ what, method: 'PATCH', path: this.#csiNodePath, body }, signal);
+    const patched = await this.#write({ what, method: 'PATCH', path: this.#csiNodePath, body }, signal);
     return patched as CsiNodeObject;
   }
 
@@ -236,7 +198,16 @@ export class ApiTarget implements NodeFactsTarget {
       metadata: { name, ownerReferences: [owner] },
       spec: { drivers },
     };
-    await this.#client.call({ what: `create csinode ${name}`, method: 'POST', path: CSI_NODES, body }, signal);
+    await this.#write({ what: `create csinode ${name}`, method: 'POST', path: CSI_NODES, body }, signal);
+  }
+
+  async #write(call: ApiCall, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#client.call(call, signal);
+    } catch (failure) {
+      if (!(failure instanceof ApiFailure) || !REFUSALS.has(failure.status)) throw failure;
+      throw new RefusedWrite(failure.status, failure.message, failure.retryAfterMs);
+    }
   }
 
   get #nodePath(): string {
@@ -246,8 +217,4 @@ export class ApiTarget implements NodeFactsTarget {
   get #csiNodePath(): string {
     return `${CSI_NODES}/${encodeURIComponent(this.#name)}`;
   }
-}
-
-function isRefusal(failure: unknown): failure is ApiFailure {
-  return failure instanceof ApiFailure && REFUSALS.has(failure.status);
 }

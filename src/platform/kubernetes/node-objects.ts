@@ -29,8 +29,10 @@ export interface NodeChange {
 
 /** How the drivers of a CSINode have to change. */
 export interface DriversChange {
-  /** Names to remove: unwanted ones, and changed ones, because the API server lets no entry be altered. */
+  /** Names that are not wanted. */
   readonly remove: readonly string[];
+  /** Names of changed entries, to be removed before they are added: the API server lets no entry be altered. */
+  readonly replace: readonly string[];
   readonly add: readonly CsiNodeDriver[];
 }
 
@@ -45,27 +47,49 @@ export function driverEntry(info: NodeInfo): CsiNodeDriver {
 }
 
 /**
+ * Labels of a Node to which drivers still add, in characters of keys and values, which are ASCII. Nobody takes labels away: drivers
+ * that name others and others would fill the object (1.5 MiB in etcd), and the kubelet could not write its status any more.
+ */
+export const MAX_LABELS = 65_536;
+
+/**
  * The drivers whose topology contradicts a label that is there, or that of a driver before them. The kubelet refuses
- * such a driver, because its volumes would be scheduled to the wrong nodes.
+ * such a driver, because its volumes would be scheduled to the wrong nodes. Also those for whose labels there is no room.
  *
+ * @param room the characters that all labels may have; those that are there stay all the same
  * @returns a sentence for each
  */
 export function topologyConflicts(
   labels: ReadonlyMap<string, string>,
   wanted: ReadonlyMap<string, NodeInfo>,
+  room = Infinity,
 ): ReadonlyMap<string, string> {
   const taken = new Map(labels);
   const conflicts = new Map<string, string>();
+  let used = lengthOf(taken);
   for (const [driver, { topology }] of wanted) {
     const clash = topology.find(({ key, value }) => (taken.get(key) ?? value) !== value);
-    if (clash === undefined) for (const { key, value } of topology) taken.set(key, value);
-    else {
+    const added = new Map(topology.filter(({ key }) => !taken.has(key)).map(({ key, value }) => [key, value]));
+    const length = lengthOf(added);
+    if (clash !== undefined) {
       const { key, value } = clash;
       const present = `${key}=${taken.get(key) ?? ''}`;
       conflicts.set(driver, `CSI driver ${driver} says ${key}=${value}, but the node has the label ${present}`);
+    } else if (length > 0 && used + length > room) {
+      const most = `the labels of the node would have ${used + length} characters with its topology, ${room} are allowed`;
+      conflicts.set(driver, `CSI driver ${driver}: ${most}; remove labels of drivers that are gone`);
+    } else {
+      for (const [key, value] of added) taken.set(key, value);
+      used += length;
     }
   }
   return conflicts;
+}
+
+function lengthOf(labels: ReadonlyMap<string, string>): number {
+  let length = 0;
+  for (const [key, value] of labels) length += key.length + value.length;
+  return length;
 }
 
 /**
@@ -129,17 +153,18 @@ export function planDrivers(
   unwanted: ReadonlySet<string>,
 ): DriversChange {
   const remove: string[] = [];
+  const replace: string[] = [];
   const asWanted = new Set<string>();
   for (const entry of present) {
     const info = wanted.get(entry.name);
     if (unwanted.has(entry.name)) remove.push(entry.name);
     else if (info !== undefined) {
       if (sameEntry(entry, driverEntry(info))) asWanted.add(entry.name);
-      else remove.push(entry.name);
+      else replace.push(entry.name);
     }
   }
   const add = [...wanted.values()].filter(({ driver }) => !asWanted.has(driver)).map(driverEntry);
-  return { remove, add };
+  return { remove, replace, add };
 }
 
 function sameEntry(a: CsiNodeDriver, b: CsiNodeDriver): boolean {

@@ -107,6 +107,9 @@ describe('a broker, a registrar and a CSI driver as three processes', () => {
     const upgraded = await driver('--node-id=upgraded', '--topology=zone=z1');
     await isPublishedAs('upgraded');
     assert.equal((await view())?.state, 'ready');
+    // The next start of the broker would publish what stands there.
+    const checkpoint = (): string => readFileSync(path.join(root, 'state', 'checkpoint.json'), 'utf8');
+    await eventually('the checkpoint has its new facts', () => checkpoint().includes('"nodeId":"upgraded"'));
 
     // Everything goes.
     upgraded.child.kill('SIGTERM');

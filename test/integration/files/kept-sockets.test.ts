@@ -14,10 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
-import { afterEach, describe, it } from 'node:test';
+import { afterEach, describe, it, mock } from 'node:test';
 import { incarnationKey } from '../../../src/model/ids.js';
 import type { PinnedSocket } from '../../../src/model/plugin.js';
 import { KeptSockets } from '../../../src/platform/fs/kept-sockets.js';
+import { PinnedDirectory } from '../../../src/platform/fs/pinned-directory.js';
 import { SocketPaths } from '../../../src/platform/fs/socket-paths.js';
 import { pinSocket } from '../../../src/platform/fs/socket-pin.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -109,6 +110,23 @@ describe('a socket that is removed so that its plugin registers afresh', () => {
       assert.deepEqual(folders(directory), [folder], 'it is left to the next start');
       rmSync(path.join(directory, folder), { recursive: true });
     }
+  });
+
+  it('is kept where its name cannot be given back, for the next attempt or the next broker', async () => {
+    const directory = tempDir();
+    const pin = await listen(path.join(directory, 'a.sock'));
+    const key = incarnationKey(pin.incarnation);
+    const first = open();
+    assert.equal(first.remove(pin), undefined);
+    const outcome = mock.method(PinnedDirectory.prototype, 'putBack', () => 'failed');
+    assert.equal(first.putBack(key), false);
+    first.close();
+    const second = open();
+    await second.adopt(directory, { isAwaited: () => false });
+    assert.deepEqual([existsSync(pin.path), folders(directory).length], [false, 1]);
+    outcome.mock.restore();
+    assert.equal(second.putBack(key), true);
+    assert.deepEqual(readdirSync(directory), ['a.sock']);
   });
 
   it('by a broker that was killed is known to the next one; one that nobody knows gets its name back', async () => {

@@ -101,11 +101,12 @@ describe('a pinned directory', () => {
       assert.equal(pinned.unlinkIf('a.sock', incarnation), true);
 
       writeFileSync(`${root}/a.sock`, 'somebody came meanwhile');
-      assert.equal(pinned.putBack(folder.inside, 'kept', 'a.sock'), false);
+      assert.equal(pinned.putBack(folder.inside, 'kept', 'a.sock'), 'taken');
+      assert.equal(pinned.putBack(folder.inside, 'none', 'b.sock'), 'failed');
       assert.equal(lstatSync(`${root}/a.sock`).isFile(), true);
 
       pinned.unlink('a.sock');
-      assert.equal(pinned.putBack(folder.inside, 'kept', 'a.sock'), true);
+      assert.equal(pinned.putBack(folder.inside, 'kept', 'a.sock'), 'back');
       assert.equal(lstatSync(`${root}/a.sock`, { bigint: true }).ino, BigInt(incarnation.ino));
       folder.remove();
     });

@@ -25,6 +25,7 @@ const info = (driver: string, given: Partial<NodeInfo> = {}): NodeInfo => ({
   ...given,
 });
 const zone = (value: string): NodeInfo['topology'] => [{ key: 'example.com/zone', value }];
+const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 const isWrite = ({ method }: SeenRequest): boolean => method !== 'GET';
 
 describe('publishing to the API server', () => {
@@ -192,6 +193,23 @@ describe('publishing to the API server', () => {
     assert.equal(server.node(NODE)?.metadata.labels?.['example.com/zone'], 'z1');
   });
 
+  it('lets no driver fill the node with labels that nobody takes away', async () => {
+    server.addNode(NODE);
+    const { target } = open();
+    const segments = (round: number): NodeInfo['topology'] =>
+      Array.from({ length: 32 }, (_, at) => ({ key: `r${String(round)}-${String(at)}-`.padEnd(60, 'x'), value: 'a' }));
+    for (let round = 0; round < 40; round += 1) {
+      const outcome = await target.apply(
+        byName(info('a.csi', { topology: segments(round) }), info('b.csi', { topology: zone('z1') })),
+        new Set(),
+        never,
+      );
+      assert.deepEqual(outcome.ok ? [...outcome.conflicts.keys()] : outcome.message, round < 33 ? [] : ['a.csi']);
+    }
+    assert.ok(JSON.stringify(server.node(NODE)?.metadata.labels).length < 80_000);
+    assert.equal(server.node(NODE)?.metadata.labels?.['example.com/zone'], 'z1');
+  });
+
   it('says what is wrong with an annotation it cannot read, and leaves it alone', async () => {
     for (const text of ['not json', '["a"]', '{"a":1}', 'null']) {
       server.addNode(NODE, { annotations: { [ANNOTATION]: text } });
@@ -310,51 +328,6 @@ describe('publishing to the API server', () => {
     isForbidden = false;
     await done(publisher);
     assert.equal(publisher.problem, '');
-  });
-
-  const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
-
-  it('publishes the others when annotations would become too large, also one whose entry changes', async () => {
-    server.addNode(NODE);
-    server.addCsiNode(NODE, [{ name: 'root.csi', nodeID: 'n1', topologyKeys: [], allocatable: { count: 1 } }]);
-    server.fault = ({ body }) => {
-      const text = (body as { metadata?: { annotations?: Record<string, string> } } | undefined)?.metadata
-        ?.annotations?.[ANNOTATION];
-      return (text?.length ?? 0) > 262_144 ? { status: 422, message: 'metadata.annotations: Too long' } : undefined;
-    };
-    const many = Array.from({ length: 180 }, (_, at) => info(`${String(at)}.csi`, { nodeId: '\u0001'.repeat(256) }));
-    const wanted = byName(...many, info('root.csi', { count: 2 }));
-    const { target } = open();
-    const outcome = await target.apply(wanted, new Set(), never);
-    assert.ok(outcome.ok, outcome.ok ? '' : outcome.message);
-    assert.deepEqual(
-      (drivers() as { name: string }[]).filter(({ name }) => name === 'root.csi'),
-      [{ name: 'root.csi', nodeID: 'n1', topologyKeys: [], allocatable: { count: 2 } }],
-    );
-    const refused = [...outcome.conflicts.keys()];
-    assert.ok(refused.length > 0 && refused.length < 30 && !refused.includes('root.csi'), refused.join(' '));
-    server.requests.length = 0;
-    assert.deepEqual(await target.apply(wanted, new Set(), never), outcome);
-    assert.deepEqual(server.requests.filter(isWrite), [], 'those that are refused are left alone for a while');
-  });
-
-  it('publishes the others when one label is forbidden, and takes back what is not wanted', async () => {
-    server.addNode(NODE);
-    server.addCsiNode(NODE, [{ name: 'gone.csi', nodeID: 'n1', topologyKeys: [] }]);
-    server.fault = ({ path: at, body }) =>
-      at.includes('/nodes/') && JSON.stringify(body ?? {}).includes('node-restriction') ? { status: 403 } : undefined;
-    const bad = info('bad.csi', { topology: [{ key: 'node-restriction.kubernetes.io/a', value: 'b' }] });
-    const outcome = await open().target.apply(byName(info('a.csi'), bad, info('b.csi')), new Set(['gone.csi']), never);
-    assert.deepEqual(outcome.ok ? [...outcome.conflicts.keys()] : outcome.message, ['bad.csi']);
-    assert.deepEqual(ids(), { 'a.csi': 'n1', 'b.csi': 'n1' });
-    assert.deepEqual((drivers() as { name: string }[]).map(({ name }) => name).sort(), ['a.csi', 'b.csi']);
-  });
-
-  it('tells a right that is missing for all drivers as a failure, not as one of each', async () => {
-    server.addNode(NODE);
-    server.fault = ({ method }) => (method === 'PATCH' ? { status: 403 } : undefined);
-    const outcome = await open().target.apply(byName(info('a.csi'), info('b.csi')), new Set(), never);
-    assert.match(outcome.ok ? '' : outcome.message, /forbids us to patch node worker-1/);
   });
 
   it('says in one sentence what it cannot reach', async () => {

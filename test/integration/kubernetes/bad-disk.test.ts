@@ -88,6 +88,51 @@ describe('publishing to the API server beside a bad disk', () => {
     assert.equal(ledger.begun, 1, 'each would hold a thread');
   });
 
+  /** Applies to the API server. @returns after how many milliseconds it is to be done again */
+  function applying(ledger: Ledger): {
+    readonly target: ApiTarget;
+    readonly apply: (drivers: readonly string[], unwanted?: readonly string[]) => Promise<number | undefined>;
+  } {
+    const client = new ApiClient({ kubeconfig: path.join(folder, 'kubeconfig'), clock: systemClock });
+    const target = new ApiTarget({ client, ledger, nodeName: NODE, clock: systemClock, log: silentLog });
+    const apply = async (names: readonly string[], unwanted: readonly string[] = []): Promise<number | undefined> => {
+      const wanted = new Map(names.map((driver) => [driver, { ...info, driver }]));
+      const outcome = await target.apply(wanted, new Set(unwanted), new AbortController().signal);
+      return outcome.ok ? outcome.againAfterMs : -1;
+    };
+    return { target, apply };
+  }
+  const written = (file: string): unknown => (JSON.parse(readFileSync(file, 'utf8')) as { drivers: unknown }).drivers;
+
+  it('has what it could not write written later, without a change of drivers', IN_TIME, async () => {
+    const file = path.join(folder, 'later', 'csi-published.json');
+    const { target, apply } = applying(new Ledger(file, NODE));
+    assert.equal(await apply(['a.csi', 'b.csi']), 60_000);
+    assert.equal(await apply(['a.csi'], ['b.csi']), 60_000);
+    assert.deepEqual(await target.known(), ['a.csi']);
+    mkdirSync(path.dirname(file));
+    assert.equal(await apply(['a.csi']), undefined);
+    assert.deepEqual(written(file), ['a.csi']);
+  });
+
+  it('has a driver that was taken back while the disk hung written as such', IN_TIME, async () => {
+    const file = path.join(folder, 'csi-published.json');
+    let answer = (): void => undefined;
+    const hung = new Promise<void>((resolve) => (answer = resolve));
+    class Hanging extends Ledger {
+      override async drivers(): Promise<ReadonlySet<string>> {
+        await hung;
+        return super.drivers();
+      }
+    }
+    const { apply } = applying(new Hanging(file, NODE));
+    assert.equal(await apply(['a.csi', 'b.csi']), 60_000);
+    assert.equal(await apply(['a.csi'], ['b.csi']), 60_000);
+    answer();
+    await eventually('written', async () => (await apply(['a.csi'])) === undefined);
+    assert.deepEqual(written(file), ['a.csi']);
+  });
+
   it('is done although the disk answers with errors also when it is time to sweep', IN_TIME, async () => {
     const ledger = new BadLedger(() => Promise.reject(new Error('EIO: i/o error, read')));
     const one = open(ledger);

@@ -67,7 +67,7 @@ describe('the draft of a checkpoint', () => {
     assert.deepEqual([contents.plugins.get(key)?.bootId, contents.plugins.get(key)?.primary], ['boot-1', false]);
     contents.setList(key, list(16, 1));
     assert.equal(contents.plugins.get(key)?.bootId, 'boot-2');
-    assert.deepEqual([contents.limits, contents.csi.get('d')], [[{ a: 1 }], 1]);
+    assert.deepEqual(contents.limits, [{ a: 1 }]);
   });
 
   it('keeps a bounded number of tombstones, the newest', () => {
@@ -82,13 +82,5 @@ describe('the draft of a checkpoint', () => {
     contents.addTombstone({ type, name, incarnation, time: 'again' });
     assert.equal(contents.tombstones.size, MAX_TOMBSTONES);
     assert.equal([...contents.tombstones.values()].at(-1)?.time, 'again');
-  });
-
-  it('forgets the facts of a CSI driver that has none any more, under any name', () => {
-    const contents = draft();
-    contents.setCsi('__proto__', { nodeID: 'a' });
-    assert.deepEqual([...contents.csi], [['__proto__', { nodeID: 'a' }]]);
-    contents.setCsi('__proto__', undefined);
-    assert.equal(contents.csi.size, 0);
   });
 });

@@ -26,7 +26,8 @@ async function usedDisk(): Promise<FakeDisk> {
     draft.setList(entryKey(gpu), list(100, 1));
     draft.setList(entryKey(nic), large);
     draft.setLimits(() => [{}]);
-    draft.setCsi('csi.a.b', {});
+    draft.put({ ...facts('csi.a.b', 4), type: 'CSIPlugin' });
+    draft.put({ ...facts('csi.a.b', 5), type: 'CSIPlugin', primary: false });
     draft.addTombstone({ type: nic.type, name: 'gone', incarnation: nic.socket, time: 't' });
   });
   store.close();
@@ -61,6 +62,8 @@ describe('inspecting a checkpoint', () => {
         ['vendor.com/gpu', 6, 'inline', true],
         ['vendor.com/nic', 187, 'file', true],
         ['vendor.com/bare', -1, 'none', true],
+        ['csi.a.b', -1, 'none', true],
+        ['csi.a.b', -1, 'none', true],
       ],
     );
     assert.deepEqual(

@@ -88,4 +88,22 @@ describe('the records of the checkpoint', () => {
     );
     await second.stop();
   });
+
+  it('of a driver are its facts as they are now, which may have changed since it registered', async () => {
+    const disk = new FakeDisk();
+    await disk.makeDirectory('/broker');
+    await disk.syncDirectory('/');
+    const first = await start(disk);
+    const driver = instanceOf({ ...facts('csi.example.com'), bootId: 'boot-1' }, 1, false, 0);
+    await first.persistence.persist(driver);
+    const to = { state: 'ready', reason: 'registered', message: '' } as const;
+    for (const nodeId of ['second', 'third']) {
+      Object.assign(driver, to, { facts: { nodeId } });
+      first.persistence.changed({ instance: driver, before: 'held', reasonBefore: 'service-lost', to });
+    }
+    await first.stop();
+    const second = await start(disk);
+    assert.deepEqual(second.restored[0]?.facts, { nodeId: 'third' });
+    await second.stop();
+  });
 });

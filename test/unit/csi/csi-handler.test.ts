@@ -211,13 +211,14 @@ describe('the CSI handler', () => {
     assert.equal(target.rounds, 1);
   });
 
-  it('publishes what an upgraded driver says when it comes back on its service socket', async () => {
-    await register('i1');
+  it('publishes and reports what an upgraded driver says when it comes back on its service socket', async () => {
+    const { handle } = await register('i1');
     driver.listener?.lost('gone');
     driver.result = answers('node-9');
     driver.listener?.up();
     await clock.settle();
     assert.equal(publishedId(), 'node-9');
+    assert.deepEqual(handle.reports.at(-1)?.facts, { nodeId: 'node-9', count: undefined, topology: [] });
   });
 
   it('stays held while a driver that came back answers nonsense, and asks it again', async () => {

@@ -15,6 +15,8 @@ export class FakeTarget implements NodeFactsTarget {
   readonly failures: ApplyOutcome[] = [];
   /** Drivers to leave out, with the reason. */
   readonly conflicts = new Map<string, string>();
+  /** Set while something is left that nobody waits for. */
+  againAfterMs: number | undefined;
   rounds = 0;
   /** The drivers that each round was told to take back. */
   readonly takenBack: (readonly string[])[] = [];
@@ -33,7 +35,8 @@ export class FakeTarget implements NodeFactsTarget {
     if (failure !== undefined) return failure;
     for (const driver of unwanted) this.published.delete(driver);
     for (const [driver, info] of wanted) if (!this.conflicts.has(driver)) this.published.set(driver, info);
-    return { ok: true, conflicts: new Map(this.conflicts) };
+    const { againAfterMs } = this;
+    return { ok: true, conflicts: new Map(this.conflicts), ...(againAfterMs === undefined ? {} : { againAfterMs }) };
   }
 }
 

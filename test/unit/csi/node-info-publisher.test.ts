@@ -184,6 +184,24 @@ describe('the publisher of node info', () => {
     assert.deepEqual(target.takenBack.at(-1), ['old']);
   });
 
+  it('applies again later where something is left that nobody waits for, and is done meanwhile', async () => {
+    const { clock, target, publisher } = setup();
+    target.againAfterMs = 60_000;
+    publisher.publish(info('a'));
+    await clock.settle();
+    assert.deepEqual([target.rounds, publisher.isDone, publisher.conditionOf('a')?.state], [1, true, 'published']);
+    target.againAfterMs = undefined;
+    await clock.advance(59_999);
+    assert.equal(target.rounds, 1);
+    await clock.advance(1);
+    assert.deepEqual([target.rounds, clock.pending], [2, 0]);
+    target.againAfterMs = 60_000;
+    publisher.publish(info('b'));
+    await clock.advance(2000);
+    await publisher.stop();
+    assert.equal(clock.pending, 0);
+  });
+
   it('does nothing after it was stopped', async () => {
     const { clock, target, publisher } = setup();
     target.failures.push({ ok: false, message: 'down' });

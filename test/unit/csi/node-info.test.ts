@@ -62,12 +62,30 @@ describe('the answer to NodeGetInfo', () => {
     );
   });
 
-  it('is refused when the node id has more than 512 bytes in the JSON of the annotation, which no quotes make', () => {
+  it('is refused when the node id has more than 256 bytes in the JSON of the annotation', () => {
     const verdict = (nodeId: string): string => codeOf(() => checkNodeInfo(driver, answer({ nodeId })));
-    assert.equal(verdict('\u0001'.repeat(85)), 'taken');
-    assert.equal(verdict('\u0001'.repeat(86)), 'NODE_ID_TOO_LONG');
-    assert.equal(verdict('"'.repeat(256)), 'taken');
+    assert.equal(verdict('\u0001'.repeat(42)), 'taken');
+    assert.equal(verdict('\u0001'.repeat(43)), 'NODE_ID_TOO_LONG');
+    assert.equal(verdict('"'.repeat(128)), 'taken');
+    assert.equal(verdict('"'.repeat(129)), 'NODE_ID_TOO_LONG');
     assert.equal(verdict('ü'.repeat(128)), 'taken');
+  });
+
+  it('is taken with the longest node ids of real drivers', () => {
+    const part = 'x'.repeat(63);
+    for (const nodeId of [
+      'i-0123456789abcdef0',
+      `projects/${part.slice(0, 30)}/zones/northamerica-northeast1-a/instances/${part}`,
+      '4230f3a8-9d2b-6e5e-3a5b-0c8b3b1e7f10',
+      `${part}.${part}.${part}.${part.slice(0, 61)}`, // the name of a node
+    ]) {
+      assert.equal(checkNodeInfo(driver, answer({ nodeId })).nodeId, nodeId);
+    }
+  });
+
+  it('leaves room in the annotation of a node for those of all plugins that ordinary users may have', () => {
+    const ids = Array.from({ length: 768 }, (_, at) => [String(at).padEnd(63, 'd'), '"'.repeat(128)]);
+    assert.ok(JSON.stringify(Object.fromEntries(ids)).length < 262_144);
   });
 
   const limits: [given: bigint, count: number | undefined][] = [

@@ -59,7 +59,10 @@ describe('the entry of a driver in CSINode', () => {
   for (const [what, entry, given, isChange] of present) {
     it(`is ${isChange ? 'removed and added again' : 'left alone'} for ${what}`, () => {
       const change = planDrivers([entry, { name: 'other', nodeID: 'o' }], wanted(given), none);
-      assert.deepEqual(change, isChange ? { remove: ['d'], add: [driverEntry(given)] } : { remove: [], add: [] });
+      assert.deepEqual(change, {
+        remove: [],
+        ...(isChange ? { replace: ['d'], add: [driverEntry(given)] } : { replace: [], add: [] }),
+      });
     });
   }
 
@@ -68,7 +71,11 @@ describe('the entry of a driver in CSINode', () => {
       { name: 'd', nodeID: 'n' },
       { name: 'other', nodeID: 'o' },
     ];
-    assert.deepEqual(planDrivers(entries, wanted(), new Set(['d', 'missing'])), { remove: ['d'], add: [] });
+    assert.deepEqual(planDrivers(entries, wanted(), new Set(['d', 'missing'])), {
+      remove: ['d'],
+      replace: [],
+      add: [],
+    });
   });
 });
 
@@ -113,5 +120,22 @@ describe('the labels of the node', () => {
     const disagreeing = wanted(info({ topology: zone }), info({ driver: 'e', topology: other }));
     assert.deepEqual([...topologyConflicts(new Map(), disagreeing).keys()], ['e']);
     assert.deepEqual([...topologyConflicts(new Map([['zone', 'z2']]), disagreeing).keys()], ['d']);
+  });
+
+  it('have no room for those of more and more drivers: the first that does not fit is left out, not those that add nothing', () => {
+    const driver = (name: string, key: string): NodeInfo => info({ driver: name, topology: [{ key, value: 'abc' }] });
+    const drivers = wanted(driver('d', 'there'), driver('e', 'first'), driver('f', 'second'), driver('g', '2nd'));
+    const present = new Map([['there', 'abc']]);
+    assert.deepEqual(
+      [...topologyConflicts(present, drivers, 22)],
+      [
+        [
+          'f',
+          'CSI driver f: the labels of the node would have 25 characters with its topology, 22 are allowed; remove labels of drivers that are gone',
+        ],
+      ],
+    );
+    assert.deepEqual([...topologyConflicts(present, drivers, 0).keys()], ['e', 'f', 'g']);
+    assert.deepEqual([...topologyConflicts(present, drivers).keys()], []);
   });
 });

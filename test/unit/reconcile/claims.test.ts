@@ -39,6 +39,21 @@ describe('the owner of a name', () => {
     assert.equal(ownerOf(world), undefined);
   });
 
+  it('has it for good only while it serves: a newcomer is not told that it is refused for ever before that', async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a');
+    await world.register(socket);
+    const [instance] = world.roster.ofPlugin(DEVICE_PLUGIN, X);
+    assert.ok(instance);
+    const isHeld = (door: 'register' | 'watcher') =>
+      (['ready', 'orphaned', 'held', 'restored', 'quarantined', 'connecting'] as const).filter((state) => {
+        Object.assign(instance, { state, door });
+        return ownerOf(world)?.isHeld;
+      });
+    assert.deepEqual(isHeld('register'), ['held', 'restored', 'quarantined', 'connecting']);
+    assert.deepEqual(isHeld('watcher'), ['orphaned', 'held', 'restored', 'quarantined', 'connecting']);
+  });
+
   it('is nobody when only a hint of another boot has it, or only the socket that is not meant', async () => {
     const world = new ReconcileWorld();
     const socket = world.sockets.put('/d/a');

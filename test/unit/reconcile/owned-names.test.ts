@@ -70,6 +70,16 @@ describe('a name that root takes while a plugin of another user is being asked',
       assert.deepEqual([world.handler.sessions.size, world.sockets.openPins], [1, 1]);
     });
 
+  it('is refused to another for the time being, not for good, while the plugin of root was not confirmed after a restart', async () => {
+    const world = worldWithOwners();
+    const root = world.sockets.put('/d/root');
+    await world.register(root);
+    world.reports.report(world.idOf(root), { state: 'restored', reason: 'settling', message: 'restarts itself' });
+    const outcome = await world.register(world.sockets.put('/d/other', { uid: 65_532 }));
+    assert.ok(!outcome.ok);
+    assert.deepEqual([outcome.refusal.code, outcome.refusal.isPassing], ['NAME_OWNED', true]);
+  });
+
   it('stays with root while its plugin is inside its grace', async () => {
     const { world, root, stolen, answer } = await raced('root');
     world.kill(root);
