@@ -100,6 +100,8 @@ export class FrontCalls {
       if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
       for (;;) {
         const instanceId = await this.#whenOpen('allocate', until, signal);
+        // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
+        this.#refuse(ids, 'unlisted');
         try {
           owners.giving(resource, ids);
           const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
@@ -123,16 +125,21 @@ export class FrontCalls {
     const until = since + GATE_MS;
     const instanceId = await this.#whenOpen('preStart', until, signal);
     gateWaited((clock.mono() - since) / 1000);
-    const now = resources.now(resource);
-    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
-    const bad = ids.find((id) => health.get(id) !== true);
-    if (bad !== undefined) {
-      const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
-      throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
-    }
-    if (now?.options.preStartRequired !== true) return wire.started;
+    this.#refuse(ids, 'unhealthy');
+    if (resources.now(resource)?.options.preStartRequired !== true) return wire.started;
     const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
     return this.#pass(instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
+  }
+
+  /** Plugins answer for devices that they have not. @param from unhealthy: unlisted ones, too @throws FrontFailure */
+  #refuse(ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
+    const { resources, resource, wire } = this.#ports;
+    const now = resources.now(resource);
+    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
+    const bad = ids.find((id) => (from === 'unhealthy' ? health.get(id) !== true : !health.has(id)));
+    if (bad === undefined) return;
+    const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
+    throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
   }
 
   /** Waits until the plugin can be asked. @returns its instance @throws FrontFailure */

@@ -151,6 +151,30 @@ describe('an Allocate of the kubelet', () => {
     assert.match(await allocate(), /its plugin failed Allocate: Connection dropped by the card/);
     assert.equal(clock.pending, 0);
   });
+
+  it('is refused for a device that is not listed any more, and the plugin is not asked', async () => {
+    const { clock, facts, allocate } = world();
+    facts.ids = ['d', 'gone'];
+    assert.match(await allocate(), /^9 .*: device "gone" is not listed by its plugin any more; see/);
+    assert.deepEqual([facts.asked, facts.given, facts.underWay, clock.pending], [[], [], 0, 0]);
+  });
+
+  it('is refused for a device that its plugin does not list any more when it is back', async () => {
+    const { facts, calls, settle, allocate } = world();
+    facts.state = 'held';
+    const refused = allocate();
+    await settle();
+    Object.assign(facts, { state: 'ready', health: { other: true } });
+    calls.changed();
+    assert.match(await refused, /device "d" is not listed/);
+    assert.deepEqual(facts.asked, []);
+  });
+
+  it('is passed on for a device that is not healthy: the kubelet did not know it yet', async () => {
+    const { facts, allocate } = world();
+    facts.health = { d: false };
+    assert.equal(await allocate(), 'ok');
+  });
 });
 
 describe('an Allocate while its plugin is not there', () => {
