@@ -177,7 +177,10 @@ describe('a name that root took from a plugin of another user, and lost before i
       const socket = other ? world.sockets.put('/d/squatter-2', { uid: 4001 }) : squatter;
       const outcome = await world.register(socket, { pulled });
       assert.deepEqual(!outcome.ok && [outcome.refusal.code, outcome.refusal.isPassing], ['NAME_OWNED', true]);
-      assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['held connection-lost', 'ready list-unwatched']);
+      assert.deepEqual(
+        [world.stateOf(root), world.stateOf(squatter)],
+        ['held connection-lost', 'ready list-unwatched'],
+      );
       world.reports.report(world.idOf(root), { state: 'gone', reason: 'grace-over', message: 'over' });
       assert.equal((await world.register(squatter)).ok, true, 'and is free after it');
     });
