@@ -62,10 +62,23 @@ export class FrontCalls {
   /** Passes a call on. @throws FrontFailure */
   async call(method: DeviceMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
     return this.#untilHalt.or(outer, async (signal) => {
-      if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
+      // The kubelet asks for advice just before it chooses devices, marks them as its own, and calls Allocate.
+      if (method === 'GetPreferredAllocation') return this.#giving(() => this.#preferred(request, signal));
       const ids = this.#idsOf(method, request);
-      return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
+      if (method === 'PreStartContainer') return this.#preStart(ids, request, signal);
+      return this.#giving(() => this.#allocate(ids, request, signal));
     });
+  }
+
+  /** The kubelet gives devices while `work` is under way. */
+  async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
+    const { owners, resource } = this.#ports;
+    owners.allocating(resource, 1);
+    try {
+      return await work();
+    } finally {
+      owners.allocating(resource, -1);
+    }
   }
 
   #idsOf(method: DeviceMethod, request: Buffer): readonly string[] {
@@ -94,28 +107,23 @@ export class FrontCalls {
   async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { owners, resource, clock, limits } = this.#ports;
     const until = clock.mono() + limits.holdMs;
-    owners.allocating(resource, 1);
-    try {
-      const taken = await owners.takenBy(resource, ids, signal);
-      if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
-      for (;;) {
-        const instanceId = await this.#whenOpen('allocate', until, signal);
-        // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
-        this.#refuse(ids, 'unlisted');
-        try {
-          owners.giving(resource, ids);
-          const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
-          const answer = await this.#pass(instanceId, call, signal);
-          owners.giving(resource, ids);
-          return answer;
-        } catch (failure) {
-          // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
-          if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
-          if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
-        }
+    const taken = await owners.takenBy(resource, ids, signal);
+    if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
+    for (;;) {
+      const instanceId = await this.#whenOpen('allocate', until, signal);
+      // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
+      this.#refuse(ids, 'unlisted');
+      try {
+        owners.giving(resource, ids);
+        const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
+        const answer = await this.#pass(instanceId, call, signal);
+        owners.giving(resource, ids);
+        return answer;
+      } catch (failure) {
+        // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
+        if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
+        if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
       }
-    } finally {
-      owners.allocating(resource, -1);
     }
   }
 

@@ -75,7 +75,7 @@ function world() {
     );
   const allocate = (): Promise<string> => call('Allocate');
   const preStart = (): Promise<string> => call('PreStartContainer');
-  return { clock, facts, calls, settle, allocate, preStart };
+  return { clock, facts, calls, settle, call, allocate, preStart };
 }
 
 const WANTS_PRE_START = { options: { preStartRequired: true, preferredAllocationAvailable: false } } as const;
@@ -174,6 +174,20 @@ describe('an Allocate of the kubelet', () => {
     const { facts, allocate } = world();
     facts.health = { d: false };
     assert.equal(await allocate(), 'ok');
+  });
+});
+
+describe('the advice of a plugin', () => {
+  it('is told to the owners while it is asked for, as the kubelet gives devices right after it', async () => {
+    const { facts, call } = world();
+    facts.more = { options: { preStartRequired: false, preferredAllocationAvailable: true } };
+    let during = -1;
+    facts.answer = () => {
+      during = facts.underWay;
+      return Promise.reject(failedCall(14, 'Connection dropped'));
+    };
+    await call('GetPreferredAllocation');
+    assert.deepEqual([during, facts.underWay], [1, 0]);
   });
 });
 
