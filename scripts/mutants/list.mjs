@@ -575,9 +575,23 @@ export const MUTANTS = [
   {
     title: 'the kubelet is not asked for its pods during an Allocate',
     file: 'src/front/owners.ts',
-    search: 'if (this.#calls > 0) return; // the end',
-    replace: '// the end',
+    search: 'if (this.#calls > 0) return; // the end of the last call asks again',
+    replace: '',
     test: 'unit/front/owners',
+  },
+  {
+    title: 'a List that an Allocate overtakes is not sent',
+    file: 'src/front/owners.ts',
+    search: 'if (by === 1) this.#lists.overtake();',
+    replace: '',
+    test: 'unit/front/owners',
+  },
+  {
+    title: 'a resource that comes back to the kubelet again and again does so further and further apart',
+    file: 'src/front/comebacks.ts',
+    search: 'this.#count++;',
+    replace: '',
+    test: 'unit/front/registrar',
   },
   {
     title: 'a plugin that let a call time out is asked again only after a sign of life',

@@ -30,7 +30,8 @@ export interface PodResourcesParts
   /** The guards of connections to a kubelet. */
   readonly guarding: Guarding;
   /** The front, and the owners of devices as the kubelet names them; undefined: there is no front. */
-  readonly kubelet?: { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'mayList'> } | undefined;
+  readonly kubelet?:
+    { readonly front: Pick<Front, 'isFronted'>; readonly owners: Pick<Owners, 'mayList' | 'listing'> } | undefined;
 }
 
 /** PodResources, to be opened. Closed, it asks the kubelet nothing more. */

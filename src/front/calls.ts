@@ -62,10 +62,23 @@ export class FrontCalls {
   /** Passes a call on. @throws FrontFailure */
   async call(method: DeviceMethod, request: Buffer, outer: AbortSignal): Promise<Buffer> {
     return this.#untilHalt.or(outer, async (signal) => {
-      if (method === 'GetPreferredAllocation') return this.#preferred(request, signal);
+      // The kubelet asks for advice just before it chooses devices, marks them as its own, and calls Allocate.
+      if (method === 'GetPreferredAllocation') return this.#giving(() => this.#preferred(request, signal));
       const ids = this.#idsOf(method, request);
-      return method === 'Allocate' ? this.#allocate(ids, request, signal) : this.#preStart(ids, request, signal);
+      if (method === 'PreStartContainer') return this.#preStart(ids, request, signal);
+      return this.#giving(() => this.#allocate(ids, request, signal));
     });
+  }
+
+  /** The kubelet gives devices while `work` is under way. */
+  async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
+    const { owners, resource } = this.#ports;
+    owners.allocating(resource, 1);
+    try {
+      return await work();
+    } finally {
+      owners.allocating(resource, -1);
+    }
   }
 
   #idsOf(method: DeviceMethod, request: Buffer): readonly string[] {
@@ -94,26 +107,23 @@ export class FrontCalls {
   async #allocate(ids: readonly string[], request: Buffer, signal: AbortSignal): Promise<Buffer> {
     const { owners, resource, clock, limits } = this.#ports;
     const until = clock.mono() + limits.holdMs;
-    owners.allocating(resource, 1);
-    try {
-      const taken = await owners.takenBy(resource, ids, signal);
-      if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
-      for (;;) {
-        const instanceId = await this.#whenOpen('allocate', until, signal);
-        try {
-          owners.giving(resource, ids);
-          const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
-          const answer = await this.#pass(instanceId, call, signal);
-          owners.giving(resource, ids);
-          return answer;
-        } catch (failure) {
-          // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
-          if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
-          if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
-        }
+    const taken = await owners.takenBy(resource, ids, signal);
+    if (taken !== undefined) throw this.#failure('FAILED_PRECONDITION', taken);
+    for (;;) {
+      const instanceId = await this.#whenOpen('allocate', until, signal);
+      // One that went unhealthy a moment ago is the plugin's to judge: the kubelet will learn of it.
+      this.#refuse(ids, 'unlisted');
+      try {
+        owners.giving(resource, ids);
+        const call = { method: 'Allocate', request, limitMs: limits.allocateMs } as const;
+        const answer = await this.#pass(instanceId, call, signal);
+        owners.giving(resource, ids);
+        return answer;
+      } catch (failure) {
+        // The plugin went away under the call: it may be back before the hold is over, and may be asked twice.
+        if (failure instanceof FrontFailure && failure.isCutOff) await this.#lossOf(instanceId, until, signal);
+        if (this.#isReady(instanceId) || clock.mono() >= until || signal.aborted) throw failure;
       }
-    } finally {
-      owners.allocating(resource, -1);
     }
   }
 
@@ -123,16 +133,21 @@ export class FrontCalls {
     const until = since + GATE_MS;
     const instanceId = await this.#whenOpen('preStart', until, signal);
     gateWaited((clock.mono() - since) / 1000);
-    const now = resources.now(resource);
-    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
-    const bad = ids.find((id) => health.get(id) !== true);
-    if (bad !== undefined) {
-      const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
-      throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
-    }
-    if (now?.options.preStartRequired !== true) return wire.started;
+    this.#refuse(ids, 'unhealthy');
+    if (resources.now(resource)?.options.preStartRequired !== true) return wire.started;
     const limitMs = Math.max(1, Math.min(limits.preStartMs, until - clock.mono()));
     return this.#pass(instanceId, { method: 'PreStartContainer', request, limitMs }, signal);
+  }
+
+  /** Plugins answer for devices that they have not. @param from unhealthy: unlisted ones, too @throws FrontFailure */
+  #refuse(ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
+    const { resources, resource, wire } = this.#ports;
+    const now = resources.now(resource);
+    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
+    const bad = ids.find((id) => (from === 'unhealthy' ? health.get(id) !== true : !health.has(id)));
+    if (bad === undefined) return;
+    const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';
+    throw this.#failure('FAILED_PRECONDITION', `device ${JSON.stringify(bad)} ${what}`);
   }
 
   /** Waits until the plugin can be asked. @returns its instance @throws FrontFailure */

@@ -1,4 +1,4 @@
-// Which pods have which devices. Allocate carries no pod, so the kubelet is asked over PodResources: List now and then, and
+// Which pods have which devices. Allocate carries no pod, so the kubelet is asked over PodResources: List now and then, begun
 // never while an Allocate is under way, because List makes the kubelet forget which ids it is about to give (its set of ids
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
@@ -7,6 +7,7 @@ import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
 import { DoubleUse, podName, type DoubleUsePorts } from './double-use.js';
 import { GivenDevices } from './given-devices.js';
+import { OvertakenLists } from './overtaken-lists.js';
 import { podOwners, type DeviceOwner, type PodOwner } from './pods.js';
 import type { FrontOwners, PodHolding, PodResources } from './ports.js';
 
@@ -19,6 +20,8 @@ const FIRST_MS = 1000;
 const QUIET_MS = 1000;
 /** Where it has given devices without such a pause for so long, it is asked between two calls when the last answer is that old. */
 const OVERDUE_MS = 60_000;
+/** And not right after one, when the kubelet may be about to give the next container its devices. */
+const BREATH_MS = 200;
 /** A device of a pod that two answers did not name is free. So are all that pods of an earlier life had, if two named none. */
 const ABSENT = 2;
 
@@ -52,6 +55,7 @@ export class Owners implements FrontOwners {
   readonly #byResource = new Map<string, Map<string, DeviceOwner>>();
   readonly #given: GivenDevices;
   readonly #doubleUse: DoubleUse;
+  readonly #lists: OvertakenLists;
   readonly #first: Promise<void>;
   /** The kubelet was asked once. */
   #isAsked: () => void = () => undefined;
@@ -74,6 +78,7 @@ export class Owners implements FrontOwners {
     this.#ports = ports;
     this.#given = new GivenDevices(ports.clock);
     this.#doubleUse = new DoubleUse(ports, this.#untilHalt);
+    this.#lists = new OvertakenLists(ports.clock);
     this.#first = new Promise((resolve) => (this.#isAsked = resolve));
   }
 
@@ -116,6 +121,11 @@ export class Owners implements FrontOwners {
     return this.#calls === 0 && now >= this.#quietFrom(now - ageMs);
   }
 
+  /** Somebody asks the kubelet for all pods. @returns aborts when an Allocate comes before that can have been sent */
+  listing(): AbortSignal {
+    return this.#lists.begun();
+  }
+
   idsOf(resource: string): readonly string[] {
     return [...new Set([...this.of(resource).keys(), ...this.#given.of(resource)])];
   }
@@ -140,6 +150,7 @@ export class Owners implements FrontOwners {
     const now = this.#ports.clock.mono();
     if (by === -1) this.#calledAt = now;
     else if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) this.#busySince = now;
+    if (by === 1) this.#lists.overtake();
     this.#calls += by;
     if (this.#calls === 0) this.#askAgain();
   }
@@ -165,7 +176,8 @@ export class Owners implements FrontOwners {
 
   /** From when on the kubelet may be asked for all pods, no call being under way, by somebody who asked last at `askedAt`. */
   #quietFrom(askedAt: number): number {
-    return Math.min(this.#calledAt + QUIET_MS, Math.max(this.#busySince, askedAt) + OVERDUE_MS);
+    const overdueAt = Math.max(this.#busySince, askedAt) + OVERDUE_MS;
+    return Math.min(this.#calledAt + QUIET_MS, Math.max(overdueAt, this.#calledAt + BREATH_MS));
   }
 
   async #ask(): Promise<void> {
@@ -173,15 +185,16 @@ export class Owners implements FrontOwners {
     const { podResources, clock, asked } = this.#ports;
     this.#askedAt = clock.mono();
     this.#isAsking = true;
+    const overtaken = this.listing();
     try {
-      this.#take(await podResources.list(LIST_MS, this.#halt.signal));
+      this.#take(await this.#untilHalt.or(overtaken, (signal) => podResources.list(LIST_MS, signal)));
       this.#wasAsked(true);
       asked(undefined);
       // A kubelet that has only List says nothing about its allocatable devices.
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
       if (has !== undefined) this.listeners.tell((one) => one.kubeletHas?.(has));
     } catch (failure) {
-      if (this.#halt.signal.aborted) return;
+      if (this.#halt.signal.aborted || overtaken.aborted) return; // neither answered nor refused
       this.#wasAsked(false);
       asked(asError(failure).message);
     } finally {

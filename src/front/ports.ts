@@ -117,7 +117,7 @@ export interface FrontOwners {
   takenBy(resource: string, ids: readonly string[], signal: AbortSignal): Promise<string | undefined>;
   /** These are being given to a pod, or were just now: they are its own until the kubelet has said twice that they are not. */
   giving(resource: string, ids: readonly string[]): void;
-  /** Calls under way: owners are not asked for meanwhile. */
+  /** Calls under way in which the kubelet gives devices, or chooses them: owners are not asked for meanwhile. */
   allocating(resource: string, by: 1 | -1): void;
 }
 

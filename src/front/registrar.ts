@@ -1,11 +1,12 @@
-// Keeps one resource registered with the kubelet, for ever. Register is called when the kubelet is new, and when no stream
-// of it is open any more although it lives; never to change a list or an option, because each Register leaves a second
-// client behind in the kubelet, and the end of either cuts off the other.
+// Keeps one resource registered with the kubelet, for ever. Register is called when the kubelet is new, when no stream of it
+// is open any more although it lives, and when a resource that had no devices has some again; never to change a list or an
+// option, because each Register leaves a second client behind in the kubelet, and the end of either cuts off the other.
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceOptions } from '../model/device-use.js';
+import { Comebacks } from './comebacks.js';
 import type { FrontSockets, Kubelet } from './ports.js';
 import type { Registrations } from './registrations.js';
 
@@ -49,6 +50,7 @@ export class Registrar {
   #isWanted = false;
   /** The kubelet that answered Register last. */
   #knownTo: string | undefined;
+  readonly #comebacks = new Comebacks();
   #failures = 0;
   #losses: number[] = [];
   #yields = 0;
@@ -65,7 +67,7 @@ export class Registrar {
   set isWanted(isWanted: boolean) {
     if (this.#isWanted === isWanted) return;
     this.#isWanted = isWanted;
-    if (!isWanted) this.#knownTo = undefined;
+    if (!isWanted) this.#leave();
     this.look();
   }
 
@@ -112,6 +114,11 @@ export class Registrar {
     }
     const yieldMs = this.#yieldUntil - clock.mono();
     if (this.#knownTo === incarnation && yieldMs > 0) return yieldMs;
+    const comebackMs = this.#comebacks.waitMs(incarnation, openStreams(), clock.mono());
+    if (comebackMs > 0) {
+      told('registering', 'it had no devices a moment ago; the kubelet is called again in a while');
+      return comebackMs;
+    }
     return this.#register(incarnation);
   }
 
@@ -139,8 +146,15 @@ export class Registrar {
     if (this.#knownTo === incarnation) this.#losses.push(clock.mono());
     else this.#yields = 0;
     this.#knownTo = incarnation;
+    this.#comebacks.registered(incarnation, clock.mono());
+    if (!this.#isWanted) this.#leave(); // while it was being called
     this.#enter();
     return STREAM_MS;
+  }
+
+  #leave(): void {
+    if (this.#knownTo !== undefined) this.#comebacks.left(this.#knownTo, this.#ports.clock.mono());
+    this.#knownTo = undefined;
   }
 
   #enter(): void {

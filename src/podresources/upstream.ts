@@ -2,6 +2,7 @@
 // kubelet (it forgets which devices it is about to give), so it is asked seldom and never while it allocates from us; however
 // often our own clients call, it sees one client that asks at most once a second.
 import { asError, withDeadline, type Clock } from '../kernel/clock.js';
+import { Until } from '../kernel/until.js';
 import { strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { CallerRates, KUBELET_RATE } from './caller-rates.js';
 import { MAX_ANSWER_BYTES } from './lease-answers.js';
@@ -24,7 +25,7 @@ export interface UpstreamPorts extends UserFacts {
   readonly kubelet: KubeletAnswers;
   readonly clock: Clock;
   /** Whether that kubelet gives devices now: Owners (front/owners). Undefined where the broker has no front. */
-  readonly owners: { mayList(ageMs: number): boolean } | undefined;
+  readonly owners: { mayList(ageMs: number): boolean; listing(): AbortSignal } | undefined;
   /** Why the kubelet does not answer (one sentence); undefined: it does. */
   readonly unanswered: (why: string | undefined) => void;
   /** So many pods and owners are not in List, because it would be too long; 0: all are. */
@@ -56,9 +57,16 @@ export class UpstreamAnswers implements PodResourcesBackend {
       const why = failure === undefined ? undefined : asError(failure).message;
       unanswered(why === undefined ? undefined : `the kubelet does not answer ${what} of PodResources: ${why}`);
     };
-    const list = async (): Promise<KubeletPods> => {
-      const pods = await kubelet.list(LIMIT_MS, signal);
-      return { pods, keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))) };
+    const untilHalt = new Until(signal);
+    const list = async (): Promise<KubeletPods | undefined> => {
+      const overtaken = owners?.listing() ?? signal;
+      try {
+        const pods = await untilHalt.or(overtaken, (both) => kubelet.list(LIMIT_MS, both));
+        return { pods, keys: new Set(pods.map(({ namespace, name }) => podKey(namespace, name))) };
+      } catch (failure) {
+        if (overtaken.aborted) return undefined;
+        throw failure;
+      }
     };
     const mayList = (ageMs: number): boolean => owners?.mayList(ageMs) ?? true;
     this.#pods = new Kept(clock, list, told('List'), mayList);
@@ -149,7 +157,7 @@ const NO_PODS: KubeletPods = { pods: [], keys: new Set() };
 /** One answer, asked for at most once in a while, by one call at a time, and kept when asking fails, or takes long. */
 class Kept<T> {
   readonly #clock: Clock;
-  readonly #ask: () => Promise<T>;
+  readonly #ask: () => Promise<T | undefined>;
   readonly #told: (failure: unknown) => void;
   readonly #mayAsk: (ageMs: number) => boolean;
   #value: T | undefined;
@@ -161,9 +169,10 @@ class Kept<T> {
   #isLate = false;
   #isFailing = false;
 
+  /** @param ask undefined: the kubelet was not asked after all */
   constructor(
     clock: Clock,
-    ask: () => Promise<T>,
+    ask: () => Promise<T | undefined>,
     told: (failure: unknown) => void,
     mayAsk: (ageMs: number) => boolean,
   ) {
@@ -213,7 +222,9 @@ class Kept<T> {
   async #renew(): Promise<void> {
     const askedAt = this.#askedAt;
     try {
-      this.#value = await this.#ask();
+      const value = await this.#ask();
+      if (value === undefined) return;
+      this.#value = value;
       this.#knownAt = askedAt;
       this.#isFailing = false;
       this.#told(undefined);

@@ -75,7 +75,7 @@ function world() {
     );
   const allocate = (): Promise<string> => call('Allocate');
   const preStart = (): Promise<string> => call('PreStartContainer');
-  return { clock, facts, calls, settle, allocate, preStart };
+  return { clock, facts, calls, settle, call, allocate, preStart };
 }
 
 const WANTS_PRE_START = { options: { preStartRequired: true, preferredAllocationAvailable: false } } as const;
@@ -150,6 +150,44 @@ describe('an Allocate of the kubelet', () => {
     facts.answer = () => Promise.reject(failedCall(14, 'Connection dropped by the card'));
     assert.match(await allocate(), /its plugin failed Allocate: Connection dropped by the card/);
     assert.equal(clock.pending, 0);
+  });
+
+  it('is refused for a device that is not listed any more, and the plugin is not asked', async () => {
+    const { clock, facts, allocate } = world();
+    facts.ids = ['d', 'gone'];
+    assert.match(await allocate(), /^9 .*: device "gone" is not listed by its plugin any more; see/);
+    assert.deepEqual([facts.asked, facts.given, facts.underWay, clock.pending], [[], [], 0, 0]);
+  });
+
+  it('is refused for a device that its plugin does not list any more when it is back', async () => {
+    const { facts, calls, settle, allocate } = world();
+    facts.state = 'held';
+    const refused = allocate();
+    await settle();
+    Object.assign(facts, { state: 'ready', health: { other: true } });
+    calls.changed();
+    assert.match(await refused, /device "d" is not listed/);
+    assert.deepEqual(facts.asked, []);
+  });
+
+  it('is passed on for a device that is not healthy: the kubelet did not know it yet', async () => {
+    const { facts, allocate } = world();
+    facts.health = { d: false };
+    assert.equal(await allocate(), 'ok');
+  });
+});
+
+describe('the advice of a plugin', () => {
+  it('is told to the owners while it is asked for, as the kubelet gives devices right after it', async () => {
+    const { facts, call } = world();
+    facts.more = { options: { preStartRequired: false, preferredAllocationAvailable: true } };
+    let during = -1;
+    facts.answer = () => {
+      during = facts.underWay;
+      return Promise.reject(failedCall(14, 'Connection dropped'));
+    };
+    await call('GetPreferredAllocation');
+    assert.deepEqual([during, facts.underWay], [1, 0]);
   });
 });
 

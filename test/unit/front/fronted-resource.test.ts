@@ -152,6 +152,22 @@ describe('a resource that is over', () => {
   });
 });
 
+describe('a plugin that lists nothing and then devices again, all the time', () => {
+  it('costs the kubelet one Register at once and a few in a minute, and lists with them', async () => {
+    const { clock, facts, resource, settle } = world();
+    await settle();
+    for (let nth = 0; nth < 240; nth++) {
+      facts.now = { ...READY, list: nth % 2 === 0 ? Buffer.alloc(0) : READY.list };
+      resource.refresh();
+      await clock.advance(250);
+      if (nth === 1) assert.equal(facts.registers, 2);
+    }
+    assert.ok(facts.registers <= 8, `${String(facts.registers)} Register calls in a minute`);
+    assert.ok(facts.heard.length <= 3 * facts.registers, `${String(facts.heard.length)} lists and ends of streams`);
+    await resource.close(0);
+  });
+});
+
 describe('the gate before containers', () => {
   const options = (preStartRequired: boolean): Pick<ResourceNow, 'options'> => ({
     options: { preStartRequired, preferredAllocationAvailable: false },

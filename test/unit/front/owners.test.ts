@@ -32,15 +32,19 @@ function world() {
     /** Of the next Gets. */
     failures: [] as Error[],
     hasList: true,
+    /** Of the last List. */
+    signal: undefined as AbortSignal | undefined,
     list: undefined as (() => Promise<readonly PodHolding[]>) | undefined,
   };
   const changed: string[] = [];
   const told: string[] = [];
+  const asked: (string | undefined)[] = [];
   const owners = new Owners({
     clock,
     podResources: {
-      list: () => {
+      list: (_limitMs, signal) => {
         facts.lists += 1;
+        facts.signal = signal;
         if (facts.list !== undefined) return facts.list();
         return facts.hasList ? Promise.resolve(facts.holdings) : Promise.reject(new Error('unimplemented'));
       },
@@ -57,12 +61,12 @@ function world() {
       usable: () => Promise.resolve(new Set([RESOURCE])),
     },
     before: { has: (resource) => resource === BEFORE },
-    asked: () => undefined,
+    asked: (problem) => void asked.push(problem),
     confirmed: (problem) => void told.push(problem ?? 'confirmed'),
     usedTwice: (message) => void told.push(message),
   });
   owners.listeners.follow({ ownersChanged: (resource) => void changed.push(resource) });
-  return { clock, facts, owners, changed, told };
+  return { clock, facts, owners, changed, told, asked };
 }
 
 /** The kubelet was asked once. */
@@ -293,6 +297,46 @@ describe('the kubelet that waits for an Allocate', () => {
   });
 });
 
+describe('an Allocate that comes while the kubelet is being asked for all pods', () => {
+  /** Asked once, and again without an answer; ended by the signal only. */
+  async function asking() {
+    const made = await askedWorld();
+    const { clock, facts } = made;
+    facts.list = () =>
+      new Promise((_, reject) => facts.signal?.addEventListener('abort', () => reject(new Error('cancelled'))));
+    await clock.advance(10_000);
+    assert.equal(facts.lists, 2);
+    return made;
+  }
+
+  it('ends what cannot have been sent yet, which counts neither as an answer nor as a failure', async () => {
+    const { clock, facts, owners, asked } = await asking();
+    await clock.advance(98);
+    const theirs = owners.listing();
+    owners.allocating(RESOURCE, 1);
+    assert.deepEqual([facts.signal?.aborted, theirs.aborted], [true, true]);
+    await clock.settle();
+    facts.list = undefined;
+    owners.allocating(RESOURCE, -1);
+    assert.deepEqual(asked, [undefined]);
+    await clock.advance(9900);
+    assert.equal(facts.lists, 2, 'and the kubelet is asked as seldom as ever');
+    await clock.advance(1);
+    assert.deepEqual([facts.lists, asked], [3, [undefined, undefined]]);
+    owners.close();
+  });
+
+  it('lets go on what the kubelet has read by then', async () => {
+    const { clock, facts, owners } = await asking();
+    const theirs = owners.listing();
+    await clock.advance(100);
+    owners.allocating(RESOURCE, 1);
+    assert.deepEqual([facts.signal?.aborted, theirs.aborted], [false, false]);
+    owners.close();
+    assert.equal(facts.signal?.aborted, true, 'it ends with the front');
+  });
+});
+
 describe('devices of pods from before the start of the broker', () => {
   for (const [what, hasList] of [
     ['has said it', true],
@@ -344,8 +388,11 @@ describe('a kubelet that gives one device after another', () => {
     await clock.advance(600);
     assert.equal(facts.lists, 1);
     owners.allocating(RESOURCE, -1);
-    assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, true]);
+    await clock.advance(199);
+    assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, false], 'the next call may come now');
+    assert.equal(facts.lists, 1);
     await clock.advance(1);
+    assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, true]);
     assert.equal(facts.lists, 2);
     owners.close();
   });

@@ -7,7 +7,14 @@ import { FakeClock } from '../../support/fake-clock.js';
 /** A kubelet that takes every Register and opens a stream at once. */
 function world() {
   const clock = new FakeClock();
-  const facts = { incarnation: 'k1' as string | undefined, streams: 0, registers: 0, refuse: 0, never: false };
+  const facts = {
+    incarnation: 'k1' as string | undefined,
+    streams: 0,
+    registers: 0,
+    refuse: 0,
+    never: false,
+    during: (): void => undefined,
+  };
   const states: RegistrarState[] = [];
   const registrations = new Registrations(clock);
   const registrar = new Registrar({
@@ -18,6 +25,7 @@ function world() {
       incarnation: () => facts.incarnation,
       register: () => {
         facts.registers++;
+        facts.during();
         if (facts.never) return new Promise<void>(() => undefined);
         if (facts.refuse > 0) {
           facts.refuse--;
@@ -50,7 +58,14 @@ function world() {
     registrar.look();
     await settle();
   };
-  return { clock, facts, states, registrar, registrations, settle, lose };
+  /** It has devices again. */
+  const comeBack = async (): Promise<void> => {
+    registrar.isWanted = true;
+    await settle();
+    registrar.look();
+    await settle();
+  };
+  return { clock, facts, states, registrar, registrations, settle, lose, comeBack };
 }
 
 describe('the registrar of the front', () => {
@@ -160,5 +175,97 @@ describe('the registrar of the front', () => {
     assert.equal(went, 3, 'the kubelet follows');
     other.registrar.close();
     await clock.advance(1);
+  });
+});
+
+describe('a resource that has no devices, and then some again', () => {
+  /** Registered with a kubelet, which hears at once that it has none any more. */
+  async function registered() {
+    const made = world();
+    const { facts, registrar, settle, comeBack } = made;
+    await comeBack();
+    const leave = async (): Promise<void> => {
+      registrar.isWanted = false;
+      facts.streams = 0;
+      await settle();
+    };
+    return { ...made, leave };
+  }
+
+  it('is registered at once, and then further and further apart, until it has stayed for a minute', async () => {
+    const { clock, facts, registrar, leave, comeBack } = await registered();
+    const alternate = async (): Promise<void> => {
+      await leave();
+      await comeBack();
+    };
+    await alternate();
+    assert.equal(facts.registers, 2);
+    for (const [nth, apartMs] of [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000].entries()) {
+      await alternate();
+      await clock.advance(apartMs - 1);
+      await alternate();
+      assert.equal(facts.registers, 2 + nth);
+      await clock.advance(1);
+      await comeBack();
+      assert.equal(facts.registers, 3 + nth);
+    }
+    await clock.advance(60_000);
+    await alternate();
+    assert.equal(facts.registers, 11, 'at once again');
+    registrar.close();
+  });
+
+  it('is registered at once with another kubelet', async () => {
+    const { facts, registrar, leave, comeBack } = await registered();
+    for (let nth = 0; nth < 3; nth++) {
+      await leave();
+      await comeBack();
+    }
+    assert.equal(facts.registers, 2);
+    facts.incarnation = 'k2';
+    registrar.look();
+    await comeBack();
+    assert.equal(facts.registers, 3);
+    await leave();
+    await comeBack();
+    assert.equal(facts.registers, 4, 'which has not seen it come back so far');
+    registrar.close();
+  });
+
+  it('is not registered before its old streams have ended, but five seconds later all the same', async () => {
+    const { clock, facts, registrar, leave, comeBack } = await registered();
+    await leave();
+    facts.streams = 1;
+    await comeBack();
+    assert.equal(facts.registers, 1);
+    facts.streams = 0;
+    await comeBack();
+    registrar.look();
+    await comeBack();
+    assert.equal(facts.registers, 2);
+    await clock.advance(120_000);
+    await leave();
+    facts.streams = 1;
+    await comeBack();
+    await clock.advance(4999);
+    assert.equal(facts.registers, 2);
+    await clock.advance(1);
+    await comeBack();
+    assert.equal(facts.registers, 3);
+    registrar.close();
+  });
+
+  it('was taken from the kubelet, too, when that happened while Register was under way', async () => {
+    const { facts, registrar, comeBack, states } = world();
+    facts.during = () => {
+      registrar.isWanted = false;
+      facts.streams = 0;
+    };
+    for (let nth = 0; nth < 10; nth++) {
+      await comeBack();
+      facts.streams = 0;
+    }
+    assert.deepEqual([facts.registers, states.includes('refused')], [2, false]);
+    registrar.close();
   });
 });

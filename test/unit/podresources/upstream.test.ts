@@ -36,6 +36,8 @@ function bed() {
     refusesGet: undefined as Error | undefined,
     hangs: undefined as Promise<never> | undefined,
     mayList: (_ageMs: number): boolean => true,
+    overtaken: new AbortController(),
+    listing: (): AbortSignal => state.overtaken.signal,
     asked: 0,
     gets: 0,
     left: 0,
@@ -106,6 +108,24 @@ describe('PodResources of a kubelet together with ours', () => {
     state.pods = [pod('q')];
     assert.deepEqual(await names(), ['q', 'u']);
     assert.equal(state.asked, 2);
+  });
+
+  it('keep the last answer when an Allocate overtakes the question, which is no failure, and ask again a second later', async () => {
+    const { clock, state, told, names } = bed();
+    await names();
+    await clock.advance(1000);
+    state.hangs = new Promise<never>((_, reject) => {
+      state.overtaken.signal.addEventListener('abort', () => reject(new Error('cancelled')));
+    });
+    const answered = names();
+    await clock.settle();
+    state.overtaken.abort();
+    assert.deepEqual(await answered, ['p']);
+    assert.deepEqual([state.asked, told], [2, [undefined]]);
+    Object.assign(state, { hangs: undefined, overtaken: new AbortController(), pods: [pod('q')] });
+    assert.deepEqual(await names(), ['p']);
+    await clock.advance(1000);
+    assert.deepEqual([await names(), state.asked], [['q'], 3]);
   });
 
   it('keep what the kubelet said last while it does not answer, and say so', async () => {

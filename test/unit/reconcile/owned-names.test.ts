@@ -158,6 +158,52 @@ describe('a name that root takes while a plugin of another user is being asked',
   });
 });
 
+describe('a name that root took from a plugin of another user, and lost before its first list', () => {
+  /** Uid 4001 is ready without a stream, as its plugin lets the broker ask and does not list again. Root is inside its grace. */
+  async function taken() {
+    const world = worldWithOwners();
+    const squatter = world.sockets.put('/d/squatter', { uid: 4001 });
+    world.handler.onRegister = ({ socket }, handle) => {
+      if (socket.path !== squatter.path) return;
+      handle.report({ state: 'ready', reason: 'list-unwatched', message: 'alive; its last list is kept' });
+      handle.serving();
+    };
+    assert.equal((await world.register(squatter)).ok, true);
+    assert.equal(world.stateOf(squatter), 'ready list-unwatched');
+    const root = world.sockets.put('/d/root');
+    assert.equal((await world.register(root)).ok, true);
+    world.kill(root);
+    assert.equal(world.stateOf(root), 'held connection-lost');
+    return { world, squatter, root };
+  }
+
+  for (const [what, other, pulled] of [
+    ['registers again', false, false],
+    ['is asked again by the broker', false, true],
+    ['registers at another socket', true, false],
+  ] as const)
+    it(`stays with root while that is inside its grace, when the other ${what}`, async () => {
+      const { world, squatter, root } = await taken();
+      const socket = other ? world.sockets.put('/d/squatter-2', { uid: 4001 }) : squatter;
+      const outcome = await world.register(socket, { pulled });
+      assert.deepEqual(!outcome.ok && [outcome.refusal.code, outcome.refusal.isPassing], ['NAME_OWNED', true]);
+      assert.deepEqual(
+        [world.stateOf(root), world.stateOf(squatter)],
+        ['held connection-lost', 'ready list-unwatched'],
+      );
+      world.reports.report(world.idOf(root), { state: 'gone', reason: 'grace-over', message: 'over' });
+      assert.equal((await world.register(squatter)).ok, true, 'and is free after it');
+    });
+
+  it('is taken up by root again', async () => {
+    const { world, squatter } = await taken();
+    const root = world.sockets.put('/d/root-2');
+    assert.equal((await world.register(root)).ok, true);
+    world.list(root, 4);
+    assert.deepEqual([world.stateOf(root), world.stateOf(squatter)], ['ready registered', 'held replaced']);
+  });
+});
+
 /** A plugin whose uid is `later` calls first, and is in admission until it enters; one of uid `sooner` is in before it, with a list. */
 async function overtaken({ later, sooner }: { later: number; sooner: number }, uids?: readonly number[]) {
   const entry = gate();
