@@ -1,7 +1,6 @@
 // The process that uses the devices of `run`. It must not outlive `run`, to which the lease is bound: else it would use
 // devices that somebody else is given. So the kernel is asked to kill it when `run` dies, through setpriv(1).
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import { ifPossible } from '../../kernel/if-possible.js';
@@ -21,7 +20,6 @@ export class Child {
    */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
-  readonly #exited: Promise<[number | null, NodeJS.Signals | null]>;
   readonly #passers = new Map<NodeJS.Signals, () => void>();
 
   /**
@@ -40,7 +38,6 @@ export class Child {
     } catch (failure) {
       throw cannotRun(file, failure); // of some reasons spawn says so at once, as of variables that are too long
     }
-    this.#exited = new Promise((resolve) => this.#process.once('exit', (code, signal) => resolve([code, signal])));
     this.ended = this.#untilEnded(file);
     const isInteractive = isatty(0) || isatty(1) || isatty(2);
     for (const signal of PASSED) this.#listen(signal, () => this.#process.kill(signal));
@@ -51,18 +48,21 @@ export class Child {
     }
   }
 
-  async #untilEnded(file: string): Promise<number> {
-    try {
-      await once(this.#process, 'spawn');
-      // A signal that may not be sent (the command is sudo) is an error here, and the command goes on with its devices.
-      this.#process.on('error', () => undefined);
-      const [code, signal] = await this.#exited;
-      return signal === null ? (code ?? 0) : 128 + constants.signals[signal];
-    } catch (failure) {
-      throw cannotRun(file, failure);
-    } finally {
+  #untilEnded(file: string): Promise<number> {
+    const ended = new Promise<number>((resolve, reject) => {
+      let isRunning = false;
+      this.#process.once('spawn', () => (isRunning = true));
+      // A signal that may not be sent (the command is sudo) is an error, too, and the command goes on with its devices.
+      this.#process.on('error', (failure) => {
+        if (!isRunning) reject(cannotRun(file, failure));
+      });
+      this.#process.once('exit', (code, signal) =>
+        resolve(signal === null ? (code ?? 0) : 128 + constants.signals[signal]),
+      );
+    });
+    return ended.finally(() => {
       for (const [signal, passer] of this.#passers) process.off(signal, passer);
-    }
+    });
   }
 
   #listen(signal: NodeJS.Signals, passer: () => void): void {
