@@ -1,6 +1,6 @@
 // When the broker pulls a plugin, when a pull is pointless, and the consequences of its outcome. Pure.
 import { pluginKey, type PluginId } from '../model/ids.js';
-import { isReplaced, type Instance } from '../model/instance.js';
+import { isReplaced, wasIn, type Instance } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
 import type { InstanceReport, Outcome, RegistrationRequest, WayBack } from '../model/plugin.js';
 import { isTransient, type Refusal, type RefusalCode } from '../model/reasons.js';
@@ -46,9 +46,13 @@ export function mayReturn(instance: Instance): boolean {
   return instance.door === 'register' && instance.state === 'gone' && instance.reason === 'grace-over';
 }
 
-/** The way back of an instance that is about to be asked: of a fallback and of a dropped one. @param known as it is now */
+/**
+ * The way back of an instance that is about to be asked: of a fallback, and of one that was dropped after it had been in.
+ *
+ * @param known as it is now
+ */
 export function wayBackOf(known: Instance | undefined, { pulled }: RegistrationRequest): WayBack | undefined {
-  if (known === undefined || !pulled || !(isReplaced(known) || mayReturn(known))) return undefined;
+  if (known === undefined || !pulled || !(isReplaced(known) || (mayReturn(known) && wasIn(known)))) return undefined;
   return { state: known.state, reason: known.reason };
 }
 

@@ -189,6 +189,22 @@ describe('a plugin that is lost', () => {
     }
   });
 
+  it('and gone before it was ever let in is asked once more, and is out with a refusal', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    world.handler.onRegister = (_, { report }) => {
+      report({ state: 'held', reason: 'not-answering', message: 'silent' });
+      return ReconcileWorld.refuse('NO_ANSWER', 'silent');
+    };
+    await world.register(socket);
+    world.handler.onRegister = () => ReconcileWorld.refuse('NO_ANSWER', 'silent');
+    await world.clock.advance(30_000);
+    world.lifecycle.checkPaths();
+    await world.clock.advance(90_000);
+    assert.equal(world.stateOf(socket), 'rejected NO_ANSWER');
+    assert.equal(world.reconciler.size, 0);
+  });
+
   it('and thawed after a newcomer took its name does not take it back', async () => {
     const world = new ReconcileWorld(GRACE);
     const [frozen, newcomer] = [world.sockets.put('/d/frozen'), world.sockets.put('/d/new')];
