@@ -192,8 +192,8 @@ describe('a plugin that is lost', () => {
   it('and gone before it was ever let in is asked once more, and is out with a refusal', async () => {
     const world = new ReconcileWorld(GRACE);
     const socket = world.sockets.put('/d/a');
-    world.handler.onRegister = (_, { report }) => {
-      report({ state: 'held', reason: 'not-answering', message: 'silent' });
+    world.handler.onRegister = (_, handle) => {
+      handle.report({ state: 'held', reason: 'not-answering', message: 'silent' });
       return ReconcileWorld.refuse('NO_ANSWER', 'silent');
     };
     await world.register(socket);
