@@ -128,7 +128,9 @@ export class Core {
       settling: this.settling,
       listener: ports.restartListener,
     });
-    this.quarantineResponse = new QuarantineResponse({ roster, reconciler, lifecycle, reports, endings, enrolments });
+    this.quarantineResponse = new QuarantineResponse({
+      ...{ roster, reconciler, lifecycle, reports, endings, enrolments, self, userOf },
+    });
     this.operatorActions = new OperatorActions(roster, endings);
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
     const door = new WatcherDoor({

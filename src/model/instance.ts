@@ -76,6 +76,11 @@ export function isLive(instance: Instance): boolean {
   return instance.state !== 'gone' && instance.state !== 'rejected' && !isReplaced(instance);
 }
 
+/** Whether it was let in once, in this life of the broker or before. */
+export function wasIn({ firstRegisteredAt }: Instance): boolean {
+  return firstRegisteredAt > 0;
+}
+
 /** A predecessor that is kept as fallback while its socket listens. */
 export function isReplaced(instance: Instance): boolean {
   return instance.state === 'held' && instance.reason === 'replaced';

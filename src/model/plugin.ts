@@ -105,6 +105,9 @@ export interface InstanceReport {
   readonly facts?: Accepted['facts'];
 }
 
+/** The state to which an instance that is asked goes back when it does not come in. */
+export type WayBack = Pick<InstanceReport, 'state' | 'reason'>;
+
 /**
  * A handler's interface for reports about one instance. Enrolments (reconcile/enrolment) makes it; of drivers of the checkpoint
  * `CsiHandler.restoreAll` (csi/csi-handler). Reports of a closed one change nothing.

@@ -15,12 +15,13 @@ import type {
   PluginHandler,
   PluginState,
   RegistrationRequest,
+  WayBack,
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
-import { type Instance, instanceId, isConnected, isReplaced } from '../model/instance.js';
+import { type Instance, instanceId, isConnected } from '../model/instance.js';
 import { takesNameOfNewer } from './claims.js';
 import { isWatched } from './consequences.js';
-import { hasVanished, lostReport } from './pull.js';
+import { hasVanished, lostReport, wayBackAfter, wayBackOf } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
 import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
@@ -112,18 +113,18 @@ export class Enrolments implements Enroller {
     if (known !== undefined && (this.#hasItsSession(known) || this.#hasToWait(known, request))) {
       return this.#again(known, request);
     }
-    const wasFallback = request.pulled && known !== undefined && isReplaced(known);
+    const wayBack = wayBackOf(known, request);
     const refusedNow = verdict.recheck();
     if (refusedNow !== undefined) return { ok: false, refusal: refusedNow };
     // A pull is no new registration: it does not overtake plugins that registered meanwhile.
     const instance = roster.begin(this.#enrolment(request, verdict, known), request.pulled ? (known?.seq ?? seq) : seq);
     const { state } = instance;
     try {
-      await this.#handOver(instance, entering, wasFallback, signal);
+      await this.#handOver(instance, entering, wayBack, signal);
     } catch (failure) {
       const over = this.#endedSince(state, instance);
       const refusal = over === undefined ? refusalFrom(failure, request) : overRefusal(instance, over);
-      roster.reject(instance, refusal, !hasVanished(request, refusal), wasFallback);
+      roster.reject(instance, refusal, !hasVanished(request, refusal), wayBackAfter(wayBack, refusal));
       return { ok: false, refusal, instanceId: id };
     }
     if (instance.isServing) reports.serving(id);
@@ -147,7 +148,7 @@ export class Enrolments implements Enroller {
   async #handOver(
     instance: Instance,
     { request, verdict, handler, id }: Entering,
-    wasFallback: boolean,
+    wayBack: WayBack | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { roster, store, reports } = this.#ports;
@@ -161,8 +162,7 @@ export class Enrolments implements Enroller {
     const refusal = over === undefined ? verdict.recheck() : overRefusal(instance, over);
     if (refusal !== undefined) {
       // A newcomer leaves nothing behind; of a plugin that may come back the handler keeps what it keeps for that reason.
-      const asBefore = wasFallback ? 'replaced' : 'deregistered';
-      const reason = instance.state === 'connecting' ? asBefore : instance.reason;
+      const reason = instance.state === 'connecting' ? (wayBack?.reason ?? 'deregistered') : instance.reason;
       void handler.deregister(id, reason).catch(() => undefined);
       // Its session has ended, too, which would have told of it.
       if (isWatched(instance)) reports.report(id, lostReport(refusal.message));

@@ -1,8 +1,8 @@
 // When the broker pulls a plugin, when a pull is pointless, and the consequences of its outcome. Pure.
 import { pluginKey, type PluginId } from '../model/ids.js';
-import { isReplaced, type Instance } from '../model/instance.js';
+import { isReplaced, wasIn, type Instance } from '../model/instance.js';
 import type { Attempt } from '../model/registration.js';
-import type { InstanceReport, Outcome, RegistrationRequest } from '../model/plugin.js';
+import type { InstanceReport, Outcome, RegistrationRequest, WayBack } from '../model/plugin.js';
 import { isTransient, type Refusal, type RefusalCode } from '../model/reasons.js';
 import type { Action } from './actions.js';
 
@@ -44,6 +44,25 @@ export function isWorthPulling(instance: Instance): boolean {
 /** Whether a dropped instance is looked at again while its socket is there: a frozen process may be thawed any time. */
 export function mayReturn(instance: Instance): boolean {
   return instance.door === 'register' && instance.state === 'gone' && instance.reason === 'grace-over';
+}
+
+/**
+ * The way back of an instance that is about to be asked: of a fallback, and of one that was dropped after it had been in.
+ *
+ * @param known as it is now
+ */
+export function wayBackOf(known: Instance | undefined, { pulled }: RegistrationRequest): WayBack | undefined {
+  if (known === undefined || !pulled || !(isReplaced(known) || (mayReturn(known) && wasIn(known)))) return undefined;
+  return { state: known.state, reason: known.reason };
+}
+
+/**
+ * The state to which a refused instance goes back; undefined: it is rejected. A process that was dropped because it was frozen may
+ * be frozen still, and whoever looks at it asks again.
+ */
+export function wayBackAfter(wayBack: WayBack | undefined, refusal: Refusal): WayBack | undefined {
+  const mayNotComeIn = isFinal(refusal) && !isVanished(refusal);
+  return wayBack?.state === 'gone' && mayNotComeIn ? undefined : wayBack;
 }
 
 /** Whether a refusal of a pull ends it: nobody can answer there any more. */

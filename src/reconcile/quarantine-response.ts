@@ -1,8 +1,9 @@
 // Applies a quarantine to sessions, and brings the plugin back when it is over.
 import type { FloodListener, Quarantine } from '../model/flood.js';
-import { DEVICE_PLUGIN, pluginKey, sameProcess } from '../model/ids.js';
-import { isConnected, isReplaced, type Instance } from '../model/instance.js';
-import type { Enroller } from '../model/registration.js';
+import { DEVICE_PLUGIN, pluginKey, sameProcess, strangerUser, type PluginId, type UserFacts } from '../model/ids.js';
+import { isConnected, isReplaced, wasIn, type Instance } from '../model/instance.js';
+import { isTransient, type Refusal } from '../model/reasons.js';
+import type { Attempt, Enroller } from '../model/registration.js';
 import type { Endings } from './endings.js';
 import type { Lifecycle } from './lifecycle.js';
 import { afterRefusal } from './pull.js';
@@ -10,8 +11,14 @@ import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
+/** Endpoints of one ordinary user that are pulled at the same time; anybody may call in as many names as there are. */
+const MAX_PULLS = 16;
+
 /** The ports of the response. */
 export interface QuarantineResponsePorts {
+  /** The broker's own process. */
+  readonly self: { readonly uid: number };
+  readonly userOf: UserFacts['userOf'];
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -23,6 +30,8 @@ export interface QuarantineResponsePorts {
 /** Closes sessions when a quarantine begins, and pulls their plugins when it ends. */
 export class QuarantineResponse implements FloodListener {
   readonly #ports: QuarantineResponsePorts;
+  /** The keys of pending pulls by ordinary user, oldest first. */
+  readonly #pulls = new Map<number, Set<string>>();
 
   constructor(ports: QuarantineResponsePorts) {
     this.#ports = ports;
@@ -63,23 +72,52 @@ export class QuarantineResponse implements FloodListener {
 
   #pullNamed({ type, name, uid, last }: Quarantine): void {
     if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
-    const { roster, reconciler, enrolments } = this.#ports;
+    const { roster, reconciler, enrolments, self, userOf } = this.#ports;
     const { endpoint, versions = [], caller } = last;
     const newest = roster.ofPlugin(type, name)[0]?.seq ?? 0;
     const isSucceeded = (): boolean => roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
     const from = caller === undefined ? {} : { caller };
+    // Another user may have been kept out in the same name, and its pull goes on.
+    const key = `pull:${String(uid)}:${type}/${name}`;
+    const user = strangerUser(uid, { ownUid: self.uid, userOf });
     reconciler.want({
-      // Another user may have been kept out in the same name, and its pull goes on.
-      key: `pull:${String(uid)}:${type}/${name}`,
+      key,
       incarnation: endpoint,
+      ...(user === undefined ? {} : { dropped: () => this.#forget(user, key) }),
       attempt: async (signal) => {
         // A plugin that registered meanwhile is newer than the endpoint named then.
         if (isSucceeded()) return { done: true };
         const request = { door: 'register', pulled: true, type, name, versions, endpoint, ...from } as const;
         const outcome = await enrolments.enrol(request, signal);
-        return outcome.ok ? { done: true } : afterRefusal({ type, name }, outcome.refusal);
+        return outcome.ok ? { done: true } : this.#afterRefusal({ type, name }, outcome.refusal);
       },
     });
+    if (user !== undefined) this.#bound(user, key);
+  }
+
+  /** The first answer of a plugin that was never in decides: it may be invented, and would be asked for ever. */
+  #afterRefusal(plugin: PluginId, refusal: Refusal): Attempt {
+    const siblings = this.#ports.roster.ofPlugin(plugin.type, plugin.name);
+    const isOver = !siblings.some(wasIn) && !isTransient(refusal) && refusal.code !== 'NO_ANSWER';
+    return isOver ? { done: true } : afterRefusal(plugin, refusal);
+  }
+
+  /** Notes a pull that is pending; the oldest one too many of its user gives way. */
+  #bound(user: number, key: string): void {
+    const pulls = this.#pulls.get(user) ?? new Set();
+    this.#pulls.set(user, pulls);
+    pulls.delete(key);
+    pulls.add(key);
+    const [oldest] = pulls;
+    if (pulls.size <= MAX_PULLS || oldest === undefined) return;
+    pulls.delete(oldest);
+    this.#ports.reconciler.unwant(oldest);
+  }
+
+  #forget(user: number, key: string): void {
+    const pulls = this.#pulls.get(user);
+    pulls?.delete(key);
+    if (pulls?.size === 0) this.#pulls.delete(user);
   }
 }
 

@@ -2,7 +2,7 @@
 import { Listeners } from '../kernel/listeners.js';
 import type { Clock } from '../kernel/clock.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
-import type { Accepted, Enrolment, InstanceReport, PluginState } from '../model/plugin.js';
+import type { Accepted, Enrolment, InstanceReport, PluginState, WayBack } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
 import { instanceId, isConnected, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
@@ -169,15 +169,15 @@ export class Roster {
   }
 
   /**
-   * A registration failed. A record that counts for something else stays as it is; a fallback stays one, to be asked again.
+   * A registration failed. A record that counts for something else stays as it is.
    *
    * @param counts whether the plugin was refused: one that had gone before we came back to it was not
+   * @param wayBack where it goes back to, to be asked again; undefined: it is rejected
    */
-  reject(instance: Instance, { code, message }: Refusal, counts = true, wasFallback = false): void {
+  reject(instance: Instance, { code, message }: Refusal, counts = true, wayBack?: WayBack): void {
     if (counts) instance.counters.rejected += 1;
     if (instance.state !== 'connecting') return;
-    const asBefore = { state: 'held', reason: 'replaced', message } as const;
-    this.#move(instance, wasFallback ? asBefore : { state: 'rejected', reason: code, message });
+    this.#move(instance, { ...(wayBack ?? { state: 'rejected', reason: code }), message });
   }
 
   /** A fact about an instance. Reports for unknown ids and repeats change nothing; of a dead one only an operator says more. */

@@ -84,6 +84,9 @@ export interface WorldOptions {
 /** Roster, enrolments, reconciler and lifecycle over fakes. */
 export class ReconcileWorld {
   readonly clock = new FakeClock();
+  /** Root's broker, to which each uid is a user. */
+  readonly self = { uid: 0 };
+  readonly userOf = (uid: number): number => uid;
   readonly sockets = new FakeSockets();
   readonly events = new RecordedEvents();
   /** Level and event of what was logged about enrolments. */
@@ -157,8 +160,8 @@ export class ReconcileWorld {
       handlers,
       enrolments: this.enrolments,
       clock,
-      self: { uid: 0 },
-      userOf: (uid) => uid,
+      self: this.self,
+      userOf: this.userOf,
       policies: { policyFor: () => policy },
       lists,
       endpoints,

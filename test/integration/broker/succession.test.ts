@@ -190,6 +190,20 @@ void describe('instances of one plugin', async () => {
     await eventually('back', () => allocatable('thaw') === 2);
   });
 
+  void it('a frozen plugin that stays silent when it is asked after its grace is taken back when it thaws', async () => {
+    let frozen: Promise<void> | undefined;
+    let thaw = (): void => undefined;
+    const one = await plugin('ice', { hook: (method) => (method === 'GetDevicePluginOptions' ? frozen : undefined) });
+    await register(one);
+    await eventually('in', () => allocatable('ice') === 2);
+    frozen = new Promise((resolve) => (thaw = resolve));
+    const refusals = (): number => view(one)?.counters.rejected ?? 0;
+    await eventually('asked after its grace', () => refusals() > 0);
+    thaw();
+    frozen = undefined;
+    await eventually('back', () => allocatable('ice') === 2);
+  });
+
   void it('a plugin whose socket file vanishes stays ready and says path-missing; orphaned when another takes the path', async () => {
     const one = await plugin('path');
     await register(one);

@@ -165,6 +165,46 @@ describe('a plugin that is lost', () => {
     }
   });
 
+  it('and gone is asked until it answers, however often it is silent, and not where nobody listens or it may not come in', async () => {
+    for (const [code, state, isAsked] of [
+      ['NO_ANSWER', 'gone grace-over', true],
+      ['OPTIONS_FAILED', 'gone grace-over', true],
+      ['NO_LISTENER', 'gone grace-over', false],
+      ['NAME_DENIED', 'rejected NAME_DENIED', false],
+    ] as const) {
+      const world = new ReconcileWorld(GRACE);
+      const frozen = world.sockets.put('/d/frozen');
+      await world.register(frozen);
+      world.lose(frozen, { reason: 'not-answering' });
+      await world.clock.advance(30_000);
+      world.handler.onRegister = () => ReconcileWorld.refuse(code, 'no');
+      world.lifecycle.checkPaths();
+      await world.clock.advance(90_000);
+      assert.equal(world.stateOf(frozen), state, code);
+      assert.equal(world.sockets.openPins, 0, code);
+      world.handler.onRegister = () => undefined;
+      await world.clock.advance(30_000);
+      assert.equal(world.stateOf(frozen), isAsked ? 'ready confirmed' : state, code);
+      assert.equal(world.reconciler.size, 0, code);
+    }
+  });
+
+  it('and gone before it was ever let in is asked once more, and is out with a refusal', async () => {
+    const world = new ReconcileWorld(GRACE);
+    const socket = world.sockets.put('/d/a');
+    world.handler.onRegister = (_, handle) => {
+      handle.report({ state: 'held', reason: 'not-answering', message: 'silent' });
+      return ReconcileWorld.refuse('NO_ANSWER', 'silent');
+    };
+    await world.register(socket);
+    world.handler.onRegister = () => ReconcileWorld.refuse('NO_ANSWER', 'silent');
+    await world.clock.advance(30_000);
+    world.lifecycle.checkPaths();
+    await world.clock.advance(90_000);
+    assert.equal(world.stateOf(socket), 'rejected NO_ANSWER');
+    assert.equal(world.reconciler.size, 0);
+  });
+
   it('and thawed after a newcomer took its name does not take it back', async () => {
     const world = new ReconcileWorld(GRACE);
     const [frozen, newcomer] = [world.sockets.put('/d/frozen'), world.sockets.put('/d/new')];
