@@ -54,7 +54,7 @@ export class Timeline {
     this.#recent.push(event);
     if (this.#recent.length > RECENT) this.#recent.shift();
     const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
-    const isOutsider = key !== '' && OF_OUTSIDERS.has(event.type) && !this.#byPlugin.has(key);
+    const isOutsider = key !== '' && !this.#byPlugin.has(key) && bringsNobodyIn(event);
     const own = this.#byPlugin.get(key) ?? this.#outsiders.get(key) ?? new Row();
     own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
     this.#outsiders.delete(key);
@@ -132,6 +132,11 @@ export class Timeline {
   lastOf(plugin: string): readonly BrokerEvent[] {
     return [...((this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin))?.events ?? [])];
   }
+}
+
+/** Whether an event is no sign that its plugin was ever let in: anybody may have a name of his own refused, or asked for. */
+function bringsNobodyIn({ type, facts }: BrokerEvent): boolean {
+  return OF_OUTSIDERS.has(type) || facts?.['newcomer'] !== undefined;
 }
 
 /** Re-entered, so that the first key is the plugin that was silent longest. */

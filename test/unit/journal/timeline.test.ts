@@ -97,6 +97,21 @@ describe('the timeline', () => {
     assert.deepEqual(seqs(timeline.lastOf('p2999')), [8999, 9001], 'it came in');
   });
 
+  it('counts no name as one that came in because its plugin was asked: it may answer with an error', () => {
+    const timeline = new Timeline();
+    timeline.add(event(1, 'honest', { type: 'registered' }));
+    const newcomer = { facts: { state: 'connecting', newcomer: 1 } };
+    for (let seq = 2; seq <= 9000; seq += 2) {
+      timeline.add(event(seq, `p${seq}`, { reason: 'registering', ...newcomer }));
+      timeline.add(event(seq + 1, `p${seq}`, { type: 'refused' }));
+    }
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1]);
+    assert.equal(timeline.plugins().length, 257);
+    timeline.add(event(9002, 'honest', { reason: 'registering', ...newcomer }));
+    for (let seq = 9003; seq <= 9600; seq += 1) timeline.add(event(seq, `q${seq}`, { type: 'refused' }));
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 9002], 'its name came in');
+  });
+
   it('keeps of each plugin what its bytes as they are written leave room for', () => {
     const timeline = new Timeline();
     const message = '\u0001'.repeat(170);
