@@ -112,6 +112,22 @@ describe('the timeline', () => {
     assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 9002], 'its name came in');
   });
 
+  it('keeps the history of a plugin however often others are refused in its name, and some of those refusals', () => {
+    const timeline = new Timeline();
+    const by = { type: 'refused', facts: { by: 4001 } } as const;
+    timeline.add(event(1, 'honest', { type: 'registered' }));
+    for (let seq = 2; seq <= 60; seq += 1) timeline.add(event(seq, 'honest', by));
+    timeline.add(event(61, 'honest'));
+    for (let seq = 62; seq <= 2000; seq += 1) timeline.add(event(seq, 'loud'));
+    const kept = [1, ...Array.from({ length: 50 }, (_, index) => 11 + index), 61];
+    assert.deepEqual(seqs(timeline.lastOf('honest')), kept);
+    assert.deepEqual(seqs(timeline.keptOf('honest')), kept);
+    assert.deepEqual(seqs(timeline.since(0)).slice(0, kept.length), kept);
+    assert.deepEqual(timeline.plugins(), ['honest', 'loud']);
+    for (let seq = 2001; seq <= 2300; seq += 1) timeline.add(event(seq, `p${seq}`, by));
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 61], 'those of 256 names are kept');
+  });
+
   it('keeps of each plugin what its bytes as they are written leave room for', () => {
     const timeline = new Timeline();
     const message = '\u0001'.repeat(170);
