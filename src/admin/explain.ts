@@ -33,9 +33,11 @@ export function explain(
       events,
     };
   }
-  const refusals = events.filter(({ type }) => type === 'refused');
+  const own = events.filter((event) => !isOfAnother(event));
+  const told = own.length === 0 ? events : own;
+  const refusals = told.filter(({ type }) => type === 'refused');
   const refusal = tellingRefusal(refusals);
-  const last = refusal ?? events.at(-1);
+  const last = refusal ?? told.at(-1);
   if (last === undefined) return undefined;
   const { about, remedy } = describeReason(last.reason);
   const newest = refusals.at(-1);
@@ -72,17 +74,30 @@ function head(subject: string, state: string, reason: string): Pick<ExplainView,
 
 /** The words of the event that brought the present state: they name the fact that the reason only classifies. */
 function becauseOf(plugin: PluginView, events: readonly BrokerEvent[]): string {
-  const cause = events.findLast((event) => event.reason === plugin.reason && event.socket === plugin.socket);
+  const isCause = (event: BrokerEvent): boolean =>
+    event.reason === plugin.reason && event.socket === plugin.socket && !isOfAnother(event);
+  const cause = events.findLast(isCause);
   return cause === undefined || plugin.state === 'ready' ? '' : ` Last: ${sentence(cause.message)}`;
 }
 
 /** A plugin may serve while newcomers of its name are refused: operators open this view to learn about those refusals. */
 function sinceThen(plugin: PluginView, events: readonly BrokerEvent[]): readonly string[] {
   const since = Date.parse(plugin.stateSince);
-  const refusal = tellingRefusal(events.filter(({ type, time }) => type === 'refused' && Date.parse(time) >= since));
-  if (refusal === undefined || refusal.reason === plugin.reason) return [];
-  if (refusal.reason === 'QUARANTINED' && plugin.quarantinedUntil !== '') return [];
-  return [`Since then a registration was refused with ${refusal.reason}: ${sentence(refusal.message)}`];
+  const refusals = events.filter(({ type, time }) => type === 'refused' && Date.parse(time) >= since);
+  const own = tellingRefusal(refusals.filter((event) => !isOfAnother(event)));
+  const isKnown = own?.reason === plugin.reason || (own?.reason === 'QUARANTINED' && plugin.quarantinedUntil !== '');
+  const others = tellingRefusal(refusals.filter(isOfAnother));
+  const told = (whose: string, { reason, message }: BrokerEvent): string =>
+    `Since then a registration${whose} was refused with ${reason}: ${sentence(message)}`;
+  return [
+    ...(own === undefined || isKnown ? [] : [told('', own)]),
+    ...(others === undefined ? [] : [told(` of uid ${String(others.facts?.['by'])}`, others)]),
+  ];
+}
+
+/** A refusal of another user than the one whose name it is. */
+function isOfAnother({ facts }: BrokerEvent): boolean {
+  return facts?.['by'] !== undefined;
 }
 
 /** A quarantine is about the plugin: its present incarnation may serve through it, or have been lost before it began. */

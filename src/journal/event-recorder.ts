@@ -42,8 +42,12 @@ export class EventRecorder implements RosterListener, ListListener, RefusedSocke
     const type = reason === 'registered' && before !== state ? 'registered' : 'state';
     const message = `${instance.name} is ${state}: ${to.message}`;
     const primary = this.#ports.roster.primaryOf(instance.type, instance.name);
-    const facts = primary === undefined || primary === instance ? { facts: { state } } : {};
-    events.record({ type, reason, plugin, socket, message, ...facts });
+    const facts = {
+      ...(primary === undefined || primary === instance ? { state } : {}),
+      ...(instance.registeredAt === 0 ? { newcomer: 1 } : {}),
+    };
+    const known = Object.keys(facts).length === 0 ? {} : { facts };
+    events.record({ type, reason, plugin, socket, message, ...known });
     // A hundred plugins pass through `restored` and `connecting` in the first milliseconds of a start: that is no news.
     const isPassing = state === 'restored' || state === 'connecting';
     const level = isPassing ? 'debug' : state === 'held' || state === 'quarantined' ? 'warn' : 'info';

@@ -84,9 +84,10 @@ export class Repeats {
 }
 
 /** Where an event says neither plugin nor reason, its words are all that tells it from others. */
-function kindOf({ type, reason = '', plugin = '', socket = '', message }: EventDraft): string {
+function kindOf({ type, reason = '', plugin = '', socket = '', message, facts }: EventDraft): string {
   if (plugin !== '' && isChange({ type })) return JSON.stringify(['state', plugin]);
-  if (plugin !== '') return JSON.stringify([type, reason, plugin]);
+  // Others who are refused in a plugin's name hide none of its own refusals.
+  if (plugin !== '') return JSON.stringify([type, reason, plugin, facts?.['by']]);
   return JSON.stringify(reason === '' ? [type, message] : [type, reason, '', socket]);
 }
 

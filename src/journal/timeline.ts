@@ -47,14 +47,22 @@ class Row {
 export class Timeline {
   readonly #byPlugin = new Map<string, Row>();
   readonly #outsiders = new Map<string, Row>();
+  /** Refusals of users in the name of another user's plugin, by that plugin: as outsiders, so that they push out nothing of it. */
+  readonly #ofOthers = new Map<string, Row>();
   readonly #recent: BrokerEvent[] = [];
 
   /** Adds the newest event. */
   add(event: BrokerEvent): void {
     this.#recent.push(event);
     if (this.#recent.length > RECENT) this.#recent.shift();
+    if (event.facts?.['by'] !== undefined && event.plugin !== '') {
+      const row = this.#ofOthers.get(event.plugin) ?? new Row();
+      row.add(event, BYTES_PER_OUTSIDER);
+      enter(this.#ofOthers, event.plugin, row, MAX_OUTSIDERS);
+      return;
+    }
     const key = event.type === 'broker' && event.plugin === '' ? BROKER : event.plugin;
-    const isOutsider = key !== '' && OF_OUTSIDERS.has(event.type) && !this.#byPlugin.has(key);
+    const isOutsider = key !== '' && !this.#byPlugin.has(key) && bringsNobodyIn(event);
     const own = this.#byPlugin.get(key) ?? this.#outsiders.get(key) ?? new Row();
     own.add(event, isOutsider ? BYTES_PER_OUTSIDER : BYTES_PER_PLUGIN);
     this.#outsiders.delete(key);
@@ -67,6 +75,7 @@ export class Timeline {
     const present = this.since(0);
     this.#byPlugin.clear();
     this.#outsiders.clear();
+    this.#ofOthers.clear();
     this.#recent.length = 0;
     const first = present[0]?.seq ?? Infinity;
     for (const event of earlier) if (event.seq < first) this.add(event);
@@ -80,7 +89,7 @@ export class Timeline {
     const recent = this.#recent.filter((event) => event.seq >= seq);
     if (oldest.seq <= seq) return recent;
     const older: BrokerEvent[] = [];
-    for (const { events } of [...this.#byPlugin.values(), ...this.#outsiders.values()]) {
+    for (const { events } of this.#rows()) {
       for (const event of events) if (event.seq >= seq && event.seq < oldest.seq) older.push(event);
     }
     return [...older.sort((a, b) => a.seq - b.seq), ...recent];
@@ -93,7 +102,8 @@ export class Timeline {
 
   /** Plugins (`type/name`) with events. */
   plugins(): readonly string[] {
-    return [...this.#byPlugin.keys(), ...this.#outsiders.keys()].filter((key) => key !== '' && key !== BROKER);
+    const all = new Set([...this.#byPlugin.keys(), ...this.#outsiders.keys(), ...this.#ofOthers.keys()]);
+    return [...all].filter((key) => key !== '' && key !== BROKER);
   }
 
   /** All kept events of one plugin, oldest first: its last events, and its events among the newest of all plugins. */
@@ -116,7 +126,7 @@ export class Timeline {
     const newest = (): BrokerEvent[] => [...found.values()].sort((a, b) => a.seq - b.seq).slice(-MOST_FOUND);
     look(this.#recent);
     // Events that come meanwhile may be left out, as if the question had come a moment earlier.
-    const rows = [...this.#byPlugin.values(), ...this.#outsiders.values()];
+    const rows = this.#rows();
     for (const [at, { events }] of rows.entries()) {
       if (at % SLICE === SLICE - 1) await rest();
       look(events);
@@ -128,10 +138,21 @@ export class Timeline {
     return newest();
   }
 
-  /** The last events of a plugin (`type/name`), oldest first. */
+  /** The last events of a plugin (`type/name`), oldest first, and the last refusals of others in its name. */
   lastOf(plugin: string): readonly BrokerEvent[] {
-    return [...((this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin))?.events ?? [])];
+    const own = (this.#byPlugin.get(plugin) ?? this.#outsiders.get(plugin))?.events ?? [];
+    const ofOthers = this.#ofOthers.get(plugin)?.events;
+    return ofOthers === undefined ? [...own] : [...own, ...ofOthers].sort((a, b) => a.seq - b.seq);
   }
+
+  #rows(): readonly Row[] {
+    return [...this.#byPlugin.values(), ...this.#outsiders.values(), ...this.#ofOthers.values()];
+  }
+}
+
+/** Whether an event is no sign that its plugin was ever let in: anybody may have a name of his own refused, or asked for. */
+function bringsNobodyIn({ type, facts }: BrokerEvent): boolean {
+  return OF_OUTSIDERS.has(type) || facts?.['newcomer'] !== undefined;
 }
 
 /** Re-entered, so that the first key is the plugin that was silent longest. */

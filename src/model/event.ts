@@ -17,8 +17,9 @@ export interface BrokerEvent {
 }
 
 /**
- * The facts that pictures are drawn of, by the type of the event. state, registered: `state` of the plugin, where this instance
- * speaks for it · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: the
+ * The facts that pictures are drawn of and histories are kept by, by the type of the event. state, registered: `state` of the
+ * plugin, where this instance speaks for it, and `newcomer`, which is 1 where the instance was never let in · refused:
+ * `by`, the uid that was refused, where the name is another user's · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: the
  * end before it) with `restored` plugins, then `settled` milliseconds after it with `confirmed` of `total` · leases: `lease`,
  * `kind` of owner, `resource`, `devices`.
  */

@@ -1,6 +1,7 @@
 // The owners of names and sockets: admission's questions about the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
 import { isLive, ownerUid, strangerOf, type Instance } from '../model/instance.js';
+import type { EventDraft } from '../model/event.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
 import type { Roster } from './roster.js';
@@ -88,4 +89,20 @@ export function takesNameOfNewer(
 ): boolean {
   const mayStay = [0, ownerUid(instance), ...(ruleUids ?? [])];
   return siblings.some((one) => one.seq > instance.seq && isLive(one) && !mayStay.includes(ownerUid(one)));
+}
+
+/**
+ * The user of a refused registration, for its event, whose fact `by` says that the name is another user's: the refusal belongs to
+ * no plugin's history, and counts for no instance of the plugin.
+ *
+ * @param siblings instances of the plugin whose name was called
+ */
+export function refusedUser(
+  { caller, socket }: Pick<RegistrationRequest, 'caller' | 'socket'>,
+  siblings: readonly Instance[],
+): Pick<EventDraft, 'uid' | 'facts'> {
+  const by = caller?.uid ?? socket?.uid;
+  const owners = siblings.filter(({ registeredAt }) => registeredAt > 0).map(ownerUid);
+  const isAnothers = by !== undefined && owners.length > 0 && owners.every((uid) => uid !== undefined && uid !== by);
+  return { ...(caller === undefined ? {} : { uid: caller.uid }), ...(isAnothers ? { facts: { by } } : {}) };
 }

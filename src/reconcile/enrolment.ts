@@ -19,7 +19,7 @@ import type {
 } from '../model/plugin.js';
 import { Refused, type Refusal } from '../model/reasons.js';
 import { type Instance, instanceId, isConnected } from '../model/instance.js';
-import { takesNameOfNewer } from './claims.js';
+import { refusedUser, takesNameOfNewer } from './claims.js';
 import { isWatched } from './consequences.js';
 import { hasVanished, lostReport, wayBackAfter, wayBackOf } from './pull.js';
 import { PendingDropped, type Reconciler } from './reconciler.js';
@@ -275,10 +275,10 @@ export class Enrolments implements Enroller {
     const { events, log, metrics, roster } = this.#ports;
     // Counted by the roster where it got that far; admission refuses before it looks which incarnation it is.
     const asked = roster.ofPlugin(request.type, request.name).find((one) => one.endpointAsSent === request.endpoint);
-    if (id === undefined && asked !== undefined && !request.pulled) asked.counters.rejected += 1;
+    const by = refusedUser(request, roster.ofPlugin(request.type, request.name));
+    if (id === undefined && asked && !request.pulled && !by.facts) asked.counters.rejected += 1;
     metrics.registration(this.#typeOf(request), 'refused', refusal.code);
     const about = this.#about(request);
-    const by = request.caller === undefined ? {} : { uid: request.caller.uid };
     events.record({ type: 'refused', reason: refusal.code, ...about, ...by, message: refusal.message });
     const fields = { code: refusal.code, ...about, uid: request.caller?.uid, pid: request.caller?.pid };
     log.warn('registration.refused', refusal.message, fields);

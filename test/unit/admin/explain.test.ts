@@ -46,6 +46,27 @@ describe('explain', () => {
     );
   });
 
+  it('tells whose refusals came since then where others were refused in its name, and its own beside them', () => {
+    const refusal = (seconds: number, reason: string, by?: number): ReturnType<typeof brokerEvent> =>
+      brokerEvent({
+        ...{ type: 'refused', reason, message: `because of ${reason}`, time: `2030-01-01T00:00:0${seconds}.000Z` },
+        ...(by === undefined ? {} : { facts: { by } }),
+      });
+    const others = [refusal(3, 'NAME_OWNED', 4001), refusal(4, 'ENDPOINT_INVALID', 4001), refusal(5, 'BUSY', 4001)];
+    const { about } = describeReason('registered');
+    const ofOthers =
+      'Since then a registration of uid 4001 was refused with ENDPOINT_INVALID: because of ENDPOINT_INVALID.';
+    assert.equal(explain(SUBJECT, [pluginView()], others)?.why, `${about} ${ofOthers}`);
+    const own = 'Since then a registration was refused with NO_LISTENER: because of NO_LISTENER.';
+    const both = [refusal(2, 'NO_LISTENER'), ...others];
+    assert.equal(explain(SUBJECT, [pluginView()], both)?.why, `${about} ${own} ${ofOthers}`);
+    assert.equal(explain(SUBJECT, [], both)?.reason, 'NO_LISTENER', 'without an entry, too');
+    const rejected = pluginView({ state: 'rejected', reason: 'NO_LISTENER' });
+    const why = explain(SUBJECT, [rejected], [refusal(2, 'NO_LISTENER', 4001)])?.why ?? '';
+    assert.match(why, /of uid 4001 was refused/);
+    assert.doesNotMatch(why, / Last: /);
+  });
+
   it('says until when a plugin is in quarantine, and that this is what to look at unless it serves', () => {
     const quarantinedUntil = '2030-01-01T00:01:00.000Z';
     const lost = explain(SUBJECT, [pluginView({ state: 'held', reason: 'connection-lost', quarantinedUntil })], []);

@@ -48,6 +48,21 @@ describe('refusals at sockets whose plugin is unknown', () => {
   });
 });
 
+describe('a change of state', () => {
+  it('says of an instance that was never let in that it is a newcomer', () => {
+    const { recorder, events, instance } = new World();
+    const asked = { instance, before: undefined, reasonBefore: undefined };
+    instance.registeredAt = 0;
+    recorder.changed({ ...asked, to: { state: 'connecting', reason: 'registering', message: 'is being dialled' } });
+    instance.registeredAt = 1;
+    recorder.changed({ ...asked, to: { state: 'ready', reason: 'registered', message: 'registered' } });
+    assert.deepEqual(
+      events.all.map(({ facts }) => facts),
+      [{ state: 'connecting', newcomer: 1 }, { state: 'ready' }],
+    );
+  });
+});
+
 describe('refused lists, and connections to plugins that are cut off', () => {
   it('name the uid of the plugin, in whose share they count', () => {
     const { recorder, lines, events, log, clock, users } = new World();

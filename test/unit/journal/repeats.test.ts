@@ -35,6 +35,14 @@ describe('repeated events', () => {
     assert.equal(clock.pending, 0);
   });
 
+  it('of others who are refused in the name of a plugin are apart from its own', () => {
+    const { repeats, told } = bench();
+    for (let index = 1; index < 420; index += 1) repeats.offer({ ...refusal('of another'), facts: { by: 4001 } });
+    repeats.offer(refusal('its own'));
+    assert.deepEqual(told, ['of another', 'of another', 'of another', 'its own']);
+    repeats.flush();
+  });
+
   it('are bounded over any time: four in each ten seconds of a flood', async () => {
     const { clock, repeats, told } = bench();
     for (let ms = 0; ms < 60_000; ms += 5) {

@@ -97,6 +97,37 @@ describe('the timeline', () => {
     assert.deepEqual(seqs(timeline.lastOf('p2999')), [8999, 9001], 'it came in');
   });
 
+  it('counts no name as one that came in because its plugin was asked: it may answer with an error', () => {
+    const timeline = new Timeline();
+    timeline.add(event(1, 'honest', { type: 'registered' }));
+    const newcomer = { facts: { state: 'connecting', newcomer: 1 } };
+    for (let seq = 2; seq <= 9000; seq += 2) {
+      timeline.add(event(seq, `p${seq}`, { reason: 'registering', ...newcomer }));
+      timeline.add(event(seq + 1, `p${seq}`, { type: 'refused' }));
+    }
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1]);
+    assert.equal(timeline.plugins().length, 257);
+    timeline.add(event(9002, 'honest', { reason: 'registering', ...newcomer }));
+    for (let seq = 9003; seq <= 9600; seq += 1) timeline.add(event(seq, `q${seq}`, { type: 'refused' }));
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 9002], 'its name came in');
+  });
+
+  it('keeps the history of a plugin however often others are refused in its name, and some of those refusals', () => {
+    const timeline = new Timeline();
+    const by = { type: 'refused', facts: { by: 4001 } } as const;
+    timeline.add(event(1, 'honest', { type: 'registered' }));
+    for (let seq = 2; seq <= 60; seq += 1) timeline.add(event(seq, 'honest', by));
+    timeline.add(event(61, 'honest'));
+    for (let seq = 62; seq <= 2000; seq += 1) timeline.add(event(seq, 'loud'));
+    const kept = [1, ...Array.from({ length: 50 }, (_, index) => 11 + index), 61];
+    assert.deepEqual(seqs(timeline.lastOf('honest')), kept);
+    assert.deepEqual(seqs(timeline.keptOf('honest')), kept);
+    assert.deepEqual(seqs(timeline.since(0)).slice(0, kept.length), kept);
+    assert.deepEqual(timeline.plugins(), ['honest', 'loud']);
+    for (let seq = 2001; seq <= 2300; seq += 1) timeline.add(event(seq, `p${seq}`, by));
+    assert.deepEqual(seqs(timeline.lastOf('honest')), [1, 61], 'those of 256 names are kept');
+  });
+
   it('keeps of each plugin what its bytes as they are written leave room for', () => {
     const timeline = new Timeline();
     const message = '\u0001'.repeat(170);

@@ -62,6 +62,39 @@ describe('an enrolment', () => {
     );
   });
 
+  it("says of a refusal whether the name is another user's, whose refusals it does not count", async () => {
+    const world = new ReconcileWorld();
+    const socket = world.sockets.put('/d/a.sock');
+    const refuse = (uid: number, name = X): void => {
+      const caller = { uid, gid: uid, pid: 7, startTime: '1', source: 'peercred' } as const;
+      const asked = {
+        door: 'register',
+        pulled: false,
+        type: world.handler.type,
+        versions: [],
+        endpoint: socket.path,
+      } as const;
+      world.enrolments.refuse({ ...asked, name, caller }, { code: 'ENDPOINT_INVALID', message: 'no path' });
+    };
+    refuse(4001);
+    await world.register(socket);
+    const owner = world.of(socket)?.caller?.uid ?? -1;
+    refuse(owner);
+    assert.equal(world.of(socket)?.counters.rejected, 1);
+    refuse(4001);
+    refuse(4001, 'example.com/other');
+    assert.equal(world.of(socket)?.counters.rejected, 1);
+    assert.deepEqual(
+      world.events.all.map(({ uid, facts }) => [uid, facts]),
+      [
+        [4001, undefined],
+        [owner, undefined],
+        [4001, { by: 4001 }],
+        [4001, undefined],
+      ],
+    );
+  });
+
   it('refuses nobody where the broker comes back to an incarnation that has gone', async () => {
     const world = new ReconcileWorld();
     const socket = world.sockets.put('/d/a.sock');
