@@ -13,6 +13,8 @@ export interface DiscoveryEvents {
   readonly appeared: (found: FoundSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
+  /** The name by which a socket was told is gone, and another one remains, by which it is there from now on. */
+  readonly renamed: (found: FoundSocket, successor: boolean) => void;
   /** Told once of each socket that is there and cannot be used. */
   readonly recorder: RefusedSockets;
   /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
@@ -52,8 +54,8 @@ export class Discovery {
   readonly #clock: Clock;
   readonly #space: () => DiscoverySpace;
   readonly #known = new Map<string, Known>();
-  /** How many names an incarnation has: a link to a socket is that socket. */
-  readonly #names = new Map<string, number>();
+  /** The names of an incarnation, the told one first: a link to a socket is that socket. */
+  readonly #names = new Map<string, Set<Known>>();
   /** How many known paths each owner has. */
   readonly #byOwner = new Map<number, number>();
   /** The owners for which there was no room in this look at everything, and those that were reported: `all`, or the uid. */
@@ -134,16 +136,33 @@ export class Discovery {
     const found: Known = { socket, owner };
     this.#known.set(path, found);
     this.#countOwner(owner, 1);
-    if (this.#countName(socket, 1) === 1) this.#events.appeared(found);
+    const name = incarnationKey(socket.incarnation);
+    const names = this.#names.get(name);
+    if (names === undefined) this.#names.set(name, new Set([found]));
+    else names.add(found);
+    if (names === undefined) this.#events.appeared(found);
   }
 
-  #forget(path: string, { socket, owner }: Known, successor?: PinnedSocket): void {
+  #forget(path: string, known: Known, successor?: PinnedSocket): void {
+    const { socket, owner } = known;
     this.#known.delete(path);
     this.#countOwner(owner, -1);
     // Only one that is told of succeeds it: another name of a socket that is known already is not asked again.
     const isNews = successor !== undefined && !this.#names.has(incarnationKey(successor.incarnation));
-    if (this.#countName(socket, -1) === 0) this.#events.gone(socket, isNews);
+    this.#forgetName(known, isNews);
     socket.release();
+  }
+
+  #forgetName(known: Known, isNews: boolean): void {
+    const key = incarnationKey(known.socket.incarnation);
+    const names = this.#names.get(key);
+    const [told] = names ?? [];
+    names?.delete(known);
+    const [next] = names ?? [];
+    if (next === undefined) {
+      this.#names.delete(key);
+      this.#events.gone(known.socket, isNews);
+    } else if (told === known) this.#events.renamed(next, isNews);
   }
 
   #pin(path: string, key: string, owner: number): PinnedSocket | undefined {
@@ -216,14 +235,6 @@ export class Discovery {
     const count = (this.#byOwner.get(owner) ?? 0) + by;
     if (count === 0) this.#byOwner.delete(owner);
     else this.#byOwner.set(owner, count);
-  }
-
-  #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
-    const key = incarnationKey(incarnation);
-    const names = (this.#names.get(key) ?? 0) + by;
-    if (names === 0) this.#names.delete(key);
-    else this.#names.set(key, names);
-    return names;
   }
 
   /** Looks at everything. */

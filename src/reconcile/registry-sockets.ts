@@ -58,6 +58,22 @@ export class RegistrySockets implements RosterListener {
     if (!hasSuccessor && known !== undefined) this.#closeReplaced(known.path, key);
   };
 
+  /** A registration socket goes by another of its names from now on: a plugin that is being asked is asked by that one. */
+  readonly renamed = (found: FoundSocket, hasSuccessor: boolean): void => {
+    const { reconciler } = this.#ports;
+    const key = incarnationKey(found.socket.incarnation);
+    const before = this.#present.get(key)?.socket;
+    found.socket.retain();
+    this.#present.set(key, found);
+    if (reconciler.has(pendingKey(key), key)) {
+      reconciler.unwant(pendingKey(key), key);
+      this.#want(found);
+    }
+    if (before === undefined) return;
+    if (!hasSuccessor) this.#closeReplaced(before.path, key);
+    before.release();
+  };
+
   /** Where registration sockets are expected: those of known instances, of the checkpoint at first. */
   readonly expected = (): string[] =>
     [...this.#ports.roster.all()].flatMap(({ door, socketPath }) => (door === 'watcher' ? socketPath : []));

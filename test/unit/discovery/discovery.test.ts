@@ -50,6 +50,8 @@ class Bed {
           told.push(`+${path}#${incarnation.ino}`);
         },
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
+        renamed: ({ socket: { path, incarnation } }, next) =>
+          void told.push(`>${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
         recorder: { refusedAt: (path, { code }, uid) => void told.push(`!${path} ${code} of ${String(uid)}`) },
         full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
@@ -214,6 +216,27 @@ describe('discovery', () => {
     assert.equal(bed.sockets.openPins, 0);
   });
 
+  it('tells by which name a socket is there from now on when the told one goes', () => {
+    const bed = new Bed();
+    const socket = bed.sockets.put('/r/a');
+    bed.discovery.start();
+    for (const path of ['/r/b', '/r/c']) {
+      bed.sockets.link(path, socket);
+      bed.discovery.look(path);
+    }
+    bed.sockets.remove('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['+/r/a#1', '>/r/b#1']);
+    bed.sockets.put('/r/b');
+    bed.discovery.look('/r/b');
+    assert.deepEqual(bed.news(), ['>/r/c#1 replaced', '+/r/b#2']);
+    bed.sockets.remove('/r/c');
+    bed.discovery.look('/r/c');
+    assert.deepEqual(bed.news(), ['-/r/c#1']);
+    bed.discovery.stop();
+    assert.equal(bed.sockets.openPins, 0);
+  });
+
   it('tells a socket that cannot be used once for each life, and again while it is a matter of time', () => {
     const bed = new Bed();
     bed.owner = () => 4001;
@@ -281,15 +304,16 @@ describe('discovery', () => {
           else bed.discovery.look(what === 'look' ? path : '/r/d');
         }
         bed.discovery.rescan();
-        const told = new Set<string>();
+        const told = new Map<string, string>();
         for (const line of bed.told) {
-          const life = line.replace(/^.*#(\d+).*$/, '$1');
+          const [, path = '', life = ''] = /^.(.*)#(\d+)/.exec(line) ?? [];
           assert.notEqual(told.has(life), line.startsWith('+'), `told twice: ${line}`);
-          if (line.startsWith('+')) told.add(life);
-          else told.delete(life);
+          if (line.startsWith('-')) told.delete(life);
+          else told.set(life, path);
         }
+        for (const [life, path] of told) assert.equal(bed.sockets.at(path)?.incarnation.ino, life, 'by a name it has');
         const there = bed.sockets.paths().map((path) => bed.sockets.at(path)?.incarnation.ino ?? '');
-        assert.deepEqual([...told].sort(), [...new Set(there)].sort());
+        assert.deepEqual([...told.keys()].sort(), [...new Set(there)].sort());
         bed.discovery.stop();
         assert.equal(bed.sockets.openPins, 0);
       }),

@@ -74,6 +74,12 @@ class Bed {
     this.letGo(path);
   }
 
+  /** The name by which a socket was told has gone, another one remains. */
+  renamed(path: string, to: string, hasSuccessor = false): void {
+    this.registry.renamed(this.found(to), hasSuccessor);
+    this.letGo(path);
+  }
+
   /** Discovery closes its own descriptor of a path. */
   letGo(path: string): void {
     this.#pinned(path).socket.release();
@@ -115,6 +121,54 @@ describe('registration sockets', () => {
     bed.found('/d/b');
     world.sockets.remove('/d/a');
     bed.gone('/d/b');
+    assert.equal(world.stateOf(old), 'held socket-removed');
+  });
+
+  it('are asked by a name that remains when the one by which they were found goes before they answer', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const socket = await bed.appear('/d/tmp', true);
+    world.sockets.link('/d/final', socket);
+    world.sockets.remove('/d/tmp');
+    bed.silent.clear();
+    bed.renamed('/d/tmp', '/d/final');
+    await world.clock.advance(60_000);
+    assert.deepEqual(bed.asked, ['/d/tmp', '/d/final']);
+    assert.deepEqual([world.stateOf(socket), world.of(socket)?.socketPath], ['ready registered', '/d/final']);
+    world.sockets.remove('/d/final');
+    bed.gone('/d/final');
+    assert.deepEqual([world.stateOf(socket), world.reconciler.size], ['held socket-removed', 0]);
+  });
+
+  it('are not asked again by a name that remains when their plugin serves', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const socket = await bed.appear('/d/a');
+    world.sockets.link('/d/b', socket);
+    world.sockets.remove('/d/a');
+    bed.renamed('/d/a', '/d/b');
+    await world.clock.advance(60_000);
+    assert.deepEqual([bed.asked, world.stateOf(socket)], [['/d/a'], 'ready registered']);
+  });
+
+  it('leave the plugin whose path they took without one when they go by another name from now on', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const old = await bed.appear('/d/a');
+    world.sockets.link('/d/b', await bed.replace('/d/a'));
+    world.sockets.remove('/d/a');
+    bed.renamed('/d/a', '/d/b');
+    assert.equal(world.stateOf(old), 'held socket-removed');
+  });
+
+  it('leave that plugin to the newcomer which took the path from them in its turn', async () => {
+    const bed = new Bed();
+    const { world } = bed;
+    const old = await bed.appear('/d/a');
+    world.sockets.link('/d/b', await bed.replace('/d/a'));
+    bed.renamed('/d/a', '/d/b', true);
+    assert.equal(world.stateOf(old), 'orphaned path-taken');
+    await bed.appear('/d/a');
     assert.equal(world.stateOf(old), 'held socket-removed');
   });
 });
