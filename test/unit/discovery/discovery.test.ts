@@ -423,4 +423,53 @@ describe('discovery', () => {
     bed.discovery.rescan();
     assert.equal(bed.full.length, 2, 'that there is no room for anybody is news');
   });
+
+  it('counts sockets that cannot be used for their owner, and tells none beyond its share', () => {
+    const bed = new Bed();
+    bed.maxSockets = 16;
+    bed.owner = (path) => Number(path.split('/')[2]);
+    const tooLong = (path: string): void => {
+      bed.unusable.set(path, { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
+      bed.sockets.put(path);
+    };
+    for (let at = 0; at < 100; at++) tooLong(`/r/7/${at}.sock`);
+    bed.discovery.start();
+    for (let nth = 0; nth < 3; nth++) bed.discovery.rescan();
+    assert.equal(bed.news().length, 4);
+    assert.match(bed.full.at(-1) ?? '', /uid 7.*4.*discovery\.maxSockets/);
+    for (const path of ['/r/8/a.sock', '/r/0/root.sock']) tooLong(path);
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news().sort(), [
+      '!/r/0/root.sock ENDPOINT_TOO_LONG of 0',
+      '!/r/8/a.sock ENDPOINT_TOO_LONG of 8',
+    ]);
+    for (let at = 0; at < 100; at++) bed.sockets.remove(`/r/7/${at}.sock`);
+    bed.discovery.rescan();
+    bed.sockets.put('/r/7/short.sock');
+    bed.discovery.rescan();
+    assert.deepEqual([bed.discovery.size, bed.full.at(-1)], [1, undefined]);
+    bed.discovery.stop();
+  });
+
+  it('lets go of sockets that cannot be used first where a directory that was given away has too many', () => {
+    const bed = new Bed();
+    let owner = 0;
+    bed.maxSockets = 16;
+    bed.owner = (path) => (path.startsWith('/r/given/') ? owner : 0);
+    for (let at = 0; at < 16; at++) {
+      const path = `/r/given/${at}.sock`;
+      if (at < 8) bed.unusable.set(path, { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
+      bed.sockets.put(path);
+    }
+    bed.discovery.start();
+    owner = 7;
+    bed.discovery.rescan();
+    bed.news();
+    bed.sockets.put('/r/root.sock');
+    bed.discovery.look('/r/root.sock');
+    bed.discovery.rescan();
+    assert.deepEqual([bed.news(), bed.discovery.size], [['+/r/root.sock#17'], 9]);
+    bed.discovery.stop();
+  });
 });
