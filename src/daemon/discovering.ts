@@ -19,7 +19,7 @@ export interface DiscoveringParts
 /** Discovery on the real directory; its sockets go to the watcher door. */
 export function openDiscovery({ registrySockets, recorder }: Core, parts: DiscoveringParts): Discovery {
   const { settings, clock, paths, ownUid, follow, userOf, looked, full } = parts;
-  const { appeared, gone, expected } = registrySockets;
+  const { appeared, gone, renamed, expected } = registrySockets;
   const isOurs = (uid: number): boolean => isTrusted(uid, ownUid);
   return new Discovery(
     registryDirectory({
@@ -30,7 +30,7 @@ export function openDiscovery({ registrySockets, recorder }: Core, parts: Discov
       userOf,
       refusal: (file, problem) => pinRefusal('a registration socket', file, problem, ownUid),
     }),
-    { appeared, gone, recorder, full, looked },
+    { appeared, gone, renamed, recorder, full, looked },
     clock,
     () => ({ ...settings.discovery, isTrusted: isOurs }),
   );

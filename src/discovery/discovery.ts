@@ -5,7 +5,7 @@ import { incarnationKey } from '../model/ids.js';
 import type { FoundSocket, PinnedSocket } from '../model/plugin.js';
 import { isTransient } from '../model/reasons.js';
 import type { RefusedSockets } from '../model/registration.js';
-import type { RegistryPort } from './ports.js';
+import type { DiscoverySpace, RegistryPort } from './ports.js';
 
 /** The listener of sockets: RegistrySockets (reconcile/registry-sockets). */
 export interface DiscoveryEvents {
@@ -13,6 +13,8 @@ export interface DiscoveryEvents {
   readonly appeared: (found: FoundSocket) => void;
   /** A socket is not there any more; `successor` has taken its path. */
   readonly gone: (socket: PinnedSocket, successor: boolean) => void;
+  /** The name by which a socket was told is gone, and another one remains, by which it is there from now on. */
+  readonly renamed: (found: FoundSocket, successor: boolean) => void;
   /** Told once of each socket that is there and cannot be used. */
   readonly recorder: RefusedSockets;
   /** No room for further sockets: why, and what to do; undefined when everything that is there is known again. */
@@ -24,25 +26,20 @@ export interface DiscoveryEvents {
   readonly looked: () => void;
 }
 
-/** How much room there is. */
-export interface DiscoverySpace {
-  /** discovery.rescan, milliseconds. */
-  readonly rescanMs: number;
-  /** discovery.maxSockets: sockets known at most, each of which costs descriptors. */
-  readonly maxSockets: number;
-  /**
-   * The users whose sockets may take all the room: root and the broker's own. One of the others gets a quarter, all together
-   * three.
-   */
-  readonly isTrusted: (uid: number) => boolean;
-}
-
 /** Names that a start looks at in one go; the rest is looked at as a rescan does it. */
 const AT_ONCE = 1024;
 
-/** A socket and the owner that it is counted for. */
-interface Known extends FoundSocket {
+/** A path and the owner that it is counted for. */
+interface Counted {
   owner: number;
+}
+
+/** A socket that is known. */
+type Known = FoundSocket & Counted;
+
+/** A socket that cannot be used, and which life of it was told. */
+interface Told extends Counted {
+  readonly key: string;
 }
 
 /** Keeps the set of sockets below the registry directory. */
@@ -52,15 +49,15 @@ export class Discovery {
   readonly #clock: Clock;
   readonly #space: () => DiscoverySpace;
   readonly #known = new Map<string, Known>();
-  /** How many names an incarnation has: a link to a socket is that socket. */
-  readonly #names = new Map<string, number>();
-  /** How many known paths each owner has. */
+  /** The names of an incarnation, the told one first: a link to a socket is that socket. */
+  readonly #names = new Map<string, Set<Known>>();
+  /** How many paths each owner has among those that are known or cannot be used. */
   readonly #byOwner = new Map<number, number>();
   /** The owners for which there was no room in this look at everything, and those that were reported: `all`, or the uid. */
   readonly #crowded = new Map<string, string>();
   #told: string | undefined;
   /** Sockets that cannot be used and were told, by path. */
-  readonly #unusable = new Map<string, string>();
+  readonly #unusable = new Map<string, Told>();
   readonly #looks: Looks;
   /** Everything is to be looked at again once that was done. */
   #isRescanWanted = false;
@@ -120,12 +117,14 @@ export class Discovery {
     const known = this.#known.get(path);
     const key = this.#port.keyAt(path);
     if (isHint && key === undefined) this.#follow(path);
-    if (key === (known === undefined ? this.#unusable.get(path) : incarnationKey(known.socket.incarnation))) {
+    const unusable = this.#unusable.get(path);
+    if (key === (known === undefined ? unusable?.key : incarnationKey(known.socket.incarnation))) {
+      const counted = known ?? unusable;
       // A directory can be given away after its sockets were counted.
-      if (!isHint && known !== undefined) this.#giveTo(known, this.#port.ownerOf(path));
+      if (!isHint && counted !== undefined) this.#giveTo(counted, this.#port.ownerOf(path));
       return;
     }
-    this.#unusable.delete(path);
+    this.#forgetUnusable(path);
     const owner = key === undefined ? 0 : this.#port.ownerOf(path);
     const hasRoom = key === undefined || known !== undefined || this.#hasRoom(path, owner);
     const socket = key === undefined || !hasRoom ? undefined : this.#pin(path, key, owner);
@@ -134,16 +133,33 @@ export class Discovery {
     const found: Known = { socket, owner };
     this.#known.set(path, found);
     this.#countOwner(owner, 1);
-    if (this.#countName(socket, 1) === 1) this.#events.appeared(found);
+    const name = incarnationKey(socket.incarnation);
+    const names = this.#names.get(name);
+    if (names === undefined) this.#names.set(name, new Set([found]));
+    else names.add(found);
+    if (names === undefined) this.#events.appeared(found);
   }
 
-  #forget(path: string, { socket, owner }: Known, successor?: PinnedSocket): void {
+  #forget(path: string, known: Known, successor?: PinnedSocket): void {
+    const { socket, owner } = known;
     this.#known.delete(path);
     this.#countOwner(owner, -1);
     // Only one that is told of succeeds it: another name of a socket that is known already is not asked again.
     const isNews = successor !== undefined && !this.#names.has(incarnationKey(successor.incarnation));
-    if (this.#countName(socket, -1) === 0) this.#events.gone(socket, isNews);
+    this.#forgetName(known, isNews);
     socket.release();
+  }
+
+  #forgetName(known: Known, isNews: boolean): void {
+    const key = incarnationKey(known.socket.incarnation);
+    const names = this.#names.get(key);
+    const [told] = names ?? [];
+    names?.delete(known);
+    const [next] = names ?? [];
+    if (next === undefined) {
+      this.#names.delete(key);
+      this.#events.gone(known.socket, isNews);
+    } else if (told === known) this.#events.renamed(next, isNews);
   }
 
   #pin(path: string, key: string, owner: number): PinnedSocket | undefined {
@@ -151,8 +167,15 @@ export class Discovery {
     if (found === undefined || !('refusal' in found)) return found;
     this.#events.recorder.refusedAt(path, found.refusal, owner);
     // A socket whose refusal is a matter of time is looked at again.
-    if (!isTransient(found.refusal) && this.#unusable.size < this.#space().maxSockets) this.#unusable.set(path, key);
+    if (isTransient(found.refusal)) return undefined;
+    this.#unusable.set(path, { key, owner });
+    this.#countOwner(owner, 1);
     return undefined;
+  }
+
+  #forgetUnusable(path: string): void {
+    const unusable = this.#unusable.get(path);
+    if (unusable !== undefined && this.#unusable.delete(path)) this.#countOwner(unusable.owner, -1);
   }
 
   /** Whether one more socket of an owner may be known. An owner that has more than a share gives way. */
@@ -168,7 +191,7 @@ export class Discovery {
     }
     const isStranger = !isTrusted(owner);
     const isEntitled = !isStranger || ((this.#byOwner.get(owner) ?? 0) < share && others < 3 * share);
-    const isFull = this.#known.size >= maxSockets || (isStranger && withExcess >= 3 * share);
+    const isFull = this.#known.size + this.#unusable.size >= maxSockets || (isStranger && withExcess >= 3 * share);
     if (isEntitled && (!isFull || this.#giveWay(share, isTrusted))) return true;
     if (isEntitled)
       this.#crowd(
@@ -183,14 +206,15 @@ export class Discovery {
     return false;
   }
 
-  /** Lets go of the newest socket of an owner that has more than its share, which it got when they were another's. */
+  /** Lets go of the newest socket, an unusable one first, of an owner that has more than its share, which it got when they were another's. */
   #giveWay(share: number, isTrusted: (uid: number) => boolean): boolean {
-    for (const [path, known] of [...this.#known].reverse()) {
-      if (isTrusted(known.owner) || (this.#byOwner.get(known.owner) ?? 0) <= share) continue;
-      this.#forget(path, known);
-      return true;
-    }
-    return false;
+    const hasExcess = ([, { owner }]: [string, Counted]): boolean =>
+      !isTrusted(owner) && (this.#byOwner.get(owner) ?? 0) > share;
+    const unusable = [...this.#unusable].findLast(hasExcess);
+    const known = unusable === undefined ? [...this.#known].findLast(hasExcess) : undefined;
+    if (unusable !== undefined) this.#forgetUnusable(unusable[0]);
+    else if (known !== undefined) this.#forget(known[0], known[1]);
+    return unusable !== undefined || known !== undefined;
   }
 
   /** Reports at once that there is no room, and once: a change is reported after the next look at everything. */
@@ -206,9 +230,9 @@ export class Discovery {
     this.#events.full(whose === undefined ? undefined : this.#crowded.get(whose));
   }
 
-  #giveTo(known: Known, owner: number): void {
-    this.#countOwner(known.owner, -1);
-    known.owner = owner;
+  #giveTo(counted: Counted, owner: number): void {
+    this.#countOwner(counted.owner, -1);
+    counted.owner = owner;
     this.#countOwner(owner, 1);
   }
 
@@ -216,14 +240,6 @@ export class Discovery {
     const count = (this.#byOwner.get(owner) ?? 0) + by;
     if (count === 0) this.#byOwner.delete(owner);
     else this.#byOwner.set(owner, count);
-  }
-
-  #countName({ incarnation }: PinnedSocket, by: 1 | -1): number {
-    const key = incarnationKey(incarnation);
-    const names = (this.#names.get(key) ?? 0) + by;
-    if (names === 0) this.#names.delete(key);
-    else this.#names.set(key, names);
-    return names;
   }
 
   /** Looks at everything. */
@@ -245,6 +261,7 @@ export class Discovery {
     this.#looks.stop();
     for (const { socket } of this.#known.values()) socket.release();
     this.#known.clear();
+    this.#unusable.clear();
     this.#names.clear();
     this.#byOwner.clear();
   }

@@ -1,4 +1,4 @@
-// The ports of discovery to the registry directory.
+// The ports of discovery to the registry directory, and the room that it has.
 import type { PinnedSocket } from '../model/plugin.js';
 import type { Refusal } from '../model/reasons.js';
 
@@ -35,4 +35,17 @@ export interface BelowDirectory {
 /** Why a socket that is there cannot be a plugin's. */
 export interface Unusable {
   readonly refusal: Refusal;
+}
+
+/** How much room there is. */
+export interface DiscoverySpace {
+  /** discovery.rescan, milliseconds. */
+  readonly rescanMs: number;
+  /** discovery.maxSockets: sockets known at most, each of which costs descriptors. */
+  readonly maxSockets: number;
+  /**
+   * The users whose sockets may take all the room: root and the broker's own. One of the others gets a quarter, all together
+   * three.
+   */
+  readonly isTrusted: (uid: number) => boolean;
 }

@@ -9,7 +9,7 @@ import type { Random } from '../kernel/random.js';
 
 /** Something that is to become true. */
 export interface PendingRegistration {
-  /** Its subject: a socket path or an instance id. */
+  /** Its subject: a registration socket, by incarnation, or an instance id. */
   readonly key: string;
   /** Which life of it: another one is another pending registration, with fresh backoff. */
   readonly incarnation: string;

@@ -41,8 +41,9 @@ export class RegistrySockets implements RosterListener {
   readonly gone = (socket: PinnedSocket, hasSuccessor: boolean): void => {
     const { roster, reconciler, reports } = this.#ports;
     const key = incarnationKey(socket.incarnation);
-    reconciler.unwant(`socket:${socket.path}`, key);
-    this.#present.get(key)?.socket.release();
+    const known = this.#present.get(key)?.socket;
+    reconciler.unwant(pendingKey(key), key);
+    known?.release();
     this.#present.delete(key);
     for (const instance of [...roster.all()]) {
       if (instance.door !== 'watcher' || instance.socketKey !== key || instance.state === 'gone') continue;
@@ -54,7 +55,23 @@ export class RegistrySockets implements RosterListener {
       }
     }
     // A newcomer that was to replace the plugin at its path and was removed before it answered leaves that plugin without a path.
-    if (!hasSuccessor) this.#closeReplaced(socket.path, key);
+    if (!hasSuccessor && known !== undefined) this.#closeReplaced(known.path, key);
+  };
+
+  /** A registration socket goes by another of its names from now on: a plugin that is being asked is asked by that one. */
+  readonly renamed = (found: FoundSocket, hasSuccessor: boolean): void => {
+    const { reconciler } = this.#ports;
+    const key = incarnationKey(found.socket.incarnation);
+    const before = this.#present.get(key)?.socket;
+    found.socket.retain();
+    this.#present.set(key, found);
+    if (reconciler.has(pendingKey(key), key)) {
+      reconciler.unwant(pendingKey(key), key);
+      this.#want(found);
+    }
+    if (before === undefined) return;
+    if (!hasSuccessor) this.#closeReplaced(before.path, key);
+    before.release();
   };
 
   /** Where registration sockets are expected: those of known instances, of the checkpoint at first. */
@@ -72,7 +89,7 @@ export class RegistrySockets implements RosterListener {
     const held = socket.retain();
     const key = incarnationKey(socket.incarnation);
     this.#ports.reconciler.want({
-      key: `socket:${socket.path}`,
+      key: pendingKey(key),
       incarnation: key,
       attempt: async (signal, failures) => {
         const attempt = await this.#ports.door.attempt(found, signal, failures);
@@ -105,4 +122,9 @@ export class RegistrySockets implements RosterListener {
     const state = instance.state === 'connecting' ? 'gone' : 'held';
     reports.report(instance.id, { state, reason: 'socket-removed', message: 'its registration socket was removed' });
   }
+}
+
+/** The key of the pending registration of a socket: one socket has it once, however many names it has or had. */
+function pendingKey(incarnation: string): string {
+  return `socket:${incarnation}`;
 }

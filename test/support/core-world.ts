@@ -112,6 +112,7 @@ export class CoreWorld {
       {
         appeared: this.core.registrySockets.appeared,
         gone: this.core.registrySockets.gone,
+        renamed: this.core.registrySockets.renamed,
         recorder: this.core.recorder,
         full: () => undefined,
         looked: () => this.core.lifecycle.checkPaths(),

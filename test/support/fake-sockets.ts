@@ -50,7 +50,7 @@ export class FakeSockets {
   readonly open = (path: string): PinnedSocket | undefined => {
     const socket = this.#files.get(path);
     if (socket === undefined) return undefined;
-    const pin = new FakePin(socket, () => this.#pins.delete(pin));
+    const pin = new FakePin(path, socket, () => this.#pins.delete(pin));
     this.#pins.add(pin);
     return pin;
   };
@@ -68,8 +68,8 @@ class FakePin implements PinnedSocket {
   readonly #closed: () => void;
   #holds = 1;
 
-  constructor(socket: FakeSocket, closed: () => void) {
-    this.path = socket.path;
+  constructor(path: string, socket: FakeSocket, closed: () => void) {
+    this.path = path;
     this.incarnation = socket.incarnation;
     this.uid = socket.uid;
     this.#closed = closed;

@@ -50,6 +50,8 @@ class Bed {
           told.push(`+${path}#${incarnation.ino}`);
         },
         gone: ({ path, incarnation }, next) => void told.push(`-${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
+        renamed: ({ socket: { path, incarnation } }, next) =>
+          void told.push(`>${path}#${incarnation.ino}${next ? ' replaced' : ''}`),
         recorder: { refusedAt: (path, { code }, uid) => void told.push(`!${path} ${code} of ${String(uid)}`) },
         full: (why) => void this.full.push(why),
         looked: () => (this.looked += 1),
@@ -214,6 +216,27 @@ describe('discovery', () => {
     assert.equal(bed.sockets.openPins, 0);
   });
 
+  it('tells by which name a socket is there from now on when the told one goes', () => {
+    const bed = new Bed();
+    const socket = bed.sockets.put('/r/a');
+    bed.discovery.start();
+    for (const path of ['/r/b', '/r/c']) {
+      bed.sockets.link(path, socket);
+      bed.discovery.look(path);
+    }
+    bed.sockets.remove('/r/a');
+    bed.discovery.look('/r/a');
+    assert.deepEqual(bed.news(), ['+/r/a#1', '>/r/b#1']);
+    bed.sockets.put('/r/b');
+    bed.discovery.look('/r/b');
+    assert.deepEqual(bed.news(), ['>/r/c#1 replaced', '+/r/b#2']);
+    bed.sockets.remove('/r/c');
+    bed.discovery.look('/r/c');
+    assert.deepEqual(bed.news(), ['-/r/c#1']);
+    bed.discovery.stop();
+    assert.equal(bed.sockets.openPins, 0);
+  });
+
   it('tells a socket that cannot be used once for each life, and again while it is a matter of time', () => {
     const bed = new Bed();
     bed.owner = () => 4001;
@@ -281,15 +304,16 @@ describe('discovery', () => {
           else bed.discovery.look(what === 'look' ? path : '/r/d');
         }
         bed.discovery.rescan();
-        const told = new Set<string>();
+        const told = new Map<string, string>();
         for (const line of bed.told) {
-          const life = line.replace(/^.*#(\d+).*$/, '$1');
+          const [, path = '', life = ''] = /^.(.*)#(\d+)/.exec(line) ?? [];
           assert.notEqual(told.has(life), line.startsWith('+'), `told twice: ${line}`);
-          if (line.startsWith('+')) told.add(life);
-          else told.delete(life);
+          if (line.startsWith('-')) told.delete(life);
+          else told.set(life, path);
         }
+        for (const [life, path] of told) assert.equal(bed.sockets.at(path)?.incarnation.ino, life, 'by a name it has');
         const there = bed.sockets.paths().map((path) => bed.sockets.at(path)?.incarnation.ino ?? '');
-        assert.deepEqual([...told].sort(), [...new Set(there)].sort());
+        assert.deepEqual([...told.keys()].sort(), [...new Set(there)].sort());
         bed.discovery.stop();
         assert.equal(bed.sockets.openPins, 0);
       }),
@@ -398,5 +422,54 @@ describe('discovery', () => {
     bed.discovery.rescan();
     bed.discovery.rescan();
     assert.equal(bed.full.length, 2, 'that there is no room for anybody is news');
+  });
+
+  it('counts sockets that cannot be used for their owner, and tells none beyond its share', () => {
+    const bed = new Bed();
+    bed.maxSockets = 16;
+    bed.owner = (path) => Number(path.split('/')[2]);
+    const tooLong = (path: string): void => {
+      bed.unusable.set(path, { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
+      bed.sockets.put(path);
+    };
+    for (let at = 0; at < 100; at++) tooLong(`/r/7/${at}.sock`);
+    bed.discovery.start();
+    for (let nth = 0; nth < 3; nth++) bed.discovery.rescan();
+    assert.equal(bed.news().length, 4);
+    assert.match(bed.full.at(-1) ?? '', /uid 7.*4.*discovery\.maxSockets/);
+    for (const path of ['/r/8/a.sock', '/r/0/root.sock']) tooLong(path);
+    bed.discovery.rescan();
+    bed.discovery.rescan();
+    assert.deepEqual(bed.news().sort(), [
+      '!/r/0/root.sock ENDPOINT_TOO_LONG of 0',
+      '!/r/8/a.sock ENDPOINT_TOO_LONG of 8',
+    ]);
+    for (let at = 0; at < 100; at++) bed.sockets.remove(`/r/7/${at}.sock`);
+    bed.discovery.rescan();
+    bed.sockets.put('/r/7/short.sock');
+    bed.discovery.rescan();
+    assert.deepEqual([bed.discovery.size, bed.full.at(-1)], [1, undefined]);
+    bed.discovery.stop();
+  });
+
+  it('lets go of sockets that cannot be used first where a directory that was given away has too many', () => {
+    const bed = new Bed();
+    let owner = 0;
+    bed.maxSockets = 16;
+    bed.owner = (path) => (path.startsWith('/r/given/') ? owner : 0);
+    for (let at = 0; at < 16; at++) {
+      const path = `/r/given/${at}.sock`;
+      if (at < 8) bed.unusable.set(path, { refusal: { code: 'ENDPOINT_TOO_LONG', message: 'too long' } });
+      bed.sockets.put(path);
+    }
+    bed.discovery.start();
+    owner = 7;
+    bed.discovery.rescan();
+    bed.news();
+    bed.sockets.put('/r/root.sock');
+    bed.discovery.look('/r/root.sock');
+    bed.discovery.rescan();
+    assert.deepEqual([bed.news(), bed.discovery.size], [['+/r/root.sock#17'], 9]);
+    bed.discovery.stop();
   });
 });
