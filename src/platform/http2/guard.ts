@@ -64,7 +64,7 @@ function kind(
   return { code, what, budget, perCall, perData };
 }
 
-/** Octets received that count as one unit of data; less than any PING or WINDOW_UPDATE is worth. */
+/** Octets received that count as one unit of data, or, of no call, as a frame; less than any PING or WINDOW_UPDATE is worth. */
 const DATA_UNIT_BYTES = 1024;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
 const SMALLEST_ANSWER_BYTES = 32;
@@ -116,10 +116,10 @@ export class Guard {
     this.#windowEnd = now + this.#settings.windowMs;
   }
 
-  /** Counts one. @throws PeerFault with the code of the kind when that exceeds the budget and the earned one */
-  count(kind: GuardKind): void {
+  /** Counts one, or its cost. @throws PeerFault with the code of the kind when that exceeds the budget and the earned one */
+  count(kind: GuardKind, cost = 1): void {
     const { code, what, budget, perCall, perData } = KINDS[kind];
-    const seen = ++this.#now.seen[kind];
+    const seen = (this.#now.seen[kind] += cost);
     const base = budget(this.#settings);
     if (seen <= base) return;
     const calls = this.#now.calls + this.#before.calls;
@@ -128,6 +128,11 @@ export class Guard {
     if (seen <= allowed) return;
     const within = `${this.#settings.windowMs / 1000} s`;
     throw new PeerFault(code, `the peer sent ${seen} ${what} within ${within} where its work allows ${allowed}`);
+  }
+
+  /** The peer sent a frame of so many octets that belongs to no call: no window holds those back. @throws PeerFault */
+  strayPayload(bytes: number): void {
+    this.count('frames', Math.floor(bytes / DATA_UNIT_BYTES));
   }
 
   /** A call was completed on both sides. */
