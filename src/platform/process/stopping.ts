@@ -111,7 +111,8 @@ export class Stopping {
   async #letGo(lock: InstanceLock): Promise<boolean> {
     const { store } = this.#daemon;
     const { clock } = this.#ports;
-    while (store.isWriting && this.#isAwaited && this.endMs() > LAST_ANSWERS_MS) await sleep(clock, LOOK_MS);
+    const mayWait = (): boolean => this.#isAwaited && (this.#budgets?.endMs() ?? 0) > LAST_ANSWERS_MS;
+    while (store.isWriting && mayWait()) await sleep(clock, LOOK_MS);
     if (store.isWriting) return false;
     const released = lock.release().then(() => true);
     return Promise.race([released, sleep(clock, this.endMs(LET_GO_MS)).then(() => false)]);
