@@ -1,7 +1,8 @@
-// How many calls of one process, and of one ordinary user, are taken up: after refusals, and of all calls. A call that is
+// How many calls of one process, and of one ordinary user, are taken up: after refusals, and of all calls; and how many of its
+// frames that belong to none. A call that is
 // answered early costs the broker time too, and further connections and processes buy none of it.
 import { Pace } from '../kernel/pace.js';
-import type { CallTurns } from '../model/call-turns.js';
+import type { CallTurns, FramePace } from '../model/call-turns.js';
 import { processKey, strangerUser, type Caller, type UserFacts } from '../model/ids.js';
 import { entryOf } from './make-room.js';
 
@@ -36,6 +37,15 @@ const USUAL = {
   user: { intervalMs: 5, burst: 500, ahead: 2_048 },
 } as const;
 
+/**
+ * The pace of frames that no call earns (PING above all), of ordinary users: a thousand connections that are kept alive every ten
+ * seconds send a tenth of it. `ahead` is 5 s: a connection is not read for that long at most.
+ */
+const FRAMES = {
+  process: { intervalMs: 1, burst: 4_000, ahead: 5_000 },
+  user: { intervalMs: 0.5, burst: 8_000, ahead: 10_000 },
+} as const;
+
 /** The paces of all processes or users of one kind. */
 class Paces {
   readonly #figures: PaceFigures;
@@ -53,6 +63,12 @@ class Paces {
   /** Takes that turn. */
   take(name: string, now: number): void {
     this.#of(name, now).book(this.#figures.intervalMs, now);
+  }
+
+  /** Books so many at once. @returns milliseconds until they are paid */
+  book(name: string, count: number, now: number): number {
+    const { intervalMs, ahead } = this.#figures;
+    return Math.min(intervalMs * ahead, this.#of(name, now).book(count * intervalMs, now));
   }
 
   #of(name: string, now: number): Pace {
@@ -91,6 +107,7 @@ export class CallPaces {
   readonly #refused = new Kind(REFUSED);
   readonly #first = new Kind(FIRST);
   readonly #usual = new Kind(USUAL);
+  readonly #frames = new Kind(FRAMES);
 
   constructor(ports: CallPacePorts) {
     this.#ports = ports;
@@ -110,6 +127,21 @@ export class CallPaces {
   usual(caller: Caller | undefined): CallTurns | undefined {
     const isStranger = caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
     return isStranger ? this.#turns(this.#usual, caller) : undefined;
+  }
+
+  /** The pace of frames that no call earns; undefined of root and the broker's own user. */
+  frames(caller: Caller | undefined): FramePace | undefined {
+    const { now, isEnforced } = this.#ports;
+    if (caller === undefined || !isEnforced()) return undefined;
+    if (strangerUser(caller.uid, this.#ports) === undefined) return undefined;
+    const { processes, users } = this.#frames;
+    const process = processKey(caller);
+    return (count) => {
+      const at = now();
+      const user = strangerUser(caller.uid, this.#ports);
+      const userMs = user === undefined ? 0 : users.book(String(user), count, at);
+      return Math.max(processes.book(process, count, at), userMs);
+    };
   }
 
   #turns({ processes, users }: Kind, caller: Caller | undefined): CallTurns | undefined {

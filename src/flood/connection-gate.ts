@@ -2,7 +2,7 @@
 // before it.
 import type { Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
-import type { CallTurns } from '../model/call-turns.js';
+import type { CallTurns, FramePace } from '../model/call-turns.js';
 import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
 import type { GuardedConnection } from '../model/guarded-connection.js';
@@ -63,7 +63,14 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     makeRoom(caller: Caller | undefined): boolean;
   };
   /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
-  readonly borders: { open(socket: Socket, ended: (end: ConnectionEnd) => void, turns: CallTurns | undefined): Border };
+  readonly borders: {
+    open(
+      socket: Socket,
+      ended: (end: ConnectionEnd) => void,
+      turns: CallTurns | undefined,
+      frames: FramePace | undefined,
+    ): Border;
+  };
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
@@ -158,7 +165,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const border = this.#ports.borders.open(socket, ended, this.#paces.usual(caller));
+    const border = this.#ports.borders.open(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

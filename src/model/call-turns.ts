@@ -1,4 +1,4 @@
-// The turns in which calls of one process or user are taken up.
+// The turns in which calls of one process or user are taken up, and the pace of its frames.
 
 /** The turns of callers that share them. CallPaces (flood/call-paces) gives them. */
 export interface CallTurns {
@@ -7,3 +7,6 @@ export interface CallTurns {
   /** Takes the next turn, however late. Returns in how many milliseconds it is. */
   book(): number;
 }
+
+/** Told of so many frames that no call earned, says for how many milliseconds their connection is not read. */
+export type FramePace = (count: number) => number;

@@ -43,7 +43,10 @@ export const CONNECTION_ENDS = {
     'The peer keeps its flow-control windows shut, or floods with WINDOW_UPDATE frames.',
     'Look whether the peer hangs; its gRPC library must take the answers it asked for.',
   ),
-  FRAME_FLOOD: end('The peer sent more frames than guard.frames and its work allow.', FLOOD),
+  FRAME_FLOOD: end(
+    'The peer sent more frames, or KiB in frames of no call, than guard.frames and its work allow.',
+    FLOOD,
+  ),
   CALL_FLOOD: end(
     'The peer opened far more calls at once than it was told it may, or began requests of 256 KiB in all and completed none.',
     FLOOD,

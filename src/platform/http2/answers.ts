@@ -123,10 +123,12 @@ export class Answers extends FrameCutter {
       case FRAME.PUSH_PROMISE:
         throw malformed('PUSH_PROMISE, which no gRPC server sends');
       case FRAME.GOAWAY:
+        this.#guard.strayPayload(head.length);
         return undefined;
       default:
         // The client would skip it; so it is not even shown to it.
         this.stream(head.length, true);
+        this.#guard.strayPayload(head.length);
         return [];
     }
   }
@@ -189,6 +191,7 @@ export class Answers extends FrameCutter {
     if (call !== undefined && content > 0) this.#guard.dataReceived(content);
     if (head.length >= WORTH_BYTES || call === undefined) {
       this.#guard.count('frames');
+      if (call === undefined) this.#guard.strayPayload(head.length);
       return this.#passOn(head, bytes.subarray(at, at + HEAD_BYTES), data);
     }
     const frame = bytes.subarray(at, at + HEAD_BYTES + head.length);

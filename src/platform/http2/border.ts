@@ -1,7 +1,7 @@
 // The border between an accepted socket and the HTTP/2 server: repairs old clients' requests, ends connections over budget.
 import { Duplex } from 'node:stream';
 import type { Clock } from '../../kernel/clock.js';
-import type { CallTurns } from '../../model/call-turns.js';
+import type { CallTurns, FramePace } from '../../model/call-turns.js';
 import type { ConnectionEnd, ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { Brake, HOLD } from './brake.js';
@@ -27,6 +27,8 @@ export interface BorderOptions {
   readonly onEnd: (end: ConnectionEnd) => void;
   /** The turns that calls take; without them each passes at once. */
   readonly turns?: CallTurns | undefined;
+  /** The pace of frames that no call earns; without one they are read as they come. */
+  readonly frames?: FramePace | undefined;
 }
 
 /** Octets held at most for a side that does not take them. */
@@ -86,7 +88,7 @@ export class Border extends Duplex {
     this.#expect(now);
   }
 
-  /** Looks at the peer's bytes only after so many milliseconds. Until then nothing of the peer counts as late. */
+  /** Looks at further bytes of the peer only after so many milliseconds. Until then nothing of the peer counts as late. */
   readLater(ms: number): void {
     this.#throttle.readLater(ms);
   }
@@ -166,6 +168,8 @@ export class Border extends Duplex {
     try {
       const passing = this.#inbound.take(chunk, now);
       if (passing.length > 0 && !this.push(passing)) this.#brake.hold(HOLD.SERVER_FULL);
+      const unearned = this.#guard.takeUnearned();
+      if (unearned > 0) this.readLater(this.#options.frames?.(unearned) ?? 0);
       this.#expect(now);
       this.#goOnRetiring(now);
     } catch (fault) {

@@ -72,6 +72,11 @@ export class Calls {
     return id > this.#lastId && id % 2 === 1;
   }
 
+  /** Whether a call is open. */
+  has(id: number): boolean {
+    return this.#calls.has(id);
+  }
+
   /** Whether a call is open whose request is not complete, and whose answer has not begun. */
   isAsked(id: number): boolean {
     const call = this.#calls.get(id);

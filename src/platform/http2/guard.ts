@@ -64,8 +64,10 @@ function kind(
   return { code, what, budget, perCall, perData };
 }
 
-/** Octets received that count as one unit of data; less than any PING or WINDOW_UPDATE is worth. */
+/** Octets received that count as one unit of data, or, of no call, as a frame; less than any PING or WINDOW_UPDATE is worth. */
 const DATA_UNIT_BYTES = 1024;
+/** Frames that the begin of a connection, and of its first calls, takes before any is completed. */
+const FREE_FRAMES = 32;
 /** A DATA frame of ours with fewer octets earns nothing: the peer's window may have cut it so small. */
 const SMALLEST_ANSWER_BYTES = 32;
 
@@ -100,6 +102,8 @@ export class Guard {
   readonly #settings: GuardSettings;
   #windowEnd: number;
   #now: Counts = nothing();
+  /** How many frames more the peer's work pays for; less than none: it owes them. */
+  #credit = FREE_FRAMES;
   #before: Counts = nothing();
 
   /** @param now milliseconds on the monotonic scale */
@@ -116,10 +120,11 @@ export class Guard {
     this.#windowEnd = now + this.#settings.windowMs;
   }
 
-  /** Counts one. @throws PeerFault with the code of the kind when that exceeds the budget and the earned one */
-  count(kind: GuardKind): void {
+  /** Counts one, or its cost. @throws PeerFault with the code of the kind when that exceeds the budget and the earned one */
+  count(kind: GuardKind, cost = 1): void {
     const { code, what, budget, perCall, perData } = KINDS[kind];
-    const seen = ++this.#now.seen[kind];
+    const seen = (this.#now.seen[kind] += cost);
+    if (kind === 'frames') this.#credit -= cost;
     const base = budget(this.#settings);
     if (seen <= base) return;
     const calls = this.#now.calls + this.#before.calls;
@@ -130,18 +135,38 @@ export class Guard {
     throw new PeerFault(code, `the peer sent ${seen} ${what} within ${within} where its work allows ${allowed}`);
   }
 
+  /** The peer sent a frame of so many octets that belongs to no call: no window holds those back. @throws PeerFault */
+  strayPayload(bytes: number): void {
+    this.count('frames', Math.floor(bytes / DATA_UNIT_BYTES));
+  }
+
   /** A call was completed on both sides. */
   callCompleted(): void {
     this.#now.calls++;
+    this.#earn(KINDS.frames.perCall);
   }
 
   /** The peer sent that much of a request that nobody has begun to answer. */
   dataReceived(bytes: number): void {
     this.#now.data += bytes / DATA_UNIT_BYTES;
+    this.#earn((bytes / DATA_UNIT_BYTES) * KINDS.frames.perData);
   }
 
   /** We sent a DATA frame of that size. */
   dataSent(bytes: number): void {
-    if (bytes >= SMALLEST_ANSWER_BYTES) this.#now.data++;
+    if (bytes < SMALLEST_ANSWER_BYTES) return;
+    this.#now.data++;
+    this.#earn(KINDS.frames.perData);
+  }
+
+  /** Frames that neither a connection's begin nor its work pays for, since this was last asked; they count as paid then. */
+  takeUnearned(): number {
+    const owed = Math.ceil(Math.max(0, -this.#credit));
+    this.#credit = Math.max(0, this.#credit);
+    return owed;
+  }
+
+  #earn(frames: number): void {
+    this.#credit = Math.min(this.#settings.frames, this.#credit + frames);
   }
 }

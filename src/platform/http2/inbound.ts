@@ -175,6 +175,7 @@ export class Inbound extends FrameCutter {
       case FRAME.PUSH_PROMISE:
         throw malformed('PUSH_PROMISE from a client');
       case FRAME.GOAWAY:
+        this.#guard.strayPayload(head.length);
         return undefined;
       default:
         this.#streamed(head, bytes[at + HEAD_BYTES] ?? 0, now);
@@ -214,6 +215,7 @@ export class Inbound extends FrameCutter {
   /** The head of a DATA or unknown frame, whose payload passes as it comes. */
   #streamed(head: FrameHead, padding: number, now: number): void {
     this.stream(head.length);
+    if (head.type !== FRAME.DATA || !this.#calls.has(head.stream)) this.#guard.strayPayload(head.length);
     if (head.type !== FRAME.DATA) return;
     this.#data = new PassingData(head, padding);
     const { contentBytes, endsStream } = this.#data;

@@ -11,7 +11,7 @@ export class Throttle {
   readonly #now: () => number;
   #everyMs: number | undefined;
   #readAgainAt = 0;
-  #firstReadAt = 0;
+  #notBefore = 0;
   /** Its first call has not come yet. */
   #awaitsFirst = false;
   /** Those that calls take once it is read slowly. */
@@ -27,12 +27,12 @@ export class Throttle {
     this.#now = now;
   }
 
-  /** Does not read before this many milliseconds. Call it before anything was read. */
+  /** Does not read for so many milliseconds. */
   readLater(ms: number): void {
     if (ms <= 0) return;
     this.#brake.hold(HOLD.NOT_YET);
-    this.#firstReadAt = this.#now() + ms;
-    this.#alarm.ringAt(this.#firstReadAt);
+    this.#notBefore = this.#now() + ms;
+    this.#alarm.ringAt(this.#notBefore);
   }
 
   /** From now on; milliseconds between two reads, and the turns that calls take then. Idempotent. */
@@ -61,8 +61,8 @@ export class Throttle {
 
   /** The alarm rang. @param admit lets held frames pass */
   check(now: number, admit: () => void): void {
-    if (now >= this.#firstReadAt) this.#brake.letGo(HOLD.NOT_YET);
-    else this.#alarm.ringAt(this.#firstReadAt);
+    if (now >= this.#notBefore) this.#brake.letGo(HOLD.NOT_YET);
+    else this.#alarm.ringAt(this.#notBefore);
     if (!this.#brake.has(HOLD.THROTTLED)) return;
     if (now >= this.#readAgainAt) {
       this.#inbound.allowCalls(this.#everyMs === undefined ? Infinity : 1);

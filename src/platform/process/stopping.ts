@@ -9,6 +9,8 @@ import { endInTime } from './ending.js';
 export const LET_GO_MS = 300;
 /** Calls of operators that are under way at the very end are given this long. */
 const LAST_ANSWERS_MS = 1000;
+/** Where a successor waits for the lock and a last write is under way, that write is looked at this often. */
+const LOOK_MS = 20;
 /** A successor that waits is answered for until it answers itself, at most this long. */
 const LINGER_MS = 10_000;
 
@@ -99,10 +101,20 @@ export class Stopping {
 
   /** Gives the lock up, and goes on answering operators until a successor that waits does. */
   async leave(lock: InstanceLock): Promise<void> {
-    // A write that hangs may still land: then the lock is left to the end of the process.
-    if (!this.#daemon.store.isWriting)
-      await Promise.race([lock.release(), sleep(this.#ports.clock, this.endMs(LET_GO_MS))]);
-    if (this.#isAwaited) await this.#daemon.broker.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
+    const isReleased = await this.#letGo(lock);
+    // A successor that waits for a lock which only our end gives up would answer nobody before it.
+    if (isReleased && this.#isAwaited) await this.#daemon.broker.linger(this.#budgets?.lingerMs(LINGER_MS) ?? 0);
     await this.#daemon.broker.closeOperators(this.endMs(LAST_ANSWERS_MS));
+  }
+
+  /** Releases the lock; false where it is left to the end of the process, because a write that hangs may still land. */
+  async #letGo(lock: InstanceLock): Promise<boolean> {
+    const { store } = this.#daemon;
+    const { clock } = this.#ports;
+    const mayWait = (): boolean => this.#isAwaited && (this.#budgets?.endMs() ?? 0) > LAST_ANSWERS_MS;
+    while (store.isWriting && mayWait()) await sleep(clock, LOOK_MS);
+    if (store.isWriting) return false;
+    const released = lock.release().then(() => true);
+    return Promise.race([released, sleep(clock, this.endMs(LET_GO_MS)).then(() => false)]);
   }
 }

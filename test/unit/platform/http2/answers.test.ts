@@ -67,6 +67,21 @@ void describe('the answer of a server', () => {
     assert.deepEqual(answers.take(Buffer.concat([odd, ping]), 0), ping);
   });
 
+  void it('is cut off for octets that belong to no call, each KiB like a frame', () => {
+    const octets = Buffer.alloc(16_384);
+    for (const frame of [
+      encodeFrame(0x20, 0, 0, octets),
+      encodeFrame(FRAME.GOAWAY, 0, 0, octets),
+      encodeFrame(FRAME.DATA, 0, 3, octets),
+    ]) {
+      const answers = new Answers(guardSettings, new Guard(guardSettings, 0));
+      answers.take(settings(), 0);
+      const most = Math.floor((guardSettings.frames - 1) / 17);
+      for (let frames = 0; frames < most; frames++) answers.take(frame, 0);
+      assert.throws(() => answers.take(frame, 0), { code: 'FRAME_FLOOD' });
+    }
+  });
+
   void it('of a call that was given up in the middle of a message is still accounted for', () => {
     const answers = bed();
     const begun = message(Buffer.alloc(5000)).subarray(0, 700);

@@ -102,6 +102,24 @@ void describe('the border', () => {
     bed.border.destroy();
   });
 
+  void it('is not read for as long as the pace of frames that no call earned says', async () => {
+    const told: number[] = [];
+    const bed = await new BorderBed({}, (count) => told.push(count) * 500).serve().greet();
+    await bed.send(...Array.from({ length: 31 }, () => PING));
+    assert.deepEqual(told, []);
+    await bed.send(Buffer.concat([PING, PING, PING]));
+    assert.deepEqual(told, [3]);
+    const before = bed.servedBytes.length;
+    await bed.send(PING);
+    await bed.clock.advance(499);
+    assert.equal(bed.servedBytes.length, before);
+    await bed.clock.advance(1);
+    await bed.settle();
+    assert.equal(bed.servedBytes.length, before + PING.length);
+    assert.deepEqual(told, [3, 1]);
+    bed.border.destroy();
+  });
+
   void it('takes no more from the server, and reads no more, while the client does not read', async () => {
     const bed = await new BorderBed().serve().greet();
     bed.client.pause();

@@ -89,6 +89,19 @@ void describe('the guard', () => {
     assert.equal(codeAfter(game), 'WINDOW_GAME');
   });
 
+  void it('tells frames once that neither the begin of a connection nor its work pays for', () => {
+    const guard = new Guard(guardSettings, 0);
+    times(32, () => guard.count('frames'));
+    assert.equal(guard.takeUnearned(), 0);
+    times(5, () => guard.count('frames'));
+    assert.deepEqual([guard.takeUnearned(), guard.takeUnearned()], [5, 0]);
+    guard.callCompleted();
+    guard.dataSent(1000);
+    guard.dataReceived(1024);
+    times(33, () => guard.count('frames'));
+    assert.equal(guard.takeUnearned(), 1);
+  });
+
   void it('never ends a client whose control frames are in proportion to its calls, however fast it is', () => {
     const perCall = fc.record({ pings: fc.integer({ min: 0, max: 2 }), windowUpdates: fc.integer({ min: 0, max: 4 }) });
     fc.assert(

@@ -90,6 +90,26 @@ void describe('the input from a client', () => {
     assert.equal(inbound.take(large, 0), large);
   });
 
+  void it('is a flood of octets that belong to no call, each KiB like a frame; in a call they are none', () => {
+    const octets = Buffer.alloc(16_384);
+    const data = (stream: number): Buffer => encodeFrame(FRAME.DATA, 0, stream, octets);
+    const most = Math.floor((guardSettings.frames - 2) / 17);
+    const begun = (): Inbound => {
+      const { inbound } = bed();
+      inbound.take(Buffer.concat([PREFACE, settings(), request(1, requestBlock('a'))]), 0);
+      inbound.take(encodeFrame(FRAME.HEADERS, FLAG.END_HEADERS, 3, requestBlock('a')), 0);
+      return inbound;
+    };
+    for (const frame of [encodeFrame(0x20, 0, 0, octets), encodeFrame(FRAME.GOAWAY, 0, 0, octets), data(5)]) {
+      const inbound = begun();
+      for (let frames = 0; frames < most; frames++) inbound.take(frame, 0);
+      assert.throws(() => inbound.take(frame, 0), { code: 'FRAME_FLOOD' });
+    }
+    const inbound = begun();
+    inbound.take(encodeFrame(FRAME.DATA, 0, 3, message(Buffer.alloc(4_000_000)).subarray(0, 5)), 0);
+    for (let frames = 0; frames < 2 * most; frames++) inbound.take(data(3), 0);
+  });
+
   void it('follows a table size of the server from its acknowledgement on', () => {
     const { inbound, outbound } = bed();
     const server = new MirrorServer();
