@@ -52,7 +52,7 @@ const WRITE_FILES = [
   'src/cli/commands/verify-outputs.ts',
   'src/registrar/registrar.ts',
   // Through the open directory.
-  'src/sim/kubelet/checkpoint.ts',
+  'src/sim/kubelet/wary-files.ts',
   'src/verify/report/**',
 ];
 
