@@ -50,11 +50,9 @@ export class Child {
 
   #untilEnded(file: string): Promise<number> {
     const ended = new Promise<number>((resolve, reject) => {
-      let isRunning = false;
-      this.#process.once('spawn', () => (isRunning = true));
       // A signal that may not be sent (the command is sudo) is an error, too, and the command goes on with its devices.
       this.#process.on('error', (failure) => {
-        if (!isRunning) reject(cannotRun(file, failure));
+        if (this.#process.pid === undefined) reject(cannotRun(file, failure));
       });
       this.#process.once('exit', (code, signal) =>
         resolve(signal === null ? (code ?? 0) : 128 + constants.signals[signal]),
