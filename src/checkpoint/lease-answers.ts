@@ -66,6 +66,7 @@ export class LeaseAnswers {
     if (some.length === 0) return;
     try {
       await this.#lists.write(new Map(some.map(([sha256, answer]) => [sha256, Buffer.from(answerText(answer))])));
+      for (const [sha256] of some) this.#waiting.delete(sha256);
       this.#isFailing = false;
     } catch {
       this.#isFailing = true;

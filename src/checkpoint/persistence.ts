@@ -182,10 +182,11 @@ export class Persistence implements RegistrationStore, RosterListener, ListListe
   }
 
   /** Other facts of a driver, which may come again and again. */
-  #factsChanged({ id, facts }: Instance): void {
+  #factsChanged(instance: Instance): void {
+    const { id, facts } = instance;
     const entry = this.#store.contents.plugins.get(id);
     if (entry === undefined || entry.facts === facts || JSON.stringify(entry.facts) === JSON.stringify(facts)) return;
-    this.#store.updateSoon(`facts of ${id}`, (draft) => draft.change(id, { facts }));
+    this.#store.updateSoon(`facts of ${id}`, (draft) => draft.change(id, { facts: instance.facts })); // as they are by then
   }
 
   /** Its successor serves: from now on, and not before, it is a fallback. */

@@ -240,11 +240,13 @@ export class CheckpointStore {
   async #writeLists(isAwaited: boolean): Promise<void> {
     await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     const atMost = isAwaited ? 1 : LISTS_AT_ONCE;
-    for (let times = isAwaited ? 1 : TIMES_ALONE; times > 0; times -= 1) {
-      await this.#answers.writeSome(LISTS_AT_ONCE);
+    const times = isAwaited ? 1 : TIMES_ALONE;
+    for (let nth = 0; nth < times; nth += 1) {
+      // Where no file can be made it is tried once for each generation.
+      if (nth === 0 || this.#answers.areWaiting) await this.#answers.writeSome(LISTS_AT_ONCE);
       for (const [key, list] of await this.#lists.writeSome(atMost, this.#draft.plugins))
         this.#draft.nameList(key, list);
-      if (this.#commit.isAwaited || !this.#lists.areWaiting) break;
+      if (this.#commit.isAwaited || !(this.#lists.areWaiting || this.#answers.areWaiting)) break;
     }
     if (!this.#lists.areKept) await this.#lists.putBack(this.#draft.plugins, this.#ports.inventory);
     if (this.#lists.areWaiting) this.#commit.touch();

@@ -276,7 +276,7 @@ export class Discovery {
   /** The known paths below a directory, and its entries. */
   *#below(directory: string, entries: Iterable<string | undefined>): Generator<string | undefined> {
     const prefix = `${directory}/`;
-    yield* [...this.#known.keys()].filter((known) => known.startsWith(prefix));
+    yield* [...this.#known.keys(), ...this.#unusable.keys()].filter((known) => known.startsWith(prefix));
     yield* entries;
   }
 

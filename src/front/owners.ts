@@ -183,6 +183,7 @@ export class Owners implements FrontOwners {
   async #ask(): Promise<void> {
     if (this.#calls > 0) return; // the end of the last call asks again
     const { podResources, clock, asked } = this.#ports;
+    const askedBefore = this.#askedAt;
     this.#askedAt = clock.mono();
     this.#isAsking = true;
     const overtaken = this.listing();
@@ -194,7 +195,11 @@ export class Owners implements FrontOwners {
       const has = await podResources.usable(LIST_MS, this.#halt.signal).catch(() => undefined);
       if (has !== undefined) this.listeners.tell((one) => one.kubeletHas?.(has));
     } catch (failure) {
-      if (this.#halt.signal.aborted || overtaken.aborted) return; // neither answered nor refused
+      if (this.#halt.signal.aborted) return;
+      if (overtaken.aborted) {
+        this.#askedAt = askedBefore; // neither answered nor refused: as soon as it is quiet
+        return;
+      }
       this.#wasAsked(false);
       asked(asError(failure).message);
     } finally {

@@ -1,6 +1,6 @@
 // The owners of names and sockets: admission's questions about the actual state.
 import { pluginKey, type UserOf } from '../model/ids.js';
-import { isLive, ownerUid, strangerOf, type Instance } from '../model/instance.js';
+import { isLive, ownerUid, strangerOf, wasIn, type Instance } from '../model/instance.js';
 import type { EventDraft } from '../model/event.js';
 import type { RegistrationRequest } from '../model/plugin.js';
 import type { Incumbent, NameClaims, NameOwner, RegistrationStore } from '../model/registration.js';
@@ -31,7 +31,7 @@ export class Claims implements NameClaims {
     const having = this.#roster.ofPlugin(type, name).filter((one) => isLive(one) && !one.isHint);
     // The name is with the newest that was let in, although one before it may still be connected: that may be one from which it
     // was taken. A plugin that is only being asked has the name of nobody who was let in before.
-    const letIn = having.filter(({ state }) => state !== 'connecting');
+    const letIn = having.filter((one) => one.state !== 'connecting' && wasIn(one));
     const owner = letIn.sort((a, b) => b.seq - a.seq)[0] ?? having[0];
     const uid = owner === undefined ? undefined : ownerUid(owner);
     if (owner === undefined || uid === undefined || owner.socketKey === except) return undefined;

@@ -5,7 +5,8 @@ import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState, WayBack } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
-import { instanceId, isConnected, isLive, type Change, type Instance, type RosterListener } from '../model/instance.js';
+import { forgottenFirst, instanceId, isConnected, isLive } from '../model/instance.js';
+import type { Change, Instance, RosterListener } from '../model/instance.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
 const MAX_DEAD = 256;
@@ -272,12 +273,11 @@ export class Roster {
 
   /** Dead entries are bounded: the oldest go first, of this plugin and of all. */
   #boundDead(latest: Instance): void {
-    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => this.#dead.has(one));
-    for (const old of siblings.slice(MAX_DEAD_PER_PLUGIN)) this.remove(old);
-    for (const oldest of this.#dead) {
-      if (this.#dead.size <= MAX_DEAD) return;
-      this.remove(oldest);
-    }
+    const siblings = this.ofPlugin(latest.type, latest.name).filter((one) => one !== latest && this.#dead.has(one));
+    const most = Math.max(0, siblings.length + 1 - MAX_DEAD_PER_PLUGIN);
+    for (const old of siblings.reverse().sort(forgottenFirst).slice(0, most)) this.remove(old);
+    const all = this.#dead.size <= MAX_DEAD ? [] : [...this.#dead].filter((one) => one !== latest);
+    for (const old of all.sort(forgottenFirst).slice(0, this.#dead.size - MAX_DEAD)) this.remove(old);
   }
 
   /** INVARIANT(pins-follow-records): a record that counts holds both its sockets, a dead one holds none. */

@@ -115,6 +115,7 @@ export class Stopping {
     while (store.isWriting && mayWait()) await sleep(clock, LOOK_MS);
     if (store.isWriting) return false;
     const released = lock.release().then(() => true);
-    return Promise.race([released, sleep(clock, this.endMs(LET_GO_MS)).then(() => false)]);
+    const limitMs = this.#isAwaited ? LAST_ANSWERS_MS : LET_GO_MS;
+    return Promise.race([released, sleep(clock, this.endMs(limitMs)).then(() => false)]);
   }
 }

@@ -50,7 +50,7 @@ export async function place(
   const own = path.join(folder, PRIVATE + name);
   // A socket is bound on the main thread, which a disk that hangs would stop: whether it takes a new name is tried apart from it.
   await (await open(own, 'wx', 0o600)).close();
-  await unlink(own);
+  await unlink(own).catch(() => undefined); // another starter may have swept it away
   await listen(server, own);
   try {
     await chmod(own, 0o600);

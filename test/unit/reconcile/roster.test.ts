@@ -106,6 +106,21 @@ describe('the roster', () => {
     assert.equal(world.roster.livePlugins, 1);
   });
 
+  it('keeps a plugin that may be thawed any time among many that others invent', async () => {
+    const world = new ReconcileWorld();
+    const frozen = world.sockets.put('/d/frozen');
+    await world.register(frozen);
+    world.roster.report(world.idOf(frozen), { state: 'held', reason: 'not-answering', message: 'frozen' });
+    world.roster.report(world.idOf(frozen), { state: 'gone', reason: 'grace-over', message: 'its grace is over' });
+    world.handler.onRegister = () => ReconcileWorld.refuse('OPTIONS_FAILED', 'no');
+    for (let at = 0; at < 10; at += 1) await world.register(world.sockets.put(`/d/${String(at)}`));
+    for (let at = 0; at < 400; at += 1) {
+      await world.register(world.sockets.put(`/d/x${String(at)}`), { name: `example.com/n${String(at)}` });
+    }
+    assert.equal(world.stateOf(frozen), 'gone grace-over');
+    assert.equal(world.roster.size, 256);
+  });
+
   it('names the newest that is connected as primary, else the newest that may come back', async () => {
     const world = new ReconcileWorld();
     const [a, b] = [world.sockets.put('/d/a'), world.sockets.put('/d/b')];

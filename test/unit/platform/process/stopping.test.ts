@@ -53,8 +53,8 @@ void describe('a broker that a successor waits for', () => {
     const { clock, store, steps, stopping, lock } = await bed();
     store.isWriting = false;
     const left = stopping.leave({ ...lock, release: () => new Promise(() => undefined) });
-    await clock.advance(300);
+    await clock.advance(1000);
     await left;
-    assert.deepEqual(steps, ['ends at 300']);
+    assert.deepEqual(steps, ['ends at 1000']);
   });
 });
