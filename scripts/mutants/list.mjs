@@ -318,7 +318,7 @@ export const MUTANTS = [
   {
     title: 'a newcomer that goes unheard leaves its predecessor no path',
     file: 'src/reconcile/registry-sockets.ts',
-    search: 'if (!hasSuccessor) this.#closeReplaced(socket.path, key);',
+    search: 'if (!hasSuccessor && known !== undefined) this.#closeReplaced(known.path, key);',
     replace: '',
     test: 'unit/reconcile/restart',
   },
@@ -410,7 +410,7 @@ export const MUTANTS = [
   {
     title: 'a registration socket whose process is busy is dialled',
     file: 'src/platform/grpc/registration-client.ts',
-    search: " && listener.error !== 'EAGAIN'",
+    search: " && this.#listener.error !== 'EAGAIN'",
     replace: '',
     test: 'integration/border/unheard-sockets',
   },
@@ -424,7 +424,7 @@ export const MUTANTS = [
   {
     title: 'sockets of the broker itself are asked again without a pause',
     file: 'src/registration/asking-turns.ts',
-    search: 'if (inVain && !isTrusted(uid, this.#ownUid))',
+    search: 'if (inVain && !isTrusted(owner, this.#ownUid))',
     replace: 'if (inVain)',
     test: 'unit/registration/asking-turns',
   },
