@@ -7,6 +7,7 @@ import { after, describe, it } from 'node:test';
 import { inspectCheckpoint } from '../../src/checkpoint/inspect.js';
 import { nodeFiles } from '../../src/platform/store/node-files.js';
 import { BrokerProcess } from '../support/broker-process.js';
+import { isDone } from '../../src/kernel/if-possible.js';
 import { eventually } from '../support/eventually.js';
 import { FakePlugin, healthy } from '../support/fake-plugin.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -111,8 +112,11 @@ void describe('files removed while the broker runs', () => {
       const state = path.join(one.root, 'state');
       const [list = ''] = readdirSync(path.join(state, 'devices'));
       for (const file of [path.join(state, 'devices', list), path.join(state, 'checkpoint.json')]) {
-        rmSync(file);
-        replace(file);
+        // The broker may be faster than the one that exchanges it.
+        await eventually('it is exchanged', () => {
+          rmSync(file, { force: true });
+          return isDone(() => replace(file));
+        });
         await eventually('the file is there again', () => statSync(file).isFile() && statSync(file).size > 0);
       }
       await eventually('nothing is missing', async () => {
