@@ -1,8 +1,8 @@
 // Empties the device plugin directory as a kubelet does when it starts (kubernetes:
 // pkg/kubelet/cm/devicemanager/plugin/v1beta1/server.go, removeContents).
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, realpathSync } from 'node:fs';
 import { isDone } from '../../kernel/if-possible.js';
-import { PinnedDirectory } from '../../platform/fs/pinned-directory.js';
+import { inDirectory } from '../../platform/fs/pinned-directory.js';
 
 /** The kubelet's own checkpoint in that directory. */
 export const KUBELET_CHECKPOINT = 'kubelet_internal_checkpoint';
@@ -15,13 +15,10 @@ export const KUBELET_CHECKPOINT = 'kubelet_internal_checkpoint';
  */
 export function wipe(directory: string): string[] {
   mkdirSync(directory, { recursive: true, mode: 0o750 });
-  const pinned = PinnedDirectory.openConfigured(directory);
-  try {
+  return inDirectory(realpathSync(directory), (pinned) =>
     // The system removes no directory by this call. Whoever may write here can make one of a name at any time.
-    return [...pinned.entries()]
+    [...pinned.entries()]
       .map(({ name }) => name)
-      .filter((name) => name !== KUBELET_CHECKPOINT && isDone(() => pinned.unlink(name)));
-  } finally {
-    pinned.close();
-  }
+      .filter((name) => name !== KUBELET_CHECKPOINT && isDone(() => pinned.unlink(name))),
+  );
 }

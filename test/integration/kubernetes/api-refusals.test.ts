@@ -10,19 +10,13 @@ import { Ledger } from '../../../src/platform/kubernetes/ledger.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { ApiServer, type SeenRequest } from '../../support/api-server.js';
 import { silentLog } from '../../support/silence.js';
+import { byName, info } from '../../support/node-infos.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const NODE = 'worker-1';
 const ANNOTATION = 'csi.volume.kubernetes.io/nodeid';
 const never = new AbortController().signal;
 
-const info = (driver: string, given: Partial<NodeInfo> = {}): NodeInfo => ({
-  driver,
-  nodeId: 'n1',
-  topology: [],
-  ...given,
-});
-const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 const isWrite = ({ method }: SeenRequest): boolean => method !== 'GET';
 /** The API server takes no label of this prefix. */
 const FORBIDDEN = [{ key: 'node-restriction.kubernetes.io/a', value: 'b' }];

@@ -12,20 +12,13 @@ import { Ledger } from '../../../src/platform/kubernetes/ledger.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { ApiServer, type Fault, type SeenRequest } from '../../support/api-server.js';
 import { eventually } from '../../support/eventually.js';
+import { byName, info, zone } from '../../support/node-infos.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const NODE = 'worker-1';
 const ANNOTATION = 'csi.volume.kubernetes.io/nodeid';
 const never = new AbortController().signal;
 
-const info = (driver: string, given: Partial<NodeInfo> = {}): NodeInfo => ({
-  driver,
-  nodeId: 'n1',
-  topology: [],
-  ...given,
-});
-const zone = (value: string): NodeInfo['topology'] => [{ key: 'example.com/zone', value }];
-const byName = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 const isWrite = ({ method }: SeenRequest): boolean => method !== 'GET';
 
 describe('publishing to the API server', () => {

@@ -8,17 +8,10 @@ import { FileTarget } from '../../../src/platform/kubernetes/file-target.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
 import { eventually } from '../../support/eventually.js';
 import { FakeClock } from '../../support/fake-clock.js';
+import { byName, info, zone } from '../../support/node-infos.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const never = new AbortController().signal;
-const info = (driver: string, given: Partial<NodeInfo> = {}): NodeInfo => ({
-  driver,
-  nodeId: 'n1',
-  topology: [],
-  ...given,
-});
-const zone = (value: string): NodeInfo['topology'] => [{ key: 'example.com/zone', value }];
-const wanted = (...infos: NodeInfo[]): Map<string, NodeInfo> => new Map(infos.map((one) => [one.driver, one]));
 
 describe('publishing to a file', () => {
   let file: string;
@@ -34,7 +27,7 @@ describe('publishing to a file', () => {
 
   it('writes a list of the Node and the CSINode as the API has them', async () => {
     const outcome = await apply(
-      wanted(info('b.csi', { count: 7, topology: zone('z1') }), info('a.csi', { nodeId: 'x' })),
+      byName(info('b.csi', { count: 7, topology: zone('z1') }), info('a.csi', { nodeId: 'x' })),
     );
     assert.deepEqual(outcome, { ok: true, conflicts: new Map() });
     assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), {
@@ -68,28 +61,28 @@ describe('publishing to a file', () => {
   });
 
   it('keeps over a restart what nobody has said anything about yet', async () => {
-    await apply(wanted(info('a.csi'), info('b.csi', { topology: zone('z1') })));
+    await apply(byName(info('a.csi'), info('b.csi', { topology: zone('z1') })));
     target = new FileTarget({ file, nodeName: 'worker-1', clock: systemClock });
     assert.deepEqual(await target.known(), ['a.csi', 'b.csi']);
-    await apply(wanted(info('c.csi')));
+    await apply(byName(info('c.csi')));
     assert.deepEqual(await target.known(), ['a.csi', 'b.csi', 'c.csi']);
     assert.match(readFileSync(file, 'utf8'), /"example.com\/zone": "z1"/);
   });
 
   it('takes back a driver and the labels that only it named', async () => {
-    await apply(wanted(info('a.csi', { topology: zone('z1') }), info('b.csi', { topology: zone('z1') })));
-    await apply(wanted(info('b.csi', { topology: zone('z1') })), 'a.csi');
+    await apply(byName(info('a.csi', { topology: zone('z1') }), info('b.csi', { topology: zone('z1') })));
+    await apply(byName(info('b.csi', { topology: zone('z1') })), 'a.csi');
     assert.match(readFileSync(file, 'utf8'), /"example.com\/zone": "z1"/);
-    await apply(wanted(), 'b.csi');
+    await apply(byName(), 'b.csi');
     assert.deepEqual(await target.known(), []);
     assert.doesNotMatch(readFileSync(file, 'utf8'), /zone/);
   });
 
   it('lets a driver change its own topology, and refuses one that contradicts another driver', async () => {
-    await apply(wanted(info('a.csi', { topology: zone('z1') })));
-    assert.deepEqual(await apply(wanted(info('a.csi', { topology: zone('z2') }))), { ok: true, conflicts: new Map() });
+    await apply(byName(info('a.csi', { topology: zone('z1') })));
+    assert.deepEqual(await apply(byName(info('a.csi', { topology: zone('z2') }))), { ok: true, conflicts: new Map() });
     const outcome = await apply(
-      wanted(info('a.csi', { topology: zone('z2') }), info('b.csi', { topology: zone('z3') })),
+      byName(info('a.csi', { topology: zone('z2') }), info('b.csi', { topology: zone('z3') })),
     );
     assert.deepEqual(outcome, {
       ok: true,
@@ -101,9 +94,9 @@ describe('publishing to a file', () => {
   });
 
   it('does not touch a file that is right already', async () => {
-    await apply(wanted(info('a.csi')));
+    await apply(byName(info('a.csi')));
     const before = statSync(file, { bigint: true });
-    await apply(wanted(info('a.csi')));
+    await apply(byName(info('a.csi')));
     assert.equal(statSync(file, { bigint: true }).ino, before.ino);
   });
 
@@ -117,7 +110,7 @@ describe('publishing to a file', () => {
     ]) {
       writeFileSync(file, text);
       assert.deepEqual(await target.known(), [], text);
-      assert.equal((await apply(wanted(info('a.csi')))).ok, true);
+      assert.equal((await apply(byName(info('a.csi')))).ok, true);
       assert.deepEqual(await target.known(), ['a.csi']);
     }
   });
@@ -125,21 +118,21 @@ describe('publishing to a file', () => {
   it('says why it cannot write, and writes when it can again', async () => {
     const folder = path.join(path.dirname(file), 'state');
     target = new FileTarget({ file: path.join(folder, 'csinode.json'), nodeName: 'worker-1', clock: systemClock });
-    const outcome = await apply(wanted(info('a.csi')));
+    const outcome = await apply(byName(info('a.csi')));
     assert.match(
       outcome.ok ? '' : outcome.message,
       /^the node facts of CSI drivers cannot be written to .*csinode\.json: ENOENT/,
     );
     mkdirSync(folder);
     chmodSync(folder, 0o700);
-    assert.equal((await apply(wanted(info('a.csi')))).ok, true);
+    assert.equal((await apply(byName(info('a.csi')))).ok, true);
   });
 
   it('leaves what was published when it is killed at any point of a write', async () => {
-    await apply(wanted(info('a.csi')));
+    await apply(byName(info('a.csi')));
     writeFileSync(`${file}.new`, '{"half a fi');
     assert.deepEqual(await target.known(), ['a.csi']);
-    await apply(wanted(info('b.csi')));
+    await apply(byName(info('b.csi')));
     assert.deepEqual(await target.known(), ['a.csi', 'b.csi']);
   });
 
@@ -153,7 +146,7 @@ describe('publishing to a file', () => {
       make(file);
       make(`${file}.new`);
       assert.deepEqual(await target.known(), []);
-      assert.deepEqual(await apply(wanted(info('a.csi'))), { ok: true, conflicts: new Map() });
+      assert.deepEqual(await apply(byName(info('a.csi'))), { ok: true, conflicts: new Map() });
       assert.deepEqual(await target.known(), ['a.csi']);
     });
   }
@@ -168,7 +161,7 @@ describe('publishing to a file', () => {
     await clock.advance(10_000);
     await late;
     await assert.rejects(target.known(), /an earlier operation on the file still hangs/);
-    const outcome = await apply(wanted(info('a.csi')));
+    const outcome = await apply(byName(info('a.csi')));
     assert.match(
       outcome.ok ? '' : outcome.message,
       /cannot be written to .*: an earlier operation on the file still hangs/,
@@ -176,7 +169,7 @@ describe('publishing to a file', () => {
     assert.equal(held.length, 1);
     disk.mock.restore();
     for (const go of held) go();
-    await eventually('it answers', async () => (await apply(wanted(info('a.csi')))).ok);
+    await eventually('it answers', async () => (await apply(byName(info('a.csi')))).ok);
     assert.deepEqual(await target.known(), ['a.csi']);
   });
 });
