@@ -47,6 +47,20 @@ describe('a user with many uids', () => {
     assert.ok(world.gate.connections.admit(processOf(7, 4003)).ok);
     assert.deepEqual(gone.map(userOf), [4001]);
   });
+
+  it('waits in one line with all its processes, one turn of which goes to another user each time', async () => {
+    const clock = new FakeClock();
+    const limiter = modelLimiters(clock)({ burst: 1, intervalMs: 10 });
+    const turns = new FairTurns(limiter, clock);
+    limiter.tryTake();
+    const came: string[] = [];
+    for (const process of ['a1', 'a2', 'a3', 'b1', 'b2']) {
+      const waiting = turns.join({ isStranger: true, user: process.slice(0, 1), process }, 1_000);
+      void waiting?.come(new AbortController().signal).then((has) => has && came.push(process));
+    }
+    await clock.advance(1_000);
+    assert.deepEqual(came, ['a1', 'b1', 'a2', 'b2', 'a3']);
+  });
 });
 
 describe('ordinary users together', () => {
