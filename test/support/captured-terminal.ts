@@ -7,9 +7,13 @@ import type { Terminal } from '../../src/cli/terminal.js';
 export class CapturedTerminal implements Terminal {
   stdout = '';
   stderr = '';
-  readonly isTerminal = false;
+  readonly isTerminal: boolean;
   readonly hasColours = false;
   readonly interrupt = new AbortController();
+
+  constructor(isTerminal = false) {
+    this.isTerminal = isTerminal;
+  }
 
   write(text: string): void {
     this.stdout += text;
@@ -38,8 +42,8 @@ export const programParts = { version: '0.0.0', readConfig, readCheckpoint, star
 /** Runs one command line within the test process: everything but the process itself is real. */
 export async function runHere(
   args: readonly string[],
+  terminal = new CapturedTerminal(),
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const terminal = new CapturedTerminal();
   const code = await run(args, terminal, programParts);
   return { code, stdout: terminal.stdout, stderr: terminal.stderr };
 }

@@ -50,7 +50,7 @@ export function addAllocate(program: Command, terminal: Terminal): void {
         waitMs: options.wait,
       };
       const lease = await answered(allocatorOf(options).allocate(request, terminal.interruption()));
-      terminal.write(leaseText(lease, options.output));
+      terminal.write(shownText(leaseText(lease, options.output), terminal));
       for (const warning of lease.warnings) terminal.complain(`plugin-broker: ${visible(warning)}`);
     });
 }
@@ -85,18 +85,34 @@ export function addAllocations(program: Command, terminal: Terminal): void {
       await show(terminal, showing(options), async () => {
         const leases = await answered(allocator.list(resource ?? '', terminal.interruption()));
         const { output } = options;
-        if (output !== 'table' && output !== 'json') return leaseTexts(leases, output, terminal);
+        if (output !== 'table' && output !== 'json') return shownText(leaseTexts(leases, output, terminal), terminal);
         if (output === 'json') return `${visibleJson(leases.map(leaseJson), options.watch === true)}\n`;
         return leaseTable(leases, terminal.now(), painter(terminal.hasColours));
       });
     });
 }
 
-/** Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. */
+/** On a terminal nothing that a plugin chose steers it; in a pipe the text stays what a shell is to read. */
+function shownText(text: string, { isTerminal }: Terminal): string {
+  return isTerminal ? text.split('\n').map(visible).join('\n') : text;
+}
+
+/**
+ * Each lease as `allocate` prints it; one that has nothing of that kind is complained about and spoils nothing. Those of other
+ * users are left out, because this is for use: the variables of a lease may come from a plugin of its own user, and a shell of
+ * root's that reads them would run what that user chose.
+ */
 function leaseTexts(leases: readonly Lease[], format: LeaseFormat, terminal: Terminal): string {
   return leases
     .filter(({ id }) => id !== '') // the devices of pods are not ours to use
     .map((lease) => {
+      if (lease.uid !== process.getuid?.()) {
+        const user = String(lease.uid);
+        terminal.complain(
+          `plugin-broker: the lease ${lease.id} is uid ${user}'s and left out: sudo -u '#${user}' plugin-broker allocations -o ${format}`,
+        );
+        return '';
+      }
       const head = format === 'env' ? `# ${lease.id}: ${ownerOf(lease)}\n` : '';
       try {
         return `${head}${leaseText(lease, format)}`;

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { Child } from '../../../src/cli/run/child.js';
 import { eventually } from '../../support/eventually.js';
+import { CapturedTerminal, runHere } from '../../support/captured-terminal.js';
 import { FakeAllocator } from '../../support/fake-allocator.js';
 import { run, start } from '../../support/program.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -244,6 +245,14 @@ describe('allocate, release and allocations', () => {
     );
   });
 
+  it('steer no terminal with the values of plugins', async () => {
+    allocator.answer = { ...given, envs: new Map([['TITLE', '\u001b]0;pwned\u0007\u202e']]) };
+    const args = ['allocate', '--root', root, '--key', 'job', '--device', 'v/gpu', '-o', 'env'];
+    assert.equal((await runHere(args)).stdout, "export TITLE='\u001b]0;pwned\u0007\u202e'\n");
+    const shown = await runHere(args, new CapturedTerminal(true));
+    assert.equal(shown.stdout, "export TITLE='\\u{1b}]0;pwned\\u{7}\\u{202e}'\n");
+  });
+
   it('say why there is no CDI name when one is asked for', async () => {
     allocator.answer = { ...given, cdiDevices: [], warnings: ['the directory cannot be written'] };
     const { code, stderr } = await allocate('-o', 'args', '--ttl', '1h');
@@ -298,7 +307,10 @@ describe('allocate, release and allocations', () => {
       [77, 0],
     );
     const pod = { owner: { bind: 'pod', namespace: 'default', name: 'p', part: 'c' }, uid: -1, state: 'active' };
-    allocator.leases = [given, { ...given, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted }];
+    const uid = process.getuid?.() ?? -1;
+    const own = { ...given, uid };
+    const foreign = { ...given, id: 'theirs', uid: uid + 1, envs: new Map([['PATH', '/tmp/theirs']]) };
+    allocator.leases = [own, { ...own, cdiDevices: [], envs: new Map() }, { ...pod, granted: given.granted }, foreign];
     const withPod = await run(['allocations', '--root', root]);
     assert.match(withPod.stdout, /default\/p\/c +v\/gpu: g0 g1 +active +- +its pod ends +-\n/);
     const args = await run(['allocations', '--root', root, '-o', 'args']);
@@ -306,6 +318,10 @@ describe('allocate, release and allocations', () => {
     assert.match(args.stderr, /has no CDI name/);
     const env = await run(['allocations', '--root', root, '-o', 'env']);
     assert.match(env.stdout, new RegExp(`^# ${LEASE}: .*\nexport GPU_IDS=g0,g1\n`));
+    for (const { stdout, stderr } of [args, env]) {
+      assert.doesNotMatch(stdout, /theirs/, 'the variables of another user are not for this shell');
+      assert.match(stderr, new RegExp(`the lease theirs is uid ${String(uid + 1)}'s and left out: sudo -u`));
+    }
     allocator.leases = [];
     assert.equal((await run(['allocations', '--root', root])).stdout, 'no leases\n');
   });
