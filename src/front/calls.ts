@@ -143,7 +143,7 @@ export class FrontCalls {
   #refuse(ids: readonly string[], from: 'unlisted' | 'unhealthy'): void {
     const { resources, resource, wire } = this.#ports;
     const now = resources.now(resource);
-    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list);
+    const health = now === undefined ? new Map<string, boolean>() : wire.healthOf(now.list, ids);
     const bad = ids.find((id) => (from === 'unhealthy' ? health.get(id) !== true : !health.has(id)));
     if (bad === undefined) return;
     const what = health.has(bad) ? 'is not healthy' : 'is not listed by its plugin any more';

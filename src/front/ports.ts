@@ -45,8 +45,10 @@ export interface FrontedResources extends Pick<DevicePlugins, 'isAlive'> {
 export interface FrontWire {
   /** Ids that a request is about, in its order. @throws Error when it cannot be decoded */
   idsOf(method: DeviceMethod, request: Buffer): readonly string[];
-  /** The devices of a list by id, with whether they are healthy. */
-  healthOf(list: Buffer): ReadonlyMap<string, boolean>;
+  /** The devices of a list by id, with whether they are healthy: those of the given ids that it has. */
+  healthOf(list: Buffer, ids: readonly string[]): ReadonlyMap<string, boolean>;
+  /** Whether a device that is healthy in one list is not in the other. */
+  isWorse(before: Buffer, next: Buffer): boolean;
   /** The list with all its devices unhealthy, if that is wanted, and with further unhealthy ones at its end. */
   compose(list: Buffer, isAllUnhealthy: boolean, vanished: readonly string[]): Buffer;
   /** An answer of GetPreferredAllocation that prefers nothing. */

@@ -33,7 +33,7 @@ export function compose(
   if (told === 'goodbye' || now === undefined) return NOTHING;
   let vanished: readonly string[] = [];
   if (held.length > 0) {
-    const listed = wire.healthOf(now.list);
+    const listed = wire.healthOf(now.list, held);
     vanished = held.filter((id) => !listed.has(id));
   }
   const isAllUnhealthy = told === 'unhealthy';
@@ -46,13 +46,18 @@ export function compose(
   };
 }
 
-/** Whether a device that was healthy in the list before is not any more: this cannot wait. */
+/**
+ * Longer lists are compared by how many are healthy in them: about 400 devices. Reading both whole would take everybody's time
+ * with each list of a plugin that likes long ones.
+ */
+const COMPARED_BYTES = 16 * 1024;
+
+/**
+ * Whether a device that was healthy in the list before is not any more: this cannot wait. A long list in which as many others
+ * became healthy waits with the rest, up to a second.
+ */
 export function isWorse(before: Told, next: Told, wire: FrontWire): boolean {
   if (next.healthy < before.healthy) return true;
-  if (before.healthy === 0) return false;
-  const now = wire.healthOf(next.bytes);
-  for (const [id, wasHealthy] of wire.healthOf(before.bytes)) {
-    if (wasHealthy && now.get(id) !== true) return true;
-  }
-  return false;
+  if (before.healthy === 0 || Math.max(before.bytes.length, next.bytes.length) > COMPARED_BYTES) return false;
+  return wire.isWorse(before.bytes, next.bytes);
 }

@@ -28,6 +28,7 @@ export const NO_OWNERS: FrontOwners = {
 export const WIRE: FrontWire = {
   idsOf: () => [],
   healthOf: () => new Map([['d', true]]),
+  isWorse: () => false,
   compose: () => LIST,
   noPreference: LIST,
   started: LIST,

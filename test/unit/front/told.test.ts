@@ -70,6 +70,20 @@ describe('the list that the kubelet is told', () => {
   });
 });
 
+describe('the health of devices in a list', () => {
+  it('is that of the ids that are asked about, the last entry of each', () => {
+    const twice = Buffer.concat([listOf({ a: GOOD, b: GOOD, cc: GOOD, é: BAD }), listOf({ b: BAD })]);
+    assert.deepEqual(
+      [...frontWire.healthOf(twice, ['b', 'é', 'missing'])],
+      [
+        ['b', false],
+        ['é', false],
+      ],
+    );
+    assert.equal(frontWire.healthOf(twice, []).size, 0);
+  });
+});
+
 describe('a list that cannot wait', () => {
   const told = (devices: Readonly<Record<string, string>>): Told => {
     const { list: bytes, devices: all, healthy } = nowOf(devices);
@@ -89,6 +103,15 @@ describe('a list that cannot wait', () => {
       assert.equal(isWorse(before, told(next), frontWire), expected);
     });
   }
+
+  it('is told by its count alone where it is long, and never read whole for it', () => {
+    const never = { ...frontWire, isWorse: () => assert.fail('a long list is not read') };
+    const many = (bad: number): Told =>
+      told(Object.fromEntries(Array.from({ length: 2000 }, (_, nth) => [`d${String(nth)}`, nth < bad ? BAD : GOOD])));
+    assert.equal(isWorse(many(0), many(1), never), true);
+    assert.equal(isWorse(many(1), many(0), never), false);
+    assert.equal(isWorse(many(1), told({ d0: GOOD }), never), true);
+  });
 
   it('is none after a list in which nothing was healthy', () => {
     assert.equal(isWorse(told({ a: BAD }), told({ b: BAD }), frontWire), false);
