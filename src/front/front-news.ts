@@ -58,8 +58,8 @@ export class FrontNews {
   };
 
   /** The kubelet gave one device to two pods. */
-  readonly usedTwice = (message: string): void => {
-    this.#events.record({ type: 'front', message });
+  readonly usedTwice = (resource: string, message: string): void => {
+    this.#events.record({ type: 'front', message, facts: { resource, pods: 2 } });
     this.#log.warn('front.used-twice', message);
   };
 }

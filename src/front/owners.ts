@@ -42,8 +42,8 @@ export interface OwnersPorts extends DoubleUsePorts {
   readonly before: { has(resource: string): boolean };
   /** The kubelet was asked for all pods: why that failed, or nothing. */
   readonly asked: (problem: string | undefined) => void;
-  /** One answer names two pods for a device: one sentence. */
-  readonly usedTwice: (message: string) => void;
+  /** One answer names two pods for a device: one sentence, with their names. */
+  readonly usedTwice: (resource: string, message: string) => void;
 }
 
 /** Owners of the devices of a kubelet's node. In memory only: the kubelet keeps the truth. */
@@ -60,7 +60,7 @@ export class Owners implements FrontOwners {
   /** The kubelet was asked once. */
   #isAsked: () => void = () => undefined;
   /** The double uses of the last answer, each told once. */
-  #twice: ReadonlySet<string> = new Set();
+  #twice: ReadonlyMap<string, string> = new Map();
   /** Answers to List, up to as many as tell all. */
   #answers = 0;
   /** Resources of which pods were given devices before that. */
@@ -222,7 +222,7 @@ export class Owners implements FrontOwners {
     const changed = new Set<string>();
     const now = this.#ports.clock.wall();
     const named = new Map<string, Set<string>>();
-    const twice = new Set<string>();
+    const twice = new Map<string, string>();
     for (const { namespace, pod, container, resource, ids } of holdings) {
       const known = this.#byResource.get(resource) ?? new Map<string, DeviceOwner>();
       this.#byResource.set(resource, known);
@@ -231,8 +231,10 @@ export class Owners implements FrontOwners {
       for (const id of ids) {
         const before = known.get(id);
         if (here.has(id) && before !== undefined && podName(before) !== podName({ namespace, pod })) {
-          twice.add(
-            `device ${JSON.stringify(id)} of ${resource} is in use by pods ${podName(before)} and ${namespace}/${pod}, as the kubelet says; end one of them`,
+          const both = `${podName(before)} and ${podName({ namespace, pod })}`;
+          twice.set(
+            `device ${JSON.stringify(id)} of ${resource} is in use by pods ${both}, as the kubelet says; end one of them`,
+            resource,
           );
         }
         here.add(id);
@@ -252,7 +254,7 @@ export class Owners implements FrontOwners {
       if (known.size === 0) this.#byResource.delete(resource);
     }
     for (const resource of changed) this.#changed(resource);
-    for (const message of twice) if (!this.#twice.has(message)) this.#ports.usedTwice(message);
+    for (const [message, resource] of twice) if (!this.#twice.has(message)) this.#ports.usedTwice(resource, message);
     this.#twice = twice;
   }
 

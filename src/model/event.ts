@@ -21,7 +21,7 @@ export interface BrokerEvent {
  * plugin, where this instance speaks for it, and `newcomer`, which is 1 where the instance was never let in · refused:
  * `by`, the uid that was refused, where the name is another user's · devices: `devices` and `healthy` of its list · broker: `start` (`first`, `clean`, `killed` or `rebooted`: the
  * end before it) with `restored` plugins, then `settled` milliseconds after it with `confirmed` of `total` · leases: `lease`,
- * `kind` of owner, `resource`, `devices`.
+ * `kind` of owner, `resource`, `devices` · front: `resource` and `pods`, how many the message names.
  */
 export type EventFacts = Readonly<Record<string, string | number>>;
 

@@ -63,7 +63,7 @@ function world() {
     before: { has: (resource) => resource === BEFORE },
     asked: (problem) => void asked.push(problem),
     confirmed: (problem) => void told.push(problem ?? 'confirmed'),
-    usedTwice: (message) => void told.push(message),
+    usedTwice: (_resource, message) => void told.push(message),
   });
   owners.listeners.follow({ ownersChanged: (resource) => void changed.push(resource) });
   return { clock, facts, owners, changed, told, asked };

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AdminService } from '../../../src/admin/admin-service.js';
+import { FrontNews } from '../../../src/front/front-news.js';
 import type { BrokerEvent } from '../../../src/model/event.js';
 import { OVER_HTTP } from '../../../src/page/over-http.js';
 import { Picture } from '../../../src/page/picture.js';
 import { brokerEvent, FakeAdminPort, pluginView } from '../../support/fake-admin-port.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { FakePageSource } from '../../support/page-source.js';
+import { silentLog } from '../../support/silence.js';
 
 const LEASE: Partial<BrokerEvent> = {
   type: 'released',
@@ -35,6 +37,14 @@ describe('an explanation over HTTP', () => {
     const { why, all } = await explained(port);
     assert.match(why, /lease 01k bound to a key has g0, a pod has g1 g2, a pod has g3\./);
     assert.doesNotMatch(all, /secret/);
+  });
+
+  it('names no pods of an event, either', async () => {
+    const { journal } = new FakePageSource(new FakeClock());
+    await journal.open(0);
+    new FrontNews(journal, silentLog).usedTwice('example.com/gpu', 'g0 is in use by secret/a and secret/b');
+    const [told] = journal.recent().map(OVER_HTTP.event);
+    assert.equal(told?.message, 'a device of example.com/gpu is in use by 2 pods; `plugin-broker events` names them');
   });
 
   it('of a plugin that is known by its events alone has no names either', async () => {
