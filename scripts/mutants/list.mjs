@@ -46,8 +46,8 @@ export const MUTANTS = [
   {
     title: 'the owners of one ordinary user are looked at in a share of the time',
     file: 'src/allocation/owner-looks.ts',
-    search: 'this.#time.waitMs(stranger) > 0',
-    replace: 'this.#time.waitMs(stranger) > 1e9',
+    search: 'this.#time.waitMs(uid) > 0',
+    replace: 'this.#time.waitMs(uid) > 1e9',
     test: 'unit/allocation/owner-looks',
   },
   {

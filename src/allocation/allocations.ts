@@ -3,7 +3,6 @@
 import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import { strangerUser } from '../model/ids.js';
 import type { Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { DecisionTime } from './decision-time.js';
@@ -41,7 +40,7 @@ export class Allocations implements LeaseSource {
     this.#ports = ports;
     this.#ledger = ledger;
     this.shares = new Shares(ports, this.#ledger);
-    this.#time = new DecisionTime(ports.clock, () => this.#serve());
+    this.#time = new DecisionTime(ports, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     const ids = new LeaseIds(() => ports.clock.wall(), ports.random);
     this.#marking = new Marking(ports, {
@@ -266,11 +265,10 @@ export class Allocations implements LeaseSource {
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
-    const payer = strangerUser(caller.uid, this.#ports);
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, payer, both);
+      const better = await this.#asking.preferred(want, before, caller.uid, both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -278,7 +276,7 @@ export class Allocations implements LeaseSource {
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);
-    const full = this.#time.spend(payer, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
+    const full = this.#time.spend(caller.uid, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();

@@ -43,14 +43,13 @@ export class Shares {
   constructor(ports: Needs, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
-    this.#time = new DecisionTime(ports.clock, () => undefined);
+    this.#time = new DecisionTime(ports);
   }
 
   /** Counts a call, and says why it comes too soon. Calls of root and of the broker's own user about leases are not counted. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.#isStranger(uid)) return undefined;
-    const payer = strangerUser(uid, this.#ports);
-    const retryAfterMs = this.#ports.flood.ask(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
+    const retryAfterMs = this.#ports.flood.ask(uid, about) ?? this.#time.waitMs(uid);
     if (retryAfterMs === 0) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
@@ -61,7 +60,7 @@ export class Shares {
    * ordinary user that has taken more than a tenth of the time asks too often.
    */
   telling<T>(uid: number, work: () => T): T {
-    return this.#time.spend(strangerUser(uid, this.#ports), work);
+    return this.#time.spend(uid, work);
   }
 
   /**
@@ -75,10 +74,10 @@ export class Shares {
     if (payer === undefined) return work();
     return this.#pages.run(String(payer), async () => {
       const { clock, nextTurn } = this.#ports;
-      const waitMs = this.#time.waitMs(payer);
+      const waitMs = this.#time.waitMs(uid);
       if (waitMs > 0) await sleep(clock, Math.ceil(waitMs));
       await nextTurn();
-      return this.#time.spend(payer, work);
+      return this.#time.spend(uid, work);
     });
   }
 
