@@ -233,7 +233,7 @@ export class Allocations implements LeaseSource {
     // Its plugins are asked once more for the same devices.
     const answer = await this.#asking.ask(lease, signal);
     if ('code' in answer) return { ok: false, refusal: answer };
-    if (this.#ledger.get(lease.id) !== entry) return hasEnded(lease);
+    if (!this.#ledger.has(entry)) return hasEnded(lease);
     const full = this.shares.ofBytes({ ...entry.lease, answer });
     entry.bytes = undefined;
     if (full !== undefined) return { ok: false, refusal: full };

@@ -145,7 +145,7 @@ export class Keeper {
    * @returns `ended`: the lease ended meanwhile, and nothing was written; `not-written`: a restart of the broker would undo it
    */
   async confirm(entry: Entry, isAnswered = false): Promise<'confirmed' | 'ended' | 'not-written'> {
-    if (!this.#endings.isThere(entry)) return 'ended';
+    if (!this.#ledger.has(entry)) return 'ended';
     const { bootId, store } = this.#ports;
     const { lease } = entry;
     const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
@@ -163,7 +163,7 @@ export class Keeper {
     if (isAnswered && !(await this.cdiNames.write(entry, isRecorded))) return 'ended';
     const isWritten = await isRecorded;
     if (isAnswered) this.lookAtDevices();
-    if (!this.#endings.isThere(entry)) return 'ended';
+    if (!this.#ledger.has(entry)) return 'ended';
     return isWritten ? 'confirmed' : 'not-written';
   }
 
@@ -249,7 +249,7 @@ export class Keeper {
   }
 
   #endIfOver(entry: Entry): void {
-    if (!this.#endings.isThere(entry) || entry.lease.state === 'asking') return;
+    if (!this.#ledger.has(entry) || entry.lease.state === 'asking') return;
     if (entry.endsAt !== undefined && this.#ports.clock.mono() >= entry.endsAt) void this.end(entry, 'ttl-over');
     else if (this.hasEnded(entry)) void this.end(entry, 'owner-ended');
   }

@@ -5,8 +5,7 @@ import type { Granted, LeaseOwner } from '../model/lease.js';
 import { available, type Situation } from './availability.js';
 import type { DecisionTime } from './decision-time.js';
 import type { LeaseIds } from './ids.js';
-import type { Entry, Ledger } from './ledger.js';
-import { markOf } from './mark.js';
+import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts } from './ports.js';
 import type { AllocationRequest } from './request.js';
 import { GIVEN_UP, type Result } from './result.js';
@@ -66,8 +65,12 @@ export class Marking {
     const { clock, bootId } = this.#ports;
     const found = time.decide(caller.uid, () => this.#choose(request, caller));
     if (!found.ok) return found;
-    const of = { id: ids.next(), owner, uid: caller.uid, createdAt: clock.wall(), bootId };
-    const entry = markOf(request, found.value, of);
+    const { wants, key, ttlMs } = request;
+    const entry = entryOf({
+      ...{ id: ids.next(), owner, uid: caller.uid, createdAt: clock.wall(), bootId },
+      ...{ key, wants, granted: found.value, answer: NO_ANSWER, ttlMs, expiresAt: undefined },
+      ...{ state: 'asking', reason: undefined },
+    });
     ledger.add(entry);
     return { ok: true, value: entry };
   }

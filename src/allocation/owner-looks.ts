@@ -97,15 +97,11 @@ export class OwnerLooks {
 
   /** One look for all of them. Whether none is left. */
   #endIfEnded(entries: ReadonlySet<Entry>): boolean {
-    const left = [...entries].filter((entry) => this.#isLeft(entry));
+    const left = [...entries].filter((entry) => this.#ledger.has(entry));
     const [first] = left;
     if (first === undefined || !hasEnded(first.lease.owner, this.#ports.owners)) return first === undefined;
     for (const entry of left) this.#endIfOver(entry);
-    return !left.some((entry) => this.#isLeft(entry));
-  }
-
-  #isLeft(entry: Entry): boolean {
-    return this.#ledger.get(entry.lease.id) === entry;
+    return !left.some((entry) => this.#ledger.has(entry));
   }
 }
 
