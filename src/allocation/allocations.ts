@@ -60,7 +60,7 @@ export class Allocations implements LeaseSource {
   }
 
   onChange(listener: LeaseListener): void {
-    this.keeper.onChange(listener);
+    this.keeper.telling.onChange(listener);
   }
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
@@ -152,14 +152,6 @@ export class Allocations implements LeaseSource {
     this.keeper.follow(entry, caller.uid, tell, signal);
     void this.#confirmed(entry);
     return { ok: true, value: entry.lease };
-  }
-
-  /**
-   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
-   * wrong.
-   */
-  reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
-    return this.keeper.reset();
   }
 
   /** Refuses all callers from now on; a lease that is being recorded may still end well. */
@@ -291,7 +283,7 @@ export class Allocations implements LeaseSource {
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
-    this.keeper.undo(entry);
+    this.keeper.endings.drop(entry);
     return { ok: false, refusal };
   }
 }

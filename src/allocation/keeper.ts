@@ -1,6 +1,6 @@
 // The life of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
-import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { CdiNames } from './cdi-names.js';
 import { Endings, type Ended } from './endings.js';
@@ -22,15 +22,18 @@ export class Keeper {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #ids: LeaseIds;
-  /** The listeners that are told of each change. */
+  /** The followers of single leases. */
   readonly followers: Followers;
-  readonly #telling: Telling;
+  /** The listeners of all leases. */
+  readonly telling: Telling;
   readonly #impairments: Impairments;
   /** The CDI names of leases. */
   readonly cdiNames: CdiNames;
   readonly #alarms: Alarms;
-  readonly #looks: OwnerLooks;
-  readonly #endings: Endings;
+  /** Looks at owners whose connections ended. */
+  readonly looks: OwnerLooks;
+  /** Ends leases, and takes marks away. */
+  readonly endings: Endings;
   #state: LedgerState | 'unread' = 'unread';
   #isSettled = false;
   #isStopping = false;
@@ -41,21 +44,17 @@ export class Keeper {
     this.#ledger = ledger;
     this.#ids = ids;
     this.#alarms = new Alarms(ports.clock);
-    this.#looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
+    this.looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
     this.followers = new Followers(ports);
-    this.#telling = new Telling(ports.events, this.followers);
-    this.#endings = new Endings(ports, ledger, this.#telling, freed);
-    this.#impairments = new Impairments(ports, ledger, this.#telling, () => this.#isSettled);
+    this.telling = new Telling(ports.events, this.followers);
+    this.endings = new Endings(ports, ledger, this.telling, freed);
+    this.#impairments = new Impairments(ports, ledger, this.telling, () => this.#isSettled);
     this.cdiNames = new CdiNames(ports, ledger, this.#impairments);
   }
 
   /** The state of the ledger: how complete the leases of earlier lives are. */
   get state(): LedgerState | 'unread' {
     return this.#state;
-  }
-
-  onChange(listener: LeaseListener): void {
-    this.#telling.onChange(listener);
   }
 
   /** Why nothing is given out now, if that is so. */
@@ -77,12 +76,12 @@ export class Keeper {
       if (life.kind === 'lives') this.#ledger.add(life.entry);
       else over.push(life);
     }
-    await this.#endings.forget(over);
+    await this.endings.forget(over);
     if (state === 'stale') {
       for (const entry of recoveredLeases(await cdi.claims(), this.#ledger, this.#ids, this.#ports)) {
         this.#ledger.add(entry);
         void this.#ports.store.put(recordOf(entry));
-        this.#telling.tell(entry, {
+        this.telling.tell(entry, {
           type: 'unconfirmed',
           reason: 'ledger-recovered',
           message: 'a CDI file of this boot names its devices',
@@ -93,7 +92,7 @@ export class Keeper {
     if (lost !== undefined) events.record(lost);
     if (this.#ledger.size > 0) await this.cdiNames.reconcile(state === 'ok');
     for (const entry of this.#ledger.all()) this.#await(entry);
-    this.#telling.changed();
+    this.telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
   }
 
@@ -130,9 +129,9 @@ export class Keeper {
       return { code: 'LEDGER_NOT_WRITABLE', message };
     }
     entry.lease = { ...entry.lease, state: 'active' };
-    this.#telling.changed(entry);
+    this.telling.changed(entry);
     if (!(await file)) return { code: 'LEASE_UNKNOWN', message: `lease ${id} ended before its owner was told of it` };
-    this.#telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
+    this.telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
     this.#await(entry);
     this.#impairments.look(entry);
     return undefined;
@@ -152,8 +151,8 @@ export class Keeper {
     if (lease.bootId !== bootId) entry.lease = { ...lease, bootId };
     if (lease.state === 'unconfirmed') {
       entry.lease = { ...entry.lease, state: 'active', reason: undefined };
-      this.#telling.changed(entry);
-      this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
+      this.telling.changed(entry);
+      this.telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
       this.lookAtDevices(resourcesOf(entry));
     }
     if (lease.ttlMs !== undefined) this.#begin(entry);
@@ -169,12 +168,7 @@ export class Keeper {
 
   /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be. */
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
-    await this.#endings.end([{ entry, reason }]);
-  }
-
-  /** Takes a mark away that does not become a lease; nothing of it is on the disk. */
-  undo(entry: Entry): void {
-    this.#endings.drop(entry);
+    await this.endings.end([{ entry, reason }]);
   }
 
   /** Whether the owner of a lease is known to have ended. */
@@ -187,15 +181,10 @@ export class Keeper {
     const unfollow = this.followers.follow(entry, uid, tell);
     const ended = (): void => {
       unfollow();
-      this.#looks.soon(entry);
+      this.looks.soon(entry);
     };
     signal.addEventListener('abort', ended, { once: true });
     if (signal.aborted) ended();
-  }
-
-  /** A connection of a process ended: leases may have ended with it. */
-  connectionEnded(caller: { readonly uid: number; readonly pid: number }): void {
-    this.#looks.connectionEnded(caller);
   }
 
   /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
@@ -203,30 +192,28 @@ export class Keeper {
     this.#impairments.lookAtAll(resources);
   }
 
-  /** See Allocations.reset. */
+  /**
+   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
+   * wrong.
+   */
   async reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
     const before = this.#state;
     if (before === 'ok' || before === 'unread') return before === 'ok' ? undefined : before;
     const unknown = [...this.#ledger.all()].filter(
       ({ lease }) => before === 'unknown' || lease.reason === 'ledger-recovered',
     );
-    await this.#endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
+    await this.endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
     this.#state = 'ok';
     await this.#ports.store.setLedger('ok');
     await this.cdiNames.reconcile(true);
     return before;
   }
 
-  /** Writes reach the disk again. */
-  caughtUp(): void {
-    this.#endings.caughtUp();
-  }
-
   /** Stops looking. */
   stop(): void {
     this.#isStopping = true;
     this.#alarms.stop();
-    this.#looks.stop();
+    this.looks.stop();
     this.#impairments.stop();
     this.followers.stop();
   }
