@@ -17,6 +17,7 @@ import { readRequest, type AllocationRequest, type Asked } from './request.js';
 import { GIVEN_UP, hasEnded, notWritten, refused, type LeaseRef, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
+import { STOPPING } from './shut.js';
 import { Waiting } from './waiting.js';
 
 /** The allocator. */
@@ -156,11 +157,7 @@ export class Allocations implements LeaseSource {
 
   /** Refuses all callers from now on; a lease that is being recorded may still end well. */
   stop(): void {
-    const refusal = {
-      code: 'ALLOCATOR_STOPPING',
-      message: 'the broker is stopping; its successor knows the leases',
-    } as const;
-    this.#waiting.close(refusal);
+    this.#waiting.close(STOPPING);
     this.keeper.stop();
   }
 
