@@ -106,10 +106,8 @@ export class LeaseFiles {
         // A draft's name that cannot be removed disturbs nobody.
         if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
         if (leaseOf(name) === undefined || !mayRemove) continue;
-        const text = await this.#soon(() => directory.text(name));
-        if (text !== undefined && readCdiText(text)?.origin.root === origin.root) {
-          await this.#soon(() => directory.remove(name));
-        }
+        const found = await this.#read(name);
+        if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }
     } catch (failure) {
       const problem = this.#cannot('read', failure);
@@ -133,8 +131,7 @@ export class LeaseFiles {
       for (const name of await this.#soon(() => directory.names())) {
         const leaseId = leaseOf(name);
         if (leaseId === undefined) continue;
-        const text = await this.#soon(() => directory.text(name));
-        const found = text === undefined ? undefined : readCdiText(text);
+        const found = await this.#read(name);
         if (found?.origin.root !== origin.root || found.origin.boot !== origin.boot) continue;
         const devices = new Map(
           [...found.devices].map(([resource, ids]) => [resource, ids.map((id) => ({ id, numaNodes: [] }))]),
@@ -145,6 +142,11 @@ export class LeaseFiles {
       if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') this.#cannot('read', failure);
     }
     return claims.sort((one, other) => (one.leaseId < other.leaseId ? -1 : 1));
+  }
+
+  async #read(name: string): Promise<ReturnType<typeof readCdiText>> {
+    const text = await this.#soon(() => this.#ports.directory.text(name));
+    return text === undefined ? undefined : readCdiText(text);
   }
 
   async #putRight(lease: Lease): Promise<CdiResult> {
