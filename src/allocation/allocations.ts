@@ -66,7 +66,7 @@ export class Allocations implements LeaseSource {
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
   cdiOf(id: string): Entry['cdi'] {
-    return this.keeper.cdiNames.of(id);
+    return this.#ledger.get(id)?.cdi;
   }
 
   /** Leases and marks that have devices of a resource; `allocated` counts them. */

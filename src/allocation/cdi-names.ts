@@ -17,14 +17,6 @@ export class CdiNames {
     this.#impairments = impairments;
   }
 
-  /** See Allocations.cdiOf. */
-  of(id: string): Entry['cdi'] {
-    const entry = this.#ledger.get(id);
-    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
-    const name = this.#ports.cdi.nameOf(id);
-    return name === undefined ? undefined : { name };
-  }
-
   /**
    * Writes the file of a lease.
    *

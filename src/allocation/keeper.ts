@@ -27,8 +27,7 @@ export class Keeper {
   /** The listeners of all leases. */
   readonly telling: Telling;
   readonly #impairments: Impairments;
-  /** The CDI names of leases. */
-  readonly cdiNames: CdiNames;
+  readonly #cdiNames: CdiNames;
   readonly #alarms: Alarms;
   /** Looks at owners whose connections ended. */
   readonly looks: OwnerLooks;
@@ -49,7 +48,7 @@ export class Keeper {
     this.telling = new Telling(ports.events, this.followers);
     this.endings = new Endings(ports, ledger, this.telling, freed);
     this.#impairments = new Impairments(ports, ledger, this.telling, () => this.#isSettled);
-    this.cdiNames = new CdiNames(ports, ledger, this.#impairments);
+    this.#cdiNames = new CdiNames(ports, ledger, this.#impairments);
   }
 
   /** The state of the ledger: how complete the leases of earlier lives are. */
@@ -90,7 +89,7 @@ export class Keeper {
     }
     const lost = lossEvent(state);
     if (lost !== undefined) events.record(lost);
-    if (this.#ledger.size > 0) await this.cdiNames.reconcile(state === 'ok');
+    if (this.#ledger.size > 0) await this.#cdiNames.reconcile(state === 'ok');
     for (const entry of this.#ledger.all()) this.#await(entry);
     this.telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
@@ -101,7 +100,7 @@ export class Keeper {
    * alone, and looking through it can wait until plugins are served. Before anything is given out.
    */
   async removeLeftovers(): Promise<void> {
-    if (this.#ledger.size === 0) await this.cdiNames.reconcile(this.#state === 'ok');
+    if (this.#ledger.size === 0) await this.#cdiNames.reconcile(this.#state === 'ok');
   }
 
   /** Plugins of before the restart have come back by now, or have not. */
@@ -120,7 +119,7 @@ export class Keeper {
     this.#begin(entry);
     const { id } = entry.lease;
     const isRecorded = store.put(recordOf(entry));
-    const file = this.cdiNames.write(entry, isRecorded);
+    const file = this.#cdiNames.write(entry, isRecorded);
     if (!(await isRecorded)) {
       // A write that hangs may still bring it to the disk: the next one takes it away again.
       void store.remove(id);
@@ -159,7 +158,7 @@ export class Keeper {
     if (isNews) this.#await(entry);
     // Before an answer is given again its record is on the disk again, should somebody have removed it.
     const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
-    if (isAnswered && !(await this.cdiNames.write(entry, isRecorded))) return 'ended';
+    if (isAnswered && !(await this.#cdiNames.write(entry, isRecorded))) return 'ended';
     const isWritten = await isRecorded;
     if (isAnswered) this.lookAtDevices();
     if (!this.#ledger.has(entry)) return 'ended';
@@ -205,7 +204,7 @@ export class Keeper {
     await this.endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
     this.#state = 'ok';
     await this.#ports.store.setLedger('ok');
-    await this.cdiNames.reconcile(true);
+    await this.#cdiNames.reconcile(true);
     return before;
   }
 
@@ -257,7 +256,7 @@ export class Keeper {
         looked += 1;
         if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
       }
-      await this.cdiNames.again();
+      await this.#cdiNames.again();
     } finally {
       this.#isLooking = false;
     }

@@ -10,7 +10,7 @@ export interface Entry {
   renewed: { readonly bootMs: number; readonly wallMs: number } | undefined;
   /** When it ends, on the monotonic scale. */
   endsAt: number | undefined;
-  /** Its CDI name, or why it has none; undefined where that was not written in this life of the broker. */
+  /** Its CDI name, or why it has none; undefined where CDI is off, and until its file was first looked at. */
   cdi: CdiResult | undefined;
   /** The bytes it takes of the room that leases share in the checkpoint, once computed; undefined again with another answer. */
   bytes: number | undefined;

@@ -27,8 +27,6 @@ export interface LeaseFilePorts {
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
-  /** Leases whose file is written. */
-  readonly #written = new Set<string>();
   readonly #onDirectory: Patience;
   /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
   readonly #onHost: Patience;
@@ -45,7 +43,7 @@ export class LeaseFiles {
    * @param isRecorded the file has its name, by which engines find it, only once this gives true; on false there is none
    */
   async write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult> {
-    const { directory, kind, origin } = this.#ports;
+    const { directory, origin } = this.#ports;
     const draft = writtenAs(lease.id, origin.root);
     try {
       const written = await this.#textOf(lease);
@@ -62,24 +60,17 @@ export class LeaseFiles {
     } catch (failure) {
       return { problem: this.#cannot('written', failure), reason: 'later' };
     }
-    this.#written.add(lease.id);
     this.#ports.degraded(undefined);
-    return { name: deviceName(kind, lease.id) };
+    return this.#named(lease);
   }
 
   /** Removes the file of a lease that is over. Never rejects. */
   async remove(leaseId: string): Promise<void> {
-    this.#written.delete(leaseId);
     try {
       await this.#soon(() => this.#ports.directory.remove(fileOf(leaseId)));
     } catch (failure) {
       this.#cannot('removed', failure); // the next start removes it
     }
-  }
-
-  /** The name of a lease whose file is written. */
-  nameOf(leaseId: string): string | undefined {
-    return this.#written.has(leaseId) ? deviceName(this.#ports.kind, leaseId) : undefined;
   }
 
   /**
@@ -88,18 +79,18 @@ export class LeaseFiles {
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
    *
-   * @returns the leases that have no CDI name now, and why
+   * @returns the CDI name of each lease, or why it has none
    */
   async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>> {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
-    const nameless = new Map<string, CdiResult>();
+    const results = new Map<string, CdiResult>();
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
       for (const lease of leases) {
         const isThere = others.delete(fileOf(lease.id));
-        if (isThere && lease.bootId === origin.boot) this.#written.add(lease.id);
+        if (isThere && lease.bootId === origin.boot) results.set(lease.id, this.#named(lease));
         else toPutRight.push(lease);
       }
       for (const name of others) {
@@ -111,14 +102,11 @@ export class LeaseFiles {
       }
     } catch (failure) {
       const problem = this.#cannot('read', failure);
-      for (const { id } of leases) if (!this.#written.has(id)) nameless.set(id, { problem, reason: 'later' });
-      return nameless;
+      for (const { id } of leases) if (!results.has(id)) results.set(id, { problem, reason: 'later' });
+      return results;
     }
-    for (const lease of toPutRight) {
-      const result = await this.#putRight(lease);
-      if ('problem' in result) nameless.set(lease.id, result);
-    }
-    return nameless;
+    for (const lease of toPutRight) results.set(lease.id, await this.#putRight(lease));
+    return results;
   }
 
   /** Reads which devices the files of this root, written in this boot, give to which lease. Never rejects. */
@@ -157,8 +145,11 @@ export class LeaseFiles {
     } catch (failure) {
       return { problem: this.#cannot('written', failure), reason: 'later' };
     }
-    this.#written.add(lease.id);
-    return { name: deviceName(this.#ports.kind, lease.id) };
+    return this.#named(lease);
+  }
+
+  #named({ id }: Lease): CdiResult {
+    return { name: deviceName(this.#ports.kind, id) };
   }
 
   /** Makes the text of a lease's file; a host that does not answer is a problem of this lease, not of the directory. */
