@@ -46,8 +46,8 @@ export const MUTANTS = [
   {
     title: 'the owners of one ordinary user are looked at in a share of the time',
     file: 'src/allocation/owner-looks.ts',
-    search: 'this.#time.waitMs(stranger) > 0',
-    replace: 'this.#time.waitMs(stranger) > 1e9',
+    search: 'this.#time.waitMs(uid) > 0',
+    replace: 'this.#time.waitMs(uid) > 1e9',
     test: 'unit/allocation/owner-looks',
   },
   {
@@ -554,8 +554,8 @@ export const MUTANTS = [
   {
     title: 'a stream of the kubelet ends with an empty list',
     file: 'src/front/fronted-resource.ts',
-    search: '    for (const stream of this.#streams) {\n      stream.send(NOTHING.bytes);',
-    replace: '    for (const stream of this.#streams) {',
+    search: '        stream.send(NOTHING.bytes);\n',
+    replace: '',
     test: 'unit/front/fronted-resource',
   },
   {

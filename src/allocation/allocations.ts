@@ -3,7 +3,6 @@
 import { abortable } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
-import { strangerUser } from '../model/ids.js';
 import type { Lease, LeaseListener, LeaseOwner, LeaseSource } from '../model/lease.js';
 import { Asking } from './asking.js';
 import { DecisionTime } from './decision-time.js';
@@ -18,6 +17,7 @@ import { readRequest, type AllocationRequest, type Asked } from './request.js';
 import { GIVEN_UP, hasEnded, notWritten, refused, type LeaseRef, type Result } from './result.js';
 import { boundTo, differenceOf } from './same-request.js';
 import { Shares } from './shares.js';
+import { STOPPING } from './shut.js';
 import { Waiting } from './waiting.js';
 
 /** The allocator. */
@@ -41,7 +41,7 @@ export class Allocations implements LeaseSource {
     this.#ports = ports;
     this.#ledger = ledger;
     this.shares = new Shares(ports, this.#ledger);
-    this.#time = new DecisionTime(ports.clock, () => this.#serve());
+    this.#time = new DecisionTime(ports, () => this.#serve());
     this.#asking = new Asking(ports, this.#ledger, this.#time, (resource) => this.#serve(new Set([resource])));
     const ids = new LeaseIds(() => ports.clock.wall(), ports.random);
     this.#marking = new Marking(ports, {
@@ -61,12 +61,12 @@ export class Allocations implements LeaseSource {
   }
 
   onChange(listener: LeaseListener): void {
-    this.keeper.onChange(listener);
+    this.keeper.telling.onChange(listener);
   }
 
   /** The CDI name of a lease, or why it has none; undefined where CDI is off. */
   cdiOf(id: string): Entry['cdi'] {
-    return this.keeper.cdiNames.of(id);
+    return this.#ledger.get(id)?.cdi;
   }
 
   /** Leases and marks that have devices of a resource; `allocated` counts them. */
@@ -155,21 +155,9 @@ export class Allocations implements LeaseSource {
     return { ok: true, value: entry.lease };
   }
 
-  /**
-   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
-   * wrong.
-   */
-  reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
-    return this.keeper.reset();
-  }
-
   /** Refuses all callers from now on; a lease that is being recorded may still end well. */
   stop(): void {
-    const refusal = {
-      code: 'ALLOCATOR_STOPPING',
-      message: 'the broker is stopping; its successor knows the leases',
-    } as const;
-    this.#waiting.close(refusal);
+    this.#waiting.close(STOPPING);
     this.keeper.stop();
   }
 
@@ -234,7 +222,7 @@ export class Allocations implements LeaseSource {
     // Its plugins are asked once more for the same devices.
     const answer = await this.#asking.ask(lease, signal);
     if ('code' in answer) return { ok: false, refusal: answer };
-    if (this.#ledger.get(lease.id) !== entry) return hasEnded(lease);
+    if (!this.#ledger.has(entry)) return hasEnded(lease);
     const full = this.shares.ofBytes({ ...entry.lease, answer });
     entry.bytes = undefined;
     if (full !== undefined) return { ok: false, refusal: full };
@@ -266,11 +254,10 @@ export class Allocations implements LeaseSource {
     const entry = marked.value;
     metrics.allocateSeconds('wait', (clock.mono() - startedAt) / 1000);
     const askedAt = clock.mono();
-    const payer = strangerUser(caller.uid, this.#ports);
     for (const [index, want] of request.wants.entries()) {
       const before = entry.lease.granted[index];
       if (before === undefined) continue;
-      const better = await this.#asking.preferred(want, before, payer, both);
+      const better = await this.#asking.preferred(want, before, caller.uid, both);
       entry.lease = { ...entry.lease, granted: entry.lease.granted.with(index, better) };
       if (better !== before) this.#serve(new Set([want.resource]));
     }
@@ -278,7 +265,7 @@ export class Allocations implements LeaseSource {
     if ('code' in answer) return this.#undo(entry, answer);
     metrics.allocateSeconds('plugin', (clock.mono() - askedAt) / 1000);
     if (both.aborted) return this.#undo(entry, GIVEN_UP);
-    const full = this.#time.spend(payer, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
+    const full = this.#time.spend(caller.uid, () => this.shares.ofBytes({ ...entry.lease, state: 'active', answer }));
     if (full !== undefined) return this.#undo(entry, full);
     entry.lease = { ...entry.lease, answer };
     const recordedAt = clock.mono();
@@ -293,7 +280,7 @@ export class Allocations implements LeaseSource {
   }
 
   #undo(entry: Entry, refusal: AllocationRefusal): Result<Lease> {
-    this.keeper.undo(entry);
+    this.keeper.endings.drop(entry);
     return { ok: false, refusal };
   }
 }

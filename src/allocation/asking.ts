@@ -3,7 +3,6 @@ import { asError, type Clock } from '../kernel/clock.js';
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { Counted } from '../model/device-use.js';
 import type { FailedCall } from '../model/failed-call.js';
-import { strangerUser } from '../model/ids.js';
 import type { Granted, Lease, PluginAnswer, Want } from '../model/lease.js';
 import { GRPC_STATUS } from '../model/reasons.js';
 import { answerProblem, mergeAnswers, reachProblem } from './answers.js';
@@ -60,15 +59,15 @@ export class Asking {
    * The devices that the plugin would rather give than the marked ones. After any fault, and any answer that does not fit, the
    * marked ones are given. Nothing may be awaited between this answer and marking it.
    *
-   * @param payer the user whose share this takes; one that has none left is given the marked devices. Undefined: nobody's share
+   * @param uid in whose share this is; one that has none left is given the marked devices
    */
-  async preferred(want: Want, marked: Granted, payer: number | undefined, signal: AbortSignal): Promise<Granted> {
+  async preferred(want: Want, marked: Granted, uid: number, signal: AbortSignal): Promise<Granted> {
     const { resource, count, ids } = want;
     const offer = this.#ports.offers.of(resource);
     if (offer?.plugin?.isPreferredAvailable !== true || ids.length === count) return marked;
-    if (payer !== undefined && this.#time.waitMs(payer) > 0) return marked;
+    if (this.#time.waitMs(uid) > 0) return marked;
     const { plugin } = offer;
-    const counted: Counted = (work) => this.#time.spend(payer, work);
+    const counted: Counted = (work) => this.#time.spend(uid, work);
     try {
       const answer = await counted(() => {
         const question = { available: this.#choice(offer, marked), mustInclude: ids, size: count };
@@ -139,9 +138,7 @@ export class Asking {
       const message = `its plugins answered ${String(parts)} variables, mounts and others together, and a lease has ${String(MOST_PARTS)} at most`;
       return { code: 'PLUGIN_FAILED', message };
     }
-    const merged = this.#time.spend(strangerUser(uid, this.#ports), () =>
-      mergeAnswers(good, this.#ports.settings.joinEnv),
-    );
+    const merged = this.#time.spend(uid, () => mergeAnswers(good, this.#ports.settings.joinEnv));
     if ('problem' in merged) return { code: 'RESPONSE_CONFLICT', message: merged.problem };
     return merged;
   }
@@ -176,7 +173,7 @@ export class Asking {
       return { code: 'PLUGIN_NOT_READY', message: `the plugin of ${resource} went away before it was asked` };
     }
     const ids = devices.map(({ id }) => id);
-    const counted: Counted = (work) => this.#time.spend(strangerUser(uid, this.#ports), work);
+    const counted: Counted = (work) => this.#time.spend(uid, work);
     let answer: PluginAnswer;
     try {
       answer = await offer.plugin.allocate(ids, timeouts.allocateMs, signal, counted);

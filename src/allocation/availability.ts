@@ -17,6 +17,7 @@ export interface Situation {
 }
 
 type Chosen = Decision<Granted>;
+type NotNow = Extract<Decision<never>, { ok: false }>;
 
 /** The codes of refusals that are given only for a resource that a plugin offers. */
 const OF_OFFERED: ReadonlySet<AllocationCode> = new Set([
@@ -132,16 +133,10 @@ function heldBy(holder: Lease, { uid }: AllocationCaller): string {
   return `in lease ${holder.id} of ${ownerText(holder.owner)} (uid ${String(holder.uid)})`;
 }
 
-function later(
-  code: AllocationCode,
-  message: string,
-): { ok: false; refusal: { code: AllocationCode; message: string }; isFinal: boolean } {
+function later(code: AllocationCode, message: string): NotNow {
   return { ok: false, refusal: { code, message }, isFinal: false };
 }
 
-function never(
-  code: AllocationCode,
-  message: string,
-): { ok: false; refusal: { code: AllocationCode; message: string }; isFinal: boolean } {
+function never(code: AllocationCode, message: string): NotNow {
   return { ok: false, refusal: { code, message }, isFinal: true };
 }

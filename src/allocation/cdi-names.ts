@@ -17,14 +17,6 @@ export class CdiNames {
     this.#impairments = impairments;
   }
 
-  /** See Allocations.cdiOf. */
-  of(id: string): Entry['cdi'] {
-    const entry = this.#ledger.get(id);
-    if (entry === undefined || entry.cdi !== undefined) return entry?.cdi;
-    const name = this.#ports.cdi.nameOf(id);
-    return name === undefined ? undefined : { name };
-  }
-
   /**
    * Writes the file of a lease.
    *
@@ -38,7 +30,7 @@ export class CdiNames {
     // A device node that cannot be looked at now is as it was.
     const isUnseen = namelessReason(before) === 'device-node-missing' && namelessReason(cdi) === 'unseen';
     entry.cdi = isUnseen ? before : cdi;
-    if (this.#ledger.get(lease.id) !== entry) {
+    if (!this.#ledger.has(entry)) {
       await this.#ports.cdi.remove(lease.id);
       return false;
     }
@@ -74,7 +66,7 @@ export class CdiNames {
     // A path that does not answer keeps the looks behind it from being tried: each time another lease is the first.
     this.#first = nameless.length === 0 ? 0 : (this.#first + 1) % nameless.length;
     for (const entry of [...nameless.slice(this.#first), ...nameless.slice(0, this.#first)]) {
-      if (this.#ledger.get(entry.lease.id) !== entry || !(await this.write(entry))) continue;
+      if (!this.#ledger.has(entry) || !(await this.write(entry))) continue;
       this.#impairments.look(entry);
       if (namelessReason(entry.cdi) === 'later') return;
     }

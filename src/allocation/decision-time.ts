@@ -1,7 +1,8 @@
 // How long ordinary users may have the broker decide about their requests. Requests and lists can be made so that each decision
 // takes long while all others wait, so the time itself is counted, independent of the work.
-import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
+import { strangerUser } from '../model/ids.js';
+import type { AllocationPorts } from './ports.js';
 import type { Decision } from './waiting.js';
 
 /** Milliseconds of wall time that one millisecond of decisions costs: a user has a tenth of the time. */
@@ -15,60 +16,65 @@ const AGAIN_MS = 100;
 /** Users that are remembered; beyond them the user that decided longest ago is forgotten. */
 const MOST_USERS = 1024;
 
-/** Counts by user. */
+type Needs = Pick<AllocationPorts, 'clock' | 'ownUid' | 'userOf'>;
+
+/** Counts by user. Root and the broker's own user may have all of the time. */
 export class DecisionTime {
-  readonly #clock: Clock;
+  readonly #ports: Needs;
   readonly #again: () => void;
   /** By user, the one that decided last at the end. */
   readonly #paces = new Map<number, Pace>();
   readonly #alarmed = new Set<number>();
 
   /** @param again called when a user whose decision was put off may have one */
-  constructor(clock: Clock, again: () => void) {
-    this.#clock = clock;
+  constructor(ports: Needs, again: () => void = () => undefined) {
+    this.#ports = ports;
     this.#again = again;
   }
 
   /** Decides and counts, or puts off: a refusal that is not final, with a time. */
   decide<T>(uid: number, decide: () => Decision<T>): Decision<T> {
     const waitMs = this.waitMs(uid);
-    return waitMs > 0 ? this.#putOff(uid, waitMs) : this.spend(uid, decide);
+    return waitMs > 0 ? this.#putOff(this.#ports.userOf(uid), waitMs) : this.spend(uid, decide);
   }
 
-  /** Milliseconds until a user may have its next decision; 0: it may now. */
+  /** Milliseconds until the user of a uid may have its next decision; 0: it may now. */
   waitMs(uid: number): number {
-    return this.#paces.get(uid)?.waitMs(0, this.#clock.mono()) ?? 0;
+    const user = strangerUser(uid, this.#ports);
+    return user === undefined ? 0 : (this.#paces.get(user)?.waitMs(0, this.#ports.clock.mono()) ?? 0);
   }
 
-  /** Counts the time that `work` takes, which is done now and may fail, unless it is nobody's. Returns what it returns. */
-  spend<T>(uid: number | undefined, work: () => T): T {
-    if (uid === undefined) return work();
-    const startedAt = this.#clock.mono();
+  /** Counts the time that `work` takes, which is done now for a uid and may fail. Returns what it returns. */
+  spend<T>(uid: number, work: () => T): T {
+    const user = strangerUser(uid, this.#ports);
+    if (user === undefined) return work();
+    const { clock } = this.#ports;
+    const startedAt = clock.mono();
     try {
       return work();
     } finally {
-      const at = this.#clock.mono();
-      if (at > startedAt) this.#book(uid, at - startedAt, at);
+      const at = clock.mono();
+      if (at > startedAt) this.#book(user, at - startedAt, at);
     }
   }
 
-  #putOff(uid: number, waitMs: number): Decision<never> {
-    if (!this.#alarmed.has(uid)) {
-      this.#alarmed.add(uid);
-      this.#clock.alarm(Math.max(AGAIN_MS, Math.ceil(waitMs)), () => {
-        this.#alarmed.delete(uid);
+  #putOff(user: number, waitMs: number): Decision<never> {
+    if (!this.#alarmed.has(user)) {
+      this.#alarmed.add(user);
+      this.#ports.clock.alarm(Math.max(AGAIN_MS, Math.ceil(waitMs)), () => {
+        this.#alarmed.delete(user);
         this.#again();
       });
     }
-    const message = `deciding about what uid ${String(uid)} asks for took long; ask again in ${(waitMs / 1000).toFixed(2)} s`;
+    const message = `deciding about what uid ${String(user)} asks for took long; ask again in ${(waitMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: waitMs }, isFinal: false };
   }
 
-  #book(uid: number, ms: number, now: number): void {
-    const pace = this.#paces.get(uid) ?? new Pace(BURST_MS * COST);
+  #book(user: number, ms: number, now: number): void {
+    const pace = this.#paces.get(user) ?? new Pace(BURST_MS * COST);
     pace.book(Math.min(LONGEST_MS, ms) * COST, now);
-    this.#paces.delete(uid);
-    this.#paces.set(uid, pace);
+    this.#paces.delete(user);
+    this.#paces.set(user, pace);
     if (this.#paces.size <= MOST_USERS) return;
     for (const oldest of this.#paces.keys()) {
       this.#paces.delete(oldest);

@@ -32,17 +32,12 @@ export class Endings {
     this.#freed = freed;
   }
 
-  /** Whether a lease, or a mark, has not ended: asked again after anything was awaited. */
-  isThere(entry: Entry): boolean {
-    return this.#ledger.get(entry.lease.id) === entry;
-  }
-
   /**
    * Takes a lease, or a mark, out of memory: its devices are free, and listeners that show leases are told. Returns whether it
    * was there.
    */
   drop(entry: Entry): boolean {
-    if (!this.isThere(entry)) return false;
+    if (!this.#ledger.has(entry)) return false;
     this.#ledger.remove(entry.lease.id);
     this.#telling.changed(entry);
     this.#freed(resourcesOf(entry));

@@ -2,7 +2,6 @@
 // lease to all its followers: news of one lease are sent some time apart, the newest in place of those before, in turns with
 // everything else, and those of one ordinary user's leases in a share of the time.
 import { isDone } from '../kernel/if-possible.js';
-import { strangerUser } from '../model/ids.js';
 import type { Lease } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
@@ -47,7 +46,7 @@ export class Followers {
   constructor(ports: Needs) {
     this.#ports = ports;
     this.#alarms = new Alarms(ports.clock);
-    this.#time = new DecisionTime(ports.clock, () => undefined);
+    this.#time = new DecisionTime(ports);
   }
 
   /** Why nobody else may follow a lease, if that is so. */
@@ -137,8 +136,8 @@ export class Followers {
       this.#line.delete(followed);
       const news = followed.next;
       if (news === undefined) continue;
-      const payer = strangerUser(news.lease.uid, this.#ports);
-      const owes = payer === undefined ? 0 : this.#time.waitMs(payer);
+      const { uid } = news.lease;
+      const owes = this.#time.waitMs(uid);
       if (owes > 0) {
         this.#await(followed, Math.ceil(owes));
         continue;
@@ -152,7 +151,7 @@ export class Followers {
         }
         // A follower that left meanwhile, or heard of the end of the lease.
         if (!followed.followers.has(tell)) continue;
-        this.#time.spend(payer, () => told(tell, news));
+        this.#time.spend(uid, () => told(tell, news));
       }
     }
     this.#isTelling = false;

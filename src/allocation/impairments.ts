@@ -97,7 +97,7 @@ export class Impairments {
         // A start with many leases, before any plugin came back.
         if (!isNews && entry.lease.state !== 'impaired' && entry.lease.answer.isLost !== true) continue;
         // A lease that was given or changed meanwhile was looked at then.
-        if (this.#ledger.get(entry.lease.id) !== entry || entry.lease.granted !== granted) continue;
+        if (!this.#ledger.has(entry) || entry.lease.granted !== granted) continue;
         this.look(entry, (resource) => listed.get(resource) ?? 'away');
         if (isLong()) await breathe();
       }

@@ -1,6 +1,6 @@
 // The life of leases: they are recorded, confirmed, impaired, and end with their owner, their time or a release.
 import type { AllocationRefusal, LeaseReason } from '../model/allocation-reasons.js';
-import type { LeaseListener, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { LeaseRecord, LedgerState } from '../model/lease.js';
 import { Alarms } from './alarms.js';
 import { CdiNames } from './cdi-names.js';
 import { Endings, type Ended } from './endings.js';
@@ -22,15 +22,17 @@ export class Keeper {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #ids: LeaseIds;
-  /** The listeners that are told of each change. */
+  /** The followers of single leases. */
   readonly followers: Followers;
-  readonly #telling: Telling;
+  /** The listeners of all leases. */
+  readonly telling: Telling;
   readonly #impairments: Impairments;
-  /** The CDI names of leases. */
-  readonly cdiNames: CdiNames;
+  readonly #cdiNames: CdiNames;
   readonly #alarms: Alarms;
-  readonly #looks: OwnerLooks;
-  readonly #endings: Endings;
+  /** Looks at owners whose connections ended. */
+  readonly looks: OwnerLooks;
+  /** Ends leases, and takes marks away. */
+  readonly endings: Endings;
   #state: LedgerState | 'unread' = 'unread';
   #isSettled = false;
   #isStopping = false;
@@ -41,21 +43,17 @@ export class Keeper {
     this.#ledger = ledger;
     this.#ids = ids;
     this.#alarms = new Alarms(ports.clock);
-    this.#looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
+    this.looks = new OwnerLooks(ports, ledger, (entry) => this.#endIfOver(entry));
     this.followers = new Followers(ports);
-    this.#telling = new Telling(ports.events, this.followers);
-    this.#endings = new Endings(ports, ledger, this.#telling, freed);
-    this.#impairments = new Impairments(ports, ledger, this.#telling, () => this.#isSettled);
-    this.cdiNames = new CdiNames(ports, ledger, this.#impairments);
+    this.telling = new Telling(ports.events, this.followers);
+    this.endings = new Endings(ports, ledger, this.telling, freed);
+    this.#impairments = new Impairments(ports, ledger, this.telling, () => this.#isSettled);
+    this.#cdiNames = new CdiNames(ports, ledger, this.#impairments);
   }
 
   /** The state of the ledger: how complete the leases of earlier lives are. */
   get state(): LedgerState | 'unread' {
     return this.#state;
-  }
-
-  onChange(listener: LeaseListener): void {
-    this.#telling.onChange(listener);
   }
 
   /** Why nothing is given out now, if that is so. */
@@ -77,12 +75,12 @@ export class Keeper {
       if (life.kind === 'lives') this.#ledger.add(life.entry);
       else over.push(life);
     }
-    await this.#endings.forget(over);
+    await this.endings.forget(over);
     if (state === 'stale') {
       for (const entry of recoveredLeases(await cdi.claims(), this.#ledger, this.#ids, this.#ports)) {
         this.#ledger.add(entry);
         void this.#ports.store.put(recordOf(entry));
-        this.#telling.tell(entry, {
+        this.telling.tell(entry, {
           type: 'unconfirmed',
           reason: 'ledger-recovered',
           message: 'a CDI file of this boot names its devices',
@@ -91,9 +89,9 @@ export class Keeper {
     }
     const lost = lossEvent(state);
     if (lost !== undefined) events.record(lost);
-    if (this.#ledger.size > 0) await this.cdiNames.reconcile(state === 'ok');
+    if (this.#ledger.size > 0) await this.#cdiNames.reconcile(state === 'ok');
     for (const entry of this.#ledger.all()) this.#await(entry);
-    this.#telling.changed();
+    this.telling.changed();
     this.#alarms.set(this.#ports.settings.checkMs, () => this.#check());
   }
 
@@ -102,7 +100,7 @@ export class Keeper {
    * alone, and looking through it can wait until plugins are served. Before anything is given out.
    */
   async removeLeftovers(): Promise<void> {
-    if (this.#ledger.size === 0) await this.cdiNames.reconcile(this.#state === 'ok');
+    if (this.#ledger.size === 0) await this.#cdiNames.reconcile(this.#state === 'ok');
   }
 
   /** Plugins of before the restart have come back by now, or have not. */
@@ -121,7 +119,7 @@ export class Keeper {
     this.#begin(entry);
     const { id } = entry.lease;
     const isRecorded = store.put(recordOf(entry));
-    const file = this.cdiNames.write(entry, isRecorded);
+    const file = this.#cdiNames.write(entry, isRecorded);
     if (!(await isRecorded)) {
       // A write that hangs may still bring it to the disk: the next one takes it away again.
       void store.remove(id);
@@ -130,9 +128,9 @@ export class Keeper {
       return { code: 'LEDGER_NOT_WRITABLE', message };
     }
     entry.lease = { ...entry.lease, state: 'active' };
-    this.#telling.changed(entry);
+    this.telling.changed(entry);
     if (!(await file)) return { code: 'LEASE_UNKNOWN', message: `lease ${id} ended before its owner was told of it` };
-    this.#telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
+    this.telling.tell(entry, { type: 'active', reason: '', message: 'is given' }, 'allocated');
     this.#await(entry);
     this.#impairments.look(entry);
     return undefined;
@@ -145,36 +143,31 @@ export class Keeper {
    * @returns `ended`: the lease ended meanwhile, and nothing was written; `not-written`: a restart of the broker would undo it
    */
   async confirm(entry: Entry, isAnswered = false): Promise<'confirmed' | 'ended' | 'not-written'> {
-    if (!this.#endings.isThere(entry)) return 'ended';
+    if (!this.#ledger.has(entry)) return 'ended';
     const { bootId, store } = this.#ports;
     const { lease } = entry;
     const isNews = isAnswered || lease.bootId !== bootId || lease.ttlMs !== undefined;
     if (lease.bootId !== bootId) entry.lease = { ...lease, bootId };
     if (lease.state === 'unconfirmed') {
       entry.lease = { ...entry.lease, state: 'active', reason: undefined };
-      this.#telling.changed(entry);
-      this.#telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
+      this.telling.changed(entry);
+      this.telling.tell(entry, { type: 'active', reason: '', message: 'was confirmed by its owner' });
       this.lookAtDevices(resourcesOf(entry));
     }
     if (lease.ttlMs !== undefined) this.#begin(entry);
     if (isNews) this.#await(entry);
     // Before an answer is given again its record is on the disk again, should somebody have removed it.
     const isRecorded = isNews ? store.put(recordOf(entry)) : store.isKept();
-    if (isAnswered && !(await this.cdiNames.write(entry, isRecorded))) return 'ended';
+    if (isAnswered && !(await this.#cdiNames.write(entry, isRecorded))) return 'ended';
     const isWritten = await isRecorded;
     if (isAnswered) this.lookAtDevices();
-    if (!this.#endings.isThere(entry)) return 'ended';
+    if (!this.#ledger.has(entry)) return 'ended';
     return isWritten ? 'confirmed' : 'not-written';
   }
 
   /** Ends a lease: its devices are free at once, in memory. Resolves when the end is on the disk, or cannot be. */
   async end(entry: Entry, reason: LeaseReason): Promise<void> {
-    await this.#endings.end([{ entry, reason }]);
-  }
-
-  /** Takes a mark away that does not become a lease; nothing of it is on the disk. */
-  undo(entry: Entry): void {
-    this.#endings.drop(entry);
+    await this.endings.end([{ entry, reason }]);
   }
 
   /** Whether the owner of a lease is known to have ended. */
@@ -187,15 +180,10 @@ export class Keeper {
     const unfollow = this.followers.follow(entry, uid, tell);
     const ended = (): void => {
       unfollow();
-      this.#looks.soon(entry);
+      this.looks.soon(entry);
     };
     signal.addEventListener('abort', ended, { once: true });
     if (signal.aborted) ended();
-  }
-
-  /** A connection of a process ended: leases may have ended with it. */
-  connectionEnded(caller: { readonly uid: number; readonly pid: number }): void {
-    this.#looks.connectionEnded(caller);
   }
 
   /** Looks at the devices of leases, of these resources if they are named: some may have become unusable, or usable again. */
@@ -203,30 +191,28 @@ export class Keeper {
     this.#impairments.lookAtAll(resources);
   }
 
-  /** See Allocations.reset. */
+  /**
+   * An operator says that no device of unknown ownership is in use. Returns the state that this ended, undefined when nothing was
+   * wrong.
+   */
   async reset(): Promise<'stale' | 'unknown' | 'unread' | undefined> {
     const before = this.#state;
     if (before === 'ok' || before === 'unread') return before === 'ok' ? undefined : before;
     const unknown = [...this.#ledger.all()].filter(
       ({ lease }) => before === 'unknown' || lease.reason === 'ledger-recovered',
     );
-    await this.#endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
+    await this.endings.end(unknown.map((entry) => ({ entry, reason: 'ledger-reset' })));
     this.#state = 'ok';
     await this.#ports.store.setLedger('ok');
-    await this.cdiNames.reconcile(true);
+    await this.#cdiNames.reconcile(true);
     return before;
-  }
-
-  /** Writes reach the disk again. */
-  caughtUp(): void {
-    this.#endings.caughtUp();
   }
 
   /** Stops looking. */
   stop(): void {
     this.#isStopping = true;
     this.#alarms.stop();
-    this.#looks.stop();
+    this.looks.stop();
     this.#impairments.stop();
     this.followers.stop();
   }
@@ -249,7 +235,7 @@ export class Keeper {
   }
 
   #endIfOver(entry: Entry): void {
-    if (!this.#endings.isThere(entry) || entry.lease.state === 'asking') return;
+    if (!this.#ledger.has(entry) || entry.lease.state === 'asking') return;
     if (entry.endsAt !== undefined && this.#ports.clock.mono() >= entry.endsAt) void this.end(entry, 'ttl-over');
     else if (this.hasEnded(entry)) void this.end(entry, 'owner-ended');
   }
@@ -270,7 +256,7 @@ export class Keeper {
         looked += 1;
         if (looked % LOOKS_A_TURN === 0) await this.#ports.nextTurn();
       }
-      await this.cdiNames.again();
+      await this.#cdiNames.again();
     } finally {
       this.#isLooking = false;
     }

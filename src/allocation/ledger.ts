@@ -1,6 +1,6 @@
 // All leases. Free devices are computed from them on demand: a second set of the taken ones could diverge, as the kubelet's does,
 // which then hands out devices twice (kubernetes/kubernetes#137534).
-import type { CdiResult, Lease, LeaseRecord, NamelessReason } from '../model/lease.js';
+import type { CdiResult, Lease, LeaseRecord, NamelessReason, PluginAnswer } from '../model/lease.js';
 import { refused, type LeaseRef, type Result } from './result.js';
 
 /** A lease in memory. */
@@ -10,10 +10,24 @@ export interface Entry {
   renewed: { readonly bootMs: number; readonly wallMs: number } | undefined;
   /** When it ends, on the monotonic scale. */
   endsAt: number | undefined;
-  /** Its CDI name, or why it has none; undefined where that was not written in this life of the broker. */
+  /** Its CDI name, or why it has none; undefined where CDI is off, and until its file was first looked at. */
   cdi: CdiResult | undefined;
   /** The bytes it takes of the room that leases share in the checkpoint, once computed; undefined again with another answer. */
   bytes: number | undefined;
+}
+
+/** The answer of plugins that were not asked yet, or said nothing. */
+export const NO_ANSWER: PluginAnswer = {
+  envs: new Map(),
+  mounts: [],
+  devices: [],
+  annotations: new Map(),
+  cdiDevices: [],
+};
+
+/** A lease, or a mark, that has no end by time yet, and no CDI name. */
+export function entryOf(lease: Lease): Entry {
+  return { lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined };
 }
 
 /** Why a lease has no CDI name, where that may change. */
@@ -47,6 +61,11 @@ export class Ledger {
 
   get(id: string): Entry | undefined {
     return this.#entries.get(id);
+  }
+
+  /** Whether a lease, or a mark, has not ended: asked again after anything was awaited. */
+  has(entry: Entry): boolean {
+    return this.get(entry.lease.id) === entry;
   }
 
   /** The lease of a key. Keys are the uid's own. */

@@ -5,8 +5,7 @@ import type { Granted, LeaseOwner } from '../model/lease.js';
 import { available, type Situation } from './availability.js';
 import type { DecisionTime } from './decision-time.js';
 import type { LeaseIds } from './ids.js';
-import type { Entry, Ledger } from './ledger.js';
-import { markOf } from './mark.js';
+import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
 import type { AllocationCaller, AllocationPorts } from './ports.js';
 import type { AllocationRequest } from './request.js';
 import { GIVEN_UP, type Result } from './result.js';
@@ -45,7 +44,6 @@ export class Marking {
     const { shares, waiting } = this.#parts;
     const { clock, userOf } = this.#ports;
     const { uid } = caller;
-    const stranger = strangerUser(uid, this.#ports);
     const resources = request.wants.map(({ resource }) => resource);
     const wide = shares.ofLists(uid, resources);
     if (wide !== undefined) return { ok: false, refusal: wide };
@@ -55,26 +53,24 @@ export class Marking {
       if (signal.aborted) return { ok: false, refusal: GIVEN_UP };
     }
     return waiting.inTurn(
-      { resources, uid: userOf(uid), isStranger: stranger !== undefined },
-      () => this.#markNow(request, owner, caller, stranger),
+      { resources, uid: userOf(uid), isStranger: strangerUser(uid, this.#ports) !== undefined },
+      () => this.#markNow(request, owner, caller),
       { clock, waitMs: request.waitMs, signal },
       () => shares.ofWaiting(uid, waiting.uids()),
     );
   }
 
-  #markNow(
-    request: AllocationRequest,
-    owner: LeaseOwner,
-    caller: AllocationCaller,
-    stranger: number | undefined,
-  ): Decision<Entry> {
+  #markNow(request: AllocationRequest, owner: LeaseOwner, caller: AllocationCaller): Decision<Entry> {
     const { ledger, time, ids } = this.#parts;
     const { clock, bootId } = this.#ports;
-    const decide = (): Decision<readonly Granted[]> => this.#choose(request, caller);
-    const found = stranger === undefined ? decide() : time.decide(stranger, decide);
+    const found = time.decide(caller.uid, () => this.#choose(request, caller));
     if (!found.ok) return found;
-    const of = { id: ids.next(), owner, uid: caller.uid, createdAt: clock.wall(), bootId };
-    const entry = markOf(request, found.value, of);
+    const { wants, key, ttlMs } = request;
+    const entry = entryOf({
+      ...{ id: ids.next(), owner, uid: caller.uid, createdAt: clock.wall(), bootId },
+      ...{ key, wants, granted: found.value, answer: NO_ANSWER, ttlMs, expiresAt: undefined },
+      ...{ state: 'asking', reason: undefined },
+    });
     ledger.add(entry);
     return { ok: true, value: entry };
   }

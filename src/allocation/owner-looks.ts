@@ -1,7 +1,6 @@
 // Looks at an owner soon after its connection ended, beside the regular looks at all owners. Clients decide how often that
 // happens, and a look reads files: all leases of an owner are looked at together, an owner not more often than the end of a
 // process takes, and the owners of one ordinary user in a share of the time.
-import { strangerUser } from '../model/ids.js';
 import { Alarms } from './alarms.js';
 import { DecisionTime } from './decision-time.js';
 import type { Entry, Ledger } from './ledger.js';
@@ -42,7 +41,7 @@ export class OwnerLooks {
     this.#ledger = ledger;
     this.#endIfOver = endIfOver;
     this.#alarms = new Alarms(ports.clock);
-    this.#time = new DecisionTime(ports.clock, () => undefined);
+    this.#time = new DecisionTime(ports);
   }
 
   /** A connection ended, and with it perhaps its process, or the control group of the same user whose last process that was. */
@@ -69,7 +68,7 @@ export class OwnerLooks {
     }
     due.entries.add(entry);
     due.endedAt = now;
-    if (due.at > now + APART_MS && !this.#hasToWait(uid)) this.#await(due, now + APART_MS);
+    if (due.at > now + APART_MS && this.#time.waitMs(uid) === 0) this.#await(due, now + APART_MS);
   }
 
   /** Looks at nobody any more. */
@@ -86,11 +85,11 @@ export class OwnerLooks {
   #look(due: Due): void {
     const { name, uid, entries, endedAt } = due;
     const now = this.#ports.clock.mono();
-    if (this.#hasToWait(uid)) {
+    if (this.#time.waitMs(uid) > 0) {
       this.#await(due, now + PUT_OFF_MS);
       return;
     }
-    const isOver = this.#time.spend(strangerUser(uid, this.#ports), () => this.#endIfEnded(entries));
+    const isOver = this.#time.spend(uid, () => this.#endIfEnded(entries));
     const again = LOOK_AGAIN_MS.find((ms) => endedAt + ms > now);
     if (isOver || again === undefined) this.#due.delete(name);
     else this.#await(due, Math.max(endedAt + again, now + APART_MS));
@@ -98,20 +97,11 @@ export class OwnerLooks {
 
   /** One look for all of them. Whether none is left. */
   #endIfEnded(entries: ReadonlySet<Entry>): boolean {
-    const left = [...entries].filter((entry) => this.#isLeft(entry));
+    const left = [...entries].filter((entry) => this.#ledger.has(entry));
     const [first] = left;
     if (first === undefined || !hasEnded(first.lease.owner, this.#ports.owners)) return first === undefined;
     for (const entry of left) this.#endIfOver(entry);
-    return !left.some((entry) => this.#isLeft(entry));
-  }
-
-  #isLeft(entry: Entry): boolean {
-    return this.#ledger.get(entry.lease.id) === entry;
-  }
-
-  #hasToWait(uid: number): boolean {
-    const stranger = strangerUser(uid, this.#ports);
-    return stranger !== undefined && this.#time.waitMs(stranger) > 0;
+    return !left.some((entry) => this.#ledger.has(entry));
   }
 }
 

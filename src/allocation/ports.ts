@@ -41,13 +41,11 @@ export interface CdiFiles {
   write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult | undefined>;
   /** Removes the file of a lease, after its release is on the disk. */
   remove(leaseId: string): Promise<void>;
-  /** The name that `write` gave, or would give; undefined when CDI is off or its file could not be written. */
-  nameOf(leaseId: string): string | undefined;
   /**
    * At a start, before readiness: writes what is missing and removes files of ours without a lease.
    *
    * @param mayRemove false while the ledger is unknown, stale, unread or of a newer format: then nothing is removed
-   * @returns the leases that have no CDI name, and why
+   * @returns the CDI name of each lease, or why it has none; nothing when CDI is off
    */
   reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>>;
   /** The claims of our files that were written in this boot; read before `reconcile`, where the newest ledger is lost. */
@@ -58,7 +56,6 @@ export interface CdiFiles {
 export const noCdi: CdiFiles = {
   write: () => Promise.resolve(undefined),
   remove: () => Promise.resolve(),
-  nameOf: () => undefined,
   reconcile: () => Promise.resolve(new Map()),
   claims: () => Promise.resolve([]),
 };

@@ -2,9 +2,9 @@
 import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseReason } from '../model/allocation-reasons.js';
 import type { EventDraft } from '../model/event.js';
-import type { Granted, GrantedDevice, Lease, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
+import type { Granted, GrantedDevice, LeaseOwner, LeaseRecord, LedgerState } from '../model/lease.js';
 import type { LeaseIds } from './ids.js';
-import type { Entry, Ledger } from './ledger.js';
+import { entryOf, NO_ANSWER, type Entry, type Ledger } from './ledger.js';
 import type { AllocationPorts, CdiClaim, OwnerPort } from './ports.js';
 
 /** Whether a lease goes on. */
@@ -19,36 +19,16 @@ type Needs = Pick<AllocationPorts, 'owners' | 'clock' | 'bootId' | 'bootMs'>;
  * their devices until their owner confirms them; else an owner that is seen is as before.
  */
 export function revived(record: LeaseRecord, ports: Needs): Revived {
-  const { id, owner, uid, key, wants, granted, answer, createdAt, ttlMs, renewed, bootId, recovers } = record;
+  const { renewed, ...kept } = record;
+  const { owner, ttlMs, bootId, recovers } = kept;
   const isSameBoot = bootId === ports.bootId;
   const leftMs = ttlMs === undefined || renewed === undefined ? undefined : timeLeft(ttlMs, renewed, isSameBoot, ports);
   const expiresAt = leftMs === undefined ? undefined : ports.clock.wall() + leftMs;
   const isSeen = owner.bind !== 'key' && isSameBoot && !hasEnded(owner, ports.owners);
   const unseen = recovers === undefined ? 'owner-unseen' : 'ledger-recovered';
   const [state, reason] = isSeen ? (['active', undefined] as const) : (['unconfirmed', unseen] as const);
-  const lease: Lease = {
-    id,
-    state,
-    reason,
-    owner,
-    uid,
-    key,
-    wants,
-    granted,
-    answer,
-    createdAt,
-    ttlMs,
-    expiresAt,
-    bootId,
-    ...(recovers === undefined ? {} : { recovers }),
-  };
-  const entry: Entry = {
-    lease,
-    renewed,
-    endsAt: leftMs === undefined ? undefined : ports.clock.mono() + leftMs,
-    cdi: undefined,
-    bytes: undefined,
-  };
+  const endsAt = leftMs === undefined ? undefined : ports.clock.mono() + leftMs;
+  const entry: Entry = { ...entryOf({ ...kept, state, reason, expiresAt }), renewed, endsAt };
   if (leftMs !== undefined && leftMs <= 0) return { kind: 'over', entry, reason: 'ttl-over' };
   if (owner.bind === 'key') return { kind: 'lives', entry };
   if (!isSameBoot) return { kind: 'over', entry, reason: 'boot-over' };
@@ -93,7 +73,7 @@ export function recoveredLeases(
   if (granted.length === 0) return [];
   let key = 'recovered';
   for (let more = 2; ledger.ofKey(0, key) !== undefined; more += 1) key = `recovered-${String(more)}`;
-  const lease: Lease = {
+  const entry = entryOf({
     id: ids.next(),
     state: 'unconfirmed',
     reason: 'ledger-recovered',
@@ -107,14 +87,14 @@ export function recoveredLeases(
       numa: 'prefer',
     })),
     granted,
-    answer: { envs: new Map(), mounts: [], devices: [], annotations: new Map(), cdiDevices: [] },
+    answer: NO_ANSWER,
     createdAt: clock.wall(),
     ttlMs: undefined,
     expiresAt: undefined,
     bootId,
     recovers,
-  };
-  return [{ lease, renewed: undefined, endsAt: undefined, cdi: undefined, bytes: undefined }];
+  });
+  return [entry];
 }
 
 /** The devices that no known lease has, and the leases that had them. */

@@ -43,14 +43,13 @@ export class Shares {
   constructor(ports: Needs, ledger: Ledger) {
     this.#ports = ports;
     this.#ledger = ledger;
-    this.#time = new DecisionTime(ports.clock, () => undefined);
+    this.#time = new DecisionTime(ports);
   }
 
   /** Counts a call, and says why it comes too soon. Calls of root and of the broker's own user about leases are not counted. */
   tooOften(uid: number, about: AskedAbout): Refused | undefined {
     if (about === 'leases' && !this.#isStranger(uid)) return undefined;
-    const payer = strangerUser(uid, this.#ports);
-    const retryAfterMs = this.#ports.flood.ask(uid, about) ?? (payer === undefined ? 0 : this.#time.waitMs(payer));
+    const retryAfterMs = this.#ports.flood.ask(uid, about) ?? this.#time.waitMs(uid);
     if (retryAfterMs === 0) return undefined;
     const message = `uid ${String(uid)} asks for ${about} more often than it may; ask again in ${(retryAfterMs / 1000).toFixed(2)} s`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs } };
@@ -61,7 +60,7 @@ export class Shares {
    * ordinary user that has taken more than a tenth of the time asks too often.
    */
   telling<T>(uid: number, work: () => T): T {
-    return this.#time.spend(strangerUser(uid, this.#ports), work);
+    return this.#time.spend(uid, work);
   }
 
   /**
@@ -75,17 +74,16 @@ export class Shares {
     if (payer === undefined) return work();
     return this.#pages.run(String(payer), async () => {
       const { clock, nextTurn } = this.#ports;
-      const waitMs = this.#time.waitMs(payer);
+      const waitMs = this.#time.waitMs(uid);
       if (waitMs > 0) await sleep(clock, Math.ceil(waitMs));
       await nextTurn();
-      return this.#time.spend(payer, work);
+      return this.#time.spend(uid, work);
     });
   }
 
   /** Why a user may be sent no further list of leases now, beside those of `sending`: each takes the memory of a page. */
   ofListing(uid: number, sending: readonly number[]): Refused | undefined {
-    const each = sending.map((one) => [one, 1] as const);
-    const unfair = this.#unfairShare(uid, each, MOST_LISTS);
+    const unfair = this.#unfairShare(uid, each(sending), MOST_LISTS);
     if (unfair === undefined) return undefined;
     const message = `${unfair} of the ${String(MOST_LISTS)} lists of leases that may be sent at a time`;
     return { ok: false, refusal: { code: 'FLOOD_ALLOCATE', message, retryAfterMs: 1000 } };
@@ -117,18 +115,13 @@ export class Shares {
   /** Why a user may have no further request in line, beside those of `waiting`. */
   ofWaiting(uid: number, waiting: readonly number[]): string | undefined {
     if (waiting.length >= MOST_WAITING) return `${String(MOST_WAITING)} requests wait for devices already`;
-    const unfair = this.#unfairShare(
-      uid,
-      waiting.map((one) => [one, 1] as const),
-      MOST_WAITING,
-    );
+    const unfair = this.#unfairShare(uid, each(waiting), MOST_WAITING);
     return unfair === undefined ? undefined : `${unfair} of the ${String(MOST_WAITING)} requests that may wait`;
   }
 
   /** Why a user may not follow a lease, beside those of `following`: it may with all its leases, by a follower for each. */
   ofFollowing(uid: number, following: readonly number[]): string | undefined {
-    const each = following.map((one) => [one, 1] as const);
-    const unfair = this.#unfairShare(uid, each, this.#ports.settings.maxLeases);
+    const unfair = this.#unfairShare(uid, each(following), this.#ports.settings.maxLeases);
     return unfair === undefined
       ? undefined
       : `${unfair} of as many callers that follow leases as allocator.maxLeases says`;
@@ -147,8 +140,8 @@ export class Shares {
       all += count;
       if (this.#isSame(one, uid)) own += count;
     }
-    if (own >= Math.ceil(most / 4)) return `uid ${String(uid)} has ${String(own)}, a quarter`;
-    if (all < Math.ceil((3 * most) / 4)) return undefined;
+    if (own >= most / 4) return `uid ${String(uid)} has ${String(own)}, a quarter`;
+    if (all < (3 * most) / 4) return undefined;
     return `users other than root and the broker have ${String(all)}, three quarters`;
   }
 
@@ -158,28 +151,26 @@ export class Shares {
    * @param lease with that answer, as it would be in the ledger
    */
   ofBytes(lease: Lease): AllocationRefusal | undefined {
+    const isStranger = this.#isStranger(lease.uid);
     const bytes = bytesOf(lease);
-    let all = bytes;
-    for (const entry of this.#ledger.all()) {
-      if (entry.lease.id === lease.id) entry.bytes = bytes;
-      else all += entry.bytes ?? weigh(entry);
-    }
-    if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
-    return this.#isStranger(lease.uid) ? this.#ofStrangersBytes(lease, bytes) : undefined;
-  }
-
-  /** The same for an ordinary user, whose devices count beside the bytes of its leases. @param bytes of `lease` */
-  #ofStrangersBytes(lease: Lease, bytes: number): AllocationRefusal | undefined {
     const mine = bytes + toldBytes(lease);
-    let [own, strangers] = [mine, mine];
+    let [all, own, strangers] = [bytes, mine, mine];
     for (const entry of this.#ledger.all()) {
       const { id, uid } = entry.lease;
-      if (id === lease.id || !this.#isStranger(uid)) continue;
+      if (id === lease.id) {
+        entry.bytes = bytes;
+        continue;
+      }
       const taken = entry.bytes ?? weigh(entry);
-      const counted = taken === 0 ? 0 : taken + toldBytes(entry.lease);
+      all += taken;
+      if (!isStranger || taken === 0 || !this.#isStranger(uid)) continue;
+      // The devices of ordinary users count beside the bytes of their leases.
+      const counted = taken + toldBytes(entry.lease);
       strangers += counted;
       if (this.#isSame(uid, lease.uid)) own += counted;
     }
+    if (all > MOST_BYTES) return full(`the lease has ${String(bytes)} bytes, and all leases`, all, MOST_BYTES);
+    if (!isStranger) return undefined;
     const counting = `, each device counting as ${String(DEVICE_BYTES)},`;
     if (own > OWN_BYTES) return full(`the leases of uid ${String(lease.uid)}`, own, OWN_BYTES, counting);
     if (strangers <= STRANGERS_BYTES) return undefined;
@@ -193,6 +184,11 @@ export class Shares {
   #isStranger(uid: number): boolean {
     return strangerUser(uid, this.#ports) !== undefined;
   }
+}
+
+/** Uids with one thing for each time that they are named. */
+function each(uids: readonly number[]): (readonly [number, number])[] {
+  return uids.map((uid) => [uid, 1] as const);
 }
 
 /** A mark has no answer yet, and no bytes on the disk. */

@@ -2,6 +2,12 @@
 import type { AllocationRefusal } from '../model/allocation-reasons.js';
 import type { LedgerState } from '../model/lease.js';
 
+/** The refusal while the broker stops. */
+export const STOPPING: AllocationRefusal = {
+  code: 'ALLOCATOR_STOPPING',
+  message: 'the broker is stopping; its successor knows the leases',
+};
+
 /**
  * The refusal of all requests, or undefined while devices can be given out.
  *
@@ -13,8 +19,7 @@ export function shutBy(
   isStopping: boolean,
   mayWrite: boolean,
 ): AllocationRefusal | undefined {
-  if (isStopping)
-    return { code: 'ALLOCATOR_STOPPING', message: 'the broker is stopping; its successor knows the leases' };
+  if (isStopping) return STOPPING;
   if (state === 'unknown') {
     return {
       code: 'LEDGER_UNKNOWN',

@@ -65,8 +65,6 @@ class Kept {
 /** The line. */
 export class Waiting {
   readonly #line = new Set<Waiter>();
-  /** The resources that are waited for, and how often. */
-  readonly #wanted = new Map<string, number>();
 
   /** The users of the waiting requests. */
   uids(): readonly number[] {
@@ -149,9 +147,8 @@ export class Waiting {
       refuse: (refusal) => settle({ ok: false, refusal, isFinal: true }),
     };
     this.#line.add(waiter);
-    for (const one of wanting.resources) this.#wanted.set(one, (this.#wanted.get(one) ?? 0) + 1);
     const leave = (): void => {
-      if (!this.#remove(waiter)) return;
+      if (!this.#line.delete(waiter)) return;
       waiter.refuse(last.refusal);
       // A request behind it may have waited for nothing else.
       this.serve(new Set(wanting.resources));
@@ -168,8 +165,8 @@ export class Waiting {
    */
   look(offers: Pick<AllocationPorts['offers'], 'prepare'>, changed?: ReadonlySet<string>, hasLeaseEnded = false): void {
     const atHand = new Set<string>();
-    for (const resource of [...(changed ?? this.#wanted.keys())]) {
-      if (!this.#wanted.has(resource)) continue;
+    for (const resource of new Set([...this.#line].flatMap(({ resources }) => resources))) {
+      if (changed?.has(resource) === false) continue;
       const ready = offers.prepare([resource]);
       if (ready === undefined) atHand.add(resource);
       else void ready.then(() => this.serve(new Set([resource])));
@@ -187,7 +184,7 @@ export class Waiting {
       const isTried = !kept.has(waiter) && waiter.isConcerned(open, hasLeaseEnded);
       const lacked = waiter.lacks();
       if (isTried && waiter.attempt()) {
-        this.#remove(waiter);
+        this.#line.delete(waiter);
         // A request behind it may be the first now.
         for (const resource of waiter.resources) open.add(resource);
         continue;
@@ -202,16 +199,5 @@ export class Waiting {
   close(refusal: AllocationRefusal): void {
     for (const waiter of this.#line) waiter.refuse(refusal);
     this.#line.clear();
-    this.#wanted.clear();
-  }
-
-  #remove(waiter: Waiter): boolean {
-    if (!this.#line.delete(waiter)) return false;
-    for (const one of waiter.resources) {
-      const left = (this.#wanted.get(one) ?? 0) - 1;
-      if (left > 0) this.#wanted.set(one, left);
-      else this.#wanted.delete(one);
-    }
-    return true;
   }
 }

@@ -1,5 +1,6 @@
 // The CDI file of a lease, of version 0.5.0: the lowest that has `hostPath`, because readers refuse versions that are newer
 // than they are, and Debian 12 has one that knows no newer. Pure.
+import { ifPossible } from '../kernel/if-possible.js';
 import {
   DEVICES_ENV,
   devicesOfEnv,
@@ -159,12 +160,8 @@ interface MaybeEdits {
 function parsed(
   text: string,
 ): { containerEdits?: MaybeEdits; devices?: readonly { containerEdits?: MaybeEdits }[] } | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = ifPossible(() => JSON.parse(text) as unknown);
+  return typeof value === 'object' && value !== null ? value : undefined;
 }
 
 function variable(env: unknown, name: string): string | undefined {

@@ -27,8 +27,6 @@ export interface LeaseFilePorts {
 /** Writes, keeps and removes the files. */
 export class LeaseFiles {
   readonly #ports: LeaseFilePorts;
-  /** Leases whose file is written. */
-  readonly #written = new Set<string>();
   readonly #onDirectory: Patience;
   /** Kept apart from the directory: plugins choose which paths are looked at, and a slow path delays only their own leases. */
   readonly #onHost: Patience;
@@ -45,7 +43,7 @@ export class LeaseFiles {
    * @param isRecorded the file has its name, by which engines find it, only once this gives true; on false there is none
    */
   async write(lease: Lease, isRecorded?: Promise<boolean>): Promise<CdiResult> {
-    const { directory, kind, origin } = this.#ports;
+    const { directory, origin } = this.#ports;
     const draft = writtenAs(lease.id, origin.root);
     try {
       const written = await this.#textOf(lease);
@@ -62,24 +60,17 @@ export class LeaseFiles {
     } catch (failure) {
       return { problem: this.#cannot('written', failure), reason: 'later' };
     }
-    this.#written.add(lease.id);
     this.#ports.degraded(undefined);
-    return { name: deviceName(kind, lease.id) };
+    return this.#named(lease);
   }
 
   /** Removes the file of a lease that is over. Never rejects. */
   async remove(leaseId: string): Promise<void> {
-    this.#written.delete(leaseId);
     try {
       await this.#soon(() => this.#ports.directory.remove(fileOf(leaseId)));
     } catch (failure) {
       this.#cannot('removed', failure); // the next start removes it
     }
-  }
-
-  /** The name of a lease whose file is written. */
-  nameOf(leaseId: string): string | undefined {
-    return this.#written.has(leaseId) ? deviceName(this.#ports.kind, leaseId) : undefined;
   }
 
   /**
@@ -88,39 +79,34 @@ export class LeaseFiles {
    * boot is whole and as it was written, because files come into place by rename: only its name is looked at, so that a
    * start with many leases need not read all of them.
    *
-   * @returns the leases that have no CDI name now, and why
+   * @returns the CDI name of each lease, or why it has none
    */
   async reconcile(leases: readonly Lease[], mayRemove: boolean): Promise<ReadonlyMap<string, CdiResult>> {
     const { directory, origin } = this.#ports;
     const toPutRight: Lease[] = [];
-    const nameless = new Map<string, CdiResult>();
+    const results = new Map<string, CdiResult>();
     try {
       await this.#soon(() => directory.prepare());
       const others = new Set(await this.#soon(() => directory.names()));
       for (const lease of leases) {
         const isThere = others.delete(fileOf(lease.id));
-        if (isThere && lease.bootId === origin.boot) this.#written.add(lease.id);
+        if (isThere && lease.bootId === origin.boot) results.set(lease.id, this.#named(lease));
         else toPutRight.push(lease);
       }
       for (const name of others) {
         // A draft's name that cannot be removed disturbs nobody.
         if (isWrittenBy(name, origin.root)) await this.#soon(() => directory.remove(name).catch(() => undefined));
         if (leaseOf(name) === undefined || !mayRemove) continue;
-        const text = await this.#soon(() => directory.text(name));
-        if (text !== undefined && readCdiText(text)?.origin.root === origin.root) {
-          await this.#soon(() => directory.remove(name));
-        }
+        const found = await this.#read(name);
+        if (found?.origin.root === origin.root) await this.#soon(() => directory.remove(name));
       }
     } catch (failure) {
       const problem = this.#cannot('read', failure);
-      for (const { id } of leases) if (!this.#written.has(id)) nameless.set(id, { problem, reason: 'later' });
-      return nameless;
+      for (const { id } of leases) if (!results.has(id)) results.set(id, { problem, reason: 'later' });
+      return results;
     }
-    for (const lease of toPutRight) {
-      const result = await this.#putRight(lease);
-      if ('problem' in result) nameless.set(lease.id, result);
-    }
-    return nameless;
+    for (const lease of toPutRight) results.set(lease.id, await this.#putRight(lease));
+    return results;
   }
 
   /** Reads which devices the files of this root, written in this boot, give to which lease. Never rejects. */
@@ -133,8 +119,7 @@ export class LeaseFiles {
       for (const name of await this.#soon(() => directory.names())) {
         const leaseId = leaseOf(name);
         if (leaseId === undefined) continue;
-        const text = await this.#soon(() => directory.text(name));
-        const found = text === undefined ? undefined : readCdiText(text);
+        const found = await this.#read(name);
         if (found?.origin.root !== origin.root || found.origin.boot !== origin.boot) continue;
         const devices = new Map(
           [...found.devices].map(([resource, ids]) => [resource, ids.map((id) => ({ id, numaNodes: [] }))]),
@@ -147,6 +132,11 @@ export class LeaseFiles {
     return claims.sort((one, other) => (one.leaseId < other.leaseId ? -1 : 1));
   }
 
+  async #read(name: string): Promise<ReturnType<typeof readCdiText>> {
+    const text = await this.#soon(() => this.#ports.directory.text(name));
+    return text === undefined ? undefined : readCdiText(text);
+  }
+
   async #putRight(lease: Lease): Promise<CdiResult> {
     try {
       const wanted = await this.#textOf(lease);
@@ -155,8 +145,11 @@ export class LeaseFiles {
     } catch (failure) {
       return { problem: this.#cannot('written', failure), reason: 'later' };
     }
-    this.#written.add(lease.id);
-    return { name: deviceName(this.#ports.kind, lease.id) };
+    return this.#named(lease);
+  }
+
+  #named({ id }: Lease): CdiResult {
+    return { name: deviceName(this.#ports.kind, id) };
   }
 
   /** Makes the text of a lease's file; a host that does not answer is a problem of this lease, not of the directory. */

@@ -1,4 +1,5 @@
 // Our talk with one incarnation of a CSI driver: asked once for its node info, then watched through its connection.
+import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Random } from '../kernel/random.js';
@@ -7,7 +8,7 @@ import type { InstanceHandle, InstanceReport, PinnedSocket } from '../model/plug
 import { Refused } from '../model/reasons.js';
 import { askNodeInfo } from './ask-node-info.js';
 import type { CsiNodeClient, OpenCsiNodeClient } from './csi-node-client.js';
-import { factsFrom, sameNodeInfo, type NodeInfo } from './node-info.js';
+import { factsFrom, type NodeInfo } from './node-info.js';
 import type { PublishCondition } from './node-info-publisher.js';
 
 /** The ports of an instance. */
@@ -166,7 +167,7 @@ export class CsiInstance {
       const before = this.#info;
       const info = await this.#ask(client, this.#halt.signal);
       this.#info = info;
-      if (before === undefined || !sameNodeInfo(before, info)) this.#newFacts = factsFrom(info);
+      if (!isDeepStrictEqual(before, info)) this.#newFacts = factsFrom(info);
     } catch (failure) {
       if (this.#isUp && !this.isClosed) this.#refused(failure);
       return;

@@ -1,11 +1,12 @@
 // Keeps the published state equal to the wanted one: by level, not by event, so that nothing is lost when an attempt fails.
+import { isDeepStrictEqual } from 'node:util';
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
 import { asError, type Alarm, type Clock } from '../kernel/clock.js';
 import type { Log } from '../kernel/log.js';
 import { Pace } from '../kernel/pace.js';
 import type { Random } from '../kernel/random.js';
 import type { ApplyOutcome, NodeFactsTarget } from './node-facts-target.js';
-import { sameNodeInfo, type NodeInfo } from './node-info.js';
+import type { NodeInfo } from './node-info.js';
 
 /** Whether a driver's facts are public, and the obstacle if not. */
 export interface PublishCondition {
@@ -82,9 +83,8 @@ export class NodeInfoPublisher {
 
   /** Wants a driver to be public as told; the newest word counts. Returns at once. */
   publish(info: NodeInfo): void {
-    const before = this.#wanted.get(info.driver);
     this.#unwanted.delete(info.driver);
-    if (before !== undefined && sameNodeInfo(before, info)) return;
+    if (isDeepStrictEqual(this.#wanted.get(info.driver), info)) return;
     this.#wanted.set(info.driver, info);
     this.#setCondition(info.driver, { state: 'publishing', message: '' });
     this.#change();
@@ -236,8 +236,7 @@ export class NodeInfoPublisher {
   }
 
   #setCondition(driver: string, condition: PublishCondition): void {
-    const before = this.#conditions.get(driver);
-    if (before?.state === condition.state && before.message === condition.message) return;
+    if (isDeepStrictEqual(this.#conditions.get(driver), condition)) return;
     this.#conditions.set(driver, condition);
     for (const listener of this.#listeners) listener(driver, condition);
   }

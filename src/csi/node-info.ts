@@ -74,17 +74,6 @@ export function checkNodeInfo(driver: string, answer: NodeGetInfoAnswer): NodeIn
   return { driver, nodeId, topology, ...(count > 0n ? { count: Number(count) } : {}) };
 }
 
-/** Whether two drivers' words are the same, so that nothing has to be published. */
-export function sameNodeInfo(a: NodeInfo, b: NodeInfo): boolean {
-  return (
-    a.driver === b.driver &&
-    a.nodeId === b.nodeId &&
-    a.count === b.count &&
-    a.topology.length === b.topology.length &&
-    a.topology.every(({ key, value }, index) => b.topology[index]?.key === key && b.topology[index].value === value)
-  );
-}
-
 /** Node info as facts for the checkpoint. */
 export function factsFrom({ nodeId, count, topology }: NodeInfo): Readonly<Record<string, unknown>> {
   return { nodeId, count, topology };

@@ -12,7 +12,6 @@ import { OrderlyEnd } from '../kernel/orderly-end.js';
 import { StartBudget } from '../kernel/start-budget.js';
 import type { StopBudgets } from '../kernel/stop-budgets.js';
 import type { LiveConfig } from '../config/live-config.js';
-import { ledgerView } from '../allocation/ledger-view.js';
 import type { AdminPort } from '../admin/admin-port.js';
 import { OperatorCommands } from '../admin/operator-commands.js';
 import { Standing } from '../admin/standing.js';
@@ -166,14 +165,14 @@ export class Daemon implements RestartListener {
     const use = resourceUse({ leases: allocations, consumers, kubelet: this.frontLine });
     this.standing = new Standing({
       ...{ version, pid, bootId, clock, conditions: this.conditions, restart: core.restart },
-      ...{ policy: live, checkpoint: store, ledger: () => ledgerView(leases.allocations), refused: this.#refusedAgain },
+      ...{ policy: live, checkpoint: store, ledger: () => leases.view, refused: this.#refusedAgain },
     });
     this.port = new OperatorCommands({
       known: core,
       partsOf,
       actions: core.operatorActions,
       tombstones: this.#persistence,
-      leases: allocations,
+      leases: allocations.keeper,
       events: journal,
       ...{ flood, clock, use },
       reload: async () => this.reload?.(),

@@ -15,6 +15,7 @@ import { DecodedLists } from '../inventory/decoded-lists.js';
 import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import type { Settings } from '../model/settings.js';
+import type { LedgerView } from '../model/views.js';
 import { AllocatorSocket } from '../platform/listeners/allocator-socket.js';
 import type { Owners } from '../front/owners.js';
 import { onceATurn, owners } from '../platform/peer/owners.js';
@@ -113,6 +114,12 @@ export class Leases {
       degraded,
     });
     await this.#socket.open();
+  }
+
+  /** The ledger as `status` shows it. */
+  get view(): LedgerView {
+    const { keeper, waiting } = this.allocations;
+    return { state: keeper.state, leases: this.allocations.leases().length, waiting };
   }
 
   /** The plugins of the checkpoint have come back, or have not. */

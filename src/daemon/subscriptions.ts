@@ -13,7 +13,7 @@ export interface Subscribers {
   readonly flood?: FloodGate;
   readonly storeState?: StoreState;
   readonly persistence?: Persistence;
-  /** Its requests wait for devices, and its keeper for the disk. */
+  /** Its requests wait for devices, and the ends of leases for the disk. */
   readonly leases?: Leases;
   /** Stands before a kubelet. */
   readonly front?: Front | undefined;
@@ -30,5 +30,5 @@ export function subscribe({ core, flood, storeState, persistence, leases, front 
   roster.listeners.follow(restart, recorder, settling, lifecycle, registrySockets, ...kept, ...users);
   inventory.listeners.follow(...kept, recorder, ...users);
   flood?.listeners.follow(quarantineResponse, ...kept);
-  storeState?.listeners.follow(...kept, ...[leases?.allocations.keeper].filter(isThere));
+  storeState?.listeners.follow(...kept, ...[leases?.allocations.keeper.endings].filter(isThere));
 }

@@ -27,7 +27,7 @@ export interface FrontLimits {
 /** The ports of the calls. */
 export interface FrontCallsPorts {
   readonly resource: string;
-  readonly resources: FrontedResources;
+  readonly resources: Omit<FrontedResources, 'names'>;
   readonly owners: FrontOwners;
   readonly wire: FrontWire;
   readonly clock: Clock;
@@ -72,12 +72,12 @@ export class FrontCalls {
 
   /** The kubelet gives devices while `work` is under way. */
   async #giving(work: () => Promise<Buffer>): Promise<Buffer> {
-    const { owners, resource } = this.#ports;
-    owners.allocating(resource, 1);
+    const { owners } = this.#ports;
+    owners.allocating(1);
     try {
       return await work();
     } finally {
-      owners.allocating(resource, -1);
+      owners.allocating(-1);
     }
   }
 

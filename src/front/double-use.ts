@@ -69,20 +69,15 @@ export class DoubleUse {
         return holdings;
       } catch (failure) {
         const isBusy = (failure as FailedCall).status === GRPC_STATUS.RESOURCE_EXHAUSTED;
-        if (isBusy && clock.mono() + AGAIN_MS < until && (await slept(clock, AGAIN_MS, signal))) continue;
-        if (!signal.aborted) confirmed(asError(failure).message);
-        return undefined;
+        if (!isBusy || clock.mono() + AGAIN_MS >= until) {
+          if (!signal.aborted) confirmed(asError(failure).message);
+          return undefined;
+        }
+        await sleep(clock, AGAIN_MS, signal).catch(() => undefined);
+        if (signal.aborted) return undefined;
       }
     }
   }
-}
-
-/** Resolves with true after `delayMs`; with false when the signal aborts before. */
-function slept(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
-  return sleep(clock, delayMs, signal).then(
-    () => true,
-    () => false,
-  );
 }
 
 /** A pod as `kubectl` names it, which tells pods apart, too. */

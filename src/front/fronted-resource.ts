@@ -88,7 +88,6 @@ export class FrontedResource implements FrontedService {
       resource: name,
       // A resource remembered from before a reboot counts as known.
       resources: {
-        names: () => ports.resources.names(),
         now: () => this.#now(),
         call: (...asked) => ports.resources.call(...asked),
         isAlive: (...asked) => ports.resources.isAlive(...asked),
@@ -181,7 +180,11 @@ export class FrontedResource implements FrontedService {
     if (told === undefined || told.bytes.length === 0) {
       this.#registrar.isWanted = false;
       this.#tooLarge = undefined;
-      if (this.#streams.size > 0) this.#goodbye();
+      this.#alarm?.cancel();
+      for (const stream of this.#streams) {
+        stream.send(NOTHING.bytes);
+        stream.end();
+      }
       this.#next = undefined;
       this.#told = UNTOLD;
     } else if (told.bytes.length > LARGEST_LIST_BYTES) {
@@ -264,14 +267,6 @@ export class FrontedResource implements FrontedService {
     this.#pace.sent(this.#toldAt);
     for (const stream of this.#streams) stream.send(next.bytes);
     this.#show();
-  }
-
-  #goodbye(): void {
-    this.#alarm?.cancel();
-    for (const stream of this.#streams) {
-      stream.send(NOTHING.bytes);
-      stream.end();
-    }
   }
 
   #show(): void {

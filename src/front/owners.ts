@@ -2,7 +2,7 @@
 // never while an Allocate is under way, because List makes the kubelet forget which ids it is about to give (its set of ids
 // in use is rebuilt from the pods that have theirs already), after which it gives the same device to two pods. Get has no
 // such effect, and confirms before anything is refused.
-import { asError, type Alarm } from '../kernel/clock.js';
+import { asError, withDeadline, type Alarm } from '../kernel/clock.js';
 import { Listeners } from '../kernel/listeners.js';
 import { Until } from '../kernel/until.js';
 import { DoubleUse, podName, type DoubleUsePorts } from './double-use.js';
@@ -92,13 +92,8 @@ export class Owners implements FrontOwners {
    * Before that no device is known to be a pod's.
    */
   asked(): Promise<void> {
-    return new Promise((resolve) => {
-      const alarm = this.#ports.clock.alarm(FIRST_MS, resolve);
-      void this.#first.then(() => {
-        alarm.cancel();
-        resolve();
-      });
-    });
+    const late = (): Error => new Error('the kubelet was not asked in time');
+    return withDeadline(this.#ports.clock, FIRST_MS, late, () => this.#first).catch(() => undefined);
   }
 
   /** Owners of a resource by device id. */
@@ -146,7 +141,7 @@ export class Owners implements FrontOwners {
     this.#given.add(resource, ids, this.#isAsking);
   }
 
-  allocating(_resource: string, by: 1 | -1): void {
+  allocating(by: 1 | -1): void {
     const now = this.#ports.clock.mono();
     if (by === -1) this.#calledAt = now;
     else if (this.#calls === 0 && now - this.#calledAt >= QUIET_MS) this.#busySince = now;

@@ -120,7 +120,7 @@ export interface FrontOwners {
   /** These are being given to a pod, or were just now: they are its own until the kubelet has said twice that they are not. */
   giving(resource: string, ids: readonly string[]): void;
   /** Calls under way in which the kubelet gives devices, or chooses them: owners are not asked for meanwhile. */
-  allocating(resource: string, by: 1 | -1): void;
+  allocating(by: 1 | -1): void;
 }
 
 /** A call that is answered with an error: the sentence ends in the pod's status. */

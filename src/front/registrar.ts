@@ -170,13 +170,7 @@ export class Registrar {
   }
 
   async #pause(ms: number): Promise<void> {
-    await this.#untilHalt.or(this.#wake.signal, async (both) => {
-      if (both.aborted) return;
-      await (ms === Infinity ? aborted(both) : sleep(this.#ports.clock, ms, both).catch(() => undefined));
-    });
+    const rest = (both: AbortSignal): Promise<void> => sleep(this.#ports.clock, ms, both);
+    await this.#untilHalt.or(this.#wake.signal, rest).catch(() => undefined);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -9,7 +9,7 @@ const LIMIT_MS = 250;
 export class Registrations {
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
-  #underWay = 0;
+  readonly #underWay = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -17,19 +17,16 @@ export class Registrations {
 
   /** One begins. Returns the function to call when the kubelet follows the list, or will not; calling it again does nothing. */
   begin(): () => void {
-    this.#underWay++;
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#underWay--;
-      if (this.#underWay === 0) for (const go of [...this.#waiting]) go();
+    const end = (): void => {
+      if (this.#underWay.delete(end) && this.#underWay.size === 0) for (const go of [...this.#waiting]) go();
     };
+    this.#underWay.add(end);
+    return end;
   }
 
   /** Calls back once: at once when none is under way, else when all are over, or a quarter of a second later. */
   after(go: () => void): void {
-    if (this.#underWay === 0) {
+    if (this.#underWay.size === 0) {
       go();
       return;
     }

@@ -45,7 +45,6 @@ export class DecodedLists {
   /** Long lists that are waited for; a newer one takes the place of one that nobody began with. */
   readonly #wanted = new Map<string, Wanted>();
   #line: Promise<void> = Promise.resolve();
-  #devices = 0;
   #isSweeping = false;
 
   constructor(ports: DecodedListsPorts) {
@@ -112,20 +111,17 @@ export class DecodedLists {
   }
 
   #keep(resource: string, raw: Buffer, devices: readonly Device[]): readonly Device[] {
-    this.#drop(resource);
+    this.#known.delete(resource);
     this.#known.set(resource, { raw, devices, usedAt: this.#ports.clock.mono() });
-    this.#devices += devices.length;
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size === 1 || (this.#known.size <= MOST_LISTS && this.#devices <= MOST_DEVICES)) break;
-      this.#drop(oldest);
+    let all = 0;
+    for (const known of this.#known.values()) all += known.devices.length;
+    for (const [oldest, known] of this.#known) {
+      if (this.#known.size === 1 || (this.#known.size <= MOST_LISTS && all <= MOST_DEVICES)) break;
+      this.#known.delete(oldest);
+      all -= known.devices.length;
     }
     if (raw.length > SHORT_BYTES) this.#sweepLater();
     return devices;
-  }
-
-  #drop(resource: string): void {
-    this.#devices -= this.#known.get(resource)?.devices.length ?? 0;
-    this.#known.delete(resource);
   }
 
   #sweepLater(): void {
@@ -135,7 +131,7 @@ export class DecodedLists {
       this.#isSweeping = false;
       const before = this.#ports.clock.mono() - KEPT_MS;
       const long = [...this.#known].filter(([, { raw }]) => raw.length > SHORT_BYTES);
-      for (const [resource, { usedAt }] of long) if (usedAt <= before) this.#drop(resource);
+      for (const [resource, { usedAt }] of long) if (usedAt <= before) this.#known.delete(resource);
       if (long.some(([resource]) => this.#known.has(resource))) this.#sweepLater();
     });
   }

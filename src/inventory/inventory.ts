@@ -29,7 +29,6 @@ export class Inventory {
   readonly listeners = new Listeners<ListListener>();
   readonly #ports: InventoryPorts;
   readonly #holdings = new Map<string, Holding>();
-  #bytes = 0;
   /** Bytes of lists that are being decoded, which takes many turns. */
   #inWork = 0;
 
@@ -39,7 +38,9 @@ export class Inventory {
 
   /** Bytes of all lists together. */
   get bytes(): number {
-    return this.#bytes;
+    let bytes = 0;
+    for (const { raw } of this.#holdings.values()) bytes += raw.length;
+    return bytes;
   }
 
   /** The last list of an instance. */
@@ -77,17 +78,15 @@ export class Inventory {
     }
   }
 
-  /** Puts back a list from the checkpoint. */
+  /** Puts a list in the place of the one before, or back from the checkpoint. Nobody is told. */
   restore(holding: Holding): void {
-    this.#put(holding);
+    this.#holdings.delete(holding.instanceId); // so that it comes last
+    this.#holdings.set(holding.instanceId, holding);
   }
 
   /** Forgets the list of an instance. Unknown instances are ignored. */
   drop(instanceId: string): void {
-    const holding = this.#holdings.get(instanceId);
-    if (holding === undefined) return;
     this.#holdings.delete(instanceId);
-    this.#bytes -= holding.raw.length;
   }
 
   async #take(
@@ -113,16 +112,10 @@ export class Inventory {
       devices: summary.devices,
       healthy: summary.healthy,
     };
-    this.#put(holding);
+    this.restore(holding);
     this.#ports.metrics.update(resource, 'applied', 1, this.#ports.strangerOf?.(instanceId));
     this.listeners.tell((listener) => listener.listApplied?.(holding, before, summary.duplicates));
     return { kind: 'applied', devices: holding.devices };
-  }
-
-  #put(holding: Holding): void {
-    this.drop(holding.instanceId);
-    this.#holdings.set(holding.instanceId, holding);
-    this.#bytes += holding.raw.length;
   }
 
   #checkRoom(
@@ -136,7 +129,7 @@ export class Inventory {
       const sentence = `the list of ${resource} has ${String(bytes)} bytes; admission.maxMessageBytes allows ${String(perList)}`;
       return { code: 'LIST_TOO_LARGE', sentence };
     }
-    const all = this.#bytes + this.#inWork - freed + bytes;
+    const all = this.bytes + this.#inWork - freed + bytes;
     if (all <= total) return undefined;
     const sentence = `the list of ${resource} would bring all lists to ${String(all)} bytes; admission.maxListBytesTotal allows ${String(total)}`;
     return { code: 'CAP_LIST_BYTES', sentence };

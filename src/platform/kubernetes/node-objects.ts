@@ -1,6 +1,7 @@
 // Node facts as Kubernetes objects have them, and the changes that bring objects there. Pure; the kubelet's writes are in its
 // nodeinfomanager, and the API server's rules in its validation of CSINode.
 import type { NodeInfo } from '../../csi/node-info.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 
 /** Annotation of the Node: a JSON object of node ids by driver. */
 export const NODE_ID_ANNOTATION = 'csi.volume.kubernetes.io/nodeid';
@@ -118,14 +119,9 @@ export function mergeNodeIds(
 
 function parseNodeIds(text: string | undefined): Map<string, string> {
   if (text === undefined || text === '') return new Map();
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch {
-    parsed = undefined;
-  }
+  const parsed = ifPossible(() => JSON.parse(text) as unknown);
   const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
-  const entries = isObject ? Object.entries(parsed as object) : [['', undefined]];
+  const entries = isObject ? Object.entries(parsed) : [['', undefined]];
   if (entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')) return new Map(entries);
   throw new Error(
     `the annotation ${NODE_ID_ANNOTATION} of the node is not a JSON object of node ids; correct or remove it`,

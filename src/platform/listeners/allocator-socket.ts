@@ -46,7 +46,7 @@ export class AllocatorSocket {
     const { settings, clock, log, ownUid, isExact, allocations, pods } = ports;
     const { accept, acceptFailed, degraded } = ports;
     const ended = (caller: Caller | undefined): void => {
-      if (caller?.pid !== undefined) allocations.keeper.connectionEnded({ uid: caller.uid, pid: caller.pid });
+      if (caller?.pid !== undefined) allocations.keeper.looks.connectionEnded({ uid: caller.uid, pid: caller.pid });
     };
     this.#door = new GrpcDoor({
       clock,

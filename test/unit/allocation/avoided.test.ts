@@ -12,12 +12,13 @@ it('devices of a call that was not answered are remembered for 10 s and no longe
   const late = Object.assign(new Error('late'), { status: GRPC_STATUS.DEADLINE_EXCEEDED });
   const ports = {
     clock,
+    ownUid: 0,
     timeouts: { allocateMs: 1, preferredMs: 1 },
     store: { expect: () => undefined },
     offers: { of: (name: string) => ({ instanceId: name, plugin: { allocate: () => Promise.reject(late) } }) },
   } as unknown as AllocationPorts;
   const again: string[] = [];
-  const asking = new Asking(ports, new Ledger(), new DecisionTime(clock, () => 0), (resource) => again.push(resource));
+  const asking = new Asking(ports, new Ledger(), new DecisionTime(ports), (resource) => again.push(resource));
   const ask = (resource: string, ...ids: string[]): Promise<unknown> => {
     const devices = ids.map((id) => ({ id, numaNodes: [] }));
     return asking.ask({ granted: [{ resource, devices }], uid: 0 }, new AbortController().signal);

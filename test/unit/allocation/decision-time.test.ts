@@ -4,6 +4,8 @@ import { DecisionTime } from '../../../src/allocation/decision-time.js';
 import type { Clock } from '../../../src/kernel/clock.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
+const userOf = (uid: number) => uid;
+
 describe('a user whose decisions are put off', () => {
   it('is tried again ten times a second at most, however little it owes: all waiting requests are gone through then', async () => {
     const fake = new FakeClock();
@@ -17,7 +19,7 @@ describe('a user whose decisions are put off', () => {
       spent += 0.2;
       return { ok: true, value: undefined } as const;
     };
-    const time = new DecisionTime(clock, () => {
+    const time = new DecisionTime({ clock, ownUid: 0, userOf }, () => {
       again += 1;
       while (time.decide(4001, decideBriefly).ok);
     });
@@ -29,7 +31,7 @@ describe('a user whose decisions are put off', () => {
 
   it('owes two seconds at most of a decision during which the process was stopped', () => {
     const clock = new FakeClock();
-    const time = new DecisionTime(clock, () => undefined);
+    const time = new DecisionTime({ clock, ownUid: 0, userOf });
     time.spend(4001, () => clock.pass(600_000));
     assert.equal(time.waitMs(4001), 18_000);
   });

@@ -77,7 +77,7 @@ describe('many leases that end at once', () => {
     const files = slowFiles();
     const { allocations } = await allocationWorld(machine, { cdi: files.cdi });
     assert.deepEqual([allocations.leases().length, files.seen.removed], [0, 0]);
-    allocations.keeper.caughtUp();
+    allocations.keeper.endings.caughtUp();
     for (let turn = 0; turn < MANY + 1; turn += 1) await nextTurn();
     assert.deepEqual([files.seen.removed, files.seen.most], [MANY, 1]);
   });
@@ -88,7 +88,7 @@ describe('many leases that end at once', () => {
     const files = slowFiles();
     const { allocations } = await allocationWorld(machine, { store, cdi: files.cdi }, 'unknown');
     assert.equal(allocations.leases().length, MANY);
-    assert.equal(await allocations.reset(), 'unknown');
+    assert.equal(await allocations.keeper.reset(), 'unknown');
     assert.deepEqual([allocations.leases().length, machine.disk.size], [0, 0]);
     // One more says that nothing is unknown any more.
     assert.deepEqual([seen.writes, files.seen.removed, files.seen.most], [2, MANY, 1]);

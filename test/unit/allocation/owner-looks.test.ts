@@ -59,7 +59,7 @@ describe('the owners of leases', () => {
       const allocations = await looked.allocator();
       await looked.give(allocations, bind, STRANGER, PID, 60);
       for (let ended = 0; ended < 100; ended += 1) {
-        allocations.keeper.connectionEnded({ uid: STRANGER, pid: PID });
+        allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid: PID });
         await looked.machine.clock.advance(10);
       }
       assert.ok(looked.looks > 10 && looked.looks <= 101, `${bind}: ${String(looked.looks)} looks in a second`);
@@ -75,7 +75,7 @@ describe('the owners of leases', () => {
       const allocations = await looked.allocator();
       await looked.give(allocations, 'process', STRANGER, PID, 3);
       await looked.give(allocations, 'cgroup', STRANGER, 43, 3);
-      for (const pid of [PID, 43]) allocations.keeper.connectionEnded({ uid: STRANGER, pid });
+      for (const pid of [PID, 43]) allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid });
       await looked.machine.clock.advance(lateMs);
       assert.equal(allocations.leases().length, 6);
       looked.machine.processes.delete(PID);
@@ -90,11 +90,11 @@ describe('the owners of leases', () => {
     const allocations = await looked.allocator();
     await looked.give(allocations, 'process', STRANGER, PID);
     for (let ended = 0; ended < 30; ended += 1) {
-      allocations.keeper.connectionEnded({ uid: STRANGER, pid: PID });
+      allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid: PID });
       await looked.machine.clock.advance(7);
     }
     looked.machine.processes.delete(PID);
-    allocations.keeper.connectionEnded({ uid: STRANGER, pid: PID });
+    allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid: PID });
     await looked.machine.clock.advance(20);
     assert.deepEqual(allocations.leases(), []);
   });
@@ -104,11 +104,11 @@ describe('the owners of leases', () => {
     const allocations = await looked.allocator();
     await looked.give(allocations, 'process', STRANGER, PID);
     await looked.give(allocations, 'cgroup', STRANGER, 43);
-    for (const uid of [OTHER, 0]) allocations.keeper.connectionEnded({ uid, pid: 99 });
+    for (const uid of [OTHER, 0]) allocations.keeper.looks.connectionEnded({ uid, pid: 99 });
     await looked.machine.clock.advance(1_000);
     assert.equal(looked.looks, 0);
     // The control group may be that of another process of the user.
-    allocations.keeper.connectionEnded({ uid: STRANGER, pid: 99 });
+    allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid: 99 });
     await looked.machine.clock.advance(1_000);
     assert.equal(looked.looks, 4);
   });
@@ -122,13 +122,13 @@ describe('the owners of leases', () => {
     const { clock } = looked.machine;
     const startedAt = clock.mono();
     while (clock.mono() < startedAt + 5_000) {
-      allocations.keeper.connectionEnded({ uid: STRANGER, pid: 100 });
+      allocations.keeper.looks.connectionEnded({ uid: STRANGER, pid: 100 });
       await clock.advance(10);
     }
     const passedMs = clock.mono() - startedAt;
     assert.ok(looked.looks < 250 + passedMs / 8, `${String(looked.looks)} looks of 1 ms in ${String(passedMs)} ms`);
     looked.machine.processes.delete(PID);
-    allocations.keeper.connectionEnded({ uid: OTHER, pid: PID });
+    allocations.keeper.looks.connectionEnded({ uid: OTHER, pid: PID });
     await clock.advance(20);
     assert.ok(allocations.leases().every(({ uid }) => uid === STRANGER));
     for (let pid = 100; pid < 300; pid += 1) looked.emptied.add(`/group-${String(pid)}`);

@@ -144,7 +144,7 @@ describe('devices that CDI files still name, while their leases were lost with t
       [recovered(allocations)?.id, recovered(allocations)?.reason, recovered(allocations, 'recovered-2')],
       [id, 'ledger-recovered', undefined],
     );
-    assert.equal(await allocations.reset(), 'stale');
+    assert.equal(await allocations.keeper.reset(), 'stale');
     assert.deepEqual(
       allocations.leases().map(({ key }) => key),
       ['old'],
@@ -152,7 +152,7 @@ describe('devices that CDI files still name, while their leases were lost with t
     assert.equal(events.at(-1)?.reason, 'ledger-reset');
     assert.equal(files.reconciled.at(-1)?.mayRemove, true);
     assert.equal(await codeOf(allocations, { key: 'k', ids: ['g1'] }), 'given');
-    assert.equal(await allocations.reset(), undefined);
+    assert.equal(await allocations.keeper.reset(), undefined);
   });
 });
 
@@ -196,7 +196,7 @@ describe('a ledger of which nothing is known', () => {
       const { allocations } = await allocationWorld(machine, ports, ledger);
       assert.equal(await codeOf(allocations, { key: 'k' }), 'LEDGER_UNKNOWN');
       assert.equal(await codeOf(allocations, { key: 'k', waitMs: 1000 }), 'LEDGER_UNKNOWN');
-      assert.equal(await allocations.reset(), name);
+      assert.equal(await allocations.keeper.reset(), name);
       assert.equal(await codeOf(allocations, { key: 'k' }), name === 'unknown' ? 'given' : 'LEDGER_UNKNOWN');
     });
 });

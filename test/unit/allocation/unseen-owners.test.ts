@@ -39,7 +39,7 @@ describe('owners', () => {
       const caller = { uid: 7, process: { pid: 42, startTime: '1' } };
       assert.ok((await allocations.allocate(bound(bind), caller, forever())).ok);
       look = failing;
-      allocations.keeper.connectionEnded({ uid: 7, pid: 42 });
+      allocations.keeper.looks.connectionEnded({ uid: 7, pid: 42 });
       await machine.clock.advance(20_000);
       assert.equal(allocations.leases().length, 1);
       crash();

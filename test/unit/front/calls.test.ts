@@ -36,7 +36,6 @@ function world() {
     resource: 'example.com/a',
     clock,
     resources: {
-      names: () => ['example.com/a'],
       now: () => ({ ...READY, instanceId: facts.instance, state: facts.state, ...facts.more }),
       call: (instanceId, asked) => {
         facts.asked.push(instanceId);
@@ -50,7 +49,7 @@ function world() {
     owners: {
       ...NO_OWNERS,
       giving: (_resource, ids) => void facts.given.push(...ids),
-      allocating: (_resource, by) => void (facts.underWay += by),
+      allocating: (by) => void (facts.underWay += by),
     },
     wire: {
       ...WIRE,

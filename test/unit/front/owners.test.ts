@@ -241,11 +241,11 @@ describe('the kubelet that waits for an Allocate', () => {
   it('is not asked for all pods until a second after that has ended, however long it takes, and is asked once then', async () => {
     const { clock, facts, owners } = await askedWorld();
     assert.deepEqual([facts.lists, owners.mayList(0)], [1, true]);
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     assert.equal(owners.mayList(Infinity), false);
     await clock.advance(30_000);
     assert.deepEqual([facts.lists, clock.pending], [1, 0]);
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     await clock.advance(999);
     assert.deepEqual([facts.lists, owners.mayList(0)], [1, false], 'the next container of the pod may come');
     assert.equal(owners.mayList(Infinity), false);
@@ -260,13 +260,13 @@ describe('the kubelet that waits for an Allocate', () => {
 
   it('is asked after the end of the last of several', async () => {
     const { clock, facts, owners } = await askedWorld();
-    owners.allocating(RESOURCE, 1);
-    owners.allocating('example.com/b', 1);
+    owners.allocating(1);
+    owners.allocating(1);
     await clock.advance(12_000);
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     await clock.advance(1);
     assert.deepEqual([facts.lists, owners.mayList(0)], [1, false]);
-    owners.allocating('example.com/b', -1);
+    owners.allocating(-1);
     await clock.advance(1000);
     assert.equal(facts.lists, 2);
     owners.close();
@@ -274,9 +274,9 @@ describe('the kubelet that waits for an Allocate', () => {
 
   it('is asked no earlier for one that ended before it was time', async () => {
     const { clock, facts, owners } = await askedWorld();
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     await clock.advance(3000);
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     await clock.advance(6998);
     assert.equal(facts.lists, 1);
     await clock.advance(1);
@@ -286,11 +286,11 @@ describe('the kubelet that waits for an Allocate', () => {
 
   it('is asked for none while its first answer would be due', async () => {
     const { clock, facts, owners } = world();
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     owners.open();
     await clock.advance(30_000);
     assert.equal(facts.lists, 0);
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     await clock.advance(1000);
     assert.equal(facts.lists, 1);
     owners.close();
@@ -313,11 +313,11 @@ describe('an Allocate that comes while the kubelet is being asked for all pods',
     const { clock, facts, owners, asked } = await asking();
     await clock.advance(98);
     const theirs = owners.listing();
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     assert.deepEqual([facts.signal?.aborted, theirs.aborted], [true, true]);
     await clock.settle();
     facts.list = undefined;
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     assert.deepEqual(asked, [undefined]);
     await clock.advance(999);
     assert.equal(facts.lists, 2, 'and the kubelet is asked after a quiet second');
@@ -330,7 +330,7 @@ describe('an Allocate that comes while the kubelet is being asked for all pods',
     const { clock, facts, owners } = await asking();
     const theirs = owners.listing();
     await clock.advance(100);
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     assert.deepEqual([facts.signal?.aborted, theirs.aborted], [false, false]);
     owners.close();
     assert.equal(facts.signal?.aborted, true, 'it ends with the front');
@@ -378,16 +378,16 @@ describe('a kubelet that gives one device after another', () => {
   it('is asked for all pods between two calls when the last answer is a minute old', async () => {
     const { clock, facts, owners } = await askedWorld();
     for (let calls = 0; calls < 119; calls += 1) {
-      owners.allocating(RESOURCE, 1);
+      owners.allocating(1);
       await clock.advance(100);
-      owners.allocating(RESOURCE, -1);
+      owners.allocating(-1);
       await clock.advance(400);
     }
     assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, false]);
-    owners.allocating(RESOURCE, 1);
+    owners.allocating(1);
     await clock.advance(600);
     assert.equal(facts.lists, 1);
-    owners.allocating(RESOURCE, -1);
+    owners.allocating(-1);
     await clock.advance(199);
     assert.deepEqual([owners.mayList(0), owners.mayList(Infinity)], [false, false], 'the next call may come now');
     assert.equal(facts.lists, 1);
