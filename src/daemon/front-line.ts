@@ -48,6 +48,9 @@ export function kubeletOwners(
   });
 }
 
+/** The last answers to the kubelet have so many milliseconds to leave: it reads at once, or is frozen. */
+const ANSWERS_LEAVE_MS = 200;
+
 /** The front and everything that it stands on. */
 export class FrontLine {
   readonly front: Front;
@@ -118,6 +121,6 @@ export class FrontLine {
     this.owners.close();
     await this.front.close(callsMs);
     this.#kubelet.close();
-    this.#door.close();
+    await this.#door.close(ANSWERS_LEAVE_MS);
   }
 }

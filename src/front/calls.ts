@@ -181,6 +181,8 @@ export class FrontCalls {
       return await answer;
     } catch (thrown) {
       if (thrown instanceof FrontFailure) throw thrown;
+      // The plugin has done nothing wrong: the broker gave the call up, and says why.
+      if (signal.reason instanceof FrontFailure) throw signal.reason;
       const { status, message, fault } = thrown as FailedCall;
       if (status === GRPC_STATUS.DEADLINE_EXCEEDED && !signal.aborted) {
         this.#fellSilent(instanceId);

@@ -2,10 +2,11 @@
 // is open any more although it lives, and when a resource that had no devices has some again; never to change a list or an
 // option, because each Register leaves a second client behind in the kubelet, and the end of either cuts off the other.
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
-import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
+import { sleep, withDeadline, type Clock } from '../kernel/clock.js';
 import { Until } from '../kernel/until.js';
 import type { Random } from '../kernel/random.js';
 import type { DeviceOptions } from '../model/device-use.js';
+import type { FailedCall } from '../model/failed-call.js';
 import { Comebacks } from './comebacks.js';
 import type { FrontSockets, Kubelet } from './ports.js';
 import type { Registrations } from './registrations.js';
@@ -52,6 +53,8 @@ export class Registrar {
   #knownTo: string | undefined;
   readonly #comebacks = new Comebacks();
   #failures = 0;
+  /** Why the registry of the kubelet has no entry of it. */
+  #noEntry: string | undefined;
   #losses: number[] = [];
   #yields = 0;
   #yieldUntil = -Infinity;
@@ -102,7 +105,7 @@ export class Registrar {
       return LOOK_AGAIN_MS;
     }
     if (this.#knownTo === incarnation && openStreams() > 0) {
-      told('fronted', 'the kubelet follows its list');
+      told('fronted', `the kubelet follows its list${this.#noEntry === undefined ? '' : `; ${this.#noEntry}`}`);
       this.#failures = 0;
       return Infinity;
     }
@@ -123,11 +126,13 @@ export class Registrar {
   }
 
   async #register(incarnation: string): Promise<number> {
-    const { resource, kubelet, sockets, options, clock, told, registrations } = this.#ports;
+    const { resource, kubelet, sockets, usesRegistry, options, clock, told, registrations } = this.#ports;
     this.#isRegistered = registrations.begin();
     if (this.#failures === 0) told('registering', 'the kubelet is being called');
+    let isCalled = false;
     try {
       await sockets.ensure();
+      isCalled = true;
       await withDeadline(
         clock,
         REGISTER_MS,
@@ -139,8 +144,10 @@ export class Registrar {
       this.#isRegistered();
       if (this.#halt.signal.aborted) return Infinity;
       this.#failures++;
-      const { message } = asError(failure);
-      told('registering', `it could not be registered: ${message}`);
+      const { message, status, fault } = failure as Partial<FailedCall>;
+      // Neither sockets that cannot be served nor an answer of the kubelet are a matter of a moment.
+      const isRefused = !isCalled || (status !== undefined && fault === undefined);
+      told(isRefused ? 'refused' : 'registering', `it could not be registered: ${String(message)}`);
       return backoffMs(this.#failures, RETRY, this.#ports.random.next());
     }
     if (this.#knownTo === incarnation) this.#losses.push(clock.mono());
@@ -148,19 +155,13 @@ export class Registrar {
     this.#knownTo = incarnation;
     this.#comebacks.registered(incarnation, clock.mono());
     if (!this.#isWanted) this.#leave(); // while it was being called
-    this.#enter();
+    if (usesRegistry) this.#noEntry = sockets.enter();
     return STREAM_MS;
   }
 
   #leave(): void {
     if (this.#knownTo !== undefined) this.#comebacks.left(this.#knownTo, this.#ports.clock.mono());
     this.#knownTo = undefined;
-  }
-
-  #enter(): void {
-    const { sockets, usesRegistry, told } = this.#ports;
-    const problem = usesRegistry ? sockets.enter() : undefined;
-    if (problem !== undefined) told('registering', problem);
   }
 
   #isFoughtOver(): boolean {

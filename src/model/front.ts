@@ -11,7 +11,7 @@ export const FRONT_STATES = [
   'speculating',
 ] as const;
 /** off: the kubelet is told nothing of it · no-kubelet: there is no kubelet.sock · registering · fronted: the kubelet follows
- * its list · refused: another plugin or broker has it · too-large: its list is larger than a kubelet takes · speculating: the
+ * its list · refused: another plugin or broker has it, the kubelet said no, or its directory cannot be served from · too-large: its list is larger than a kubelet takes · speculating: the
  * kubelet is told the list of before a reboot. */
 export type FrontState = (typeof FRONT_STATES)[number];
 

@@ -194,7 +194,8 @@ describe('the front beside faults', { timeout: 180_000 }, () => {
     open.push({ close: () => plugin.stop().then(() => undefined) });
     await eventually('it says why', async () => {
       const [resource] = await second.admin.resources('', false);
-      return /another broker stands before this kubelet/.test(resource?.front.reason ?? '');
+      const { state, reason } = resource?.front ?? {};
+      return state === 'refused' && /another broker stands before this kubelet/.test(reason ?? '');
     });
     assert.deepEqual(world.kubelet.listed(RESOURCE), { devices: 2, healthy: 2 });
     await world.broker.end('SIGTERM');

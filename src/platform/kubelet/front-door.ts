@@ -69,9 +69,9 @@ export class FrontDoor {
     this.#door.take(socket);
   };
 
-  /** Ends all connections. */
-  close(): void {
-    this.#door.destroy();
+  /** Ends all connections, once the answers and lists that were given have left, for `limitMs` at most. */
+  close(limitMs: number): Promise<void> {
+    return this.#door.drain(limitMs);
   }
 
   #accept(socket: Socket): Connection {

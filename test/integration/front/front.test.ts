@@ -30,6 +30,27 @@ describe('a plugin behind the broker in front of a kubelet', { timeout: 120_000 
     assert.ok(plugin.of('called').every(({ method }) => method !== 'PreStartContainer'));
   });
 
+  it('answers the kubelet with what its plugin answers while the broker stops, and says so where it does not', async () => {
+    const world = newWorld();
+    const fault = (act: object) => ({ fault: [{ method: 'Allocate', first: 1, act }] }) as never;
+    const slow = await world.start(fault({ kind: 'delay', ms: 700 }));
+    const asked = (plugin: typeof slow) =>
+      eventually('Allocate has arrived', () => plugin.of('called').some(({ method }) => method === 'Allocate'));
+    world.kubelet.create('p', { [RESOURCE]: 1 });
+    await asked(slow);
+    assert.equal(await world.broker.end('SIGTERM'), 0);
+    await world.kubelet.saw('container-started', 'p');
+    await slow.stop();
+    const silent = world.plugin(fault({ kind: 'never' }));
+    await world.broker.start();
+    await world.listed(2);
+    world.kubelet.create('q', { [RESOURCE]: 1 });
+    await asked(silent);
+    assert.equal(await world.broker.end('SIGTERM'), 0);
+    const { message } = await world.kubelet.saw('rejected', 'q');
+    assert.match(String(message), /example.com\/sim: the broker is stopping/);
+  });
+
   it('leaves nothing in the directories of the kubelet after front uninstall, which waits for the end of the broker', async () => {
     const world = newWorld();
     await world.start();

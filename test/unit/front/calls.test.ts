@@ -30,16 +30,17 @@ function world() {
     given: [] as string[],
     /** Milliseconds that calls waited at the gate before it opened. */
     waited: [] as number[],
-    answer: (_instanceId: string, _call: DeviceCall): Promise<Buffer> => Promise.resolve(Buffer.from('ok')),
+    answer: (_instanceId: string, _call: DeviceCall, _signal: AbortSignal): Promise<Buffer> =>
+      Promise.resolve(Buffer.from('ok')),
   };
   const calls = new FrontCalls({
     resource: 'example.com/a',
     clock,
     resources: {
       now: () => ({ ...READY, instanceId: facts.instance, state: facts.state, ...facts.more }),
-      call: (instanceId, asked) => {
+      call: (instanceId, asked, signal) => {
         facts.asked.push(instanceId);
-        return facts.answer(instanceId, asked);
+        return facts.answer(instanceId, asked, signal);
       },
       isAlive: () => {
         facts.probes++;
@@ -95,6 +96,21 @@ describe('an Allocate of the kubelet', () => {
     await clock.advance(2000);
     assert.match(await refused, /did not come back in time/);
     assert.deepEqual(facts.given, []);
+  });
+
+  it('that the end of the broker cuts off says so, wherever it waits', async () => {
+    for (const state of ['ready', 'held'] as const) {
+      const { facts, calls, settle, allocate } = world();
+      facts.state = state;
+      facts.answer = (_instanceId, _call, signal) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject(failedCall(1, 'given up', 'given-up')), { once: true }),
+        );
+      const answered = allocate();
+      await settle();
+      calls.close();
+      assert.match(await answered, /^14 .*the broker is stopping/);
+    }
   });
 
   it('is told to the owners while it is under way, however it ends', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registrar, type RegistrarState } from '../../../src/front/registrar.js';
 import { Registrations } from '../../../src/front/registrations.js';
+import type { FailedCall } from '../../../src/model/failed-call.js';
 import { FakeClock } from '../../support/fake-clock.js';
 
 /** A kubelet that takes every Register and opens a stream at once. */
@@ -12,10 +13,14 @@ function world() {
     streams: 0,
     registers: 0,
     refuse: 0,
+    failure: new Error('busy') as Error & Partial<FailedCall>,
+    unserved: undefined as string | undefined,
+    noEntry: undefined as string | undefined,
     never: false,
     during: (): void => undefined,
   };
   const states: RegistrarState[] = [];
+  const reasons: string[] = [];
   const registrations = new Registrations(clock);
   const registrar = new Registrar({
     resource: 'example.com/a',
@@ -29,7 +34,7 @@ function world() {
         if (facts.never) return new Promise<void>(() => undefined);
         if (facts.refuse > 0) {
           facts.refuse--;
-          return Promise.reject(new Error('busy'));
+          return Promise.reject(facts.failure);
         }
         facts.streams = 1;
         return Promise.resolve();
@@ -37,15 +42,18 @@ function world() {
     },
     sockets: {
       endpoint: 'a.sock',
-      ensure: () => Promise.resolve(),
-      enter: () => undefined,
+      ensure: () => (facts.unserved === undefined ? Promise.resolve() : Promise.reject(new Error(facts.unserved))),
+      enter: () => facts.noEntry,
       close: () => undefined,
     },
     options: () => ({ preStartRequired: false, preferredAllocationAvailable: false }),
     openStreams: () => facts.streams,
     usesRegistry: true,
     registrations,
-    told: (state) => void states.push(state),
+    told: (state, why) => {
+      states.push(state);
+      reasons.push(why);
+    },
   });
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -65,7 +73,7 @@ function world() {
     registrar.look();
     await settle();
   };
-  return { clock, facts, states, registrar, registrations, settle, lose, comeBack };
+  return { clock, facts, states, reasons, registrar, registrations, settle, lose, comeBack };
 }
 
 describe('the registrar of the front', () => {
@@ -135,6 +143,38 @@ describe('the registrar of the front', () => {
     registrar.look();
     await settle();
     assert.equal(states.at(-1), 'fronted');
+    registrar.close();
+  });
+
+  it('says that it is refused where the kubelet said no, or where its directory cannot be served from', async () => {
+    const { clock, facts, registrar, settle, states, reasons } = world();
+    facts.unserved = 'chmod go-w it';
+    registrar.isWanted = true;
+    await settle();
+    assert.deepEqual([states.at(-1), reasons.at(-1)], ['refused', 'it could not be registered: chmod go-w it']);
+    Object.assign(facts, {
+      unserved: undefined,
+      refuse: Infinity,
+      failure: Object.assign(new Error('no'), { status: 2 }),
+    });
+    await clock.advance(1_000);
+    await settle();
+    assert.deepEqual([states.at(-1), reasons.at(-1)], ['refused', 'it could not be registered: no']);
+    facts.failure = Object.assign(new Error('nobody'), { status: 14, fault: 'no-listener' as const });
+    await clock.advance(2_000);
+    await settle();
+    assert.equal(states.at(-1), 'registering');
+    registrar.close();
+  });
+
+  it('says which entry the registry lacks for as long as it lacks it', async () => {
+    const { facts, registrar, settle, states, reasons } = world();
+    facts.noEntry = 'x is not ours';
+    registrar.isWanted = true;
+    await settle();
+    registrar.look();
+    await settle();
+    assert.deepEqual([states.at(-1), reasons.at(-1)], ['fronted', 'the kubelet follows its list; x is not ours']);
     registrar.close();
   });
 
