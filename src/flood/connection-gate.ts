@@ -1,7 +1,6 @@
 // The way of an accepted connection before its first byte is read: its caller is identified, its budget checked, the border put
 // before it.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { CallTurns, FramePace } from '../model/call-turns.js';
 import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
@@ -38,9 +37,7 @@ export interface Throttled {
 }
 
 /** The ports of the gate. */
-export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
-  readonly clock: Clock;
-  readonly log: Log;
+export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly events: EventSink;
   /** Identifies callers: Peers (platform/peer/peers). */
   readonly peers: {
