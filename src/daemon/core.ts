@@ -18,7 +18,6 @@ import { Endings } from '../reconcile/endings.js';
 import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
-import { Notices } from '../reconcile/notices.js';
 import { OperatorActions } from '../reconcile/operator-actions.js';
 import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
@@ -139,7 +138,7 @@ export class Core {
       turns: new AskingTurns(clock, self.uid),
       client: ports.registrationClient,
       recorder: this.recorder,
-      notices: new Notices(roster, reports),
+      notices: reports,
     });
     this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, door });
   }
