@@ -59,15 +59,13 @@ export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
-  /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
-  readonly borders: {
-    open(
-      socket: Socket,
-      ended: (end: ConnectionEnd) => void,
-      turns: CallTurns | undefined,
-      frames: FramePace | undefined,
-    ): Border;
-  };
+  /** Puts a border before a connection; `ended` is told when that ends it. `openBorders` (platform/http2/borders) makes it. */
+  readonly openBorder: (
+    socket: Socket,
+    ended: (end: ConnectionEnd) => void,
+    turns: CallTurns | undefined,
+    frames: FramePace | undefined,
+  ) => Border;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
@@ -162,7 +160,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const border = this.#ports.borders.open(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
+    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

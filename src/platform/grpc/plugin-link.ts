@@ -10,7 +10,7 @@ import {
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
-import { createClientBorder } from '../http2/client-border.js';
+import { ClientBorder } from '../http2/client-border.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
@@ -163,7 +163,7 @@ export class PluginLink {
 
   #connected(): void {
     const { clock, guard, onEnd } = this.#guarding;
-    const border: Duplex = createClientBorder(this.#socket, {
+    const border: Duplex = new ClientBorder(this.#socket, {
       guard: guard(),
       clock,
       onEnd: (end) => {

@@ -17,7 +17,7 @@ import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { GrpcDoor, type Connection } from '../grpc/grpc-door.js';
-import { createBorder } from '../http2/border.js';
+import { Border } from '../http2/border.js';
 import { DevicePluginOptions, devicePluginService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import {
   PluginInfo,
@@ -77,7 +77,7 @@ export class FrontDoor {
   #accept(socket: Socket): Connection {
     const { clock, guard, ended } = this.#ports;
     const fronted = this.#arriving.get(socket);
-    const border = createBorder(socket, {
+    const border = new Border(socket, {
       // The kubelet keeps a connection for weeks, may be stopped for a while, and is not to be hurried.
       guard: {
         ...guard(),
