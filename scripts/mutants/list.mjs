@@ -641,8 +641,8 @@ export const MUTANTS = [
   {
     title: 'a reload reaches the shares of users',
     file: 'src/flood/shared-registrations.ts',
-    search: 'limiter.reload(shareOf(settings));',
-    replace: 'limiter.permits();',
+    search: 'this.#shares.reload(shareOf(settings));',
+    replace: 'shareOf(settings);',
     test: 'unit/flood/shared-registrations',
   },
   {

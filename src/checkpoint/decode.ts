@@ -146,11 +146,8 @@ function decodeIncarnation(incarnation: Members): Incarnation {
 }
 
 function decodeList(list: Members): StoredList {
-  const sha256 = list.text('sha256');
-  // It becomes a file name.
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Malformed('list.sha256 must be 64 hexadecimal digits');
   return {
-    sha256,
+    sha256: list.sha256(),
     bytes: list.count('bytes'),
     devices: list.count('devices'),
     ...(list.has('healthy') ? { healthy: list.count('healthy') } : {}),

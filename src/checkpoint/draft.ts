@@ -37,6 +37,9 @@ export class Draft implements Contents {
   readonly #plugins = new Map<string, PluginEntry>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #leases = new Map<string, LeaseEntry>();
+  readonly plugins: ReadonlyMap<string, PluginEntry> = this.#plugins;
+  readonly tombstones: ReadonlyMap<string, Tombstone> = this.#tombstones;
+  readonly leases: ReadonlyMap<string, LeaseEntry> = this.#leases;
   #limits: () => readonly unknown[] = () => [];
   #ledger: LedgerState = 'ok';
 
@@ -46,24 +49,12 @@ export class Draft implements Contents {
     this.#offer = offer;
   }
 
-  get plugins(): ReadonlyMap<string, PluginEntry> {
-    return this.#plugins;
-  }
-
   get limits(): readonly unknown[] {
     return this.#limits();
   }
 
-  get tombstones(): ReadonlyMap<string, Tombstone> {
-    return this.#tombstones;
-  }
-
   get ledger(): LedgerState {
     return this.#ledger;
-  }
-
-  get leases(): ReadonlyMap<string, LeaseEntry> {
-    return this.#leases;
   }
 
   /** Records a lease, in place of its earlier record. */

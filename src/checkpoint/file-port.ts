@@ -47,10 +47,3 @@ export interface FilePort {
   /** Resolves when the names made, changed and removed in a directory survive a power cut. */
   syncDirectory(path: string): Promise<void>;
 }
-
-/** The errno name of a rejection of a FilePort, or its message where it has none. */
-export function errnoOf(failure: unknown): string {
-  if (!(failure instanceof Error)) return String(failure);
-  const code: unknown = (failure as { code?: unknown }).code;
-  return typeof code === 'string' ? code : failure.message;
-}

@@ -26,13 +26,10 @@ export function mayHaveLostLeases({ source, lostBoots }: Found, bootId: string):
 export function judge(found: Found, generation: number, plugins: number): Findings {
   const problems = found.problems.join('; ');
   switch (found.source) {
-    case 'current':
-      return {
-        start: 'ok',
-        reason: '',
-        level: 'info',
-        message: `generation ${generation} of the checkpoint was read, with ${plugins} plugins`,
-      };
+    case 'current': {
+      const message = `generation ${generation} of the checkpoint was read, with ${plugins} plugins`;
+      return { start: 'ok', reason: '', level: 'info', message };
+    }
     case 'previous': {
       const reason = `${problems}; generation ${generation} is used instead, and its ${plugins} plugins count again once they answer`;
       return { start: 'recovered', reason, level: 'error', message: reason };
@@ -41,20 +38,11 @@ export function judge(found: Found, generation: number, plugins: number): Findin
       const reason = `${problems}; it is left alone and the broker serves from memory: run the version that wrote it, or move the file away`;
       return { start: 'newer-format', reason, level: 'error', message: reason };
     }
-    case 'none':
-      if (problems === '') {
-        return {
-          start: 'empty',
-          reason: '',
-          level: 'info',
-          message: 'there is no checkpoint yet: this is a first start',
-        };
-      }
-      return {
-        start: 'empty',
-        reason: `${problems}; no generation is left, so plugins are known only once they register again`,
-        level: 'error',
-        message: `${problems}; no generation is left, so plugins are known only once they register again`,
-      };
+    case 'none': {
+      const first = 'there is no checkpoint yet: this is a first start';
+      if (problems === '') return { start: 'empty', reason: '', level: 'info', message: first };
+      const reason = `${problems}; no generation is left, so plugins are known only once they register again`;
+      return { start: 'empty', reason, level: 'error', message: reason };
+    }
   }
 }

@@ -1,7 +1,7 @@
 // Changes that come together share one write, and each caller learns the fate of the write that holds its own change.
 import { backoffMs } from '../kernel/backoff.js';
-import type { Alarm, Clock } from '../kernel/clock.js';
-import type { Random } from '../kernel/random.js';
+import type { Alarm } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 
 /** Whether a change is on the disk. `not-durable`: not yet; it is in memory and is tried again. */
 export type Durability = 'durable' | 'not-durable';
@@ -18,9 +18,7 @@ const CROWD_MS = 50;
 const COMPANY_MS = 20;
 
 /** The ports of a GroupCommit. */
-export interface CommitPorts {
-  readonly clock: Clock;
-  readonly random: Random;
+export interface CommitPorts extends Pick<Surroundings, 'clock' | 'random'> {
   /** Callers that wait from now on are answered after this many milliseconds, whatever the disk does. */
   readonly deadlineMs: () => number;
   /** Makes all changes up to now durable; so many wait for it. */

@@ -6,6 +6,7 @@ import type { CheckpointDocument, PluginEntry, StoredAnswer } from './document.j
 import { CSI_PLUGIN } from '../model/ids.js';
 import type { FilePort } from './file-port.js';
 import { unseal } from './envelope.js';
+import { ifPossible } from '../kernel/if-possible.js';
 
 /** As the daemon reads. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -109,10 +110,20 @@ type Known = Omit<CheckpointInspection, 'file' | 'condition' | 'bytes' | 'format
 async function contentsOf(files: FilePort, file: string, document: CheckpointDocument): Promise<Known> {
   const folder = path.join(path.dirname(file), 'devices');
   const hasFolder = (await files.list(folder)).length > 0;
+  const conditionOf = async ({
+    sha256,
+    bytes,
+  }: StoredAnswer): Promise<'unchecked' | 'missing' | 'file' | 'damaged'> => {
+    if (!hasFolder) return 'unchecked';
+    const found = await files.read(path.join(folder, sha256), bytes).catch(() => Buffer.alloc(0));
+    if (found === undefined) return 'missing';
+    return createHash('sha256').update(found).digest('hex') === sha256 ? 'file' : 'damaged';
+  };
   const problems: string[] = [];
   const plugins: InspectedPlugin[] = [];
   for (const entry of document.plugins) {
-    const list = await conditionOf(files, folder, hasFolder, entry);
+    const { list: stored } = entry;
+    const list = stored === undefined ? 'none' : stored.inline === undefined ? await conditionOf(stored) : 'inline';
     if (list === 'missing' || list === 'damaged') {
       problems.push(
         `the device list of ${entry.type}/${entry.name} is ${list}: its devices are unknown until it answers`,
@@ -122,65 +133,31 @@ async function contentsOf(files: FilePort, file: string, document: CheckpointDoc
   }
   let isUnchecked = plugins.some(({ list }) => list === 'unchecked');
   for (const { id, answerFile } of document.leases) {
-    const answer = answerFile === undefined ? 'inline' : await conditionOfFile(files, folder, hasFolder, answerFile);
+    const answer = answerFile === undefined ? 'inline' : await conditionOf(answerFile);
     if (answer === 'unchecked') isUnchecked = true;
     if (answer === 'missing' || answer === 'damaged')
       problems.push(`the answer of plugins for lease ${id} is ${answer}: they are asked again with its key`);
   }
   const note =
     'larger device lists and answers are files of their own, and there is no folder `devices` with them beside this file';
+  const { generation, bootId, writtenAt, eventSeq, ledger } = document;
   return {
-    generation: document.generation,
-    bootId: document.bootId,
-    writtenAt: document.writtenAt,
-    eventSeq: document.eventSeq,
-    plugins,
+    ...{ generation, bootId, writtenAt, eventSeq, plugins },
     tombstones: document.tombstones.length,
     limits: document.limits.length,
     csiDrivers: [...new Set(document.plugins.filter(({ type }) => type === CSI_PLUGIN).map(({ name }) => name))],
-    ledger: document.ledger,
+    ledger,
     leases: document.leases.length,
     problems,
     notes: isUnchecked ? [note] : [],
   };
 }
 
-async function conditionOf(
-  files: FilePort,
-  folder: string,
-  hasFolder: boolean,
-  entry: PluginEntry,
-): Promise<ListCondition> {
-  const { list } = entry;
-  if (list === undefined) return 'none';
-  return list.inline === undefined ? conditionOfFile(files, folder, hasFolder, list) : 'inline';
-}
-
-async function conditionOfFile(
-  files: FilePort,
-  folder: string,
-  hasFolder: boolean,
-  file: StoredAnswer,
-): Promise<Exclude<ListCondition, 'none' | 'inline'>> {
-  if (!hasFolder) return 'unchecked';
-  const bytes = await files.read(path.join(folder, file.sha256), file.bytes).catch(() => Buffer.alloc(0));
-  if (bytes === undefined) return 'missing';
-  return createHash('sha256').update(bytes).digest('hex') === file.sha256 ? 'file' : 'damaged';
-}
-
 function inspected(entry: PluginEntry, list: ListCondition, bootId: string): InspectedPlugin {
+  const { type, name, primary, door, uid, version, firstRegisteredAt, lastRegisteredAt, registrations } = entry;
   return {
-    type: entry.type,
-    name: entry.name,
-    primary: entry.primary,
-    door: entry.door,
-    endpoint: entry.endpointPath,
-    socket: entry.socketPath,
-    uid: entry.uid,
-    version: entry.version,
-    firstRegisteredAt: entry.firstRegisteredAt,
-    lastRegisteredAt: entry.lastRegisteredAt,
-    registrations: entry.registrations,
+    ...{ type, name, primary, door, endpoint: entry.endpointPath, socket: entry.socketPath, uid, version },
+    ...{ firstRegisteredAt, lastRegisteredAt, registrations },
     confirmed: entry.bootId === bootId,
     devices: entry.list?.devices ?? -1,
     list,
@@ -189,9 +166,5 @@ function inspected(entry: PluginEntry, list: ListCondition, bootId: string): Ins
 
 /** The legible members of a damaged file, if it is JSON with the members of a checkpoint. */
 function salvage(bytes: Buffer): CheckpointDocument | undefined {
-  try {
-    return decodeDocument(JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>);
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => decodeDocument(JSON.parse(bytes.toString('utf8')) as Readonly<Record<string, unknown>>));
 }

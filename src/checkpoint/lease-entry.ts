@@ -1,5 +1,6 @@
 // A lease as one line of the checkpoint, and back.
 import { believable } from '../kernel/counter.js';
+import { ifPossible } from '../kernel/if-possible.js';
 import type { LeaseBinding, LeaseOwner, LedgerState, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry, StoredAnswer } from './document.js';
 import { LEASE_MEMBERS } from './format.js';
@@ -53,11 +54,7 @@ export function answerText(answer: PluginAnswer): string {
 
 /** The answer in a file; undefined when it is none. */
 export function answerFrom(bytes: Buffer): PluginAnswer | undefined {
-  try {
-    return decodeAnswer(new Members(JSON.parse(bytes.toString('utf8'))));
-  } catch {
-    return undefined;
-  }
+  return ifPossible(() => decodeAnswer(new Members(JSON.parse(bytes.toString('utf8')))));
 }
 
 function answerMembers({ envs, mounts, devices, annotations, cdiDevices }: PluginAnswer): object {
@@ -151,10 +148,7 @@ function decodeOwner(owner: Members): LeaseOwner {
 }
 
 function decodeAnswerFile(file: Members): StoredAnswer {
-  const sha256 = file.text('sha256');
-  // It becomes a file name.
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Malformed('answerFile.sha256 must be 64 hexadecimal digits');
-  return { sha256, bytes: file.count('bytes') };
+  return { sha256: file.sha256(), bytes: file.count('bytes') };
 }
 
 function decodeAnswer(answer: Members): PluginAnswer {

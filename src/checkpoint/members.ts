@@ -114,6 +114,13 @@ export class Members {
     return list.length === 0 ? EMPTY : list.map((value, index) => new Members(value, this, name, index));
   }
 
+  /** A hash, which becomes the name of a file. */
+  sha256(): string {
+    const sha256 = this.text('sha256');
+    if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Malformed(`${this.name}.sha256 must be 64 hexadecimal digits`);
+    return sha256;
+  }
+
   /** The members that are not among `known`. */
   others(known: ReadonlySet<string>): UnknownFields {
     let others: Map<string, unknown> | undefined;
@@ -138,10 +145,12 @@ function placeOf(parent: Members | undefined, name: string, index: number | unde
   return parent === undefined ? 'the document' : pathOf(parent, name, index);
 }
 
-function isCount(value: unknown): value is number {
+/** Whether a parsed value is a whole number, not negative. */
+export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+/** Whether a parsed value is an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

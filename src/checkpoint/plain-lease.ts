@@ -3,6 +3,7 @@
 import type { Granted, LeaseOwner, PluginAnswer, Want } from '../model/lease.js';
 import type { LeaseEntry } from './document.js';
 import { isLeaseId, NO_TEXTS } from './lease-entry.js';
+import { isCount, isRecord } from './members.js';
 
 const NOTHING: readonly never[] = [];
 /** id, uid, owner, wants, granted, answer, createdAt, bootId. */
@@ -18,7 +19,7 @@ export class PlainLeases {
    * can still read it then.
    */
   take(value: unknown): LeaseEntry | undefined {
-    if (!isObject(value)) return undefined;
+    if (!isRecord(value)) return undefined;
     const { id, uid, key, owner, wants, granted, answer, createdAt, ttlMs, renewed, bootId } = value;
     if (
       renewed !== undefined ||
@@ -51,7 +52,7 @@ export class PlainLeases {
   #areWants(wants: unknown): wants is Want[] {
     if (!Array.isArray(wants)) return false;
     for (const want of wants as unknown[]) {
-      if (!isObject(want) || Object.keys(want).length !== 4) return false;
+      if (!isRecord(want) || Object.keys(want).length !== 4) return false;
       const { resource, count, ids, numa } = want;
       if (typeof resource !== 'string' || !isCount(count) || (numa !== 'single' && numa !== 'prefer')) return false;
       if (!isListOf(ids, isText)) return false;
@@ -64,11 +65,11 @@ export class PlainLeases {
   #isGranted(granted: unknown): granted is Granted[] {
     if (!Array.isArray(granted)) return false;
     for (const one of granted as unknown[]) {
-      if (!isObject(one) || Object.keys(one).length !== 2) return false;
+      if (!isRecord(one) || Object.keys(one).length !== 2) return false;
       const { resource, devices } = one;
       if (typeof resource !== 'string' || !Array.isArray(devices)) return false;
       for (const device of devices as unknown[]) {
-        if (!isObject(device) || Object.keys(device).length !== 2) return false;
+        if (!isRecord(device) || Object.keys(device).length !== 2) return false;
         const { id, numaNodes } = device;
         if (typeof id !== 'string' || !isListOf(numaNodes, isCount)) return false;
         if (numaNodes.length === 0) device['numaNodes'] = NOTHING;
@@ -85,20 +86,20 @@ export class PlainLeases {
 }
 
 function isOwner(owner: unknown): owner is LeaseOwner {
-  if (!isObject(owner)) return false;
+  if (!isRecord(owner)) return false;
   const { bind, namespace, name, part, process: life } = owner;
   if (bind !== 'key' && bind !== 'process') return false;
   if (typeof namespace !== 'string' || typeof name !== 'string' || typeof part !== 'string') return false;
   if (Object.keys(owner).length !== (life === undefined ? 4 : 5)) return false;
   if (life === undefined) return true;
-  if (!isObject(life) || Object.keys(life).length !== 2) return false;
+  if (!isRecord(life) || Object.keys(life).length !== 2) return false;
   const { pid, startTime } = life;
   return isCount(pid) && typeof startTime === 'string';
 }
 
 /** Those with mounts or devices are looked at one by one: they are not most. False: nothing was changed. */
 function takeAnswer(answer: unknown): answer is PluginAnswer {
-  if (!isObject(answer) || Object.keys(answer).length !== 5) return false;
+  if (!isRecord(answer) || Object.keys(answer).length !== 5) return false;
   const { envs, mounts, devices, annotations, cdiDevices } = answer;
   if (!isEmpty(mounts) || !isEmpty(devices) || !isListOf(cdiDevices, isText)) return false;
   const [variables, notes] = [textsOf(envs), textsOf(annotations)];
@@ -109,7 +110,7 @@ function takeAnswer(answer: unknown): answer is PluginAnswer {
 }
 
 function textsOf(texts: unknown): ReadonlyMap<string, string> | undefined {
-  if (!isObject(texts)) return undefined;
+  if (!isRecord(texts)) return undefined;
   const names = Object.keys(texts);
   if (names.length === 0) return NO_TEXTS;
   const map = new Map<string, string>();
@@ -129,14 +130,6 @@ function isEmpty(list: unknown): boolean {
   return Array.isArray(list) && list.length === 0;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -1,21 +1,19 @@
 // Whether written files are still there: somebody may remove them while the broker runs.
-import { withDeadline, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import { withDeadline } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { DeviceLists } from './device-lists.js';
 import type { Contents } from './draft.js';
 
 /** The files that are looked for, and how. */
-export interface PresencePorts {
+export interface PresencePorts extends Pick<Surroundings, 'clock' | 'log'> {
   readonly file: { isThere(): Promise<boolean> };
   readonly lists: Pick<DeviceLists, 'missing' | 'lookAtSizes'>;
   /** Names the lists. */
   readonly contents: Pick<Contents, 'plugins'>;
-  readonly clock: Clock;
   /** A look takes `writeDeadlineMs` at most. */
   readonly settings: Pick<CheckpointSettings, 'writeDeadlineMs'>;
-  readonly log: Log;
   readonly events: EventSink;
 }
 

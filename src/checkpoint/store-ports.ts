@@ -1,8 +1,5 @@
 // The needs of the store.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
-import type { Random } from '../kernel/random.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import type { CheckpointSettings } from '../model/settings.js';
 import type { CheckpointView } from '../model/views.js';
@@ -11,7 +8,7 @@ import type { CheckpointDocument } from './document.js';
 import type { DocumentFile, ListFiles } from './ports.js';
 
 /** The ports of the store. */
-export interface StorePorts {
+export interface StorePorts extends Surroundings {
   readonly file: DocumentFile<CheckpointDocument>;
   readonly lists: ListFiles;
   /** The state directory, where sentences name it. */
@@ -24,11 +21,7 @@ export interface StorePorts {
   readonly bootId: string;
   /** Has the highest event number given out so far: Journal (journal/journal). */
   readonly journal: { readonly seq: number };
-  readonly clock: Clock;
-  readonly random: Random;
   readonly events: EventSink;
-  readonly log: Log;
-  readonly metrics: Metrics;
   /** Called after each change of state: `StoreState.is` (checkpoint/store-state). */
   readonly onStateChange: (view: CheckpointView) => void;
 }

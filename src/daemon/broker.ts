@@ -18,7 +18,7 @@ import { ConnectionGate } from '../flood/connection-gate.js';
 import type { ConnectionBudget } from '../flood/connection-budget.js';
 import { DescriptorReserve } from '../flood/descriptor-reserve.js';
 import type { Border } from '../platform/http2/border.js';
-import { Borders } from '../platform/http2/borders.js';
+import { openBorders } from '../platform/http2/borders.js';
 import { Core, type CorePorts } from './core.js';
 import { openDiscovery } from './discovering.js';
 import type { SocketPaths } from '../platform/fs/socket-paths.js';
@@ -115,9 +115,11 @@ export class Broker {
   /** Guards the connections to one socket. */
   newGate(count = this.#parts.countConnection): ConnectionGate<Socket, Border> {
     const { live, clock, log, events, peers, userOf, self, connections: budget } = this.#parts;
-    const borders = new Borders(live.settings.guard, clock);
-    const reserve = this.#reserve;
-    return new ConnectionGate({ clock, log, events, peers, reserve, budget, borders, ownUid: self.uid, userOf, count });
+    return new ConnectionGate({
+      ...{ clock, log, events, peers, budget, ownUid: self.uid, userOf, count },
+      reserve: this.#reserve,
+      openBorder: openBorders(live.settings.guard, clock),
+    });
   }
 
   /** Connections of plugins open now. */

@@ -18,7 +18,6 @@ import { Endings } from '../reconcile/endings.js';
 import { Endpoints } from '../reconcile/endpoints.js';
 import { Enrolments } from '../reconcile/enrolment.js';
 import { Lifecycle } from '../reconcile/lifecycle.js';
-import { Notices } from '../reconcile/notices.js';
 import { OperatorActions } from '../reconcile/operator-actions.js';
 import { QuarantineResponse } from '../reconcile/quarantine-response.js';
 import { Reconciler } from '../reconcile/reconciler.js';
@@ -84,11 +83,12 @@ export class Core {
   constructor(ports: CorePorts) {
     const { live, clock, random, log, metrics, events, roster, inventory, flood, store, sockets, self } = ports;
     const { userOf, nextTurn, kept } = ports;
+    const own = { ownUid: self.uid, userOf };
     const { timeouts, discovery, restart } = live.settings;
     this.roster = roster;
     this.inventory = inventory;
     this.offered = new OfferedResources(inventory, roster);
-    this.recorder = new EventRecorder({ roster, events, log, metrics, ownUid: self.uid, userOf });
+    this.recorder = new EventRecorder({ roster, events, log, metrics, ...own });
     const endpoints = new Endpoints(sockets, roster);
     const device = new DevicePluginHandler({
       ...{ clock, random, nextTurn, live, endpoints },
@@ -113,11 +113,11 @@ export class Core {
     const admission = new Admission({ flood, sockets, roster: claims, policy: live, clock, self });
     const enrolments = new Enrolments({
       ...{ admission, handlers, roster, store, events, log, metrics, clock, reports, reconciler },
-      lane: new RegistrationLane({ ownUid: self.uid, userOf }),
+      lane: new RegistrationLane(own),
     });
     this.enrolments = enrolments;
     const lifecycle = new Lifecycle({
-      ...{ roster, reconciler, handlers, enrolments, clock, self, userOf, endpoints, sockets, reports, endings },
+      ...{ roster, reconciler, handlers, enrolments, clock, endpoints, sockets, reports, endings, ...own },
       policies: live,
       lists: inventory,
     });
@@ -129,7 +129,7 @@ export class Core {
       listener: ports.restartListener,
     });
     this.quarantineResponse = new QuarantineResponse({
-      ...{ roster, reconciler, lifecycle, reports, endings, enrolments, self, userOf },
+      ...{ roster, reconciler, lifecycle, reports, endings, enrolments, ...own },
     });
     this.operatorActions = new OperatorActions(roster, endings);
     this.registerDoor = new RegisterDoor({ enrolments, clock, timeouts });
@@ -138,7 +138,7 @@ export class Core {
       turns: new AskingTurns(clock, self.uid),
       client: ports.registrationClient,
       recorder: this.recorder,
-      notices: new Notices(roster, reports),
+      notices: reports,
     });
     this.registrySockets = new RegistrySockets({ roster, reconciler, reports, endings, door });
   }

@@ -2,13 +2,12 @@
 // refused with a time to come back; none waits here, and nobody is quarantined.
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { Limiters } from './entries.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 
-/** Uids counted apart; further ones are counted together. */
-const MAX_UIDS = 1024;
+/** The uid of those that are counted together, because there are too many. */
 const OTHERS = -1;
 
 /** The ports of the limit. `events` gets one for each call that is only observed: a refused one is reported by its refuser. */
@@ -23,7 +22,7 @@ interface Entry {
 /** The bucket `allocate` of each uid. */
 export class AllocateLimit {
   readonly #ports: AllocateLimitPorts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Limiters<Entry>();
   #settings: FloodSettings;
 
   constructor(settings: FloodSettings, ports: AllocateLimitPorts) {
@@ -48,13 +47,13 @@ export class AllocateLimit {
   /** Goes on under other settings with the permits that are left. */
   reload(settings: FloodSettings): void {
     this.#settings = settings;
-    for (const { limiter } of this.#entries.values()) limiter.reload(settings.allocate);
+    this.#entries.reload(settings.allocate);
   }
 
   /** Uids that asked a moment ago, or asked too often. */
   views(): LimitView[] {
     const { mode } = this.#settings;
-    const noticed = [...this.#entries.values()].filter(({ limiter, exceeded }) => exceeded > 0 || !limiter.isFull());
+    const noticed = this.#entries.all().filter(({ limiter, exceeded }) => exceeded > 0 || !limiter.isFull());
     return noticed.map(({ uid, limiter, exceeded }) => {
       const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : mode === 'observe' ? 'observe' : 'reject';
       return nobodysView('allocate', limiter, { uid, mode, exceeded, slowing });
@@ -63,21 +62,14 @@ export class AllocateLimit {
 
   /** Stops all limiters. */
   close(): void {
-    for (const { limiter } of this.#entries.values()) limiter.close();
-    this.#entries.clear();
+    this.#entries.close();
   }
 
   #entryOf(uid: number, about: string): Entry {
-    return entryOf(this.#entries, `${about} ${String(uid)}`, {
-      most: MAX_UIDS,
-      others: `${about} ${String(OTHERS)}`,
-      open: (isShared) => ({
-        uid: isShared ? OTHERS : uid,
-        limiter: this.#ports.openLimiter(this.#settings.allocate),
-        exceeded: 0,
-      }),
-      isForgettable: ({ limiter }) => limiter.isFull(),
-      close: ({ limiter }) => limiter.close(),
-    });
+    const open = (isShared: boolean): Entry => {
+      const limiter = this.#ports.openLimiter(this.#settings.allocate);
+      return { uid: isShared ? OTHERS : uid, limiter, exceeded: 0 };
+    };
+    return this.#entries.of(`${about} ${String(uid)}`, open, `${about} ${String(OTHERS)}`);
   }
 }

@@ -4,11 +4,7 @@
 import { Pace } from '../kernel/pace.js';
 import type { CallTurns, FramePace } from '../model/call-turns.js';
 import { processKey, strangerUser, type Caller, type UserFacts } from '../model/ids.js';
-import { entryOf } from './make-room.js';
-
-/** Processes, and users, that are followed at most of each kind; newcomers past that share one pace. */
-const MOST = 1_024;
-const OTHERS = 'others';
+import { Entries } from './entries.js';
 
 /** How often a call is taken up. */
 interface PaceFigures {
@@ -46,50 +42,31 @@ const FRAMES = {
   user: { intervalMs: 0.5, burst: 8_000, ahead: 10_000 },
 } as const;
 
-/** The paces of all processes or users of one kind. */
-class Paces {
-  readonly #figures: PaceFigures;
-  readonly #paces = new Map<string, Pace>();
+/** The pace of one process or user. */
+class Account {
+  readonly #intervalMs: number;
+  readonly #pace: Pace;
+  /** The longest wait for a turn. */
+  readonly aheadMs: number;
 
-  constructor(figures: PaceFigures) {
-    this.#figures = figures;
+  constructor({ intervalMs, burst, ahead }: PaceFigures) {
+    this.#intervalMs = intervalMs;
+    this.aheadMs = ahead * intervalMs;
+    this.#pace = new Pace(burst * intervalMs, this.aheadMs);
   }
 
-  /** Milliseconds to the next turn of a process or user. */
-  waitMs(name: string, now: number): number {
-    return this.#of(name, now).waitMs(this.#figures.intervalMs, now);
+  /** Milliseconds to the next turn. */
+  waitMs(now: number): number {
+    return this.#pace.waitMs(this.#intervalMs, now);
   }
 
-  /** Takes that turn. */
-  take(name: string, now: number): void {
-    this.#of(name, now).book(this.#figures.intervalMs, now);
+  /** Takes so many turns. @returns milliseconds until they come */
+  book(count: number, now: number): number {
+    return this.#pace.book(count * this.#intervalMs, now);
   }
 
-  /** Books so many at once. @returns milliseconds until they are paid */
-  book(name: string, count: number, now: number): number {
-    const { intervalMs, ahead } = this.#figures;
-    return Math.min(intervalMs * ahead, this.#of(name, now).book(count * intervalMs, now));
-  }
-
-  #of(name: string, now: number): Pace {
-    const { intervalMs, burst, ahead } = this.#figures;
-    return entryOf(this.#paces, name, {
-      most: MOST,
-      others: OTHERS,
-      open: () => new Pace(burst * intervalMs, ahead * intervalMs),
-      isForgettable: (pace) => pace.isFull(now),
-    });
-  }
-}
-
-/** Processes and users together. */
-class Kind {
-  readonly processes: Paces;
-  readonly users: Paces;
-
-  constructor({ process, user }: { readonly process: PaceFigures; readonly user: PaceFigures }) {
-    this.processes = new Paces(process);
-    this.users = new Paces(user);
+  isFull(now: number): boolean {
+    return this.#pace.isFull(now);
   }
 }
 
@@ -101,16 +78,36 @@ export interface CallPacePorts extends UserFacts {
   readonly isEnforced: () => boolean;
 }
 
+/** The accounts of a caller: of its process, and of its user if that is an ordinary one. */
+type AccountsOf = (process: string, caller: Caller) => readonly Account[];
+
+function accountsOf(
+  figures: { readonly process: PaceFigures; readonly user: PaceFigures },
+  ports: CallPacePorts,
+): AccountsOf {
+  const keeping = { isForgettable: (account: Account) => account.isFull(ports.now()) };
+  const [processes, users] = [new Entries<Account>(keeping), new Entries<Account>(keeping)];
+  return (process, { uid }) => {
+    const user = strangerUser(uid, ports);
+    const own = processes.of(process, () => new Account(figures.process));
+    return user === undefined ? [own] : [own, users.of(String(user), () => new Account(figures.user))];
+  };
+}
+
 /** The paces of calls at one socket. */
 export class CallPaces {
   readonly #ports: CallPacePorts;
-  readonly #refused = new Kind(REFUSED);
-  readonly #first = new Kind(FIRST);
-  readonly #usual = new Kind(USUAL);
-  readonly #frames = new Kind(FRAMES);
+  readonly #refused: AccountsOf;
+  readonly #first: AccountsOf;
+  readonly #usual: AccountsOf;
+  readonly #frames: AccountsOf;
 
   constructor(ports: CallPacePorts) {
     this.#ports = ports;
+    this.#refused = accountsOf(REFUSED, ports);
+    this.#first = accountsOf(FIRST, ports);
+    this.#usual = accountsOf(USUAL, ports);
+    this.#frames = accountsOf(FRAMES, ports);
   }
 
   /** The turns of a caller that was refused again and again; undefined where its process is unknown. */
@@ -125,52 +122,34 @@ export class CallPaces {
 
   /** The turns of any other; undefined of root and the broker's own user. */
   usual(caller: Caller | undefined): CallTurns | undefined {
-    const isStranger = caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
-    return isStranger ? this.#turns(this.#usual, caller) : undefined;
+    return this.#isStranger(caller) ? this.#turns(this.#usual, caller) : undefined;
   }
 
   /** The pace of frames that no call earns; undefined of root and the broker's own user. */
   frames(caller: Caller | undefined): FramePace | undefined {
     const { now, isEnforced } = this.#ports;
-    if (caller === undefined || !isEnforced()) return undefined;
-    if (strangerUser(caller.uid, this.#ports) === undefined) return undefined;
-    const { processes, users } = this.#frames;
+    if (!isEnforced() || !this.#isStranger(caller)) return undefined;
     const process = processKey(caller);
     return (count) => {
       const at = now();
-      const user = strangerUser(caller.uid, this.#ports);
-      const userMs = user === undefined ? 0 : users.book(String(user), count, at);
-      return Math.max(processes.book(process, count, at), userMs);
+      const waits = this.#frames(process, caller).map((one) => Math.min(one.aheadMs, one.book(count, at)));
+      return Math.max(...waits);
     };
   }
 
-  #turns({ processes, users }: Kind, caller: Caller | undefined): CallTurns | undefined {
+  #isStranger(caller: Caller | undefined): caller is Caller {
+    return caller !== undefined && strangerUser(caller.uid, this.#ports) !== undefined;
+  }
+
+  #turns(of: AccountsOf, caller: Caller | undefined): CallTurns | undefined {
     const { now, isEnforced } = this.#ports;
     if (caller === undefined || !isEnforced()) return undefined;
     const process = processKey(caller);
-    const stranger = (): number | undefined => strangerUser(caller.uid, this.#ports);
-    const waitMs = (at: number): number => {
-      const user = stranger();
-      return Math.max(processes.waitMs(process, at), user === undefined ? 0 : users.waitMs(String(user), at));
+    const book = (): number => {
+      const at = now();
+      return Math.max(...of(process, caller).map((one) => one.book(1, at)));
     };
-    const take = (at: number): void => {
-      processes.take(process, at);
-      const user = stranger();
-      if (user !== undefined) users.take(String(user), at);
-    };
-    return {
-      take: () => {
-        const at = now();
-        if (waitMs(at) > 0) return false;
-        take(at);
-        return true;
-      },
-      book: () => {
-        const at = now();
-        const waits = waitMs(at);
-        take(at);
-        return waits;
-      },
-    };
+    const isFree = (): boolean => of(process, caller).every((one) => one.waitMs(now()) === 0);
+    return { book, take: () => isFree() && book() === 0 };
   }
 }

@@ -4,10 +4,10 @@ import type { ConnectionEndCode } from '../model/connection-ends.js';
 import { processKey, strangerUser, type Caller } from '../model/ids.js';
 import type { FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { Limiters } from './entries.js';
 import { whoGivesWay, type Yielding } from './giving-way.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 import { UserConnections, type TurnedAway } from './user-connections.js';
@@ -76,7 +76,10 @@ interface Entry {
 /** The bucket `connections`, per process, and per ordinary user. */
 export class ConnectionBudget {
   readonly #ports: ConnectionBudgetPorts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Limiters<Entry>({
+    most: MAX_PROCESSES,
+    isForgettable: (entry) => this.#isForgettable(entry),
+  });
   readonly #users: UserConnections;
   /** Why newcomers are kept out, as it was told last: all are open, or users connect too often. */
   readonly #why: { all?: string | undefined; users?: string | undefined } = {};
@@ -159,24 +162,23 @@ export class ConnectionBudget {
   reload(settings: FloodSettings): void {
     this.#settings = settings;
     this.#users.reload(settings);
-    for (const { limiter } of this.#entries.values()) limiter.reload(settings.connections);
+    this.#entries.reload(settings.connections);
   }
 
   /** Stops all limiters. */
   close(): void {
     this.#calm?.cancel();
     this.#users.close();
-    for (const entry of this.#entries.values()) entry.limiter.close();
-    this.#entries.clear();
+    this.#entries.close();
   }
 
   /** Processes that hold more connections than usual, and users and processes that were refused one. */
   views(): LimitView[] {
     const { mode, connections } = this.#settings;
     const isLarge = ({ open }: Entry): boolean => this.#calm !== undefined && open * LARGE_PART >= connections.total;
-    const noticed = [...this.#entries.values()].filter(
-      (entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)),
-    );
+    const noticed = this.#entries
+      .all()
+      .filter((entry) => isLarge(entry) || (entry.exceeded > 0 && !this.#isForgettable(entry)));
     const processes = noticed.map((entry) => {
       const { uid, limiter, exceeded } = entry;
       return nobodysView('connections', limiter, { uid, mode, exceeded, slowing: this.#slowing(entry) });
@@ -228,7 +230,7 @@ export class ConnectionBudget {
   }
 
   #makeRoomFor(entry: Entry): boolean {
-    const victim = whoGivesWay<Held, Entry>(this.#entries.values(), entry);
+    const victim = whoGivesWay<Held, Entry>(this.#entries.all(), entry);
     victim?.release();
     victim?.giveWay();
     return victim !== undefined;
@@ -265,26 +267,21 @@ export class ConnectionBudget {
   }
 
   #entryOf(caller: Caller | undefined): Entry {
-    return entryOf(this.#entries, caller === undefined ? ALL : processKey(caller), {
-      most: MAX_PROCESSES,
-      others: ALL,
-      open: (isShared) => {
-        const uid = isShared ? -1 : (caller?.uid ?? -1);
-        const stranger = strangerUser(uid, this.#ports);
-        return {
-          who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
-          uid,
-          user: stranger ?? uid,
-          isStranger: stranger !== undefined,
-          limiter: this.#ports.openLimiter(this.#settings.connections),
-          held: new Set(),
-          open: 0,
-          exceeded: 0,
-        };
-      },
-      isForgettable: (entry) => this.#isForgettable(entry),
-      close: ({ limiter }) => limiter.close(),
-    });
+    const open = (isShared: boolean): Entry => {
+      const uid = isShared ? -1 : (caller?.uid ?? -1);
+      const stranger = strangerUser(uid, this.#ports);
+      return {
+        who: isShared || caller === undefined ? 'everybody together' : whoIs(caller),
+        uid,
+        user: stranger ?? uid,
+        isStranger: stranger !== undefined,
+        limiter: this.#ports.openLimiter(this.#settings.connections),
+        held: new Set(),
+        open: 0,
+        exceeded: 0,
+      };
+    };
+    return this.#entries.of(caller === undefined ? ALL : processKey(caller), open, ALL);
   }
 
   #isForgettable(entry: Entry): boolean {

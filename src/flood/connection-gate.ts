@@ -1,7 +1,6 @@
 // The way of an accepted connection before its first byte is read: its caller is identified, its budget checked, the border put
 // before it.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { CallTurns, FramePace } from '../model/call-turns.js';
 import type { ConnectionEnd } from '../model/connection-ends.js';
 import type { EventSink } from '../model/event.js';
@@ -38,9 +37,7 @@ export interface Throttled {
 }
 
 /** The ports of the gate. */
-export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
-  readonly clock: Clock;
-  readonly log: Log;
+export interface ConnectionGatePorts<Socket, Border> extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly events: EventSink;
   /** Identifies callers: Peers (platform/peer/peers). */
   readonly peers: {
@@ -62,15 +59,13 @@ export interface ConnectionGatePorts<Socket, Border> extends UserFacts {
     /** Closes an idle connection of the largest holder; false: nobody holds so much. */
     makeRoom(caller: Caller | undefined): boolean;
   };
-  /** Puts a border before a connection; `ended` is told when that ends it. Borders (platform/http2/borders) does. */
-  readonly borders: {
-    open(
-      socket: Socket,
-      ended: (end: ConnectionEnd) => void,
-      turns: CallTurns | undefined,
-      frames: FramePace | undefined,
-    ): Border;
-  };
+  /** Puts a border before a connection; `ended` is told when that ends it. `openBorders` (platform/http2/borders) makes it. */
+  readonly openBorder: (
+    socket: Socket,
+    ended: (end: ConnectionEnd) => void,
+    turns: CallTurns | undefined,
+    frames: FramePace | undefined,
+  ) => Border;
   /** Counted for metrics: accepted, refused by budget, ended by the border. */
   readonly count: (what: 'accepted' | 'refused' | 'ended') => void;
 }
@@ -165,7 +160,7 @@ export class ConnectionGate<Socket extends AcceptedSocket, Border extends Thrott
       this.#say(caller, code, message);
       if (!NORMAL_ENDS.has(code) && runs.cutOff(caller)) this.#saySlowed(caller);
     };
-    const border = this.#ports.borders.open(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
+    const border = this.#ports.openBorder(socket, ended, this.#paces.usual(caller), this.#paces.frames(caller));
     const afterRefusals = this.#paces.afterRefusals(caller);
     const slowDown = (): void => border.throttle(SLOW_READ_MS, afterRefusals);
     border.readLater(firstReadInMs);

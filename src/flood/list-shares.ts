@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.js';
 import { Pace } from '../kernel/pace.js';
 import type { EventSink } from '../model/event.js';
 import { strangerUser, type UserFacts } from '../model/ids.js';
-import { entryOf } from './make-room.js';
+import { Entries } from './entries.js';
 
 /** Bytes of lists that are taken a second from one user, which cost a few percent of a core. */
 export const SHARE_BYTES_PER_S = 4 * 1024 * 1024;
@@ -15,9 +15,6 @@ const LIST_BYTES = 4 * 1024;
 const BURST_MS = (BURST_BYTES * 1_000) / SHARE_BYTES_PER_S;
 /** A user that did not have to wait for this long is reported again when it has to. */
 const TOLD_MS = 60_000;
-/** Users counted apart; further ones are counted together. */
-const MAX_USERS = 1_024;
-const OTHERS = 'others';
 
 /** The ports of list shares. */
 export interface SharePorts extends UserFacts {
@@ -46,10 +43,16 @@ const FREE: BookedList = { waitMs: 0, giveBack: () => undefined };
 /** The accounts of users. */
 export class ListShares {
   readonly #ports: SharePorts;
-  readonly #accounts = new Map<string, Account>();
+  readonly #accounts: Entries<Account>;
 
   constructor(ports: SharePorts) {
     this.#ports = ports;
+    this.#accounts = new Entries({
+      isForgettable: ({ pace, waitedAtMs }) => {
+        const nowMs = ports.clock.mono();
+        return pace.isFull(nowMs) && nowMs - waitedAtMs >= TOLD_MS;
+      },
+    });
   }
 
   /** Books a list of a user. @param uid root and the broker's user pay nothing */
@@ -57,24 +60,15 @@ export class ListShares {
     const user = strangerUser(uid, this.#ports);
     if (user === undefined) return FREE;
     const nowMs = this.#ports.clock.mono();
-    const account = this.#accountOf(user, nowMs);
+    const account = this.#accounts.of(String(user), (isShared) => ({
+      who: isShared ? 'plugins of further users' : `plugins of uid ${String(user)}`,
+      pace: new Pace(BURST_MS),
+      waitedAtMs: -Infinity,
+    }));
     const cost = costMs(bytes);
     const waitMs = account.pace.book(cost, nowMs);
     if (waitMs > 0) this.#waits(account, nowMs);
     return { waitMs, giveBack: () => account.pace.giveBack(cost) };
-  }
-
-  #accountOf(user: number, nowMs: number): Account {
-    return entryOf(this.#accounts, String(user), {
-      most: MAX_USERS,
-      others: OTHERS,
-      open: (isShared) => ({
-        who: isShared ? 'plugins of further users' : `plugins of uid ${String(user)}`,
-        pace: new Pace(BURST_MS),
-        waitedAtMs: -Infinity,
-      }),
-      isForgettable: ({ pace, waitedAtMs }) => pace.isFull(nowMs) && nowMs - waitedAtMs >= TOLD_MS,
-    });
   }
 
   /** Told once for as long as it goes on. */

@@ -20,32 +20,3 @@ export function makeRoom<V>(entries: Map<string, V>, isForgettable: (entry: V, k
   }
   return undefined;
 }
-
-/** How entries of a map are made and forgotten. */
-export interface EntryKeeping<V> {
-  /** Entries that are kept apart; newcomers past that share one. */
-  readonly most: number;
-  /** The key of the one that is shared. */
-  readonly others: string;
-  /** Makes the entry of a newcomer, or the shared one. */
-  readonly open: (isShared: boolean) => V;
-  /** Whether nobody gains or loses by it when the entry is forgotten and made again. */
-  readonly isForgettable: (entry: V) => boolean;
-  /** Ends a forgotten entry. */
-  readonly close?: (entry: V) => void;
-}
-
-/** The entry of a key. It is made where there is none: in the room of one that can be forgotten, else for all further keys. */
-export function entryOf<V>(entries: Map<string, V>, key: string, keeping: EntryKeeping<V>): V {
-  const known = entries.get(key);
-  if (known !== undefined) return known;
-  let own = key;
-  if (entries.size >= keeping.most) {
-    const forgotten = makeRoom(entries, keeping.isForgettable);
-    if (forgotten === undefined) own = keeping.others;
-    else keeping.close?.(forgotten);
-  }
-  const entry = entries.get(own) ?? keeping.open(own !== key);
-  entries.set(own, entry);
-  return entry;
-}

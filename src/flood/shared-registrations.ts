@@ -4,10 +4,10 @@ import { processKey, strangerUser } from '../model/ids.js';
 import type { FloodSubject } from '../model/flood.js';
 import type { FloodSettings, RegisterLimit } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { Limiters } from './entries.js';
 import { FairTurns, type TurnTaker } from './fair-turns.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import type { RegistrationLimit } from './registration-limit.js';
 
@@ -15,9 +15,6 @@ import type { RegistrationLimit } from './registration-limit.js';
 const BURST_PART = 4;
 /** The part of the shared pace that one user has. Calls to the plugin and its list follow each registration that is let in. */
 const PACE_PART = 10;
-/** Users counted apart; further ones are counted together. */
-const MAX_USERS = 1_024;
-const OTHERS = 'others';
 /** The uid of limits that no user has alone. */
 const NOBODYS = -1;
 
@@ -52,7 +49,10 @@ class SharedLimit {
 export class SharedRegistrations {
   readonly #ports: SharedRegistrationPorts;
   readonly #all: SharedLimit;
-  readonly #shares = new Map<string, SharedLimit>();
+  readonly #shares = new Limiters<SharedLimit>({
+    isForgettable: ({ limiter }) => limiter.isFull() && limiter.waiting === 0,
+    close: (share) => share.close(),
+  });
   #settings: FloodSettings;
 
   constructor(settings: FloodSettings, ports: SharedRegistrationPorts) {
@@ -72,16 +72,11 @@ export class SharedRegistrations {
     const user = strangerUser(subject.uid, this.#ports);
     if (user === undefined) return undefined;
     const settings = shareOf(this.#settings);
-    const share = entryOf(this.#shares, String(user), {
-      most: MAX_USERS,
-      others: OTHERS,
-      open: (isShared) =>
-        isShared
-          ? new SharedLimit(NOBODYS, 'plugins of further users', settings, this.#ports)
-          : new SharedLimit(user, `plugins of uid ${String(user)}`, settings, this.#ports),
-      isForgettable: ({ limiter }) => limiter.isFull() && limiter.waiting === 0,
-      close: (forgotten) => forgotten.close(),
-    });
+    const share = this.#shares.of(String(user), (isShared) =>
+      isShared
+        ? new SharedLimit(NOBODYS, 'plugins of further users', settings, this.#ports)
+        : new SharedLimit(user, `plugins of uid ${String(user)}`, settings, this.#ports),
+    );
     const words = { doing: `${share.who} together register`, source: 'their share of flood' };
     return this.#limit(share, subject, { settings, ...words });
   }
@@ -90,13 +85,13 @@ export class SharedRegistrations {
   reload(settings: FloodSettings): void {
     this.#settings = settings;
     this.#all.limiter.reload(settings.globalRegister);
-    for (const { limiter } of this.#shares.values()) limiter.reload(shareOf(settings));
+    this.#shares.reload(shareOf(settings));
   }
 
   /** The row of all together, and those of users that had to wait. */
   views(): LimitView[] {
     const { mode } = this.#settings;
-    const noticed = [...this.#shares.values()].filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
+    const noticed = this.#shares.all().filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
     return [this.#all, ...noticed].map(({ uid, who, limiter, exceeded }) => {
       const slowing = limiter.permits() > 0 || exceeded === 0 ? '' : who;
       return nobodysView('global.register', limiter, { uid, mode, exceeded, slowing });
@@ -106,8 +101,7 @@ export class SharedRegistrations {
   /** Ends everybody's wait. */
   close(): void {
     this.#all.close();
-    for (const share of this.#shares.values()) share.close();
-    this.#shares.clear();
+    this.#shares.close();
   }
 
   #limit(

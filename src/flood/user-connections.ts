@@ -4,14 +4,13 @@ import type { Alarm } from '../kernel/clock.js';
 import { strangerUser } from '../model/ids.js';
 import type { BucketSettings, FloodSettings } from '../model/settings.js';
 import type { LimitView } from '../model/views.js';
+import { Limiters } from './entries.js';
 import { nobodysView } from './limit-views.js';
 import type { Limiter } from './limiter.js';
-import { entryOf } from './make-room.js';
 import type { FloodPorts } from './ports.js';
 import { figures } from './sentences.js';
 
-/** Users counted apart; further ones are counted together. */
-const MAX_USERS = 1_024;
+/** The uid of users that are counted together, because there are too many. */
 const OTHERS = -1;
 
 /** A user has at least these: enough for a hundred plugins that start in the same second, with ten connections each. */
@@ -47,7 +46,7 @@ interface Entry {
 /** The bucket `connections`, per user that is neither root nor the broker's. */
 export class UserConnections {
   readonly #ports: UserConnectionPorts;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Limiters<Entry>();
   #settings: FloodSettings;
   /** Runs while somebody is turned away. */
   #calm: Alarm | undefined;
@@ -89,13 +88,13 @@ export class UserConnections {
   /** Goes on under other settings with the permits that are left. */
   reload(settings: FloodSettings): void {
     this.#settings = settings;
-    for (const { limiter } of this.#entries.values()) limiter.reload(bucketOf(settings));
+    this.#entries.reload(bucketOf(settings));
   }
 
   /** Users that were turned away a moment ago. */
   views(): LimitView[] {
     const { mode } = this.#settings;
-    const noticed = [...this.#entries.values()].filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
+    const noticed = this.#entries.all().filter(({ limiter, exceeded }) => exceeded > 0 && !limiter.isFull());
     return noticed.map((entry) => {
       const { uid, limiter, exceeded } = entry;
       const word = limiter.permits() > 0 ? '' : mode === 'observe' ? 'observe: ' : 'disconnect: ';
@@ -106,8 +105,7 @@ export class UserConnections {
   /** Stops all limiters. */
   close(): void {
     this.#calm?.cancel();
-    for (const { limiter } of this.#entries.values()) limiter.close();
-    this.#entries.clear();
+    this.#entries.close();
   }
 
   /** Told as a condition until nobody is turned away any more. */
@@ -117,7 +115,7 @@ export class UserConnections {
       `${whoIs(entry)} connect so often that their connections are closed at once, and no plugin of theirs can register: see \`plugin-broker limits\``,
     );
     const look = (): void => {
-      const last = Math.max(...[...this.#entries.values()].map(({ lastExceededMs }) => lastExceededMs));
+      const last = Math.max(...this.#entries.all().map(({ lastExceededMs }) => lastExceededMs));
       const leftMs = last + CALM_MS - clock.mono();
       this.#calm = leftMs > 0 ? clock.alarm(leftMs, look) : undefined;
       if (this.#calm === undefined) crowded?.(undefined);
@@ -129,17 +127,9 @@ export class UserConnections {
   #entryOf(uid: number | undefined): Entry | undefined {
     const user = uid === undefined ? undefined : strangerUser(uid, this.#ports);
     if (user === undefined) return undefined;
-    return entryOf(this.#entries, String(user), {
-      most: MAX_USERS,
-      others: String(OTHERS),
-      open: (isShared) => ({
-        uid: isShared ? OTHERS : user,
-        limiter: this.#ports.openLimiter(bucketOf(this.#settings)),
-        exceeded: 0,
-        lastExceededMs: -Infinity,
-      }),
-      isForgettable: ({ limiter }) => limiter.isFull(),
-      close: ({ limiter }) => limiter.close(),
+    return this.#entries.of(String(user), (isShared) => {
+      const limiter = this.#ports.openLimiter(bucketOf(this.#settings));
+      return { uid: isShared ? OTHERS : user, limiter, exceeded: 0, lastExceededMs: -Infinity };
     });
   }
 }

@@ -1,5 +1,6 @@
 // One event, one line of JSON; the last line of a journal that was closed says so.
 import { believable } from '../kernel/counter.js';
+import { ifPossible } from '../kernel/if-possible.js';
 import { EVENT_TYPES, type BrokerEvent, type EventFacts } from '../model/event.js';
 
 /** The meaning of a line. */
@@ -32,12 +33,7 @@ export function closedLine(seq: number): string {
 
 /** Understands a line. Anything can stand there: a torn write, a newer version's event, an editor's work. */
 export function parseLine(line: string): Line {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return { kind: 'damaged' };
-  }
+  const value = ifPossible((): unknown => JSON.parse(line));
   if (typeof value !== 'object' || value === null) return { kind: 'damaged' };
   const { closed, time, seq, type, reason, plugin, socket, message, facts } = value as Partial<Record<string, unknown>>;
   if (isSeq(closed)) return { kind: 'closed', seq: closed };

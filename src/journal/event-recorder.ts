@@ -1,8 +1,7 @@
 // Reports changes to operators: every state of an instance, every change of its devices, every refusal that no plugin can be
 // named for; as events and log lines.
 import type { Holding, ListListener } from '../model/device-list.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { EventSink } from '../model/event.js';
 import { DEVICE_PLUGIN, pluginKey, type Caller, type UserFacts } from '../model/ids.js';
 import { strangerUserOf, uidBehind, type Change, type Instance, type RosterListener } from '../model/instance.js';
@@ -13,10 +12,8 @@ import type { Refusal, RefusalCode } from '../model/reasons.js';
 const SHOWN_IDS = 5;
 
 /** The outputs and sources of the recorder. */
-export interface EventRecorderPorts extends UserFacts {
+export interface EventRecorderPorts extends Pick<Surroundings, 'log' | 'metrics'>, UserFacts {
   readonly events: EventSink;
-  readonly log: Log;
-  readonly metrics: Metrics;
   /** The facts about an instance, for its name. */
   readonly roster: {
     get(id: string): Instance | undefined;

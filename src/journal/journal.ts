@@ -1,7 +1,7 @@
 // The journal of all events: numbered, kept in memory for queries, followed by watchers, and written to a file that outlives the
 // broker.
-import { asError, sleep, withDeadline, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import { asError, sleep, withDeadline } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { BrokerEvent, EventDraft, EventQuery, EventSink } from '../model/event.js';
 import { cutDraft } from './cut-draft.js';
 import { parseLine } from './event-line.js';
@@ -29,10 +29,8 @@ const MAX_EARLY = 1000;
 const MAX_FOLLOWERS = 64;
 
 /** The ports of the journal. */
-export interface JournalPorts {
+export interface JournalPorts extends Pick<Surroundings, 'clock' | 'log'> {
   readonly file: JournalFile;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The events of the broker. `record` from the first moment; `open` once the checkpoint was read; `close` once. */

@@ -1,13 +1,10 @@
 // The events of the broker's own life: it started, the plugins of the checkpoint were heard of, it stops.
-import type { Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import type { Journal } from './journal.js';
 
 /** The ports of these events. */
-export interface LifeNewsPorts {
-  readonly log: Log;
+export interface LifeNewsPorts extends Pick<Surroundings, 'clock' | 'log'> {
   readonly journal: Journal;
-  readonly clock: Clock;
   readonly version: string;
   readonly pid: number;
 }

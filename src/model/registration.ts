@@ -38,7 +38,7 @@ export interface RefusedSockets {
   refusedAt(socket: string, refusal: Refusal, uid: number): void;
 }
 
-/** The plugins that the watcher door tells the outcome of their registration: Notices (reconcile/notices). */
+/** The plugins that the watcher door tells the outcome of their registration: Reports (reconcile/reports). */
 export interface NoticeBoard {
   /** Whether an instance is connected still: a plugin that was lost meanwhile is not told that it is registered. */
   isRegistered(instanceId: string): boolean;

@@ -1,9 +1,7 @@
 // Takes a registration all the way: admission, handler, actual state, disk, answer. Both doors and every pull use it.
 import type { Admitted, Admitter, Enroller, RegistrationStore } from '../model/registration.js';
-import type { Clock } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import { cut } from '../kernel/cut.js';
-import type { Log } from '../kernel/log.js';
-import type { Metrics } from '../kernel/metrics.js';
 import type { EventSink } from '../model/event.js';
 import { incarnationKey, pluginKey } from '../model/ids.js';
 import type {
@@ -27,7 +25,7 @@ import type { RegistrationLane } from './registration-lane.js';
 import type { Roster } from './roster.js';
 
 /** The ports of enrolment. */
-export interface EnrolmentPorts {
+export interface EnrolmentPorts extends Omit<Surroundings, 'random'> {
   readonly admission: Admitter;
   readonly handlers: ReadonlyMap<string, PluginHandler>;
   readonly roster: Roster;
@@ -35,9 +33,6 @@ export interface EnrolmentPorts {
   /** Makes registrations durable; a registration that cannot be written now is written later, and its plugin serves meanwhile. */
   readonly store: Pick<RegistrationStore, 'expect' | 'persist' | 'isKept'>;
   readonly events: EventSink;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
   /** Takes the reports of handlers and enters them into the roster. */
   readonly reports: InstanceReports;
   /** Knows whether the broker comes back to an instance by itself, at a time of its own. */

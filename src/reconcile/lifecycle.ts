@@ -1,6 +1,7 @@
 // Follows the roster: gathers the facts of each change, asks pure functions for the actions (consequences.ts, pull.ts,
 // after-look.ts), and carries them out.
 import type { Clock } from '../kernel/clock.js';
+import type { UserFacts } from '../model/ids.js';
 import type { PluginHandler } from '../model/plugin.js';
 import type { PluginPolicy } from '../model/settings.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
@@ -11,14 +12,14 @@ import { afterChange, isLost, needsFallback, type Facts } from './consequences.j
 import type { Endings } from './endings.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
 import { Graces } from './graces.js';
-import { PathLooks, type PathLookPorts } from './path-looks.js';
+import { PathLooks } from './path-looks.js';
 import { afterPull, isAsked, pullRequest, withoutAsking, type Pulled } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Reports } from './reports.js';
 import type { Roster } from './roster.js';
 
 /** The ports of lifecycle. */
-export interface LifecyclePorts extends Pick<PathLookPorts, 'self' | 'userOf'> {
+export interface LifecyclePorts extends UserFacts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;

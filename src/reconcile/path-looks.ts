@@ -2,7 +2,7 @@
 // long a look takes (directories on the way, a fallback that is connected to), so users take turns.
 import type { Clock } from '../kernel/clock.js';
 import { Looks } from '../kernel/looks.js';
-import type { UserOf } from '../model/ids.js';
+import type { UserFacts } from '../model/ids.js';
 import { strangerUserOf, type Instance } from '../model/instance.js';
 import type { Roster } from './roster.js';
 
@@ -10,13 +10,9 @@ import type { Roster } from './roster.js';
 const TRUSTED = 'trusted';
 
 /** The ports of the looks. */
-export interface PathLookPorts {
+export interface PathLookPorts extends UserFacts {
   readonly clock: Clock;
   readonly roster: Pick<Roster, 'all' | 'get'>;
-  /** The broker's own process. */
-  readonly self: { readonly uid: number };
-  /** The uids that count as one user. */
-  readonly userOf: UserOf;
 }
 
 /** Looks at instances. */
@@ -26,8 +22,7 @@ export class PathLooks {
 
   /** @param look at one instance */
   constructor(ports: PathLookPorts, look: (instance: Instance) => void) {
-    const { clock, roster, self, userOf } = ports;
-    const own = { ownUid: self.uid, userOf };
+    const { clock, roster } = ports;
     this.#ports = ports;
     this.#looks = new Looks({
       clock,
@@ -35,7 +30,7 @@ export class PathLooks {
         const instance = roster.get(id);
         if (instance !== undefined) look(instance);
       },
-      groupOf: (id) => strangerUserOf(roster.get(id), own)?.toString() ?? TRUSTED,
+      groupOf: (id) => strangerUserOf(roster.get(id), ports)?.toString() ?? TRUSTED,
       first: TRUSTED,
     });
   }

@@ -15,10 +15,7 @@ import type { Roster } from './roster.js';
 const MAX_PULLS = 16;
 
 /** The ports of the response. */
-export interface QuarantineResponsePorts {
-  /** The broker's own process. */
-  readonly self: { readonly uid: number };
-  readonly userOf: UserFacts['userOf'];
+export interface QuarantineResponsePorts extends UserFacts {
   readonly enrolments: Pick<Enroller, 'enrol'>;
   readonly roster: Roster;
   readonly reconciler: Reconciler;
@@ -72,14 +69,14 @@ export class QuarantineResponse implements FloodListener {
 
   #pullNamed({ type, name, uid, last }: Quarantine): void {
     if (last?.endpoint === undefined || last.door !== 'register' || type !== DEVICE_PLUGIN) return;
-    const { roster, reconciler, enrolments, self, userOf } = this.#ports;
+    const { roster, reconciler, enrolments } = this.#ports;
     const { endpoint, versions = [], caller } = last;
     const newest = roster.ofPlugin(type, name)[0]?.seq ?? 0;
     const isSucceeded = (): boolean => roster.ofPlugin(type, name).some((one) => isConnected(one) && one.seq > newest);
     const from = caller === undefined ? {} : { caller };
     // Another user may have been kept out in the same name, and its pull goes on.
     const key = `pull:${String(uid)}:${type}/${name}`;
-    const user = strangerUser(uid, { ownUid: self.uid, userOf });
+    const user = strangerUser(uid, this.#ports);
     reconciler.want({
       key,
       incarnation: endpoint,

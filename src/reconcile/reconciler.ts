@@ -3,9 +3,8 @@
 // everything.
 import type { Attempt } from '../model/registration.js';
 import { backoffMs, type BackoffBounds } from '../kernel/backoff.js';
-import { asError, type Alarm, type Clock } from '../kernel/clock.js';
-import type { Log } from '../kernel/log.js';
-import type { Random } from '../kernel/random.js';
+import { asError, type Alarm } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 
 /** Something that is to become true. */
 export interface PendingRegistration {
@@ -42,10 +41,7 @@ interface Entry {
 }
 
 /** The ports of the reconciler. */
-export interface ReconcilerPorts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
+export interface ReconcilerPorts extends Omit<Surroundings, 'metrics'> {
   readonly backoff: BackoffBounds;
 }
 

@@ -1,7 +1,8 @@
 // Takes the reports of handlers about instances, and enters them into the roster once the settling and the path are considered:
 // a loss may be a restart, and a path may belong to another socket by now.
 import type { InstanceReport, InstanceReports, PluginHandler } from '../model/plugin.js';
-import type { Instance } from '../model/instance.js';
+import { isConnected, type Instance } from '../model/instance.js';
+import type { NoticeBoard } from '../model/registration.js';
 import { afterPathLook, lookBefore, mayHaveLostPath, withListener, withPath } from './after-look.js';
 import { afterServing } from './consequences.js';
 import type { EndpointPorts, Endpoints } from './endpoints.js';
@@ -21,7 +22,7 @@ export interface ReportPorts {
 }
 
 /** Enters reports into the roster. Lifecycle (reconcile/lifecycle) hears of each change and acts on it. */
-export class Reports implements InstanceReports {
+export class Reports implements InstanceReports, NoticeBoard {
   readonly #ports: ReportPorts;
   #stopped = false;
 
@@ -59,6 +60,17 @@ export class Reports implements InstanceReports {
     const { roster, sockets } = this.#ports;
     const report = afterPathLook(instance, sockets.keyAt(instance.socketPath));
     if (report !== undefined) roster.report(instance.id, report);
+  }
+
+  isRegistered(id: string): boolean {
+    const instance = this.#ports.roster.get(id);
+    return instance !== undefined && isConnected(instance);
+  }
+
+  /** A plugin of the watcher door that serves could not be told so yet, or was told now. */
+  notifyPending(id: string, isPending: boolean, message: string): void {
+    if (this.#ports.roster.get(id)?.state !== 'ready') return;
+    this.report(id, { state: 'ready', reason: isPending ? 'notify-pending' : 'registered', message });
   }
 
   /** Takes no more reports: sessions that are closed from now on say nothing about plugins. */

@@ -9,7 +9,7 @@ import type { Change, Instance, RosterListener } from '../model/instance.js';
 import { fateAtRestart } from './consequences.js';
 import type { EndpointPorts } from './endpoints.js';
 import type { Lifecycle } from './lifecycle.js';
-import { afterRefusal, isFinal, isVanished, pullRequest } from './pull.js';
+import { afterRefusal, isFinal, isVanished, lostReport, pullRequest } from './pull.js';
 import type { Reconciler } from './reconciler.js';
 import type { Roster } from './roster.js';
 import type { Settling } from './settling.js';
@@ -162,14 +162,14 @@ export class Restart implements RosterListener {
   #loseSilent({ id, type }: Instance): void {
     if (type !== DEVICE_PLUGIN || this.#answered.has(id)) return;
     const message = 'nobody listened on its socket when the broker came back';
-    this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
+    this.#ports.roster.report(id, lostReport(message));
   }
 
   /** Reports a restored instance as lost, because its successor at the path was refused for good. */
   #neverReturns({ id }: Instance, refusal: Refusal): void {
     const { roster } = this.#ports;
     if (isVanished(refusal) || roster.get(id)?.state !== 'restored') return;
-    roster.report(id, { state: 'held', reason: 'connection-lost', message: refusal.message });
+    roster.report(id, lostReport(refusal.message));
   }
 
   /** Plugins that went away are settling by now: the remaining ones accept connections and answer nothing. */

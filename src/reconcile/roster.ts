@@ -5,7 +5,7 @@ import { incarnationKey, pluginKey } from '../model/ids.js';
 import type { Accepted, Enrolment, InstanceReport, PluginState, WayBack } from '../model/plugin.js';
 import type { Reason, Refusal } from '../model/reasons.js';
 import { failLoudly, illegalBeginning, illegalChange } from './transitions.js';
-import { forgottenFirst, instanceId, isConnected, isLive } from '../model/instance.js';
+import { forgottenFirst, instanceId, isLive } from '../model/instance.js';
 import type { Change, Instance, RosterListener } from '../model/instance.js';
 
 /** Dead entries kept for `explain`: in all, and of one plugin. */
@@ -43,11 +43,6 @@ export class Roster {
 
   get(id: string): Instance | undefined {
     return this.#byId.get(id);
-  }
-
-  /** Whether an instance is known and connected. */
-  isConnected(id: string): boolean {
-    return [this.#byId.get(id)].some((instance) => instance !== undefined && isConnected(instance));
   }
 
   all(): IterableIterator<Instance> {
@@ -194,11 +189,8 @@ export class Roster {
   remove(instance: Instance): void {
     if (!this.#byId.delete(instance.id)) return;
     this.#dead.delete(instance);
-    const key = pluginKey(instance);
-    const siblings = this.#byPlugin.get(key);
-    siblings?.delete(instance);
-    if (siblings?.size === 0) this.#byPlugin.delete(key);
-    this.#leaveEndpoint(instance);
+    removeFrom(this.#byPlugin, pluginKey(instance), instance);
+    removeFrom(this.#byEndpoint, instance.endpointKey, instance);
     this.#letGo(instance);
     this.#tell((listener) => listener.removed?.(instance));
   }
@@ -206,15 +198,9 @@ export class Roster {
   #moveEndpoint(known: Instance, { endpoint, endpointAsSent, pulled }: Enrolment): void {
     known.endpointPath = endpoint.path;
     if (!pulled) known.endpointAsSent = endpointAsSent;
-    this.#leaveEndpoint(known);
+    removeFrom(this.#byEndpoint, known.endpointKey, known);
     known.endpointKey = incarnationKey(endpoint.incarnation);
     addTo(this.#byEndpoint, known.endpointKey, known);
-  }
-
-  #leaveEndpoint(instance: Instance): void {
-    const sharers = this.#byEndpoint.get(instance.endpointKey);
-    sharers?.delete(instance);
-    if (sharers?.size === 0) this.#byEndpoint.delete(instance.endpointKey);
   }
 
   #enter(instance: Instance): void {
@@ -297,4 +283,9 @@ export class Roster {
 
 function addTo(map: Map<string, Set<Instance>>, key: string, instance: Instance): void {
   map.set(key, (map.get(key) ?? new Set()).add(instance));
+}
+
+function removeFrom(map: Map<string, Set<Instance>>, key: string, instance: Instance): void {
+  map.get(key)?.delete(instance);
+  if (map.get(key)?.size === 0) map.delete(key);
 }

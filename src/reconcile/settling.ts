@@ -6,6 +6,7 @@ import type { InstanceReport } from '../model/plugin.js';
 import type { RestartSettings } from '../model/settings.js';
 import { isConnected, type Change, type Instance, type RosterListener } from '../model/instance.js';
 import { afterAway, type AwayAction } from './consequences.js';
+import { lostReport } from './pull.js';
 import type { Roster } from './roster.js';
 
 /** Losses of a plugin that is there: it does not restart itself. */
@@ -134,8 +135,7 @@ export class Settling implements RosterListener {
       const instance = this.#ports.roster.get(id);
       if (instance?.state === 'ready' && instance.reason === 'recycled') this.#unanswered(instance);
       else if (instance?.state === 'restored' && instance.reason === 'settling') {
-        const message = 'did not register again within restart.settle';
-        this.#ports.roster.report(id, { state: 'held', reason: 'connection-lost', message });
+        this.#ports.roster.report(id, lostReport('did not register again within restart.settle'));
       }
     }
   }

@@ -5,7 +5,7 @@ import type { Clock } from '../kernel/clock.js';
 import { CSI_PLUGIN } from '../model/ids.js';
 import { GrpcDoor, type Connection } from '../platform/grpc/grpc-door.js';
 import { GuardedClient } from '../platform/grpc/guarded-client.js';
-import { createBorder } from '../platform/http2/border.js';
+import { Border } from '../platform/http2/border.js';
 import { DEFAULT_GUARD } from '../platform/http2/default-guard.js';
 import { registrationService as pluginRegistrationService } from '../generated/proto/pluginregistration/v1/pluginregistration.js';
 import type { RegistrarLog } from './registrar-log.js';
@@ -110,7 +110,7 @@ export class Registration {
   #accept(socket: Socket): Connection {
     const { clock, log, driver } = this.#parts;
     // Kubelets before 1.29 send the raw socket path as :authority, which Node refuses: the border repairs it.
-    const stream = createBorder(socket, {
+    const stream = new Border(socket, {
       guard: DEFAULT_GUARD,
       clock,
       onEnd: ({ code, message }) => log.warning('A connection was ended', { driver, code, why: message }),

@@ -1,7 +1,7 @@
 // One life of our talk with one incarnation of a device plugin: dial, ask, watch, end. A session never comes back: a plugin that
 // is wanted again is registered again, through admission.
-import { abortable, asError, type Alarm, type Clock } from '../kernel/clock.js';
-import type { Random } from '../kernel/random.js';
+import { abortable, asError, type Alarm } from '../kernel/clock.js';
+import type { Surroundings } from '../kernel/surroundings.js';
 import { Until } from '../kernel/until.js';
 import type { DeviceCalls, DeviceOptions } from '../model/device-use.js';
 import { classifyFailedCall, type FailedCall, type StreamEnd } from '../model/failed-call.js';
@@ -16,11 +16,9 @@ import type { ListPacer } from '../model/flood.js';
 const SLOTS = 20;
 
 /** The ports of a session. */
-export interface SessionPorts {
+export interface SessionPorts extends Pick<Surroundings, 'clock' | 'random'> {
   readonly dialler: PluginDialler;
   readonly lists: ListSink;
-  readonly clock: Clock;
-  readonly random: Random;
   /** Resolves after the event loop has looked at its sockets once: `nextTurn` (platform/time/next-turn). */
   readonly nextTurn: () => Promise<void>;
   /** The pace of this session's lists. */

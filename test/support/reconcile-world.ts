@@ -85,7 +85,7 @@ export interface WorldOptions {
 export class ReconcileWorld {
   readonly clock = new FakeClock();
   /** Root's broker, to which each uid is a user. */
-  readonly self = { uid: 0 };
+  readonly ownUid = 0;
   readonly userOf = (uid: number): number => uid;
   readonly sockets = new FakeSockets();
   readonly events = new RecordedEvents();
@@ -160,7 +160,7 @@ export class ReconcileWorld {
       handlers,
       enrolments: this.enrolments,
       clock,
-      self: this.self,
+      ownUid: this.ownUid,
       userOf: this.userOf,
       policies: { policyFor: () => policy },
       lists,

@@ -7,8 +7,6 @@ import type {
   ServerDuplexStream,
   ServerUnaryCall,
   ServerWritableStream,
-  ServiceDefinition,
-  UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { Allocations } from '../../allocation/allocations.js';
 import type { Result } from '../../allocation/result.js';
@@ -31,7 +29,7 @@ import { isTrusted } from '../../model/ids.js';
 import type { Lease } from '../../model/lease.js';
 import { leaseMessage, podMessage, type LeaseFields } from './alloc-messages.js';
 import { failureOf, statusOf, UnknownCaller } from './alloc-status.js';
-import type { GrpcDoor } from './grpc-door.js';
+import type { BytesMethod, GrpcDoor } from './grpc-door.js';
 import { sendPages } from './lease-pages.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
 
@@ -61,20 +59,8 @@ interface Method<Q, T> {
 /** Serves the allocator on a door. `endStreams` ends the streams of lease followers. */
 export function serveAllocator(door: GrpcDoor, backend: AllocBackend): { endStreams: () => void } {
   const calls = new AllocatorCalls(door, backend);
-  door.serve(rawDefinition(), calls.handlers());
+  door.serveBytes(calls.methods());
   return { endStreams: () => calls.endStreams() };
-}
-
-/** Every method of the service, with bytes in and out. */
-function rawDefinition(): ServiceDefinition {
-  const raw = (bytes: Bytes): Bytes => bytes;
-  const codec = { requestSerialize: raw, requestDeserialize: raw, responseSerialize: raw, responseDeserialize: raw };
-  return Object.fromEntries(
-    Object.entries(allocatorService).map(([name, { path, requestStream, responseStream }]) => [
-      name,
-      { path, requestStream, responseStream, ...codec },
-    ]),
-  );
 }
 
 /** Answers the calls of one door. */
@@ -94,26 +80,30 @@ class AllocatorCalls {
     this.#backend = backend;
   }
 
-  handlers(): UntypedServiceImplementation {
+  methods(): readonly BytesMethod[] {
+    const { Allocate, Renew, Release, List, Attach } = allocatorService;
     const { allocations } = this.#backend;
     const encode = (lease: Lease, { uid }: AllocationCaller): Bytes =>
       allocations.shares.telling(uid, () => LeaseMessage.encode(this.#fieldsOf(lease)));
     const refOf = (bytes: Bytes): ReturnType<typeof LeaseRef.decode> => LeaseRef.decode(bytes, MOST_FIELDS);
-    return {
-      Allocate: this.#unary({
-        decode: (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
-        work: (request, caller, signal) => allocations.allocate(request, caller, signal),
-        encode,
-      }),
-      Renew: this.#unary({ decode: refOf, work: (ref, caller) => allocations.renew(ref, caller), encode }),
-      Release: this.#unary({
-        decode: refOf,
-        work: (ref, caller) => allocations.release(ref, caller),
-        encode: (wasHeld) => ReleaseReply.encode({ wasHeld }),
-      }),
-      List: (call: ServerWritableStream<Bytes, Bytes>) => this.#list(call),
-      Attach: (call: ServerDuplexStream<Bytes, Bytes>) => this.#attach(call),
-    };
+    const allocate = this.#unary({
+      decode: (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
+      work: (request, caller, signal) => allocations.allocate(request, caller, signal),
+      encode,
+    });
+    const renew = this.#unary({ decode: refOf, work: (ref, caller) => allocations.renew(ref, caller), encode });
+    const release = this.#unary({
+      decode: refOf,
+      work: (ref, caller) => allocations.release(ref, caller),
+      encode: (wasHeld) => ReleaseReply.encode({ wasHeld }),
+    });
+    return [
+      [Allocate, allocate],
+      [Renew, renew],
+      [Release, release],
+      [List, (call: ServerWritableStream<Bytes, Bytes>) => this.#list(call)],
+      [Attach, (call: ServerDuplexStream<Bytes, Bytes>) => this.#attach(call)],
+    ];
   }
 
   endStreams(): void {

@@ -1,5 +1,6 @@
 // How an answer ended, by its headers or trailers, or by the reset of its call (gRPC over HTTP/2, "Responses" and "Errors").
 import { constants, type IncomingHttpHeaders } from 'node:http2';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { cutWritten } from '../../kernel/written.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 
@@ -64,10 +65,5 @@ function reset(status: number, details: string): AnswerStatus {
 
 /** Percent-encoding; words that are not encoded as they should be stay as they are. */
 function unescaped(words: string): string {
-  if (!words.includes('%')) return words;
-  try {
-    return decodeURIComponent(words);
-  } catch {
-    return words;
-  }
+  return ifPossible(() => decodeURIComponent(words)) ?? words;
 }

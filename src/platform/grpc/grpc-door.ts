@@ -60,6 +60,12 @@ interface TakenCall {
   isHandled: boolean;
 }
 
+/** A method, and the handler of its calls. */
+export type BytesMethod = readonly [
+  method: Pick<ServiceDefinition[string], 'path' | 'requestStream' | 'responseStream'>,
+  handler: UntypedServiceImplementation[string],
+];
+
 /** Serves one gRPC service on injected connections. */
 export class GrpcDoor {
   readonly #server: Server;
@@ -88,6 +94,25 @@ export class GrpcDoor {
   /** Adds a service; before the first connection. */
   serve(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void {
     this.#server.addService(definition, handlers);
+  }
+
+  /** Adds methods of one service whose handlers take and give bytes; before the first connection. */
+  serveBytes(methods: readonly BytesMethod[]): void {
+    const asIs = (bytes: Buffer): Buffer => bytes;
+    const codec = {
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    };
+    const named = methods.map(([{ path, requestStream, responseStream }, handler]) => {
+      const definition = { path, requestStream, responseStream, ...codec };
+      return { name: path.slice(path.lastIndexOf('/') + 1), definition, handler };
+    });
+    this.serve(
+      Object.fromEntries(named.map(({ name, definition }) => [name, definition])),
+      Object.fromEntries(named.map(({ name, handler }) => [name, handler])),
+    );
   }
 
   /** Connections open now. */

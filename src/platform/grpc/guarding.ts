@@ -1,6 +1,5 @@
 // The guard before plugins that we call: the same budgets as before those that call us, and an exceeding is reported.
-import type { Clock } from '../../kernel/clock.js';
-import type { Log } from '../../kernel/log.js';
+import type { Surroundings } from '../../kernel/surroundings.js';
 import type { EventSink } from '../../model/event.js';
 import type { UserFacts } from '../../model/ids.js';
 import type { GuardSettings } from '../../model/settings.js';
@@ -8,9 +7,7 @@ import { MessageRoom } from './message-room.js';
 import type { Guarding } from './owned-sockets.js';
 
 /** The ports of guarding. */
-export interface GuardingPorts extends UserFacts {
-  readonly clock: Clock;
-  readonly log: Log;
+export interface GuardingPorts extends Pick<Surroundings, 'clock' | 'log'>, UserFacts {
   readonly events: EventSink;
   readonly guard: () => GuardSettings;
   /** Counted for metrics. */

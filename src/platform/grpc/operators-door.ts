@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { GuardSettings } from '../../model/settings.js';
-import { createBorder } from '../http2/border.js';
+import { Border } from '../http2/border.js';
 import { GrpcDoor, type Accept } from './grpc-door.js';
 
 /** Concurrent calls of one connection. */
@@ -21,7 +21,7 @@ function operatorsAccept(settings: GuardSettings, clock: Clock, log: Log): Accep
   const guard = { ...settings, ...patient, unreadBytes: Math.max(settings.unreadBytes, MOST_UNREAD_BYTES) };
   return (socket: Socket) => ({
     caller: undefined,
-    stream: createBorder(socket, {
+    stream: new Border(socket, {
       guard,
       clock,
       onEnd: ({ code, message }) =>

@@ -3,11 +3,12 @@
 // sometimes waits for ever: such a connection would stay open until the plugin ends it
 // (test/integration/border/closed-channels.test.ts).
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { credentials, type ChannelCredentials } from '@grpc/grpc-js';
 import type { Clock } from '../../kernel/clock.js';
 import type { GuardSettings } from '../../model/settings.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
-import { createClientBorder } from '../http2/client-border.js';
+import { ClientBorder } from '../http2/client-border.js';
 import type { MessageRoom } from './message-room.js';
 
 /**
@@ -58,11 +59,7 @@ export class OwnedSockets {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     if (this.#isClosed) this.#endSoon(socket);
-    const border = createClientBorder(socket, {
-      guard: guard(),
-      clock,
-      onEnd: (end) => onEnd?.(end, target),
-    });
+    const border: Duplex = new ClientBorder(socket, { guard: guard(), clock, onEnd: (end) => onEnd?.(end, target) });
     // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- the library uses of a socket what every stream has
     return border as Socket;
   }

@@ -9,8 +9,9 @@ import {
 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { ifPossible } from '../../kernel/if-possible.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
-import { createClientBorder } from '../http2/client-border.js';
+import { ClientBorder } from '../http2/client-border.js';
 import { connectFailure } from './connect-failure.js';
 import { POLITE_MS, type Guarding } from './owned-sockets.js';
 
@@ -163,7 +164,7 @@ export class PluginLink {
 
   #connected(): void {
     const { clock, guard, onEnd } = this.#guarding;
-    const border: Duplex = createClientBorder(this.#socket, {
+    const border: Duplex = new ClientBorder(this.#socket, {
       guard: guard(),
       clock,
       onEnd: (end) => {
@@ -186,12 +187,8 @@ export class PluginLink {
   }
 
   #request(headers: OutgoingHttpHeaders): ClientHttp2Stream | undefined {
-    if (this.isLost || this.#session === undefined) return undefined;
-    try {
-      return this.#session.request(headers);
-    } catch {
-      return undefined; // the session takes no more calls
-    }
+    // Undefined, too, where the session takes no more calls.
+    return this.isLost ? undefined : ifPossible(() => this.#session?.request(headers));
   }
 
   #ended(): void {

@@ -1,11 +1,5 @@
 // v1.PodResourcesLister and v1alpha1.PodResourcesLister on a door: bytes that are ready go out as they are.
-import {
-  status,
-  type sendUnaryData,
-  type ServerUnaryCall,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import { status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import { asError } from '../../kernel/clock.js';
 import type { Log } from '../../kernel/log.js';
 import type { Caller } from '../../model/ids.js';
@@ -77,12 +71,12 @@ export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log 
     throw new Refused(status.UNKNOWN, 'not-found', `pod ${podName} in namespace ${podNamespace} not found`);
   };
   const { List, GetAllocatableResources, Get } = podResourcesListerService;
-  addAll(door, [
-    [List.path, answering('List', () => backend.list('v1'))],
-    [GetAllocatableResources.path, answering('GetAllocatableResources', () => backend.allocatable())],
-    [Get.path, answering('Get', get)],
+  door.serveBytes([
+    [List, answering('List', () => backend.list('v1'))],
+    [GetAllocatableResources, answering('GetAllocatableResources', () => backend.allocatable())],
+    [Get, answering('Get', get)],
   ]);
-  addAll(door, [[alphaService.List.path, answering('List', () => backend.list('v1alpha1'))]]);
+  door.serveBytes([[alphaService.List, answering('List', () => backend.list('v1alpha1'))]]);
 }
 
 function asked(request: Buffer): ReturnType<typeof GetPodResourcesRequest.decode> {
@@ -93,27 +87,4 @@ function asked(request: Buffer): ReturnType<typeof GetPodResourcesRequest.decode
     const details = `the request is not a GetPodResourcesRequest: ${problem.message}`;
     throw new Refused(status.INVALID_ARGUMENT, 'invalid', details);
   }
-}
-
-type Answering = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => Promise<void>;
-
-/** Methods of one service, with bytes on both sides. */
-function addAll(door: GrpcDoor, methods: readonly (readonly [path: string, answering: Answering])[]): void {
-  const asIs = (bytes: Buffer): Buffer => bytes;
-  const definition: Record<string, ServiceDefinition[string]> = {};
-  const handlers: UntypedServiceImplementation = {};
-  for (const [path, answering] of methods) {
-    const name = path.slice(path.lastIndexOf('/') + 1);
-    definition[name] = {
-      path,
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: asIs,
-      requestDeserialize: asIs,
-      responseSerialize: asIs,
-      responseDeserialize: asIs,
-    };
-    handlers[name] = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void answering(call, done);
-  }
-  door.serve(definition, handlers);
 }

@@ -1,12 +1,6 @@
 // v1beta1.Registration/Register on the wire: bytes in, one answer out. Decoding is ours, so that a request that cannot
 // be decoded is a refusal with a code like any other.
-import {
-  Metadata,
-  type sendUnaryData,
-  type ServerUnaryCall,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import { Metadata, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
 import type { Caller } from '../../model/ids.js';
 import type { RegisterCall, RegisterService } from '../../model/registration.js';
 import { REFUSALS, type Refusal } from '../../model/reasons.js';
@@ -61,22 +55,7 @@ export function serveRegister(door: GrpcDoor, service: RegisterService, told: Un
     }
   };
 
-  const { path } = registrationService.Register;
-  const definition: ServiceDefinition = {
-    Register: {
-      path,
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: (bytes: Buffer) => bytes,
-      requestDeserialize: (bytes: Buffer) => bytes,
-      responseSerialize: (bytes: Buffer) => bytes,
-      responseDeserialize: (bytes: Buffer) => bytes,
-    },
-  };
-  const handlers: UntypedServiceImplementation = {
-    Register: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void answer(call, done),
-  };
-  door.serve(definition, handlers);
+  door.serveBytes([[registrationService.Register, answer]]);
 }
 
 /** A refusal as a status: its code, its sentence, and when it is worth trying again (google.rpc.RetryInfo). */

@@ -1,8 +1,8 @@
 // A connection to a driver's service socket that is kept: first to exactly the socket that was pinned, after a loss to the
 // present listener at the same real path under the same uid, because a driver that restarts makes its socket anew.
 import { backoffMs, type BackoffBounds } from '../../kernel/backoff.js';
-import { abortable, asError, sleep, type Clock } from '../../kernel/clock.js';
-import type { Random } from '../../kernel/random.js';
+import { abortable, asError, sleep } from '../../kernel/clock.js';
+import type { Surroundings } from '../../kernel/surroundings.js';
 import type { PinnedSocket, PinProblem } from '../../model/plugin.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { ServiceListener } from '../../model/service-listener.js';
@@ -10,9 +10,7 @@ import type { Guarding } from './owned-sockets.js';
 import { CallFailed, PluginChannel } from './plugin-client.js';
 
 /** The ports of a connection. */
-export interface ServiceConnectionPorts {
-  readonly clock: Clock;
-  readonly random: Random;
+export interface ServiceConnectionPorts extends Pick<Surroundings, 'clock' | 'random'> {
   readonly pin: (path: string) => PinnedSocket | PinProblem;
   readonly maxMessageBytes: number;
   /** The guards of connections to the driver. */

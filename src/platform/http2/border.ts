@@ -37,15 +37,9 @@ const READ_BYTES = 65_536;
 const SECOND_LOOK_MS = 1;
 
 /**
- * Puts a border before an accepted connection. Give the result to the HTTP/2 server in place of the socket.
- *
- * @param socket freshly accepted and not read yet; the border owns it from now on and destroys it with itself
+ * The server's side of a guarded connection, for the HTTP/2 server in place of the socket. It emits no error: a connection that
+ * fails is destroyed.
  */
-export function createBorder(socket: Duplex, options: BorderOptions): Border {
-  return new Border(socket, options);
-}
-
-/** The server's side of a guarded connection. It emits no error: a connection that fails is destroyed. */
 export class Border extends Duplex {
   readonly #socket: Duplex;
   readonly #options: BorderOptions;
@@ -65,6 +59,7 @@ export class Border extends Duplex {
   #suspect: ConnectionEndCode | undefined;
   #hasEnded = false;
 
+  /** @param socket freshly accepted and not read yet; the border owns it from now on and destroys it with itself */
   constructor(socket: Duplex, options: BorderOptions) {
     super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
     const now = options.clock.mono();

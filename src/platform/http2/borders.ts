@@ -4,34 +4,22 @@ import type { Clock } from '../../kernel/clock.js';
 import type { CallTurns, FramePace } from '../../model/call-turns.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
-import { createBorder, type Border } from './border.js';
+import { Border } from './border.js';
 import { HALF_REQUEST_BYTES } from './calls.js';
 
-/** Puts a border before each connection that may stay. */
-export class Borders {
-  readonly #guard: GuardSettings;
-  readonly #clock: Clock;
+/**
+ * Puts a border before a connection, which it reads from then on. `onEnd` is told when it ends the connection; its calls are taken
+ * up in `turns` (undefined: at once), and its frames that no call earns at the pace of `frames` (undefined: any).
+ */
+export type OpenBorder = (
+  socket: Socket,
+  onEnd: (end: ConnectionEnd) => void,
+  turns: CallTurns | undefined,
+  frames: FramePace | undefined,
+) => Border;
 
-  /** @param guard `guard` of the configuration */
-  constructor(guard: GuardSettings, clock: Clock) {
-    this.#guard = guard;
-    this.#clock = clock;
-  }
-
-  /**
-   * A border that reads a connection from now on.
-   *
-   * @param onEnd told when the border ends the connection
-   * @param turns in which its calls are taken up; undefined: at once
-   * @param frames the pace of its frames that no call earns; undefined: any
-   */
-  open(
-    socket: Socket,
-    onEnd: (end: ConnectionEnd) => void,
-    turns: CallTurns | undefined,
-    frames: FramePace | undefined,
-  ): Border {
-    const [guard, clock] = [this.#guard, this.#clock];
-    return createBorder(socket, { guard, clock, onEnd, turns, frames, halfRequestBytes: HALF_REQUEST_BYTES });
-  }
+/** The borders of a socket. @param guard `guard` of the configuration */
+export function openBorders(guard: GuardSettings, clock: Clock): OpenBorder {
+  return (socket, onEnd, turns, frames) =>
+    new Border(socket, { guard, clock, onEnd, turns, frames, halfRequestBytes: HALF_REQUEST_BYTES });
 }

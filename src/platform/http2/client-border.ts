@@ -13,17 +13,10 @@ import { joinSmall, writeTogether } from './pieces.js';
 const READ_BYTES = 65_536;
 
 /**
- * Puts a border before a server. Give the result to the HTTP/2 client in place of the socket.
- *
- * @param socket freshly connected and not read yet; the border owns it from now on and destroys it with itself
- * @param options `guard`: of its deadlines only `headersMs` counts, since every call has one of its own
+ * The client's side of a guarded connection, for the HTTP/2 client in place of the socket. It emits no error: a connection that
+ * fails is destroyed.
  */
-export function createClientBorder(socket: Duplex, options: BorderOptions): Duplex {
-  return new ClientBorder(socket, options);
-}
-
-/** The client's side of a guarded connection. It emits no error: a connection that fails is destroyed. */
-class ClientBorder extends Duplex {
+export class ClientBorder extends Duplex {
   readonly #socket: Duplex;
   readonly #options: BorderOptions;
   readonly #guard: Guard;
@@ -31,6 +24,10 @@ class ClientBorder extends Duplex {
   readonly #asked: Asked;
   readonly #alarm: LazyAlarm;
 
+  /**
+   * @param socket freshly connected and not read yet; the border owns it from now on and destroys it with itself
+   * @param options `guard`: of its deadlines only `headersMs` counts, since every call has one of its own
+   */
   constructor(socket: Duplex, options: BorderOptions) {
     super({ allowHalfOpen: true, readableHighWaterMark: READ_BYTES, writableHighWaterMark: READ_BYTES });
     this.#socket = socket;

@@ -3,23 +3,6 @@ import type { ConnectionEndCode } from '../../model/connection-ends.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { PeerFault } from './fault.js';
 
-/**
- * The counted kinds. `answeredResets` are the calls that the server reset because of the peer's bytes, `messages` those of a
- * request after its first: hardly any method takes one, and each may be five octets.
- */
-export type GuardKind =
-  | 'frames'
-  | 'settings'
-  | 'pings'
-  | 'resets'
-  | 'answeredResets'
-  | 'emptyFrames'
-  | 'messages'
-  | 'windowUpdates'
-  | 'priorities'
-  | 'informational'
-  | 'strayBlocks';
-
 interface KindSpec {
   readonly code: ConnectionEndCode;
   readonly what: string;
@@ -34,7 +17,7 @@ interface KindSpec {
  * to two WINDOW_UPDATE frames more for the bytes it took; nothing earns SETTINGS, empty frames or messages. Resets are earned by
  * completed calls alone: a client that cancels as many calls as it completes is careless, not hostile.
  */
-const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
+const KINDS = {
   frames: kind('FRAME_FLOOD', 'frames', (s) => s.frames, 16, 8),
   settings: kind('SETTINGS_FLOOD', 'SETTINGS frames', (s) => s.settings, 0, 0),
   pings: kind('PING_FLOOD', 'PING frames', (s) => s.pings, 2, 1),
@@ -46,7 +29,13 @@ const KINDS: Readonly<Record<GuardKind, KindSpec>> = {
   priorities: kind('PRIORITY_FLOOD', 'PRIORITY frames', (s) => s.priorities, 1, 0),
   informational: kind('HEADERS_FLOOD', 'informational header blocks', (s) => s.informational, 0, 0),
   strayBlocks: kind('HEADERS_FLOOD', 'header blocks that belong to no call', () => STRAY_BLOCKS, 0, 0),
-};
+} as const;
+
+/**
+ * The counted kinds. `answeredResets` are the calls that the server reset because of the peer's bytes, `messages` those of a
+ * request after its first: hardly any method takes one, and each may be five octets.
+ */
+export type GuardKind = keyof typeof KINDS;
 
 /**
  * Header blocks of a caller that open no call and are no trailers. No client of gRPC sends any; each is decoded twice, half a
@@ -77,24 +66,10 @@ interface Counts {
   readonly seen: Record<GuardKind, number>;
 }
 
+const NONE_SEEN = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, 0])) as Record<GuardKind, number>;
+
 function nothing(): Counts {
-  return {
-    calls: 0,
-    data: 0,
-    seen: {
-      frames: 0,
-      settings: 0,
-      pings: 0,
-      resets: 0,
-      answeredResets: 0,
-      emptyFrames: 0,
-      messages: 0,
-      windowUpdates: 0,
-      priorities: 0,
-      informational: 0,
-      strayBlocks: 0,
-    },
-  };
+  return { calls: 0, data: 0, seen: { ...NONE_SEEN } };
 }
 
 /** The budgets of one connection, in fixed windows. Earned budget counts for the window after it too. */

@@ -1,14 +1,7 @@
 // The service DevicePlugin, and Registration beside it, on the sockets of all fronted resources: one server for all, which knows
 // a call's resource by its connection.
 import type { Socket } from 'node:net';
-import type {
-  MethodDefinition,
-  sendUnaryData,
-  ServerUnaryCall,
-  ServerWritableStream,
-  ServiceDefinition,
-  UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import type { sendUnaryData, ServerUnaryCall, ServerWritableStream } from '@grpc/grpc-js';
 import type { FrontAnswer, FrontedService, ListOut } from '../../front/ports.js';
 import { LONGEST_ALARM_MS, type Clock } from '../../kernel/clock.js';
 import type { ConnectionEnd } from '../../model/connection-ends.js';
@@ -17,7 +10,7 @@ import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { GrpcDoor, type Connection } from '../grpc/grpc-door.js';
-import { createBorder } from '../http2/border.js';
+import { Border } from '../http2/border.js';
 import { DevicePluginOptions, devicePluginService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import {
   PluginInfo,
@@ -77,7 +70,7 @@ export class FrontDoor {
   #accept(socket: Socket): Connection {
     const { clock, guard, ended } = this.#ports;
     const fronted = this.#arriving.get(socket);
-    const border = createBorder(socket, {
+    const border = new Border(socket, {
       // The kubelet keeps a connection for weeks, may be stopped for a while, and is not to be hurried.
       guard: {
         ...guard(),
@@ -114,33 +107,24 @@ export class FrontDoor {
       };
     };
     const { GetDevicePluginOptions, ListAndWatch } = devicePluginService;
-    this.#add(
-      [
-        [
-          GetDevicePluginOptions.path,
-          this.#unary((_call, { service }) => {
-            const { preStartRequired, preferredAllocationAvailable } = service.options();
-            const bytes = DevicePluginOptions.encode({
-              preStartRequired,
-              getPreferredAllocationAvailable: preferredAllocationAvailable,
-            });
-            return { bytes };
-          }),
-        ],
-        ...(['Allocate', 'GetPreferredAllocation', 'PreStartContainer'] as const).map(
-          (method) => [devicePluginService[method].path, this.#unary(passed(method))] as const,
-        ),
-        [ListAndWatch.path, (call: ServerWritableStream<Buffer, Buffer>) => this.#watch(call)],
-      ],
-      ListAndWatch.path,
+    const options = this.#unary((_call, { service }) => {
+      const { preStartRequired, preferredAllocationAvailable: getPreferredAllocationAvailable } = service.options();
+      return { bytes: DevicePluginOptions.encode({ preStartRequired, getPreferredAllocationAvailable }) };
+    });
+    this.#door.serveBytes([
+      [GetDevicePluginOptions, options],
+      ...(['Allocate', 'GetPreferredAllocation', 'PreStartContainer'] as const).map(
+        (method) => [devicePluginService[method], this.#unary(passed(method))] as const,
+      ),
+      [ListAndWatch, (call: ServerWritableStream<Buffer, Buffer>) => this.#watch(call)],
+    ]);
+    const info = this.#unary((_call, { resource, service }) =>
+      service.isOffered ? infoOf(resource) : notOffered(resource),
     );
-    this.#add([
+    this.#door.serveBytes([
+      [registrationService.GetInfo, info],
       [
-        registrationService.GetInfo.path,
-        this.#unary((_call, { resource, service }) => (service.isOffered ? infoOf(resource) : notOffered(resource))),
-      ],
-      [
-        registrationService.NotifyRegistrationStatus.path,
+        registrationService.NotifyRegistrationStatus,
         this.#unary(() => ({ bytes: RegistrationStatusResponse.encode({}) })),
       ],
     ]);
@@ -175,26 +159,6 @@ export class FrontDoor {
     const connection = this.#door.connectionOf(call.metadata);
     return connection === undefined ? undefined : this.#fronted.get(connection);
   }
-
-  #add(methods: readonly (readonly [path: string, handler: Handler])[], streaming?: string): void {
-    const asIs = (bytes: Buffer): Buffer => bytes;
-    const definition: Record<string, MethodDefinition<Buffer, Buffer>> = {};
-    const handlers: UntypedServiceImplementation = {};
-    for (const [path, handler] of methods) {
-      const name = path.slice(path.lastIndexOf('/') + 1);
-      definition[name] = {
-        path,
-        requestStream: false,
-        responseStream: path === streaming,
-        requestSerialize: asIs,
-        requestDeserialize: asIs,
-        responseSerialize: asIs,
-        responseDeserialize: asIs,
-      };
-      handlers[name] = handler as UntypedServiceImplementation[string];
-    }
-    this.#door.serve(definition satisfies ServiceDefinition, handlers);
-  }
 }
 
 /** The answer of socket B to the kubelet's registry. */
@@ -214,10 +178,6 @@ function statusOf({ status: code, message: details }: Extract<FrontAnswer, { rea
 } {
   return { code, details };
 }
-
-type Handler =
-  | ((call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => Promise<void>)
-  | ((call: ServerWritableStream<Buffer, Buffer>) => void);
 
 /** Writes lists as fast as they are read: of those that wait, only the newest counts. */
 class ListWriter implements ListOut {

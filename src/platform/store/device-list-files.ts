@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { FilePort } from '../../checkpoint/file-port.js';
 import type { ListFiles } from '../../checkpoint/ports.js';
+import { hasCode } from '../../kernel/errno.js';
 import { writeWhole } from './write-whole.js';
 
 const NAME = /^[0-9a-f]{64}$/;
@@ -35,7 +36,7 @@ async function makeFolder(files: FilePort, folder: string): Promise<boolean> {
   try {
     return await files.makeDirectory(folder);
   } catch (failure) {
-    if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
+    if (!hasCode(failure, 'ENOENT')) throw failure;
     // The state folder itself is missing: a first start, or somebody removed it.
     await files.makeDirectory(path.dirname(folder));
     await files.syncDirectory(path.dirname(path.dirname(folder)));

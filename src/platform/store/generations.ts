@@ -1,6 +1,7 @@
 // A file with a previous generation: replaced whole or not at all, and moved aside when it is damaged.
 import path from 'node:path';
 import type { Clock } from '../../kernel/clock.js';
+import { hasCode } from '../../kernel/errno.js';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
 
 /** Damaged files kept beside it, for an operator that wants to know what happened. */
@@ -74,7 +75,7 @@ export class Generations {
     try {
       await this.#replace(bytes, prepared);
     } catch (failure) {
-      if (!isMissing(failure)) throw failure;
+      if (!hasCode(failure, 'ENOENT')) throw failure;
       // The folder is gone, or the file made in it.
       await this.#files.makeDirectory(this.#folder);
       await this.#files.syncDirectory(path.dirname(this.#folder));
@@ -122,8 +123,8 @@ export class Generations {
       try {
         await this.#files.link(this.current, this.#second);
       } catch (failure) {
-        if (isMissing(failure)) return;
-        if (!isTaken(failure)) throw failure;
+        if (hasCode(failure, 'ENOENT')) return;
+        if (!hasCode(failure, 'EEXIST')) throw failure;
         // Left over from a write that was cut short.
         await this.#files.remove(this.#second);
         await this.#files.link(this.current, this.#second);
@@ -155,12 +156,4 @@ export class Generations {
     }
     return name;
   }
-}
-
-function isMissing(failure: unknown): boolean {
-  return failure instanceof Error && (failure as NodeJS.ErrnoException).code === 'ENOENT';
-}
-
-function isTaken(failure: unknown): boolean {
-  return failure instanceof Error && (failure as NodeJS.ErrnoException).code === 'EEXIST';
 }

@@ -4,8 +4,8 @@ import { mkdir } from 'node:fs/promises';
 import type net from 'node:net';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
-import { asError, sleep, withDeadline, type Clock } from '../../kernel/clock.js';
-import type { Random } from '../../kernel/random.js';
+import { asError, sleep, withDeadline } from '../../kernel/clock.js';
+import type { Surroundings } from '../../kernel/surroundings.js';
 import { stayAwake } from '../time/stay-awake.js';
 import { HeldLock, type Held, type InstanceLock } from './held-lock.js';
 import { LockDisk } from './lock-disk.js';
@@ -37,9 +37,7 @@ export interface LockRequest {
 }
 
 /** The ports of the lock. */
-export interface LockPorts {
-  readonly clock: Clock;
-  readonly random: Random;
+export interface LockPorts extends Pick<Surroundings, 'clock' | 'random'> {
   /** This process, for others that ask. */
   readonly holder: () => Holder;
   /** A successor asks us to stop; may be called more than once. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, link, lstat, open, readdir, rename, unlink } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
+import { hasCode } from '../../kernel/errno.js';
 import { Peers } from '../peer/peers.js';
 import { isOursOrRoots } from '../process/own-uid.js';
 
@@ -58,7 +59,7 @@ export async function place(
     await link(own, lock);
     return await lockId(own);
   } catch (failure) {
-    if (hasCode(failure, 'EEXIST') || hasCode(failure, 'ENOENT')) return undefined;
+    if (hasCode(failure, 'EEXIST', 'ENOENT')) return undefined;
     throw failure;
   } finally {
     await unlink(own).catch(() => undefined);
@@ -151,8 +152,4 @@ function whoIsIn(gate: string): Promise<'starter' | 'stranger' | 'nobody'> {
     // Our gates take every connection, so that a full queue is another user's.
     socket.once('error', (failure) => resolve(hasCode(failure, 'ECONNREFUSED') ? 'nobody' : 'stranger'));
   });
-}
-
-function hasCode(failure: unknown, code: string): boolean {
-  return failure instanceof Error && (failure as NodeJS.ErrnoException).code === code;
 }

@@ -1,6 +1,7 @@
 // The talk of two brokers of one root over the lock: the holder names itself, and is asked to stop.
 import net from 'node:net';
 import type { Clock } from '../../kernel/clock.js';
+import { ifPossible } from '../../kernel/if-possible.js';
 import { nextTurns } from '../time/next-turn.js';
 
 /** `ask`: the holder's name. `stop`: the same, and please give the lock up. */
@@ -112,10 +113,7 @@ export function answering(holder: () => Holder, onStop: () => void, clock: Clock
 }
 
 function parseHolder(line: string): Holder | undefined {
-  try {
-    const { pid, phase } = JSON.parse(line) as { readonly pid?: unknown; readonly phase?: unknown };
-    return typeof pid === 'number' && typeof phase === 'string' ? { pid, phase } : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = ifPossible(() => JSON.parse(line) as { readonly pid?: unknown; readonly phase?: unknown } | null);
+  const { pid, phase } = parsed ?? {};
+  return typeof pid === 'number' && typeof phase === 'string' ? { pid, phase } : undefined;
 }

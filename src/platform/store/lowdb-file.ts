@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { Low, type Adapter } from 'lowdb';
 import { asError, sleep, type Clock } from '../../kernel/clock.js';
+import { hasCode } from '../../kernel/errno.js';
 import type { FilePort } from '../../checkpoint/file-port.js';
 import type { Codec, DocumentFile, Found } from '../../checkpoint/ports.js';
 import { Generations } from './generations.js';
@@ -10,7 +11,7 @@ import { Generations } from './generations.js';
 /** Larger than any checkpoint: 1,024 plugins take 2 MiB. */
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Errors of the moment, which say nothing about the file. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR']);
+const PASSING = ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'];
 const ATTEMPTS = 4;
 const PAUSE_MS = 50;
 
@@ -87,7 +88,9 @@ class GenerationsAdapter<T> implements Adapter<T> {
       await this.#generations
         .moveAside(file, 'kept')
         .catch(() => this.#generations.moveAside(file, 'moved'))
-        .catch(unlessMissing);
+        .catch((failure: unknown) => {
+          if (!hasCode(failure, 'ENOENT')) throw failure;
+        });
       this.#inTheWay.delete(file);
     }
     await this.#generations.replace(bytes);
@@ -108,10 +111,9 @@ class GenerationsAdapter<T> implements Adapter<T> {
     try {
       bytes = await this.#patiently(file);
     } catch (failure) {
-      if (PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      if (hasCode(failure, ...PASSING)) throw failure;
       const problem = `${name} cannot be read: ${asError(failure).message}`;
-      const isNoFile = (failure as NodeJS.ErrnoException).code === 'EFTYPE';
-      return { kind: 'unusable', problem, ...(isNoFile ? { isNoFile } : {}) };
+      return { kind: 'unusable', problem, ...(hasCode(failure, 'EFTYPE') ? { isNoFile: true } : {}) };
     }
     if (bytes === undefined) return { kind: 'missing' };
     const decoded = this.#codec.decode(bytes);
@@ -127,7 +129,7 @@ class GenerationsAdapter<T> implements Adapter<T> {
       try {
         return await this.#generations.read(file, MAX_BYTES);
       } catch (failure) {
-        if (attempt === ATTEMPTS || !PASSING.has((failure as NodeJS.ErrnoException).code)) throw failure;
+        if (attempt === ATTEMPTS || !hasCode(failure, ...PASSING)) throw failure;
         await sleep(this.#clock, PAUSE_MS);
       }
     }
@@ -173,8 +175,4 @@ export class LowdbFile<T> extends Low<T> implements DocumentFile<T> {
   get found(): Found {
     return this.#adapter.found;
   }
-}
-
-function unlessMissing(failure: unknown): void {
-  if ((failure as NodeJS.ErrnoException).code !== 'ENOENT') throw failure;
 }

@@ -3,12 +3,13 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import type { FilePort, OpenFile } from '../../checkpoint/file-port.js';
+import { hasCode } from '../../kernel/errno.js';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_DIRECTORY } = fs.constants;
 /** Opening must not wait for a file that is not regular (a FIFO without a writer), and must not follow a link. */
 const WARY = O_NOFOLLOW | O_NONBLOCK;
 /** Something that is no regular file has a name of ours. */
-const FOREIGN: ReadonlySet<string | undefined> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFTYPE']);
+const FOREIGN = ['EISDIR', 'ENXIO', 'ELOOP', 'EFTYPE'];
 /** Up to this a file is read into room for all that may be there, without asking for its size. */
 const SMALL_BYTES = 256 * 1024;
 const FILE_MODE = 0o600;
@@ -67,7 +68,7 @@ export const nodeFiles: FilePort = {
     try {
       return await open(path, flags);
     } catch (failure) {
-      if (!FOREIGN.has((failure as NodeJS.ErrnoException).code)) throw failure;
+      if (!hasCode(failure, ...FOREIGN)) throw failure;
       await setAside(path);
       return open(path, flags);
     }
@@ -76,7 +77,7 @@ export const nodeFiles: FilePort = {
     try {
       await finish((done) => fs.rename(from, to, done));
     } catch (failure) {
-      if (!hasCode(failure, 'EISDIR') && !hasCode(failure, 'ENOTEMPTY') && !hasCode(failure, 'EEXIST')) throw failure;
+      if (!hasCode(failure, 'EISDIR', 'ENOTEMPTY', 'EEXIST')) throw failure;
       await setAside(to);
       await finish((done) => fs.rename(from, to, done));
     }
@@ -112,8 +113,7 @@ async function removeName(path: string): Promise<void> {
   try {
     await orMissing(finish((done) => fs.unlink(path, done)));
   } catch (failure) {
-    if (!hasCode(failure, 'EISDIR') && !hasCode(failure, 'EPERM')) throw failure;
-    if (!(await isDirectory(path))) throw failure;
+    if (!hasCode(failure, 'EISDIR', 'EPERM') || !(await isDirectory(path))) throw failure;
     await setAside(path);
   }
 }
@@ -196,10 +196,6 @@ async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
     if (hasCode(failure, 'ENOENT')) return undefined;
     throw failure;
   }
-}
-
-function hasCode(failure: unknown, code: string): boolean {
-  return failure instanceof Error && (failure as NodeJS.ErrnoException).code === code;
 }
 
 /** A call that gives nothing. */

@@ -1,11 +1,18 @@
 import { describe, it, mock } from 'node:test';
 import assert from 'node:assert/strict';
 import fs, { lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { errnoOf, type FilePort } from '../../../src/checkpoint/file-port.js';
+import type { FilePort } from '../../../src/checkpoint/file-port.js';
 import { oneAtATime } from '../../../src/platform/store/file-lane.js';
 import { nodeFiles } from '../../../src/platform/store/node-files.js';
 import { FakeDisk } from '../../support/fake-disk.js';
 import { tempDir } from '../../support/temp-dir.js';
+
+/** The errno name of a rejection of a FilePort, or its message where it has none. */
+function errnoOf(failure: unknown): string {
+  if (!(failure instanceof Error)) return String(failure);
+  const code: unknown = (failure as { code?: unknown }).code;
+  return typeof code === 'string' ? code : failure.message;
+}
 
 interface Subject {
   readonly files: FilePort;

@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { seededRandom } from '../../support/seeded-random.js';
-import { createBorder } from '../../../src/platform/http2/border.js';
+import { Border } from '../../../src/platform/http2/border.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { encodeFrame, encodeHeaders, FLAG, FRAME, readSettings, SETTING } from '../../../src/platform/http2/frames.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -33,7 +33,7 @@ void describe('header tables on both sides of the border, against nghttp2', () =
   });
   const listener = net.createServer((socket) => {
     const guard = { ...guardSettings, settings: 1000 };
-    server.emit('connection', createBorder(socket, { guard, clock: systemClock, onEnd: (end) => ends.push(end) }));
+    server.emit('connection', new Border(socket, { guard, clock: systemClock, onEnd: (end) => ends.push(end) }));
   });
   before(() => new Promise<void>((resolve) => listener.listen(socketPath, resolve)));
   after(() => new Promise((resolve) => listener.close(resolve)));

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FramePace } from '../../../src/model/call-turns.js';
 import type { GuardSettings } from '../../../src/model/settings.js';
-import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import { Border } from '../../../src/platform/http2/border.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { encodeFrame, FLAG, FRAME, PREFACE, readHead } from '../../../src/platform/http2/frames.js';
 import { FakeClock } from '../fake-clock.js';
@@ -28,7 +28,7 @@ export class BorderBed {
     const [client, socket] = memoryPair();
     this.client = client;
     this.socket = socket;
-    this.border = createBorder(socket, {
+    this.border = new Border(socket, {
       guard: { ...guardSettings, ...guard },
       clock: this.clock,
       frames,

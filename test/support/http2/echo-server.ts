@@ -10,7 +10,7 @@ import { rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import type { GuardSettings } from '../../../src/model/settings.js';
-import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import { Border } from '../../../src/platform/http2/border.js';
 import { HALF_REQUEST_BYTES } from '../../../src/platform/http2/calls.js';
 import type { ConnectionEnd } from '../../../src/model/connection-ends.js';
 import { systemClock } from '../../../src/platform/time/system-clock.js';
@@ -104,7 +104,7 @@ export class EchoServer {
       injector.injectConnection(socket);
       return;
     }
-    const border = createBorder(socket, {
+    const border = new Border(socket, {
       guard: { ...guardSettings, ...this.#options.guard },
       clock: systemClock,
       halfRequestBytes: HALF_REQUEST_BYTES,

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { ConnectionGate } from '../../../src/flood/connection-gate.js';
 import type { Caller } from '../../../src/model/ids.js';
 import type { Connection } from '../../../src/platform/grpc/grpc-door.js';
-import { createBorder, type Border } from '../../../src/platform/http2/border.js';
+import { Border } from '../../../src/platform/http2/border.js';
 import { encodeFrame, FRAME, PREFACE, readHead } from '../../../src/platform/http2/frames.js';
 import { FakeClock } from '../../support/fake-clock.js';
 import { processOf } from '../../support/flood-world.js';
@@ -48,12 +48,10 @@ class World {
       debug: () => undefined,
     },
     events: { record: () => undefined },
-    borders: {
-      open: (socket, onEnd, turns) => {
-        this.borders += 1;
-        const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
-        return createBorder(socket, { guard, clock: this.clock, onEnd, turns });
-      },
+    openBorder: (socket, onEnd, turns) => {
+      this.borders += 1;
+      const guard = { ...guardSettings, pings: 10, idleMs: 1_000 };
+      return new Border(socket, { guard, clock: this.clock, onEnd, turns });
     },
     ownUid: 0,
     userOf: (uid) => uid,
