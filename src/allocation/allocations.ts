@@ -15,7 +15,7 @@ import type { AllocationCaller, AllocationPorts, LeaseNews } from './ports.js';
 import { Pending } from './pending.js';
 import { readRequest, type AllocationRequest, type Asked } from './request.js';
 import { GIVEN_UP, hasEnded, notWritten, refused, type LeaseRef, type Result } from './result.js';
-import { boundTo, differenceOf } from './same-request.js';
+import { differenceOf, isSame, type Keyed } from './same-request.js';
 import { Shares } from './shares.js';
 import { STOPPING } from './shut.js';
 import { Waiting } from './waiting.js';
@@ -27,7 +27,7 @@ export class Allocations implements LeaseSource {
   readonly #ports: AllocationPorts;
   readonly #ledger: Ledger;
   readonly #waiting = new Waiting();
-  readonly #pending = new Pending<Result<Lease>>();
+  readonly #pending = new Pending<Result<Lease>, Keyed>(isSame);
   readonly #asking: Asking;
   /** The share of each user in leases, waiting requests, calls and time. */
   readonly shares: Shares;
@@ -192,7 +192,7 @@ export class Allocations implements LeaseSource {
     for (let over = this.#pending.givenUp(name); over !== undefined; over = this.#pending.givenUp(name)) {
       await abortable(over, signal);
     }
-    const asked = JSON.stringify([wants, boundTo(owner), ttlMs]);
+    const asked = { wants, owner, ttlMs };
     const twin = this.#pending.join(name, asked, signal);
     if (twin === 'other') return refused('KEY_IN_USE', `key ${key} is being used for another request at this moment`);
     if (twin === 'crowded') return refused('QUEUE_FULL', `as many callers as may wait for key ${key} already`);

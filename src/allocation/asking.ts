@@ -14,6 +14,11 @@ import type { AllocationPorts, Offer } from './ports.js';
 
 /** Leases asked of one plugin at once. */
 const AT_ONCE = 8;
+/**
+ * Milliseconds that an ordinary user pays for each further plugin of a lease: the limit of requests counts a request once, and
+ * what a call costs the broker (its messages, events and garbage) is nobody's otherwise.
+ */
+const CALL_MS = 0.4;
 /** Devices of a call that was not answered are not tried again for so long: the plugin may be working on them still. */
 const AVOID_MS = 10_000;
 
@@ -115,6 +120,7 @@ export class Asking {
     signal: AbortSignal,
   ): Promise<PluginAnswer | AllocationRefusal> {
     this.#ports.store.expect();
+    this.#time.charge(uid, (granted.length - 1) * CALL_MS);
     const failed = new AbortController();
     const both = granted.length === 1 ? signal : AbortSignal.any([signal, failed.signal]);
     const answers = await Promise.all(

@@ -58,6 +58,12 @@ export class DecisionTime {
     }
   }
 
+  /** Counts work that is done later and by parts that know no uid, at its price in milliseconds. */
+  charge(uid: number, ms: number): void {
+    const user = strangerUser(uid, this.#ports);
+    if (user !== undefined) this.#book(user, ms, this.#ports.clock.mono());
+  }
+
   #putOff(user: number, waitMs: number): Decision<never> {
     if (!this.#alarmed.has(user)) {
       this.#alarmed.add(user);

@@ -7,25 +7,31 @@ import { abortable } from '../kernel/clock.js';
  */
 const MOST_CALLERS = 16;
 
-interface Twin<T> {
-  readonly asked: string;
+interface Twin<T, A> {
+  readonly asked: A;
   readonly result: Promise<T>;
   readonly gone: AbortController;
   callers: number;
 }
 
 /** Work by key; it is given up when nobody waits for it any more. */
-export class Pending<T> {
-  readonly #twins = new Map<string, Twin<T>>();
+export class Pending<T, A> {
+  readonly #isSame: (one: A, other: A) => boolean;
+  readonly #twins = new Map<string, Twin<T, A>>();
+
+  /** @param isSame whether two requests can have one answer; only the first of a key is kept */
+  constructor(isSame: (one: A, other: A) => boolean) {
+    this.#isSame = isSame;
+  }
 
   /**
    * Joins the request under way: `other` when it asks for something else, `crowded` when MOST_CALLERS wait for it, undefined when
    * there is none.
    */
-  join(key: string, asked: string, signal: AbortSignal): Promise<T> | 'other' | 'crowded' | undefined {
+  join(key: string, asked: A, signal: AbortSignal): Promise<T> | 'other' | 'crowded' | undefined {
     const twin = this.#twins.get(key);
     if (twin === undefined) return undefined;
-    if (twin.asked !== asked) return 'other';
+    if (!this.#isSame(twin.asked, asked)) return 'other';
     return twin.callers < MOST_CALLERS ? this.#follow(twin, signal) : 'crowded';
   }
 
@@ -36,7 +42,7 @@ export class Pending<T> {
   }
 
   /** Begins work that others may join. */
-  run(key: string, asked: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  run(key: string, asked: A, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const gone = new AbortController();
     const result = work(gone.signal).finally(() => this.#twins.delete(key));
     const twin = { asked, result, gone, callers: 0 };
@@ -44,7 +50,7 @@ export class Pending<T> {
     return this.#follow(twin, signal);
   }
 
-  #follow(twin: Twin<T>, signal: AbortSignal): Promise<T> {
+  #follow(twin: Twin<T, A>, signal: AbortSignal): Promise<T> {
     twin.callers += 1;
     const left = (): void => {
       twin.callers -= 1;

@@ -1,5 +1,5 @@
 // Whether a repeated key asks for the same as its lease was given for. Pure.
-import { ownerText, type Lease, type LeaseOwner } from '../model/lease.js';
+import { ownerText, type Lease, type LeaseOwner, type Want } from '../model/lease.js';
 
 /** The difference, to follow 'the lease was'; undefined when there is none. Of an owner only its binding counts. */
 export function differenceOf(
@@ -7,19 +7,43 @@ export function differenceOf(
   { wants, ttlMs }: Pick<Lease, 'wants' | 'ttlMs'>,
   owner: LeaseOwner,
 ): string | undefined {
-  if (JSON.stringify(lease.wants) !== JSON.stringify(wants)) {
+  if (!sameWants(lease.wants, wants)) {
     return `asked for ${wantsText(lease.wants)}, and now for ${wantsText(wants)}`;
   }
-  if (JSON.stringify(boundTo(lease.owner)) !== JSON.stringify(boundTo(owner))) {
+  if (!sameBinding(lease.owner, owner)) {
     return `bound to ${boundText(lease.owner)}, and now to ${boundText(owner)}`;
   }
   if (lease.ttlMs === ttlMs) return undefined;
   return `given a time to live of ${String(lease.ttlMs ?? 0)} ms, and now of ${String(ttlMs ?? 0)} ms`;
 }
 
+/** A request with a key. */
+export type Keyed = Pick<Lease, 'wants' | 'ttlMs' | 'owner'>;
+
+/** Whether two requests with one key can have one answer. Nothing is made for it that would outlive the comparison. */
+export function isSame(one: Keyed, other: Keyed): boolean {
+  return one.ttlMs === other.ttlMs && sameBinding(one.owner, other.owner) && sameWants(one.wants, other.wants);
+}
+
+function sameWants(some: readonly Want[], others: readonly Want[]): boolean {
+  const isAlike = (one: Want, other: Want | undefined): boolean =>
+    one.resource === other?.resource &&
+    one.count === other.count &&
+    one.numa === other.numa &&
+    one.ids.length === other.ids.length &&
+    one.ids.every((id, nth) => id === other.ids[nth]);
+  return some.length === others.length && some.every((one, nth) => isAlike(one, others[nth]));
+}
+
 /** The part of an owner that must be the same for a key to name the same lease. */
-export function boundTo({ bind, process, cgroup }: LeaseOwner): unknown {
-  return [bind, process?.pid, process?.startTime, cgroup?.path, cgroup?.inode];
+function sameBinding(one: LeaseOwner, other: LeaseOwner): boolean {
+  return (
+    one.bind === other.bind &&
+    one.process?.pid === other.process?.pid &&
+    one.process?.startTime === other.process?.startTime &&
+    one.cgroup?.path === other.cgroup?.path &&
+    one.cgroup?.inode === other.cgroup?.inode
+  );
 }
 
 function boundText(owner: LeaseOwner): string {

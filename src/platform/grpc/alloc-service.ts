@@ -30,6 +30,7 @@ import type { Lease } from '../../model/lease.js';
 import { leaseMessage, podMessage, type LeaseFields } from './alloc-messages.js';
 import { failureOf, statusOf, UnknownCaller } from './alloc-status.js';
 import type { BytesMethod, GrpcDoor } from './grpc-door.js';
+import type { RequestBytes } from './request-bytes.js';
 import { sendPages } from './lease-pages.js';
 import { LeaseStream, onceForAll } from './lease-stream.js';
 
@@ -51,7 +52,7 @@ export interface AllocBackend {
 
 /** A method with one answer: decodes its request, does the work, and encodes the answer. */
 interface Method<Q, T> {
-  readonly decode: (bytes: Bytes) => Q;
+  readonly decode: (request: RequestBytes) => Q;
   readonly work: (request: Q, caller: AllocationCaller, signal: AbortSignal) => Promise<Result<T>>;
   readonly encode: (value: T, caller: AllocationCaller) => Bytes;
 }
@@ -85,9 +86,10 @@ class AllocatorCalls {
     const { allocations } = this.#backend;
     const encode = (lease: Lease, { uid }: AllocationCaller): Bytes =>
       allocations.shares.telling(uid, () => LeaseMessage.encode(this.#fieldsOf(lease)));
-    const refOf = (bytes: Bytes): ReturnType<typeof LeaseRef.decode> => LeaseRef.decode(bytes, MOST_FIELDS);
+    const refOf = (request: RequestBytes): ReturnType<typeof LeaseRef.decode> =>
+      LeaseRef.decode(request.take(), MOST_FIELDS);
     const allocate = this.#unary({
-      decode: (bytes) => () => AllocateRequest.decode(bytes, MOST_FIELDS),
+      decode: (request) => () => AllocateRequest.decode(request.take(), MOST_FIELDS),
       work: (request, caller, signal) => allocations.allocate(request, caller, signal),
       encode,
     });
@@ -101,8 +103,8 @@ class AllocatorCalls {
       [Allocate, allocate],
       [Renew, renew],
       [Release, release],
-      [List, (call: ServerWritableStream<Bytes, Bytes>) => this.#list(call)],
-      [Attach, (call: ServerDuplexStream<Bytes, Bytes>) => this.#attach(call)],
+      [List, (call: ServerWritableStream<RequestBytes, Bytes>) => this.#list(call)],
+      [Attach, (call: ServerDuplexStream<RequestBytes, Bytes>) => this.#attach(call)],
     ];
   }
 
@@ -131,8 +133,8 @@ class AllocatorCalls {
     return lease === undefined ? undefined : this.#fieldsOf(lease);
   }
 
-  #unary<Q, T>({ decode, work, encode }: Method<Q, T>): handleUnaryCall<Bytes, Bytes> {
-    return (call: ServerUnaryCall<Bytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
+  #unary<Q, T>({ decode, work, encode }: Method<Q, T>): handleUnaryCall<RequestBytes, Bytes> {
+    return (call: ServerUnaryCall<RequestBytes, Bytes>, reply: sendUnaryData<Bytes>): void => {
       const gone = new AbortController();
       const left = (): void => gone.abort(new Error('the caller went away'));
       call.on('cancelled', left);
@@ -155,11 +157,11 @@ class AllocatorCalls {
     };
   }
 
-  #list(call: ServerWritableStream<Bytes, Bytes>): void {
+  #list(call: ServerWritableStream<RequestBytes, Bytes>): void {
     const { allocations, ownUid, pods, log } = this.#backend;
     const { shares } = allocations;
     try {
-      const { resource } = ListRequest.decode(call.request, MOST_FIELDS);
+      const { resource } = ListRequest.decode(call.request.take(), MOST_FIELDS);
       const caller = this.#callerOf(call.metadata);
       const refused = shares.tooOften(caller.uid, 'leases') ?? shares.ofListing(caller.uid, [...this.#lists.values()]);
       this.#door.connectionOf(call.metadata)?.answered(refused === undefined);
@@ -183,7 +185,7 @@ class AllocatorCalls {
     }
   }
 
-  #attach(call: ServerDuplexStream<Bytes, Bytes>): void {
+  #attach(call: ServerDuplexStream<RequestBytes, Bytes>): void {
     const gone = new AbortController();
     const end = (failure?: AllocationRefusal): void => {
       if (gone.signal.aborted) return;
@@ -208,10 +210,10 @@ class AllocatorCalls {
       if (failure !== undefined) end(failure);
     };
     let hasBegun = false;
-    call.on('data', (bytes: Bytes) => {
+    call.on('data', (first: RequestBytes) => {
       if (hasBegun) return;
       hasBegun = true;
-      answered(this.#follow(bytes, call.metadata, stream, gone.signal));
+      answered(this.#follow(first.take(), call.metadata, stream, gone.signal));
     });
     call.on('end', () => {
       if (!hasBegun) answered({ code: 'WANT_INVALID', message: 'the first message of Attach names the lease' });

@@ -17,6 +17,7 @@ import { sleep, type Clock } from '../../kernel/clock.js';
 import type { GuardedConnection } from '../../model/guarded-connection.js';
 import { answersLeave, nextTurn } from '../time/next-turn.js';
 import { createForgivingServer } from './forgiving-server.js';
+import { forgetPieces, RequestBytes } from './request-bytes.js';
 import { ACCEPTED_ENCODINGS, unpackNothing } from './uncompressed.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
@@ -96,12 +97,12 @@ export class GrpcDoor {
     this.#server.addService(definition, handlers);
   }
 
-  /** Adds methods of one service whose handlers take and give bytes; before the first connection. */
+  /** Adds methods of one service whose handlers take RequestBytes and give bytes; before the first connection. */
   serveBytes(methods: readonly BytesMethod[]): void {
     const asIs = (bytes: Buffer): Buffer => bytes;
     const codec = {
-      requestSerialize: asIs,
-      requestDeserialize: asIs,
+      requestSerialize: (request: RequestBytes) => request.take(),
+      requestDeserialize: (bytes: Buffer) => new RequestBytes(bytes),
       responseSerialize: asIs,
       responseDeserialize: asIs,
     };
@@ -237,6 +238,7 @@ export class GrpcDoor {
               pass(metadata);
             },
             onReceiveHalfClose: (pass) => {
+              forgetPieces(call);
               underWay(true);
               pass();
             },

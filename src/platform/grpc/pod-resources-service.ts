@@ -11,6 +11,7 @@ import {
 import { podResourcesListerService as alphaService } from '../../generated/proto/podresources/v1alpha1/podresources.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
+import type { RequestBytes } from './request-bytes.js';
 
 /** The implementation of the services. */
 export interface PodResourcesPorts {
@@ -43,11 +44,11 @@ type Method = Parameters<PodResourcesPorts['count']>[0];
 export function servePodResources(door: GrpcDoor, { backend, mayAsk, count, log }: PodResourcesPorts): void {
   const answering =
     (method: Method, work: (request: Buffer, caller: Caller | undefined) => Buffer | Promise<Buffer>) =>
-    async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+    async (call: ServerUnaryCall<RequestBytes, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
       const connection = door.connectionOf(call.metadata);
       try {
         if (!mayAsk(connection?.caller)) throw limited();
-        const answer = await work(call.request, connection?.caller);
+        const answer = await work(call.request.take(), connection?.caller);
         connection?.answered(true);
         count(method, 'ok');
         done(null, answer);

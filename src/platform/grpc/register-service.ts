@@ -12,6 +12,7 @@ import {
 import { encodeRetryInfo, STATUS_DETAILS_KEY } from '../wire/retry-info.js';
 import { WireError } from '../wire/wire-error.js';
 import type { GrpcDoor } from './grpc-door.js';
+import type { RequestBytes } from './request-bytes.js';
 
 /** Hears of a request that is no RegisterRequest: EventRecorder (journal/event-recorder). */
 export interface UndecodableRequests {
@@ -27,12 +28,12 @@ const EMPTY = Empty.encode({});
 
 /** Serves Register on a door: `service` answers decoded requests, `told` hears of the others. */
 export function serveRegister(door: GrpcDoor, service: RegisterService, told: UndecodableRequests): void {
-  const answer = async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+  const answer = async (call: ServerUnaryCall<RequestBytes, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
     const connection = door.connectionOf(call.metadata);
     const caller = connection?.caller;
     let request: RegisterCall;
     try {
-      request = RegisterRequest.decode(call.request, MOST_FIELDS);
+      request = RegisterRequest.decode(call.request.take(), MOST_FIELDS);
     } catch (problem) {
       const why = problem instanceof WireError ? problem.message : 'it is not a protobuf message';
       const refusal: Refusal = { code: 'REQUEST_INVALID', message: `the request is not a RegisterRequest: ${why}` };

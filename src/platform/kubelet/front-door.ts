@@ -10,6 +10,7 @@ import { DEVICE_PLUGIN, DEVICE_PLUGIN_VERSION } from '../../model/ids.js';
 import { GRPC_STATUS } from '../../model/reasons.js';
 import type { GuardSettings } from '../../model/settings.js';
 import { GrpcDoor, type Connection } from '../grpc/grpc-door.js';
+import type { RequestBytes } from '../grpc/request-bytes.js';
 import { Border } from '../http2/border.js';
 import { DevicePluginOptions, devicePluginService } from '../../generated/proto/deviceplugin/v1beta1/deviceplugin.js';
 import {
@@ -36,7 +37,7 @@ interface Fronted {
   readonly service: FrontedService;
 }
 
-type Unary = (call: ServerUnaryCall<Buffer, Buffer>, fronted: Fronted) => FrontAnswer | Promise<FrontAnswer>;
+type Unary = (call: ServerUnaryCall<RequestBytes, Buffer>, fronted: Fronted) => FrontAnswer | Promise<FrontAnswer>;
 
 /** Serves kubelets. */
 export class FrontDoor {
@@ -99,7 +100,7 @@ export class FrontDoor {
         const left = (): void => gone.abort();
         call.on('cancelled', left);
         try {
-          return await service.call(method, call.request, gone.signal);
+          return await service.call(method, call.request.take(), gone.signal);
         } finally {
           // The library says it of every call that is over.
           call.off('cancelled', left);
@@ -116,7 +117,7 @@ export class FrontDoor {
       ...(['Allocate', 'GetPreferredAllocation', 'PreStartContainer'] as const).map(
         (method) => [devicePluginService[method], this.#unary(passed(method))] as const,
       ),
-      [ListAndWatch, (call: ServerWritableStream<Buffer, Buffer>) => this.#watch(call)],
+      [ListAndWatch, (call: ServerWritableStream<RequestBytes, Buffer>) => this.#watch(call)],
     ]);
     const info = this.#unary((_call, { resource, service }) =>
       service.isOffered ? infoOf(resource) : notOffered(resource),
@@ -131,7 +132,7 @@ export class FrontDoor {
   }
 
   #unary(answer: Unary) {
-    return async (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
+    return async (call: ServerUnaryCall<RequestBytes, Buffer>, done: sendUnaryData<Buffer>): Promise<void> => {
       const fronted = this.#frontedOf(call);
       const outcome =
         fronted === undefined
@@ -142,7 +143,7 @@ export class FrontDoor {
     };
   }
 
-  #watch(call: ServerWritableStream<Buffer, Buffer>): void {
+  #watch(call: ServerWritableStream<RequestBytes, Buffer>): void {
     const fronted = this.#frontedOf(call);
     if (fronted === undefined) {
       call.end();
@@ -181,12 +182,12 @@ function statusOf({ status: code, message: details }: Extract<FrontAnswer, { rea
 
 /** Writes lists as fast as they are read: of those that wait, only the newest counts. */
 class ListWriter implements ListOut {
-  readonly #call: ServerWritableStream<Buffer, Buffer>;
+  readonly #call: ServerWritableStream<RequestBytes, Buffer>;
   #next: Buffer | undefined;
   #isFull = false;
   #isEnding = false;
 
-  constructor(call: ServerWritableStream<Buffer, Buffer>) {
+  constructor(call: ServerWritableStream<RequestBytes, Buffer>) {
     this.#call = call;
     call.on('drain', () => {
       this.#isFull = false;

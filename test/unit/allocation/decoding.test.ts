@@ -72,3 +72,26 @@ describe('the answers of the plugins of one lease', () => {
     assert.match(await given(8193), /^PLUGIN_FAILED its plugins answered 8193 variables, mounts and others together/);
   });
 });
+
+describe('a lease of many plugins', () => {
+  it('costs an ordinary user each further call, and root nothing', async () => {
+    const machine = new FakeMachine();
+    const names = Array.from({ length: 64 }, (_, nth) => `v/r${String(nth)}`);
+    for (const name of names) machine.offer(name, 'd');
+    const { allocations } = await allocationWorld(machine);
+    const rounds = async (uid: number, count: number): Promise<number> => {
+      const wants = names.slice(0, count).flatMap((name) => request(name, {}).wants);
+      const caller = { uid, process: undefined };
+      for (let round = 0; round < 100; round++) {
+        const asked = { ...request('', { key: 'k' }), wants };
+        const result = await allocations.allocate(asked, caller, new AbortController().signal);
+        if (!result.ok) return round;
+        await allocations.release({ id: result.value.id, key: '' }, caller);
+      }
+      return 100;
+    };
+    const many = await rounds(STRANGER, 64);
+    assert.ok(many > 1 && many < 20, String(many));
+    assert.deepEqual([await rounds(0, 64), await rounds(4002, 1)], [100, 100]);
+  });
+});
